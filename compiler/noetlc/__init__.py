@@ -1,0 +1,1 @@
+"""The compiler: playbook source in, verified Petri-net plan out."""

@@ -1,0 +1,53 @@
+"""A finding about a playbook: what, how bad, where, and what to write instead."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from noetl_ir.span import Span
+
+
+class Severity(IntEnum):
+    """How bad a finding is. Only an error stops a compile."""
+
+    NOTE = 1
+    WARNING = 2
+    ERROR = 3
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A second place that a finding is about, and its part in it."""
+
+    span: Span
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Replace the text of `span` by `text`. `safe` when the meaning cannot change by accident."""
+
+    span: Span
+    text: str
+    title: str
+    safe: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding. `code` is stable and never reused (HOUSE §4.7); `help` says what to write instead."""
+
+    code: str
+    severity: Severity
+    message: str
+    span: Span
+    help: str = ""
+    related: tuple[Related, ...] = ()
+    fix: Fix | None = None
+
+    @property
+    def order(self) -> tuple[int, int, str, str]:
+        """The key by which the findings of a file are sorted."""
+        return (self.span.line, self.span.column, self.code, self.message)

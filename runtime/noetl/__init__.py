@@ -1,0 +1,1 @@
+"""The runtime: executes the net of a plan, event-sourced and durable."""

@@ -1,0 +1,22 @@
+"""Where in a file something was written."""
+
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """A range of text: lines and columns count from 1, in code points; the end is exclusive.
+
+    The file is not part of a span: a plan and a diagnostic each name it once.
+    """
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def __str__(self) -> str:
+        return f"{self.line}:{self.column}"
+
+
+NOWHERE = Span(0, 0, 0, 0)
+"""The span of an element that no source text stands for; such an element names its maker instead."""
