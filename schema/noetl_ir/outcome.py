@@ -1,0 +1,66 @@
+"""The outcome of one attempt at a task, and the reference that stands for a large result.
+
+canonical-v2 §5.3, LANGUAGE §4: every tool returns exactly one outcome.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from noetl_ir.expr import Json
+
+Status: TypeAlias = Literal["ok", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a tool returns.
+
+    `error` is `{code, message, retryable, …}` when `status` is `error`, else None. `extras` holds the kind's own
+    attributes by key (`{"http": {"status": 200, "headers": {…}}}`); they are `outcome.http` in rules.
+    `meta` is `{attempt, duration, started, ended, trace_id}`, filled in by the worker, times as recorded.
+    """
+
+    status: Status
+    result: Json = None
+    error: dict[str, Json] | None = None
+    extras: dict[str, Json] = field(default_factory=dict)
+    meta: dict[str, Json] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Json]:
+        """The envelope as expressions see it under `outcome`."""
+        return {"status": self.status, "result": self.result, "error": self.error, "meta": self.meta, **self.extras}
+
+    def with_meta(self, meta: dict[str, Json]) -> "Outcome":
+        """The same outcome with its meta filled in."""
+        return replace(self, meta=meta)
+
+
+def ok(result: Json = None, **extras: Json) -> Outcome:
+    """A success with the kind's extras."""
+    return Outcome("ok", result, None, extras)
+
+
+def error(code: str, message: str, *, result: Json = None, retryable: bool = False, **extras: Json) -> Outcome:
+    """A failure; `code` is a word from the glossary of run-time errors (`timeout`, `http.status`, …)."""
+    return Outcome("error", result, {"code": code, "message": message, "retryable": retryable}, extras)
+
+
+REFERENCE_KEY = "__ref__"
+
+
+def reference(*, store: str, key: str, size: int, checksum: str, schema_hint: str | None = None) -> dict[str, Json]:
+    """The JSON form of a reference to a value kept outside the log (v10 §10); `size` in bytes, `checksum` sha256 hex."""
+    return {
+        REFERENCE_KEY: True,
+        "store": store,
+        "key": key,
+        "range": None,
+        "size": size,
+        "checksum": checksum,
+        "schema_hint": schema_hint,
+    }
+
+
+def is_reference(value: object) -> bool:
+    """Whether a value is a reference made by `reference`."""
+    return isinstance(value, dict) and value.get(REFERENCE_KEY) is True
