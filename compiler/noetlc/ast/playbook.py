@@ -1,0 +1,199 @@
+"""The canonical syntax tree of a playbook (v10): the one form that lowering ends in and the net is built from.
+
+Every task has a name and every expression is parsed. Values keep the node they were read from, so that a finding
+inside a template can be shown at its place in the file.
+"""
+
+from typing import NamedTuple
+
+from noetl_ir.expr import Expr, Json, Template
+from noetl_ir.span import Span
+from noetlc.source.nodes import Node, Scalar
+
+
+class Value(NamedTuple):
+    """A value that may hold templates; `node` is None for a generated one."""
+
+    template: Template
+    span: Span
+    node: Node | None
+
+
+class Guard(NamedTuple):
+    """One expression that is asked for its truth. `text` is the expression as written, without braces.
+
+    `node` is the scalar and `offset` where the expression's own text begins in the scalar's text.
+    """
+
+    expr: Expr
+    text: str
+    span: Span
+    node: Scalar | None
+    offset: int
+
+
+class Rule(NamedTuple):
+    """A rule of a task policy; `when` is None for `else`. Fields as in `noetl_ir.plan.Rule`."""
+
+    when: Guard | None
+    directive: str
+    span: Span
+    attempts: int = 3
+    backoff: str = "none"
+    delay: Value | None = None
+    multiplier: float = 2.0
+    max_delay: Value | None = None
+    jitter: bool = False
+    to: str | None = None
+    to_span: Span | None = None
+    code: Value | None = None
+    message: Value | None = None
+    set_iter: tuple[tuple[str, Value], ...] = ()
+    set_ctx: tuple[tuple[str, Value], ...] = ()
+
+
+class Task(NamedTuple):
+    """A task: `fields` are the kind's own, in file order; `args` its arguments; `knobs` its own spec without policy.
+
+    `on_unmatched_written` says whether `on_unmatched: continue` stands in the source.
+    """
+
+    name: str
+    name_span: Span
+    kind: str
+    kind_span: Span
+    span: Span
+    desc: str
+    fields: tuple[tuple[str, Value], ...]
+    args: Value | None
+    knobs: tuple[tuple[str, Value], ...]
+    timeout: Value | None
+    rules: tuple[Rule, ...]
+    on_unmatched_written: bool
+    generated: bool = False
+    field_spans: tuple[tuple[str, Span], ...] = ()
+
+
+class AdmitRule(NamedTuple):
+    """`when` is None for `else`."""
+
+    when: Guard | None
+    allow: bool
+    span: Span
+
+
+class Admit(NamedTuple):
+    """The admission policy of a step; `waits` for `on_deny: wait`."""
+
+    rules: tuple[AdmitRule, ...]
+    waits: bool
+    span: Span
+
+
+class Loop(NamedTuple):
+    """A loop level; `inner` is the nested loop. `mode` is `sequential` or `parallel`."""
+
+    items: Value
+    iterator: str
+    iterator_span: Span
+    mode: str
+    max_in_flight: Value | None
+    exec: str
+    inner: "Loop | None"
+    span: Span
+
+
+class Arc(NamedTuple):
+    """An arc of a router to the step named `target`."""
+
+    target: str
+    target_span: Span
+    when: Guard | None
+    args: Value | None
+    delay: Value | None
+    priority: int
+    span: Span
+
+
+class Router(NamedTuple):
+    """`mode` is `exclusive` or `inclusive`."""
+
+    mode: str
+    arcs: tuple[Arc, ...]
+    span: Span
+
+
+class StepSpec(NamedTuple):
+    """What `step.spec` says beside the admission: `join` is `any all taken first` or a number.
+
+    `knobs` are those that tasks may inherit, `policy` aside.
+    """
+
+    pool: str | None
+    timeout: Value | None
+    admit: Admit | None
+    join: str | int
+    join_span: Span | None
+    lifecycle_timeout: Value | None
+    failure_mode: str
+    knobs: tuple[tuple[str, Value], ...]
+
+
+class Step(NamedTuple):
+    """A step; `router` is None for a leaf. A step without a tool has one generated noop."""
+
+    name: str
+    name_span: Span
+    span: Span
+    desc: str
+    spec: StepSpec
+    loop: Loop | None
+    tasks: tuple[Task, ...]
+    router: Router | None
+
+
+class KeychainEntry(NamedTuple):
+    """A declared credential and its other keys."""
+
+    name: str
+    name_span: Span
+    kind: str
+    fields: tuple[tuple[str, Value], ...]
+    span: Span
+
+
+class Executor(NamedTuple):
+    """The executor section: `spec` knobs, `policy` limits by name, entry step, and the plain keys.
+
+    `limits` maps the names of `noetl_ir.plan.Limits` to whole numbers.
+    """
+
+    plain: dict[str, Json]
+    knobs: tuple[tuple[str, Value], ...]
+    pool: str | None
+    entry_step: str | None
+    entry_span: Span | None
+    limits: tuple[tuple[str, int], ...]
+    reference_first: bool
+    failure_mode: str
+
+
+class Playbook(NamedTuple):
+    """A whole canonical playbook. `extensions` are the `x-*` keys with their nodes, kept anywhere (root only here).
+
+    `workbook` keeps the entries that tasks may name; `legacy` says whether the source had a legacy construct.
+    """
+
+    name: str
+    path: str
+    version: str
+    metadata: dict[str, Json]
+    keychain: tuple[KeychainEntry, ...]
+    executor: Executor
+    workload: tuple[tuple[str, Value], ...]
+    workload_spans: tuple[tuple[str, Span], ...]
+    steps: tuple[Step, ...]
+    workbook: tuple[tuple[str, Task], ...]
+    extensions: tuple[tuple[str, Node], ...]
+    legacy: bool
+    span: Span

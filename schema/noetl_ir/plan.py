@@ -1,0 +1,175 @@
+"""The plan: a net with the tables of what is computed when its transitions fire.
+
+Everything a run needs is here and nothing else is consulted: the net, the template pool, the step, task and arc
+tables, the workload, the declared keychain, the effective executor spec, the plans of the children that the
+playbook names, and the places in the author's file. Integers named after a table are indices into it; -1 is none.
+The byte form is `noetl_ir.plan_format`.
+"""
+
+from typing import NamedTuple
+
+from noetl_ir.expr import Json, Template
+from noetl_ir.net import Net
+from noetl_ir.span import Span
+
+
+class Limits(NamedTuple):
+    """Bounds of an execution (`executor.spec.policy.limits`); payload in bytes, the others counts."""
+
+    max_payload_bytes: int = 1_048_576
+    max_tasks_per_run: int = 1_000_000
+    max_lost: int = 3
+    max_children_depth: int = 16
+
+
+class Join(NamedTuple):
+    """`mode` is `any`, `all`, `taken` or `count`; `count` starts on the `n`-th token of a wave (LANGUAGE §3).
+
+    `sources` are step names in file order; `@entry` stands for the entry token.
+    """
+
+    mode: str
+    n: int
+    sources: tuple[str, ...]
+
+
+class Loop(NamedTuple):
+    """One loop level. `items` and `in_flight` index the template pool; `in_flight` is -1 when absent.
+
+    `sequential` has one slot. `exec` is the hint `distributed` or `local`.
+    """
+
+    items: int
+    iterator: str
+    sequential: bool
+    in_flight: int
+    exec: str
+    span: Span
+
+
+class Rule(NamedTuple):
+    """A policy rule. `when` is -1 for `else`. `directive` is `continue retry jump break fail`.
+
+    Pool indices, -1 when absent: `when delay max_delay code message`; `set_iter` and `set_ctx` pair keys with pool
+    indices in file order. `attempts` counts all tries, the first included. `to` indexes the task table.
+    """
+
+    when: int
+    directive: str
+    span: Span
+    attempts: int = 3
+    backoff: str = "none"
+    delay: int = -1
+    multiplier: float = 2.0
+    max_delay: int = -1
+    jitter: bool = False
+    to: int = -1
+    code: int = -1
+    message: int = -1
+    set_iter: tuple[tuple[str, int], ...] = ()
+    set_ctx: tuple[tuple[str, int], ...] = ()
+
+
+class Task(NamedTuple):
+    """A task of a step's pipeline.
+
+    `fields` and `args` are pool indices of mappings (-1 when there are none): `fields` holds the kind's own fields,
+    program text as literals; `knobs` the effective spec as far as the kind declares it; `timeout` a pool index.
+    `following` is the next task of the pipeline, -1 at its end. `rules` empty means the default policy.
+    `passes_errors` says that `on_unmatched: continue` was written out or rules exist without `else`.
+    """
+
+    name: str
+    step: int
+    kind: str
+    fields: int
+    args: int
+    knobs: int
+    timeout: int
+    rules: tuple[Rule, ...]
+    following: int
+    generated: bool
+    span: Span
+
+
+class Arc(NamedTuple):
+    """An arc of a router: `args` and `delay` are pool indices; higher `priority` is served first."""
+
+    step: int
+    target: int
+    args: int
+    delay: int
+    priority: int
+    span: Span
+
+
+class Step(NamedTuple):
+    """A step.
+
+    `tasks` and `arcs` index the tables in file order; `loops` are levels, outermost first. `timeout` is the pool
+    index of `lifecycle.timeout_s`. `reads` are the paths into this step's result that server expressions read,
+    `()` meaning the whole; None when nothing on the server reads it. `needs` are the steps whose results the
+    worker's expressions of this step may read. `kept` says whether any expression reads this step's result.
+    """
+
+    name: str
+    join: Join
+    gated: bool
+    waits: bool
+    loops: tuple[Loop, ...]
+    tasks: tuple[int, ...]
+    arcs: tuple[int, ...]
+    inclusive: bool
+    timeout: int
+    best_effort: bool
+    pool: str
+    reads: tuple[tuple[str, ...], ...] | None
+    needs: tuple[str, ...]
+    kept: bool
+    span: Span
+
+
+class KeychainEntry(NamedTuple):
+    """A declared credential: `fields` is the pool index of its other keys, -1 for none. Never a value of a secret."""
+
+    name: str
+    kind: str
+    fields: int
+    span: Span
+
+
+class Child(NamedTuple):
+    """A child playbook that the plan embeds: the `path` as the playbook names it, and its plan's digest and bytes."""
+
+    path: str
+    digest: str
+    data: bytes
+
+
+class Plan(NamedTuple):
+    """A compiled playbook.
+
+    `workload` is the pool index of its mapping, rendered once at start with `order` naming the keys in dependency
+    order. `source` is the file's base name, for messages. `executor` is the effective executor spec without
+    `policy`. `kinds` are the tool kinds used. `aliases` says that the source had legacy constructs.
+    """
+
+    name: str
+    path: str
+    version: str
+    source: str
+    net: Net
+    templates: tuple[Template, ...]
+    template_spans: tuple[Span, ...]
+    steps: tuple[Step, ...]
+    tasks: tuple[Task, ...]
+    arcs: tuple[Arc, ...]
+    entry: int
+    workload: int
+    workload_order: tuple[str, ...]
+    keychain: tuple[KeychainEntry, ...]
+    executor: dict[str, Json]
+    limits: Limits
+    best_effort: bool
+    kinds: tuple[str, ...]
+    children: tuple[Child, ...]
