@@ -1,0 +1,41 @@
+"""http: one HTTP request (formal §5, v10 §12, LANGUAGE §7)."""
+
+from noetl_ir.kinds import Field, Kind
+
+_TIMEOUT = "Seconds for the whole request, or {connect, read} for its parts; 30 s when nothing is set."
+
+KIND = Kind(
+    name="http",
+    summary="Sends one HTTP request; an answer with a status of 400 or more is an error outcome that keeps the answer.",
+    fields={
+        "method": Field(("text",), doc="The request method in any case; GET when absent."),
+        "url": Field(("text",), doc="The address to ask, with its scheme (http or https)."),
+        "endpoint": Field(("text",), doc="Another name for `url`."),
+        "headers": Field(("map",), doc="Request headers; a value of null leaves the header out."),
+        "params": Field(("map", "list"), doc="Query parameters; a list repeats a name, null leaves it out."),
+        "json": Field(("any",), doc="A value sent as a JSON body."),
+        "body": Field(("any",), doc="The body: a mapping or list is sent as JSON, text is sent as it is."),
+        "payload": Field(("any",), doc="Another name for `body`."),
+        "data": Field(("any",), doc="A form to send when it is a mapping, else the raw text of the body."),
+        "form": Field(("map",), doc="A form to send (application/x-www-form-urlencoded)."),
+        "auth": Field(
+            ("text", "map"), doc="A keychain entry: a token goes out as Bearer, user and password as Basic."
+        ),
+        "timeout": Field(("duration", "map"), doc=_TIMEOUT),
+        "timeout_seconds": Field(("number",), doc="Another name for `timeout`."),
+        "verify_ssl": Field(
+            ("boolean",), doc="Whether the server's certificate is checked; true when absent."
+        ),
+        "follow_redirects": Field(("boolean",), doc="Whether redirects are followed; false when absent."),
+    },
+    knobs={
+        "max_response_bytes": Field(
+            ("integer",), doc="The largest answer that is read, in bytes; 64 MiB when absent."
+        ),
+        "verify_ssl": Field(("boolean",), doc="Default of the field of this name."),
+        "follow_redirects": Field(("boolean",), doc="Default of the field of this name."),
+    },
+    one_of=(("url", "endpoint"),),
+    extras={"http": ("status", "headers")},
+    result="{status_code, headers, data, body}; `data` and `body` are the same value: parsed JSON, else text",
+)

@@ -1,0 +1,36 @@
+"""python: program text that runs in a subprocess of the worker (LANGUAGE §7)."""
+
+from noetl_ir.kinds import Field, Kind
+
+KIND = Kind(
+    name="python",
+    summary="Runs Python code with its args as globals; the code gives the result.",
+    fields={
+        "code": Field(
+            ("text",), text="code", doc="The program: assigns `result`, returns, or defines `main`."
+        ),
+        "code_b64": Field(("text",), text="literal", doc="The program as base64 of its UTF-8 text."),
+        "script": Field(
+            ("text", "map"), doc="A file to take the program from: a path, or {uri, source: {type: file}}."
+        ),
+        "libs": Field(
+            ("map", "list"),
+            doc="Imports to make first: alias to module, or {from, import}; a list of modules.",
+        ),
+        "auth": Field(
+            ("text", "map"), doc="A keychain entry, or names to entries, readable in the code as `auth`."
+        ),
+    },
+    knobs={
+        "memory": Field(
+            ("text", "integer"),
+            doc="Most address space of the subprocess: bytes or text like 512M; 2G when absent.",
+        ),
+        "max_result_bytes": Field(
+            ("integer",), doc="The largest result that is taken, in bytes; 64 MiB when absent."
+        ),
+    },
+    one_of=(("code", "code_b64", "script"),),
+    extras={"py": ("exception_type",)},
+    result="the value assigned to `result`, else returned at the top level, else returned by `main`",
+)

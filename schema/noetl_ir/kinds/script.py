@@ -1,0 +1,35 @@
+"""script: a program file inside the worker's root, run by its interpreter (LANGUAGE §7)."""
+
+from noetl_ir.kinds import Field, Kind
+
+KIND = Kind(
+    name="script",
+    summary="Runs a script file; only the keys named here ever open a file, and only inside the worker's root.",
+    fields={
+        "file": Field(("text",), doc="The script's path inside the worker's root."),
+        "path": Field(("text",), doc="Another name for `file`."),
+        "uri": Field(
+            ("text",), doc="Another name for `file`; `file://` addresses are read, others are refused."
+        ),
+        "source": Field(("map",), doc="How `uri` is reached: {type: file}; other types are refused."),
+        "interpreter": Field(
+            ("text",), doc="The program that runs the file; by its ending (.py .sh .bash) when absent."
+        ),
+        "arguments": Field(("list",), doc="Words given to the script, after its name."),
+        "env": Field(("map",), doc="Environment variables beside the worker's own; null removes one."),
+        "cwd": Field(("text",), doc="The folder to run in, inside the worker's root; the root when absent."),
+        "input": Field(("text",), doc="Text for the standard input; none when absent."),
+    },
+    knobs={
+        "memory": Field(
+            ("text", "integer"),
+            doc="Most address space of each process: bytes or text like 512M; none when absent.",
+        ),
+        "max_output_bytes": Field(
+            ("integer",), doc="How much of each output is kept, in bytes; 8 MiB when absent."
+        ),
+    },
+    one_of=(("file", "path", "uri"),),
+    extras={"shell": ("exit_code", "signal")},
+    result="{stdout, stderr, exit_code}",
+)

@@ -1,0 +1,15 @@
+"""wait: parks until a signal or a timer comes (LANGUAGE §7)."""
+
+from noetl_ir.kinds import Field, Kind
+
+KIND = Kind(
+    name="wait",
+    summary="Waits, outside of any worker, for a named signal or a timer.",
+    fields={
+        "events": Field(("list", "text"), doc="The names of the signals that end the wait."),
+        "timers": Field(("map",), doc="Timer names to durations; the first that is over ends the wait."),
+    },
+    result="{name, data}: the signal or timer that ended the wait",
+    parks=True,
+    available=False,
+)
