@@ -1,0 +1,88 @@
+"""The command line of the compiler: a lazy group of the commands in `cli/<command>.py`.
+
+Exit codes: 0 no errors, 1 errors found, 2 wrong usage, 3 an error of ours.
+A command is a module that exports `COMMAND`, a `click.Command`, and a row in `COMMANDS`. It returns its exit
+code (None means 0). `--help` shows the table and imports no command: start-up time is paid on every run.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from noetl_ir.registry import load
+
+COMMANDS: dict[str, str] = {
+    # "lint": "Check playbooks and report what is wrong.",
+}
+"""Command → its one line in `--help`, in the order shown; the same text as the command's short help."""
+
+INTERNAL = 3
+INTERRUPTED, BROKEN_PIPE = 130, 141  # 128 + the signal, as shells have it
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command only when it is run or asked for its own help."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names in the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, imported now; None where the table has none."""
+        if cmd_name not in COMMANDS:
+            return None
+        return load(__name__, cmd_name.replace("-", "_"), "COMMAND", click.Command)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table, without asking the commands."""
+        if COMMANDS:
+            with formatter.section("Commands"):
+                formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="noetlc", prog_name="noetlc")
+def group() -> None:
+    """Compile, check and look at NoETL playbooks."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line, by default the process's own, and return its exit code. Raises nothing."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a playbook may hold text that the terminal's encoding lacks
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        status = _status(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()  # a closed pipe shows here and not at the interpreter's exit
+    except click.ClickException as error:
+        error.show()
+        status = error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        status = INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = BROKEN_PIPE
+    except Exception as error:
+        _report(error)
+        status = INTERNAL
+    return status
+
+
+def _status(argv: Sequence[str]) -> int:
+    try:
+        with group.make_context("noetlc", list(argv)) as ctx:
+            return int(group.invoke(ctx) or 0)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+
+
+def _report(error: Exception) -> None:
+    """One line on standard error; the traceback too, where the user asks for it."""
+    if os.environ.get("NOETL_TRACEBACK") == "1":
+        import traceback
+
+        traceback.print_exception(error)
+    about = " ".join(f"{type(error).__name__}: {error}".split())
+    click.echo(f"internal error: {about} (please report)", err=True)

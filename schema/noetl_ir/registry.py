@@ -1,0 +1,73 @@
+"""Find a part by its module name: a part is registered by existing.
+
+`names` lists the modules of a package without importing them; `load` imports one and checks what it exports.
+This is the only place of the project that imports by a computed name, so what a playbook writes can reach
+nothing but modules of the given package and installed entry points. Third parties add parts through entry
+points (`GROUPS`); a part of ours always wins over an entry point of the same name.
+"""
+
+from importlib import import_module
+from types import ModuleType
+from typing import TypeVar
+
+GROUPS = {"noetl_ir.kinds": "noetl.kinds", "noetl.tools": "noetl.tools"}
+"""Package → the entry-point group that adds to it. An entry point names a module or an object in one."""
+
+Part = TypeVar("Part")
+
+
+class MissingPart(LookupError):
+    """There is no part of that name: neither a module of the package nor an entry point of its group."""
+
+
+def names(package: str, group: str = "") -> tuple[str, ...]:
+    """The names of a package's parts, sorted, and those of the entry points of `group` where one is given.
+
+    Imports the package but none of its modules. Names with a leading underscore are private and left out.
+    """
+    from pkgutil import iter_modules
+
+    found = {part.name for part in iter_modules(import_module(package).__path__)}
+    if group:
+        from importlib.metadata import entry_points
+
+        found |= {point.name for point in entry_points(group=group)}
+    return tuple(sorted(name for name in found if not name.startswith("_")))
+
+
+def load(package: str, name: str, attribute: str, expected: type[Part]) -> Part:
+    """The object that part `name` of `package` exports as `attribute`, an `expected`.
+
+    Raises `MissingPart` where there is no such part and `TypeError` where it exports nothing, or something
+    else, under that name. What goes wrong while its module is imported is raised as it is.
+    """
+    part = _own(package, name) or _foreign(package, name)
+    found = getattr(part, attribute, None) if isinstance(part, ModuleType) else part
+    if not isinstance(found, expected):
+        raise TypeError(f"{package}: {attribute} of {name!r} is not a {expected.__name__}: {found!r}")
+    return found
+
+
+def _own(package: str, name: str) -> ModuleType | None:
+    """The module of the package, or None. A dotted name would reach outside of the package."""
+    if not name.isidentifier() or name.startswith("_"):
+        return None
+    path = f"{package}.{name}"
+    try:
+        return import_module(path)
+    except ModuleNotFoundError as error:
+        if error.name != path:  # the part is there, and something that it needs is not
+            raise
+        return None
+
+
+def _foreign(package: str, name: str) -> object:
+    """What the entry point of that name stands for; of several, the first by its value."""
+    group = GROUPS.get(package)
+    if group is not None:
+        from importlib.metadata import entry_points
+
+        points = sorted(entry_points(group=group, name=name), key=lambda point: point.value)
+        if points:
+            return points[0].load()
+    raise MissingPart(f"{package} has no {name!r}")

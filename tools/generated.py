@@ -1,0 +1,45 @@
+"""A developer's script, never shipped: the table of generated files, and the loop that rewrites them.
+
+Run it as `tools/gen`. `tests/test_tidy.py` fails when a file in the table is not what its generator gives.
+"""
+
+from importlib import import_module
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+GENERATED: dict[str, str] = {
+    # "schema/json/plan.json": "noetlc.emit.schema:plan_schema",
+}
+"""File, from the repository's root → `module:function`; the function takes nothing and gives the text."""
+
+
+def text_of(generator: str) -> str:
+    """The text that `module:function` gives."""
+    module, _, function = generator.partition(":")
+    return str(getattr(import_module(module), function)())
+
+
+def stale(root: Path, generated: dict[str, str]) -> list[str]:
+    """The files whose content is not what their generator gives, missing ones included."""
+    found = []
+    for name, generator in generated.items():
+        path = root / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text_of(generator):
+            found.append(name)
+    return found
+
+
+def rewrite(root: Path, generated: dict[str, str]) -> list[str]:
+    """Write every stale file; returns their names."""
+    names = stale(root, generated)
+    for name in names:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text_of(generated[name]), encoding="utf-8")
+    return names
+
+
+if __name__ == "__main__":
+    for written in rewrite(ROOT, GENERATED):
+        print(written)
