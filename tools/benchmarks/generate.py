@@ -1,0 +1,218 @@
+"""Playbooks and templates of a given size, the inputs of the benchmarks.
+
+    python3 -m benchmarks.generate N > FILE
+
+`playbook(n)` mixes a chain, gates, paging loops and inclusive routers, the bars' canonical playbook of N steps.
+"""
+
+import sys
+
+_HEAD = """apiVersion: noetl.io/v2
+kind: Playbook
+metadata:
+  name: gen_{n}
+  path: gen/gen_{n}
+  version: "10.0"
+executor:
+  profile: auto
+  spec:
+    policy:
+      limits: {{ max_payload_bytes: 1048576 }}
+workload:
+  api_url: "https://api.example.com"
+  limit: 100
+  items: [1, 2, 3]
+workflow:
+"""
+
+_GATE = """    spec:
+      policy:
+        admit:
+          mode: exclusive
+          rules:
+            - when: "{{ workload.limit > 10 and ctx.enabled | default(true) }}"
+              then: { allow: true }
+            - else:
+                then: { allow: false }
+"""
+
+_PAGES = """    loop:
+      in: "{{ workload.items }}"
+      iterator: item
+      spec:
+        mode: parallel
+        max_in_flight: 5
+    tool:
+      - name: init
+        kind: noop
+        spec:
+          policy:
+            rules:
+              - else:
+                  then: { do: continue, set_iter: { page: 1, has_more: true } }
+      - name: fetch
+        kind: http
+        method: GET
+        url: "{{ workload.api_url }}/{{ iter.item }}"
+        params: { page: "{{ iter.page }}" }
+        spec:
+          timeout: { connect: 5, read: 15 }
+          policy:
+            rules:
+              - when: "{{ outcome.status == 'error' and outcome.http.status in [429, 500, 502, 503, 504] }}"
+                then: { do: retry, attempts: 10, backoff: exponential, delay: 2.0 }
+              - when: "{{ outcome.status == 'error' }}"
+                then: { do: fail }
+              - else:
+                  then:
+                    do: continue
+                    set_iter:
+                      has_more: "{{ outcome.result.data.paging.hasMore | default(false) }}"
+                      page: "{{ outcome.result.data.paging.page | default(iter.page) }}"
+      - name: paginate
+        kind: noop
+        spec:
+          policy:
+            rules:
+              - when: "{{ iter.has_more == true }}"
+                then: { do: jump, to: fetch, set_iter: { page: "{{ (iter.page | int) + 1 }}" } }
+              - else:
+                  then: { do: break }
+"""
+
+_WORK = """    tool:
+      - name: work_{i}
+        kind: python
+        args:
+          n: "{{{{ workload.limit }}}}"
+        code: |
+          total = sum(range({i} + 10))
+          result = {{"status": "ok", "total": total}}
+        spec:
+          policy:
+            rules:
+              - when: "{{{{ outcome.status == 'error' }}}}"
+                then: {{ do: fail }}
+              - else:
+                  then:
+                    do: continue
+                    set_ctx:
+                      last_{i}: "{{{{ outcome.result.total }}}}"
+"""
+
+_TAIL = """  - step: cleanup
+    tool: { kind: noop }
+  - step: end
+    tool: { kind: noop }
+"""
+
+_GATED, _PAGED, _FORKED = 1, 2, 3  # what a step is, by its number modulo 4; 0 is a plain one
+
+
+def playbook(steps: int) -> str:
+    """The canonical playbook of the front-end bars, as YAML text."""
+    return _HEAD.format(n=steps) + "".join(_step(i, steps) for i in range(steps)) + _TAIL
+
+
+def _step(i: int, steps: int) -> str:
+    kind = i % 4
+    name = "start" if i == 0 else f"step_{i}"
+    target = f"step_{i + 1}" if i + 1 < steps else "end"
+    event = "loop.done" if kind == _PAGED else "step.done"
+    return (
+        f"  - step: {name}\n    desc: Step number {i}\n"
+        + (_GATE if kind == _GATED else "")
+        + (_PAGES if kind == _PAGED else _WORK.format(i=i))
+        + f"    next:\n      spec:\n        mode: {'inclusive' if kind == _FORKED else 'exclusive'}\n      arcs:\n"
+        + f"        - step: {target}\n          when: \"{{{{ event.name == '{event}' }}}}\"\n"
+        + ("        - step: cleanup\n          when: \"{{ event.name == 'step.failed' }}\"\n" if kind == _PAGED else "")
+    )
+
+
+def cloudformation(resources: int) -> str:
+    """A valid CloudFormation template, what cfn-lint reads, with as many resources."""
+    lines = ["AWSTemplateFormatVersion: '2010-09-09'", "Resources:"]
+    for i in range(resources):
+        lines += [
+            f"  Topic{i}:",
+            "    Type: AWS::SNS::Topic",
+            "    Properties:",
+            f"      DisplayName: Topic number {i}",
+            "      Tags:",
+            "        - Key: number",
+            f"          Value: '{i}'",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+_WRAPPER = """apiVersion: noetl.io/v2
+kind: Playbook
+metadata:
+  name: {name}
+  path: bench/{name}
+workflow:
+"""
+
+
+def chain(steps: int) -> str:
+    """Noop steps in a row."""
+    out = [_WRAPPER.format(name=f"chain_{steps}")]
+    for i in range(steps):
+        out.append(f"  - step: {'start' if i == 0 else f's{i}'}\n    tool: {{ kind: noop }}\n")
+        if i + 1 < steps:
+            out.append(f"    next: {{ arcs: [{{ step: s{i + 1} }}] }}\n")
+    return "".join(out)
+
+
+def parallel(items: int, *, result_bytes: int, steps_before: int) -> str:
+    """A parallel noop loop, each iteration with a result of `result_bytes`; before it a step that runs again and again.
+
+    The step runs before in a cycle, so that the number of step runs grows and the plan does not.
+    """
+    result = f"\n        result: {'x' * result_bytes}" if result_bytes else ""
+    return _WRAPPER.format(name=f"parallel_{items}") + (
+        f"""  - step: start
+    tool:
+      - name: count
+        kind: noop
+        spec:
+          policy:
+            rules:
+              - else: {{ then: {{ do: continue, set_ctx: {{ n: "{{{{ (ctx.n | default(0)) + 1 }}}}" }} }} }}
+    next:
+      arcs:
+        - step: start
+          when: "{{{{ ctx.n < {steps_before} }}}}"
+        - step: fan
+  - step: fan
+    loop:
+      in: "{{{{ range({items}) | list }}}}"
+      iterator: n
+      spec: {{ mode: parallel }}
+    tool:
+      - name: work
+        kind: noop{result}
+"""
+    )
+
+
+def jumps(tasks: int) -> str:
+    """One run whose task jumps to itself until it has run as often as asked."""
+    return _WRAPPER.format(name=f"jumps_{tasks}") + (
+        f"""  - step: start
+    tool:
+      - name: spin
+        kind: noop
+        spec:
+          policy:
+            rules:
+              - when: "{{{{ (iter.n | default(0)) < {tasks - 1} }}}}"
+                then: {{ do: jump, to: spin, set_iter: {{ n: "{{{{ (iter.n | default(0)) + 1 }}}}" }} }}
+              - else: {{ then: {{ do: break }} }}
+"""
+    )
+
+
+if __name__ == "__main__":
+    for argument in sys.argv[1:]:
+        sys.stdout.write(playbook(int(argument)))
