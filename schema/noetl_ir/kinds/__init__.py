@@ -1,25 +1,33 @@
 """What a tool kind promises: its fields, knobs, outcome extras and effects, as plain data.
 
 One kind, one module, each exporting `KIND`. The compiler checks playbooks against these tables and generates
-JSON Schema from them; the worker renders exactly the fields that are templates. Third parties add kinds through
-the entry-point group `noetl.kinds` (LANGUAGE §7).
+JSON Schema from them; the worker renders exactly the fields that are templates. Third parties add kinds
+through the entry-point group `noetl.kinds` (LANGUAGE §7).
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-Shape: TypeAlias = Literal["any", "text", "integer", "number", "boolean", "duration", "map", "list", "map of text"]
+from noetl_ir.expr import Json
+
+Shape: TypeAlias = Literal[
+    "any", "text", "integer", "number", "boolean", "duration", "map", "list", "map of text"
+]
 """What a field's value may be once rendered; a template may stand wherever a value may."""
 
 Text: TypeAlias = Literal["template", "code", "sql", "shell", "literal"]
-"""How text in a field is read: a template; program text that is never rendered; SQL text and shell text, which are
-templates with a lint warning, and where braces that are no expression stay as written; or never a template at all."""
+"""How text in a field is read: a template; program text that is never rendered; SQL text and shell text,
+which are templates with a lint warning, where braces that are no expression stay as they are; or no template."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a task of this kind. `shapes` are alternatives; `values` a closed list where there is one."""
+    """One field of a task of this kind.
+
+    `shapes` are alternatives; `values` a closed list where there is one.
+    """
 
     shapes: tuple[Shape, ...] = ("any",)
     text: Text = "template"
@@ -32,11 +40,12 @@ class Field:
 class Kind:
     """The contract of a tool kind.
 
-    `fields`: what may stand beside `name kind desc spec args` in a task. `knobs`: what `task.spec` may hold beside
-    `policy` and `timeout`; only these are inherited from outer specs. `one_of`: sets of fields of which exactly one
-    must be given. `extras`: attributes of `outcome.<key>` (e.g. `http` → status, headers). `pure`: has no effect
-    outside, so that its start may share a transaction with its end. `parks`: waits outside a worker (`wait`,
-    `playbook`). `available`: false for kinds that compile with a warning and give `kind.unavailable`.
+    `fields`: what may stand beside `name kind desc spec args` in a task. `knobs`: what `task.spec` may hold
+    beside `policy` and `timeout`; only these are inherited from outer specs. `one_of`: sets of fields of
+    which exactly one must be given. `extras`: attributes of `outcome.<key>` (e.g. `http` → status, headers).
+    `pure`: has no effect outside, so that its start may share a transaction with its end. `parks`: waits
+    outside a worker (`wait`, `playbook`). `available`: false for kinds that compile with a warning and give
+    `kind.unavailable`.
     """
 
     name: str
@@ -49,3 +58,129 @@ class Kind:
     pure: bool = False
     parks: bool = False
     available: bool = True
+
+
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\s*", re.ASCII)
+_UNITS = {"ms": 0.001, None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def seconds_of(value: Json) -> float | None:
+    """A duration in seconds: a number, or text like `1.5s`, `5m`, `2h` (LANGUAGE §4); else None."""
+    match value:
+        case bool():
+            return None
+        case int() | float():
+            return float(value) if 0 <= value < 1e12 else None
+        case str() if found := _DURATION.fullmatch(value):
+            return float(found[1]) * _UNITS[found[2]]
+    return None
+
+
+def misfits(kind: Kind, fields: Mapping[str, Json]) -> tuple[str, ...]:
+    """What is wrong with the rendered fields of a task of this kind, a sentence each; empty when nothing is.
+
+    A field that rendered to null counts as not given.
+    """
+    given = {name: value for name, value in fields.items() if value is not None}
+    wrong = [
+        f"field {name!r} must be {_listed(known.shapes)}, not {_named(value)}"
+        if (known := kind.fields.get(name))
+        else f"there is no field {name!r}"
+        for name, value in given.items()
+        if name not in kind.fields or not any(_fits(shape, value) for shape in kind.fields[name].shapes)
+    ]
+    for name, known in kind.fields.items():
+        value = given.get(name)
+        if value is None and known.required:
+            wrong.append(f"field {name!r} is missing")
+        if known.values and isinstance(value, str) and value not in known.values:
+            wrong.append(f"field {name!r} must be {_listed(known.values)}, not {value!r}")
+    for names in kind.one_of:
+        count = sum(name in given for name in names)
+        if count != 1:
+            wrong.append(f"{'one' if not count else 'only one'} of the fields {_listed(names)} must be given")
+    return tuple(wrong)
+
+
+def _fits(shape: Shape, value: Json) -> bool:
+    """Whether a rendered value has a shape. A number is text too: a port or a name may be written as one."""
+    match shape:
+        case "any":
+            return True
+        case "text":
+            return isinstance(value, str | int | float) and not isinstance(value, bool)
+        case "integer":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "boolean":
+            return isinstance(value, bool)
+        case "duration":
+            return seconds_of(value) is not None
+        case "map":
+            return isinstance(value, dict)
+        case "list":
+            return isinstance(value, list)
+        case "map of text":
+            return isinstance(value, dict) and all(isinstance(entry, str) for entry in value.values())
+
+
+def _named(value: Json) -> str:
+    """What a value is, for messages; never its content, which may be secret."""
+    match value:
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text"
+        case list():
+            return "a list"
+        case dict():
+            return "a map"
+    return "null"
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    return " or ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+_SCHEMAS: dict[Shape, dict[str, Json]] = {
+    "any": {},
+    "text": {"type": ["string", "number"]},
+    "integer": {"type": "integer"},
+    "number": {"type": "number"},
+    "boolean": {"type": "boolean"},
+    "duration": {"type": ["string", "number"]},
+    "map": {"type": "object"},
+    "list": {"type": "array"},
+    "map of text": {"type": "object", "additionalProperties": {"type": "string"}},
+}
+
+
+def json_schema_of(kind: Kind) -> dict[str, Json]:
+    """The JSON Schema of a task of this kind: its own fields, and `kind`; what all tasks share is not in it.
+
+    A template may stand wherever a value may, so that every field takes text with `{{ }}` too.
+    """
+    schema: dict[str, Json] = {
+        "type": "object",
+        "description": kind.summary,
+        "properties": {"kind": {"const": kind.name}, **{n: schema_of(f) for n, f in kind.fields.items()}},
+        "required": ["kind", *(name for name, known in kind.fields.items() if known.required)],
+    }
+    if kind.one_of:
+        schema["allOf"] = [{"oneOf": [{"required": [name]} for name in names]} for names in kind.one_of]
+    return schema
+
+
+def schema_of(known: Field) -> dict[str, Json]:
+    """The JSON Schema of one field or knob."""
+    template: dict[str, Json] = {"type": "string", "pattern": r"\{\{|\{%"}
+    alternatives: list[Json] = [{"enum": list(known.values)}] if known.values else []
+    alternatives += [] if known.values else [_SCHEMAS[shape] for shape in known.shapes]
+    if known.text != "literal" and {} not in alternatives:
+        alternatives.append(template)
+    if len(alternatives) == 1 and isinstance(alternatives[0], dict):
+        return {**alternatives[0], "description": known.doc}
+    return {"anyOf": alternatives, "description": known.doc}

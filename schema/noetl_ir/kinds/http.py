@@ -6,7 +6,7 @@ _TIMEOUT = "Seconds for the whole request, or {connect, read} for its parts; 30 
 
 KIND = Kind(
     name="http",
-    summary="Sends one HTTP request; an answer with a status of 400 or more is an error outcome that keeps the answer.",
+    summary="Sends one HTTP request; a status of 400 or more is an error outcome that keeps the answer.",
     fields={
         "method": Field(("text",), doc="The request method in any case; GET when absent."),
         "url": Field(("text",), doc="The address to ask, with its scheme (http or https)."),
