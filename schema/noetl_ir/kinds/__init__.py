@@ -19,7 +19,7 @@ Shape: TypeAlias = Literal[
 
 Text: TypeAlias = Literal["template", "code", "sql", "shell", "literal"]
 """How text in a field is read: a template; program text that is never rendered; SQL text and shell text,
-which are templates with a lint warning, where braces that are no expression stay as they are; or no template."""
+which are templates with a lint warning, where braces that are no expression stay so; or no template."""
 
 
 @dataclass(frozen=True, slots=True)
