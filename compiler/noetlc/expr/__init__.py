@@ -1,0 +1,1 @@
+"""Expressions and templates: text to nodes, nodes to text, and what the names in them mean."""

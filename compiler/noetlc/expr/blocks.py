@@ -1,0 +1,83 @@
+"""Whether the `{% … %}` tags of a text make a block template, before the worker's Jinja2 sees it."""
+
+import re
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from typing import TypeAlias
+
+from noetl_ir.expr import Expr
+
+from noetlc.expr.errors import TemplateError
+
+Parse: TypeAlias = Callable[[str, int], Expr]
+
+_TAG = re.compile(
+    r"\{%[-+]?\s*(?P<word>[A-Za-z_]\w*)?(?P<rest>(?:[^%'\"]|%(?!\})|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")*?)"
+    r"\s*[-+]?%\}",
+    re.DOTALL,
+)
+_OPENERS = frozenset({"if", "for", "set", "filter", "with", "macro", "call", "autoescape"})
+_PARTS = {"elif": ("if",), "else": ("if", "for")}
+_SINGLE = frozenset({"do", "break", "continue"})
+_REFUSED = frozenset({"include", "import", "from", "extends", "block"})
+_WORDS = sorted(_OPENERS | {f"end{word}" for word in _OPENERS} | set(_PARTS) | {"raw", "endraw"})
+
+
+def block_errors(text: str, first: int, parse: Parse) -> Iterator[TemplateError]:
+    """What keeps the tags from `first` on from being a block template; nothing if they are one.
+
+    `parse` reads the expressions of conditions, as `noetlc.expr.parser.parse_expression` does.
+    """
+    opened: list[tuple[str, int]] = []
+    at = first
+    while (at := text.find("{%", at)) >= 0:
+        found = _TAG.match(text, at)
+        if found is None:
+            yield TemplateError(
+                "`{%` opens a block tag that is never closed", at, at + 2,
+                "write `{{ '{%' }}` or put the text between `{% raw %}` and `{% endraw %}`",
+            )  # fmt: skip
+            return
+        word = found.group("word") or ""
+        if word == "raw":
+            at = _behind_raw(text, found.end())
+            continue
+        yield from _tag_errors(word, found, opened)
+        if word in ("if", "elif") and found.group("rest").strip():
+            try:
+                parse(found.group("rest"), found.start("rest"))
+            except TemplateError as error:
+                yield error
+        at = found.end()
+    for word, start in opened:
+        yield TemplateError(f"`{{% {word} %}}` is never ended", start, start + 2, f"add `{{% end{word} %}}`")
+
+
+def _behind_raw(text: str, at: int) -> int:
+    ended = re.compile(r"\{%[-+]?\s*endraw\s*[-+]?%\}").search(text, at)
+    return ended.end() if ended else len(text)
+
+
+def _tag_errors(word: str, found: "re.Match[str]", opened: list[tuple[str, int]]) -> Iterator[TemplateError]:
+    start, end = found.span()
+    if word in _REFUSED:
+        yield TemplateError(f"`{word}` is refused: a template stands alone in its field", start, end)
+    elif word in _OPENERS:
+        if word != "set" or "=" not in found.group("rest"):
+            opened.append((word, start))
+    elif word in _PARTS:
+        if not opened or opened[-1][0] not in _PARTS[word]:
+            yield TemplateError(f"`{word}` stands outside {' and '.join(_PARTS[word])}", start, end)
+    elif word.startswith("end") and word[3:] in _OPENERS:
+        if not opened or opened[-1][0] != word[3:]:
+            yield TemplateError(f"`{word}` ends nothing", start, end)
+        else:
+            opened.pop()
+    elif word not in _SINGLE:
+        near = get_close_matches(word, _WORDS, 1)
+        help = (
+            f"did you mean `{near[0]}`?"
+            if near
+            else "put text with `{%` between `{% raw %}` and `{% endraw %}`"
+        )
+        yield TemplateError(f"there is no block tag `{word}`", start, end, help)

@@ -1,0 +1,66 @@
+"""The first filter, test, method or function in an expression that nobody offers."""
+
+from difflib import get_close_matches
+
+from noetl_ir.expr import Attribute, Call, Expr, Filter, Name, Test, walk
+from noetl_ir.scopes import vocabulary as words
+
+from noetlc.expr.errors import TemplateError
+
+
+def check_known(expr: Expr) -> None:
+    """Raises TemplateError for a call of something unknown or refused, with the nearest valid name."""
+    for node in walk(expr):
+        match node:
+            case Filter(name=name) if name not in words.FILTERS:
+                raise _unknown("filter", name, node, _reason(name))
+            case Test(name=name) if name not in words.TESTS:
+                raise _unknown("test", name, node, "")
+            case Call(callee=callee):
+                _check_call(node, callee)
+
+
+def _check_call(node: Call, callee: Expr) -> None:
+    match callee:
+        case Name(name=name):
+            if name not in words.FUNCTIONS and name not in words.LEGACY_FUNCTIONS:
+                raise _unknown("function", name, callee, words.REFUSED_FUNCTIONS.get(name, ""))
+        case Attribute(name=name):
+            if name in words.METHODS:
+                return
+            reason = words.REFUSED_METHODS.get(name, "")
+            if not reason and name in words.FILTERS:
+                reason = f"write `… | {name}`"
+            raise _unknown("method", name, callee, reason)
+        case _:
+            raise TemplateError("a value cannot be called", node.start, node.end)
+
+
+def _reason(name: str) -> str:
+    if name in words.REFUSED_FILTERS:
+        return words.REFUSED_FILTERS[name]
+    first, dot, rest = name.partition(".")
+    if dot and first in words.FILTERS:
+        return f"a dot belongs to the filter's name: write `(… | {first}).{rest}`"
+    return ""
+
+
+def _unknown(what: str, name: str, node: Expr, reason: str) -> TemplateError:
+    offered = {
+        "filter": words.FILTERS,
+        "test": words.TESTS,
+        "method": words.METHODS,
+        "function": words.FUNCTIONS,
+    }[what]
+    refused = {
+        "filter": words.REFUSED_FILTERS,
+        "test": {},
+        "method": words.REFUSED_METHODS,
+        "function": words.REFUSED_FUNCTIONS,
+    }[what]
+    if name in refused:
+        return TemplateError(f"the {what} `{name}` is refused: {reason}", node.start, node.end)
+    if not reason:
+        near = get_close_matches(name, sorted(offered), 1)
+        reason = f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(sorted(offered))}"
+    return TemplateError(f"there is no {what} `{name}`", node.start, node.end, reason)

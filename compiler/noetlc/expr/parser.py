@@ -1,0 +1,167 @@
+"""Text to expressions and templates, and the door to lark: the grammar's tables are generated through it.
+
+lark makes the tables ahead of time, so that no command pays for importing it (`generated_tables`, `tools/gen`).
+Simple expressions never reach the tables (`noetlc.expr.quick`), and no text is parsed twice.
+"""
+
+from string import ascii_letters
+from typing import NamedTuple
+
+from noetl_ir.expr import Block, Expr, Literal, Native, Template, Text
+
+from noetlc.expr import lalr
+from noetlc.expr.blocks import block_errors
+from noetlc.expr.errors import TemplateError
+from noetlc.expr.known import check_known
+from noetlc.expr.pieces import pieces_of
+from noetlc.expr.quick import quick
+from noetlc.expr.tokens import tokens_of, tokens_until_braces
+
+CACHE_SIZE = 20_000
+"""How many texts are remembered before the cache starts anew."""
+
+
+class Parsed(NamedTuple):
+    """A template and what is wrong with it. With errors, the wrong pieces are plain text in the template."""
+
+    template: Template
+    errors: tuple[TemplateError, ...]
+
+
+_templates: dict[str, Parsed] = {}
+_expressions: dict[str, Expr] = {}
+
+
+def parse_template(text: str) -> Parsed:
+    """The template that a text in a playbook is. Never raises.
+
+    A lone `{{ expression }}`, white space and comments around it aside, is `Native`; other text with
+    expressions is `Text`, without any `Literal`; with well-formed block tags it is `Block`.
+    """
+    if "{" not in text:
+        return Parsed(Literal(text), ())
+    found = _templates.get(text)
+    if found is None:
+        if len(_templates) >= CACHE_SIZE:
+            _templates.clear()
+        found = _templates[text] = _template(text)
+    return found
+
+
+def parse_expression(text: str, offset: int = 0) -> Expr:
+    """The expression that a text without braces around it is. Raises TemplateError.
+
+    `offset` is where the text stands in a larger one: it is added to all offsets.
+    """
+    if offset:
+        # Offsets count from the larger text's start, so the white space stands for what is in front.
+        padded = " " * offset + text
+        return _expression(padded, offset)
+    found = _expressions.get(text)
+    if found is None:
+        if len(_expressions) >= CACHE_SIZE:
+            _expressions.clear()
+        found = _expressions[text] = _expression(text, 0)
+    return found
+
+
+def block_offset(text: str) -> int:
+    """Where the first block tag of a `Block` template's text stands."""
+    return pieces_of(text, _read).block
+
+
+def parse_exactly(text: str) -> Expr:
+    """The expression, by the grammar's tables alone: what the quick way is held to. Raises TemplateError."""
+    return _checked(lalr.parse(tokens_of(text)))
+
+
+def _template(text: str) -> Parsed:
+    parts, errors, block = pieces_of(text, _read)
+    if block >= 0:
+        tags = tuple(block_errors(text, block, parse_expression))
+        if not tags and not errors:
+            return Parsed(Block(text), ())
+        errors = tuple(sorted({*errors, *tags}, key=lambda error: (error.start, error.end, error.message)))
+    lone = [part for part in parts if not isinstance(part, str)]
+    if not lone:
+        return Parsed(Literal("".join(str(part) for part in parts)), errors)
+    if len(lone) == 1 and all(part is lone[0] or not str(part).strip() for part in parts):
+        return Parsed(Native(lone[0], text), errors)
+    return Parsed(Text(parts, text), errors)
+
+
+def _read(text: str, start: int) -> tuple[Expr, int, str]:
+    """The expression behind `{{`, where its `}}` ends, and that closer."""
+    close = text.find("}}", start)
+    if close >= 0:
+        expr = quick(text, start, close)
+        if expr is not None:
+            return expr, close + 2, "}}"
+    tokens, end, closer = tokens_until_braces(text, start)
+    return _checked(lalr.parse(tokens)), end, closer
+
+
+def _expression(text: str, start: int) -> Expr:
+    return quick(text, start, len(text)) or _checked(lalr.parse(tokens_of(text)))
+
+
+def _checked(expr: Expr) -> Expr:
+    check_known(expr)
+    return expr
+
+
+def generated_tables() -> str:
+    """The text of `noetlc/expr/tables.py`: lark's LALR tables for `grammar.GRAMMAR`, numbered from the start."""
+    from lark import Lark
+    from lark.lexer import Lexer
+
+    from noetlc.expr.grammar import GRAMMAR
+
+    class NoLexer(Lexer):
+        """Tokens come from `noetlc.expr.tokens`; lark only makes the tables."""
+
+        def __init__(self, conf: object) -> None:
+            pass
+
+        def lex(self, *_: object) -> object:  # type: ignore[override]
+            raise NotImplementedError
+
+    made = Lark(GRAMMAR, parser="lalr", lexer=NoLexer, maybe_placeholders=False, keep_all_tokens=True)
+    table = made.parser.parser._parse_table
+    rules = sorted(made.rules, key=lambda rule: (rule.origin.name, [part.name for part in rule.expansion]))
+    numbers = {(rule.origin, tuple(rule.expansion)): place for place, rule in enumerate(rules, 1)}
+    terminals = sorted({name for actions in table.states.values() for name in actions if name.isupper()})
+    letters = dict(zip(terminals, ascii_letters, strict=False))
+    order, places = [table.start_states["start"]], {table.start_states["start"]: 0}
+    states = []
+    for state in order:
+        shifts, gotos, reductions = [], [], {}
+        for symbol, (act, target) in sorted(table.states[state].items()):
+            if act.name != "Shift":
+                reductions.setdefault(numbers[target.origin, tuple(target.expansion)], []).append(
+                    letters[symbol]
+                )
+                continue
+            if target not in places:
+                places[target] = len(order)
+                order.append(target)
+            (shifts if symbol in letters else gotos).append((symbol, places[target]))
+        if state == table.end_states["start"]:
+            reductions[0] = [letters["$END"]]
+        states.append(
+            f"{' '.join(f'{letters[symbol]}{place}' for symbol, place in shifts)}|"
+            f"{' '.join(f'{number}={chr(0).join(seen)}' for number, seen in sorted(reductions.items()))}|"
+            f"{' '.join(f'{symbol}={place}' for symbol, place in gotos)}".replace(chr(0), "")
+        )
+    parts = {
+        "TERMINALS": " ".join(f"{letter}={name}" for name, letter in letters.items()),
+        "PRODUCTIONS": ";".join(f"{rule.origin.name} {len(rule.expansion)} {rule.alias}" for rule in rules),
+        "STATES": ";".join(states),
+    }
+    head = '"""Generated by tools/gen from `noetlc.expr.grammar`, see `noetlc.expr.lalr`. Do not edit."""\n'
+    return head + "".join(f"\n{name} = (\n{_wrapped(text)})\n" for name, text in parts.items())
+
+
+def _wrapped(text: str) -> str:
+    pieces = [text[at : at + 100] for at in range(0, len(text), 100)]
+    return "".join(f'    "{piece}"\n' for piece in pieces)

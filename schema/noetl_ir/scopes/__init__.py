@@ -1,0 +1,1 @@
+"""Which names an expression may use where, and what they mean."""
