@@ -3,8 +3,9 @@
     python3 examples/server.py [--port 8080]
 
 Prints `listening on http://127.0.0.1:PORT` as its first line; port 0 takes a free one. Stops on SIGTERM or
-Ctrl-C. Standard library only. What it answers depends on the request alone, but for the two paths that fail first
-and then work: those count their requests and begin again after each success, so that every run sees the same.
+Ctrl-C. Standard library only. What it answers depends on the request alone, but for the two paths that fail
+first and then work: those count their requests and begin again after each success, so that every run sees the
+same.
 
     GET  /api/assessments?page=&pageSize=   25 entries in pages
     GET  /api/reports?page=&pageSize=       12 entries in pages; page 2 answers 429 before it answers
@@ -33,7 +34,10 @@ CITIES = [
     {
         "id": "lis",
         "name": "Lisbon",
-        "hotels": [{"id": "lis-1", "name": "Tagus", "rooms": 9}, {"id": "lis-2", "name": "Alfama", "rooms": 4}],
+        "hotels": [
+            {"id": "lis-1", "name": "Tagus", "rooms": 9},
+            {"id": "lis-2", "name": "Alfama", "rooms": 4},
+        ],
     },
     {"id": "osl", "name": "Oslo", "hotels": [{"id": "osl-1", "name": "Fjord", "rooms": 6}]},
     {"id": "pra", "name": "Prague", "hotels": []},
@@ -123,7 +127,10 @@ def rooms(request: Request) -> Answer:
     hotel = request.match["id"]
     if hotel not in ROOMS:
         return Answer(404, {"error": f"no hotel {hotel}"})
-    return _page(request, [{"id": f"{hotel}-{number}", "beds": 1 + number % 3} for number in range(1, ROOMS[hotel] + 1)])
+    return _page(
+        request,
+        [{"id": f"{hotel}-{number}", "beds": 1 + number % 3} for number in range(1, ROOMS[hotel] + 1)],
+    )
 
 
 def flaky(_: Request) -> Answer:

@@ -2,7 +2,7 @@
 
     python3 -m benchmarks.generate N > FILE
 
-`playbook(n)` mixes a chain, gates, paging loops and inclusive routers, the bars' canonical playbook of N steps.
+`playbook(n)` is the canonical playbook of the bars: a chain, gates, paging loops and inclusive routers, mixed.
 """
 
 import sys
@@ -117,16 +117,23 @@ def playbook(steps: int) -> str:
 def _step(i: int, steps: int) -> str:
     kind = i % 4
     name = "start" if i == 0 else f"step_{i}"
-    target = f"step_{i + 1}" if i + 1 < steps else "end"
+    parts = [f"  - step: {name}\n    desc: Step number {i}\n"]
+    if kind == _GATED:
+        parts.append(_GATE)
+    parts.append(_PAGES if kind == _PAGED else _WORK.format(i=i))
+    parts.append(_next(kind, f"step_{i + 1}" if i + 1 < steps else "end"))
+    return "".join(parts)
+
+
+def _next(kind: int, target: str) -> str:
+    mode = "inclusive" if kind == _FORKED else "exclusive"
     event = "loop.done" if kind == _PAGED else "step.done"
-    return (
-        f"  - step: {name}\n    desc: Step number {i}\n"
-        + (_GATE if kind == _GATED else "")
-        + (_PAGES if kind == _PAGED else _WORK.format(i=i))
-        + f"    next:\n      spec:\n        mode: {'inclusive' if kind == _FORKED else 'exclusive'}\n      arcs:\n"
-        + f"        - step: {target}\n          when: \"{{{{ event.name == '{event}' }}}}\"\n"
-        + ("        - step: cleanup\n          when: \"{{ event.name == 'step.failed' }}\"\n" if kind == _PAGED else "")
-    )
+    arcs = _arc(target, event) + (_arc("cleanup", "step.failed") if kind == _PAGED else "")
+    return f"    next:\n      spec:\n        mode: {mode}\n      arcs:\n{arcs}"
+
+
+def _arc(target: str, event: str) -> str:
+    return f"        - step: {target}\n          when: \"{{{{ event.name == '{event}' }}}}\"\n"
 
 
 def cloudformation(resources: int) -> str:
@@ -165,9 +172,9 @@ def chain(steps: int) -> str:
 
 
 def parallel(items: int, *, result_bytes: int, steps_before: int) -> str:
-    """A parallel noop loop, each iteration with a result of `result_bytes`; before it a step that runs again and again.
+    """A parallel noop loop, each iteration with a result of `result_bytes`, after one step that runs in a cycle.
 
-    The step runs before in a cycle, so that the number of step runs grows and the plan does not.
+    `steps_before` is how often that step runs: the number of step runs grows and the plan does not.
     """
     result = f"\n        result: {'x' * result_bytes}" if result_bytes else ""
     return _WRAPPER.format(name=f"parallel_{items}") + (

@@ -1,0 +1,60 @@
+"""Rows about the compiler: source → plan bytes, the cost of an expression, and the same bytes everywhere."""
+
+import hashlib
+import shutil
+from pathlib import Path
+from statistics import median
+
+from benchmarks.generate import playbook
+from benchmarks.measure import probe, process
+from benchmarks.row import ROOT, Bench, NotMeasured, Reading, at_most, limit
+
+_SEEDS = ("0", "1", "42", "random")
+
+
+def plan_bytes(bench: Bench) -> list[Reading]:
+    """A thousand steps against libyaml's events; ten thousand against a thousand."""
+    small = bench.file("gen_1000.yaml", playbook(1_000))
+    large = bench.file("gen_10000.yaml", playbook(10_000))
+    kept = probe(bench, "compiling", "plan", str(bench.runs), str(small), str(large))
+    times = {name: median(seconds) for name, seconds in kept.items()}
+    events, own, tenfold = times[f"events {small}"], times[str(small)], times[str(large)]
+    return [
+        at_most("plan of 1,000 steps", own, events, times=4, unit="s", base_name="libyaml events"),
+        at_most("plan of 10,000 steps", tenfold, own, times=11, unit="s", base_name="plan of 1,000"),
+    ]
+
+
+def expressions(bench: Bench) -> list[Reading]:
+    """The median template of the examples and goldens."""
+    files = [*(ROOT / "examples").rglob("*.yaml"), *(ROOT / "golden").rglob("*.yaml")]
+    found = probe(bench, "compiling", "expressions", str(bench.runs), *sorted(map(str, files)))
+    note = f"{int(found['count'][0])} expressions"
+    return [limit("parse of an expression", median(found["median"]) * 1e6, 30, unit="µs", note=note)]
+
+
+def determinism(bench: Bench) -> list[Reading]:
+    """The same plan bytes from several hash seeds, folders and orders of files."""
+    digests = [_compiled(bench, seed, i) for i, seed in enumerate(_SEEDS)]
+    if not digests[0]:
+        raise NotMeasured("no plan was written")
+    differing = sum(digest != digests[0] for digest in digests)
+    note = f"{len(digests[0])} plans, seeds {', '.join(_SEEDS)}, both orders of files"
+    return [
+        Reading("same plan bytes", float(differing), 0, "differ", "", None, "0 differ", differing == 0, note)
+    ]
+
+
+def _compiled(bench: Bench, seed: str, number: int) -> dict[str, str]:
+    """File name → digest of its plan, compiled in a folder of its own; every second one in reverse order."""
+    folder = bench.folder / f"seed_{number}"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(ROOT / "examples", folder, ignore=shutil.ignore_patterns("*.script.yaml", "*.py", "*.md"))
+    (folder / "generated.yaml").write_text(playbook(40))
+    files = sorted(folder.rglob("*.yaml"), reverse=bool(number % 2))
+    process([bench.noetlc, "compile", *files, "--path", folder], env={"PYTHONHASHSEED": seed})
+    return {path.name: _digest(path) for path in sorted(folder.rglob("*.ir"))}
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,110 @@
+"""Timing: interleaved runs of several works, and processes with their wall time and peak memory."""
+
+import json
+import os
+import select
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from benchmarks.row import BENCH, Bench, NotMeasured
+
+_TIME_LIMIT = 900.0  # seconds for one process
+
+
+class Process(NamedTuple):
+    """A process that ended: wall time in seconds, peak resident memory in MB, exit code, standard output."""
+
+    seconds: float
+    peak_mb: float
+    code: int
+    output: str
+
+
+def process(
+    argv: Sequence[str | Path], *, codes: tuple[int, ...] = (0,), env: Mapping[str, str] | None = None
+) -> Process:
+    """Run a program to its end; NotMeasured when it is missing, too slow, or ends with a code not in `codes`.
+
+    Output goes to files, so that nothing has to be read while it runs and the time is the program's own.
+    """
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        begun = time.perf_counter()
+        try:
+            child = subprocess.Popen(list(argv), stdout=out, stderr=err, env={**os.environ, **(env or {})})
+        except FileNotFoundError as problem:
+            raise NotMeasured(f"{argv[0]} is not there") from problem
+        code, peak_kb, seconds = _wait(child, begun)
+        out.seek(0)
+        err.seek(0)
+        if code not in codes:
+            raise NotMeasured(f"{_called(argv)} ended with {code}: {_last_line(err.read() or out.read())}")
+        return Process(seconds, peak_kb / 1024, code, out.read().decode(errors="replace"))
+
+
+def _wait(child: subprocess.Popen[bytes], begun: float) -> tuple[int, int, float]:
+    """Exit code, peak resident memory in kB and seconds, asked of the kernel for this child alone."""
+    pidfd = os.pidfd_open(child.pid)
+    try:
+        if not select.select([pidfd], [], [], _TIME_LIMIT)[0]:
+            child.kill()
+    finally:
+        os.close(pidfd)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    return child.returncode, usage.ru_maxrss, time.perf_counter() - begun
+
+
+def _called(argv: Sequence[str | Path]) -> str:
+    return " ".join([Path(argv[0]).name, *map(str, argv[1:3])])
+
+
+def _last_line(text: bytes) -> str:
+    lines = text.decode(errors="replace").strip().splitlines()
+    return lines[-1][:160] if lines else "no output"
+
+
+def interleave(runs: int, *works: Callable[[], float]) -> tuple[float, ...]:
+    """The median figure of each work, after `runs` rounds in which each ran once, in turn."""
+    figures: list[list[float]] = [[] for _ in works]
+    for _ in range(runs):
+        for kept, work in zip(figures, works, strict=True):
+            kept.append(work())
+    return tuple(median(kept) for kept in figures)
+
+
+def peer_python(name: str) -> Path:
+    """The interpreter of a peer's own environment; NotMeasured when it is not installed."""
+    path = BENCH / name / "bin" / "python"
+    if not path.exists():
+        raise NotMeasured(f"{name} is not installed (tools/bench --peers)")
+    return path
+
+
+def peer(name: str, work: str, count: int) -> dict[str, float]:
+    """Run a peer's workload `peers/<name>.py`; its report `{seconds, count, peak_kb}`."""
+    script = Path(__file__).parent / "peers" / f"{name}.py"
+    done = process([peer_python(name), "-P", "-W", "ignore", script, work, str(count)])
+    return json.loads(done.output.strip().splitlines()[-1])
+
+
+def peer_rate(name: str, work: str, count: int) -> float:
+    """What a peer does in a second."""
+    report = peer(name, work, count)
+    return report["count"] / report["seconds"]
+
+
+def probe(bench: Bench, module: str, *arguments: str) -> dict[str, list[float]]:
+    """Run a module of this package in a fresh interpreter of the project; its last line, read as JSON."""
+    tools = Path(__file__).resolve().parents[1]
+    done = process([bench.python, "-m", f"benchmarks.{module}", *arguments], env={"PYTHONPATH": str(tools)})
+    return json.loads(done.output.strip().splitlines()[-1])
+
+
+def pass_seconds(bench: Bench) -> float:
+    """The time of `python -c pass`, the unit of the start-up bars."""
+    return process([bench.python, "-c", "pass"]).seconds

@@ -1,0 +1,79 @@
+"""What a benchmark row is and what it reads: figures of the product and of its peer, beside the bar."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+BENCH = ROOT / ".bench"
+
+
+class NotMeasured(Exception):
+    """A figure could not be had; the text says why and stands in the table."""
+
+
+class Bench(NamedTuple):
+    """How to measure: runs of each pair, a folder for inputs and stores, the project's programs."""
+
+    runs: int
+    folder: Path
+    python: Path
+    noetlc: Path
+    noetl: Path
+
+    def file(self, name: str, text: str) -> Path:
+        """Write an input file once."""
+        path = self.folder / name
+        if not path.exists():
+            path.write_text(text)
+        return path
+
+
+class Reading(NamedTuple):
+    """One line of the table. `ratio` is what the bar is about; `met` is None where there is no figure or no bar.
+
+    `product` and `base` are in `unit` (`s`, `µs`, `/s`, `MB`); `base_name` says what the base is.
+    """
+
+    label: str
+    product: float | None
+    base: float | None
+    unit: str
+    base_name: str
+    ratio: float | None
+    bar: str
+    met: bool | None
+    note: str = ""
+
+
+class Row(NamedTuple):
+    """A row of the bars: `measure` gives its lines or raises NotMeasured."""
+
+    name: str
+    group: str
+    bar: str
+    measure: Callable[[Bench], list[Reading]]
+
+
+def at_most(label: str, product: float, base: float, *, times: float, unit: str, base_name: str) -> Reading:
+    """The product may take `times` the base."""
+    ratio = product / base
+    return Reading(label, product, base, unit, base_name, ratio, f"≤ {times:g} ×", ratio <= times)
+
+
+def at_least(label: str, product: float, base: float, *, times: float, unit: str, base_name: str) -> Reading:
+    """The product must reach `times` the base."""
+    ratio = product / base
+    return Reading(label, product, base, unit, base_name, ratio, f"≥ {times:g} ×", ratio >= times)
+
+
+def limit(label: str, product: float, most: float, *, unit: str, note: str = "") -> Reading:
+    """The product's figure has a limit of its own."""
+    return Reading(
+        label, product, most, unit, "limit", product / most, f"≤ {most:g} {unit}", product <= most, note
+    )
+
+
+def missing(label: str, bar: str, why: str) -> Reading:
+    """A line whose figure could not be had."""
+    return Reading(label, None, None, "", "", None, bar, None, f"not measured: {why}")

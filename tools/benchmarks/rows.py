@@ -1,0 +1,27 @@
+"""The table of rows, in the order of the bars."""
+
+from benchmarks import front_end, linting, runtime
+from benchmarks.row import Bench, NotMeasured, Reading, Row, missing
+
+ROWS: tuple[Row, ...] = (
+    Row("plan", "front end", "≤ 4 × events; ≤ 11 × of 1,000", front_end.plan_bytes),
+    Row("expressions", "front end", "≤ 30 µs", front_end.expressions),
+    Row("lint-sizes", "front end", "faster than each", linting.sizes),
+    Row("lint-small", "front end", "≤ 12 ×", linting.small_file),
+    Row("lint-many", "front end", "≤ 3 ×", linting.many_files),
+    Row("determinism", "front end", "0 differ", front_end.determinism),
+    Row("one-step", "runtime", "≤ 12 ×", runtime.one_step),
+    Row("steps", "runtime", "≥ 8 × DBOS; no slower later", runtime.durable_steps),
+    Row("iterations", "runtime", "≥ 20 × DBOS", runtime.iterations),
+    Row("loop-memory", "runtime", "≤ 200 MB, flat", runtime.loop_memory),
+    Row("jump-loop", "runtime", "completes, flat", runtime.jump_loop),
+    Row("chain", "runtime", "completes", runtime.long_chain),
+)
+
+
+def measure(bench: Bench, row: Row) -> list[Reading]:
+    """The lines of a row; one that says why when it could not be measured."""
+    try:
+        return row.measure(bench)
+    except NotMeasured as problem:
+        return [missing(row.name, row.bar, str(problem))]
