@@ -1,9 +1,9 @@
 """The plan: a net with the tables of what is computed when its transitions fire.
 
-Everything a run needs is here and nothing else is consulted: the net, the template pool, the step, task and arc
-tables, the workload, the declared keychain, the effective executor spec, the plans of the children that the
-playbook names, and the places in the author's file. Integers named after a table are indices into it; -1 is none.
-The byte form is `noetl_ir.plan_format`.
+Everything a run needs is here and nothing else is consulted: the net, the template pool, the step, task and
+arc tables, the workload, the declared keychain, the effective executor spec, the plans of the children that
+the playbook names, and the places in the author's file. Integers named after a table are indices into it;
+-1 is none. The byte form is `noetl_ir.plan_format`.
 """
 
 from typing import NamedTuple
@@ -50,8 +50,9 @@ class Loop(NamedTuple):
 class Rule(NamedTuple):
     """A policy rule. `when` is -1 for `else`. `directive` is `continue retry jump break fail`.
 
-    Pool indices, -1 when absent: `when delay max_delay code message`; `set_iter` and `set_ctx` pair keys with pool
-    indices in file order. `attempts` counts all tries, the first included. `to` indexes the task table.
+    Pool indices, -1 when absent: `when delay max_delay code message`; `set_iter` and `set_ctx` pair keys
+    with pool indices in file order. `attempts` counts all tries, the first included. `to` indexes the task
+    table.
     """
 
     when: int
@@ -73,10 +74,11 @@ class Rule(NamedTuple):
 class Task(NamedTuple):
     """A task of a step's pipeline.
 
-    `fields` and `args` are pool indices of mappings (-1 when there are none): `fields` holds the kind's own fields,
-    program text as literals; `knobs` the effective spec as far as the kind declares it; `timeout` a pool index.
-    `following` is the next task of the pipeline, -1 at its end. `rules` empty means the default policy.
-    `passes_errors` says that `on_unmatched: continue` was written out or rules exist without `else`.
+    `fields` and `args` are pool indices of mappings (-1 when there are none): `fields` holds the kind's own
+    fields, program text as literals; `knobs` the effective spec as far as the kind declares it; `timeout` a
+    pool index. `following` is the next task of the pipeline, -1 at its end. `rules` empty means the default
+    policy. `passes_errors` says that there are rules but no `else`, so that an outcome no rule matches
+    continues.
     """
 
     name: str
@@ -90,6 +92,7 @@ class Task(NamedTuple):
     following: int
     generated: bool
     span: Span
+    passes_errors: bool = False
 
 
 class Arc(NamedTuple):
@@ -106,10 +109,11 @@ class Arc(NamedTuple):
 class Step(NamedTuple):
     """A step.
 
-    `tasks` and `arcs` index the tables in file order; `loops` are levels, outermost first. `timeout` is the pool
-    index of `lifecycle.timeout_s`. `reads` are the paths into this step's result that server expressions read,
-    `()` meaning the whole; None when nothing on the server reads it. `needs` are the steps whose results the
-    worker's expressions of this step may read. `kept` says whether any expression reads this step's result.
+    `tasks` and `arcs` index the tables in file order; `loops` are levels, outermost first. `timeout` is the
+    pool index of `lifecycle.timeout_s`. `reads` are the paths into this step's result that server
+    expressions read, `()` meaning the whole; None when nothing on the server reads it. `needs` are the
+    steps whose results the worker's expressions of this step may read. `kept` says whether any expression
+    reads this step's result.
     """
 
     name: str
@@ -130,7 +134,9 @@ class Step(NamedTuple):
 
 
 class KeychainEntry(NamedTuple):
-    """A declared credential: `fields` is the pool index of its other keys, -1 for none. Never a value of a secret."""
+    """A declared credential: `fields` is the pool index of its other keys, -1 for none. Never a value of a
+    secret.
+    """
 
     name: str
     kind: str
@@ -139,7 +145,9 @@ class KeychainEntry(NamedTuple):
 
 
 class Child(NamedTuple):
-    """A child playbook that the plan embeds: the `path` as the playbook names it, and its plan's digest and bytes."""
+    """A child playbook that the plan embeds: the `path` as the playbook names it, and its plan's digest and
+    bytes.
+    """
 
     path: str
     digest: str
@@ -149,9 +157,10 @@ class Child(NamedTuple):
 class Plan(NamedTuple):
     """A compiled playbook.
 
-    `workload` is the pool index of its mapping, rendered once at start with `order` naming the keys in dependency
-    order. `source` is the file's base name, for messages. `executor` is the effective executor spec without
-    `policy`. `kinds` are the tool kinds used. `aliases` says that the source had legacy constructs.
+    `workload` is the pool index of its mapping, rendered once at start with `order` naming the keys in
+    dependency order. `source` is the file's base name, for messages. `executor` is the effective executor
+    spec without `policy`. `kinds` are the tool kinds used. `aliases` says that the source had legacy
+    constructs.
     """
 
     name: str
@@ -173,3 +182,4 @@ class Plan(NamedTuple):
     best_effort: bool
     kinds: tuple[str, ...]
     children: tuple[Child, ...]
+    aliases: bool = False

@@ -1,0 +1,79 @@
+"""The gate of a step: its admission rules, folded into one guard.
+
+    rules: [{when: a, allow}, {when: b, deny}, {else: allow}]   →   true if a else (false if b else true)
+
+A guard takes the text `false` for false (LANGUAGE §2) but the test of a conditional does not, so an
+expression that may be text is asked for both.
+"""
+
+from noetl_ir.expr import Compare, Conditional, Const, Expr, Filter, Logic, Not, Test
+from noetlc.ast.playbook import Admit, Step
+from noetlc.build.loop import Ends
+from noetlc.build.making import CTX, NOTHING, Arcs, NetMaker
+from noetlc.build.pool import Pool
+
+_TRUE, _FALSE = Const(True), Const(False)
+
+
+def guard_of(admit: Admit | None, pool: Pool) -> int:
+    """The pool index of the folded rules; -1 when every token is admitted."""
+    if admit is None:
+        return -1
+    first, rest = (admit.rules[0], admit.rules[1:]) if admit.rules else (None, ())
+    if first is not None and first.when is None and first.allow:
+        return -1
+    denied = all(rule.when is None and not rule.allow for rule in rest)
+    if first is not None and first.when is not None and first.allow and denied:
+        return pool.guard(first.when)
+    expr, text = _folded(admit)
+    return pool.expression(expr, text, admit.span)
+
+
+def _folded(admit: Admit) -> tuple[Expr, str]:
+    expr: Expr = _FALSE  # no rule matches: denied
+    text = "false"
+    for rule in reversed(admit.rules):
+        verdict, word = (_TRUE, "true") if rule.allow else (_FALSE, "false")
+        if rule.when is None:
+            expr, text = verdict, word
+        else:
+            expr = Conditional(_truth(rule.when.expr), verdict, expr)
+            text = f"{word} if {rule.when.text} else ({text})"
+    return expr, text
+
+
+def _truth(expr: Expr) -> Expr:
+    """An expression whose truth in a test is that of `expr` as a guard."""
+    if _is_boolean(expr):
+        return expr
+    lowered = Filter(Filter(expr, "string", (), ()), "lower", (), ())
+    return Logic("and", expr, Compare(lowered, (("!=", Const("false")),)))
+
+
+def _is_boolean(expr: Expr) -> bool:
+    """Whether an expression can only be true or false, as far as its outermost nodes tell."""
+    waiting = [expr]
+    while waiting:
+        match waiting.pop():
+            case Compare() | Not() | Test() | Const(value=True | False):
+                pass
+            case Logic(left=left, right=right):
+                waiting += (left, right)
+            case _:
+                return False
+    return True
+
+
+def build_gate(maker: NetMaker, step: Step, index: int, *, gate: Arcs, ends: Ends, guard: int) -> None:
+    """Add the transitions that leave the gate."""
+    name, admit, ready = step.name, step.spec.admit, ends.ready
+    span = step.name_span if admit is None else admit.span
+    if guard < 0:
+        maker.now(f"admit {name}", "admit", gate, ready, step=index, span=span)
+        return
+    if admit is not None and admit.waits:
+        maker.later(f"admit {name}", "admit", gate, ready, trigger=CTX, step=index, span=span, guard=guard)
+    else:
+        maker.now(f"admit {name}", "admit", gate, ready, step=index, span=span, guard=guard)
+        maker.now(f"deny {name}", "deny", gate, NOTHING, step=index, span=span)
+    maker.now(f"admit err {name}", "admit_fault", gate, ends.failed, step=index, span=span, fault=True)

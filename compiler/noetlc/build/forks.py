@@ -1,0 +1,141 @@
+"""Which fork a `taken` join belongs to (LANGUAGE §3).
+
+`taken` waits for the branches that a fork took, so that must be one inclusive router that dominates the
+join; each of its arcs starts its own branch; each branch ends in exactly one source of the join; no cycle
+crosses a branch. An arc that only a failure can take (`event.name == 'step.failed'`) is no branch.
+"""
+
+from typing import NamedTuple
+
+from noetl_ir.expr import Attribute, Compare, Const, Expr, Logic, Name
+from noetlc.ast.playbook import Guard, Playbook, Step
+from noetlc.build.dominators import dominators_of
+from noetlc.build.join import Arrivals
+from noetlc.build.making import NOTHING, Arcs
+from noetlc.build.sources import ENTRY, entry_of, sources_of
+
+
+class Fork(NamedTuple):
+    """The fork of a `taken` join: the step that routes, and for each of its branches (arc number, source)."""
+
+    step: str
+    branches: tuple[tuple[int, str], ...]
+
+
+class Illegal(NamedTuple):
+    """Why a join cannot be `taken`."""
+
+    reason: str
+
+
+def taken_joins(playbook: Playbook) -> dict[str, Fork | Illegal]:
+    """Each step whose join is `taken`, with its fork or the reason why it has none."""
+    joins = [step for step in playbook.steps if step.spec.join == "taken"]
+    if not joins:
+        return {}
+    graph = _Graph(playbook)
+    return {step.name: graph.fork_of(step) for step in joins}
+
+
+def dead_places(playbook: Playbook, arrivals: list[Arrivals]) -> dict[tuple[str, int], Arcs]:
+    """(step, arc number) → the places that get a dead token when the step's router does not take that arc."""
+    found: dict[tuple[str, int], Arcs] = {}
+    numbers = {step.name: index for index, step in enumerate(playbook.steps)}
+    for join, fork in taken_joins(playbook).items():
+        if isinstance(fork, Fork):
+            for number, source in fork.branches:
+                key = (fork.step, number)
+                found[key] = found.get(key, NOTHING) + arrivals[numbers[join]].dead[source]
+    return found
+
+
+class _Graph:
+    """The step graph of a playbook, read in both directions."""
+
+    def __init__(self, playbook: Playbook) -> None:
+        self._steps = {step.name: step for step in playbook.steps}
+        self._before = sources_of(playbook)
+        self._after = {
+            step.name: [arc.target for arc in step.router.arcs if arc.target in self._steps]
+            if step.router is not None
+            else []
+            for step in playbook.steps
+        }
+        self._dominators = dominators_of(entry_of(playbook), self._after)
+
+    def fork_of(self, join: Step) -> Fork | Illegal:
+        """The fork of a `taken` join."""
+        sources = self._before[join.name]
+        if ENTRY in sources:
+            return Illegal("the entry token is a source of it")
+        head = self._dominators.get(join.name)
+        if head is None:
+            return Illegal("nothing leads to it")
+        fork = self._steps[head]
+        if fork.router is None or fork.router.mode != "inclusive":
+            return Illegal(f"no inclusive router dominates it: its branches begin at {head!r}")
+        owners: dict[str, int] = {}
+        branches: list[tuple[int, str]] = []
+        for number, arc in enumerate(fork.router.arcs):
+            if _only_on_failure(arc.when):
+                continue
+            end = self._branch(fork.name, arc.target, join.name, number, owners)
+            if isinstance(end, Illegal):
+                return end
+            branches.append((number, end))
+        reached = [source for _, source in branches]
+        for source in sources:
+            if reached.count(source) != 1:
+                return Illegal(f"{reached.count(source)} branches of {head!r} end in its source {source!r}")
+        return self._crossed(fork.name, owners, branches) or Fork(fork.name, tuple(branches))
+
+    def _branch(self, fork: str, first: str, join: str, number: int, owners: dict[str, int]) -> str | Illegal:
+        """The one source that the branch behind an arc ends in; marks the branch's steps in `owners`."""
+        if first == join:
+            return fork
+        ends: dict[str, None] = {}
+        waiting = [first] if first in self._steps else []
+        while waiting:
+            here = waiting.pop()
+            if here == fork:
+                return Illegal(f"a cycle leads from the branch at {first!r} back to {fork!r}")
+            if owners.get(here) == number:
+                continue
+            if here in owners:
+                return Illegal(f"two branches of {fork!r} meet in {here!r}")
+            owners[here] = number
+            for target in self._after[here]:
+                if target == join:
+                    ends[here] = None
+                else:
+                    waiting.append(target)
+        if len(ends) != 1:
+            named = " and ".join(repr(end) for end in sorted(ends)) or "none"
+            return Illegal(f"the branch at {first!r} must end in one source of the join; it ends in {named}")
+        return next(iter(ends))
+
+    def _crossed(self, fork: str, owners: dict[str, int], branches: list[tuple[int, str]]) -> Illegal | None:
+        """Whether something leads into a branch from outside of it."""
+        for name, number in owners.items():
+            for source in self._before[name]:
+                if source != fork and owners.get(source) != number:
+                    return Illegal(f"{source!r} leads into the branch of {fork!r} at {name!r}")
+        return None
+
+
+def _only_on_failure(guard: Guard | None) -> bool:
+    """Whether a guard holds on `step.failed` at most, as far as its conjuncts tell."""
+    waiting: list[Expr] = [guard.expr] if guard is not None else []
+    while waiting:
+        match waiting.pop():
+            case Logic(op="and", left=left, right=right):
+                waiting += (left, right)
+            case Compare(first=first, rest=((op, second),)) if op == "==":
+                if {first, second} == {_EVENT_NAME, _FAILED}:
+                    return True
+            case _:
+                pass
+    return False
+
+
+_EVENT_NAME, _FAILED = Attribute(Name("event"), "name"), Const("step.failed")

@@ -1,0 +1,120 @@
+"""The join of a step: from the places of its sources to its gate (LANGUAGE §3, NET.md JOIN).
+
+`taken` is encoded as a count over live and dead tokens. The fork makes a dead token for each branch that it
+does not take. Every source gives one token a wave (`free`/`held`); `cold` turns `warm` with the first live
+one; when all have come, the gate opens if it is warm and the wave ends silently if it is cold:
+
+    [arrive s]:      (in s)+(free s)+(cold) → (held s)+(got)+(warm)     [arrive+ s]: the same from and to
+    (warm) [arrive dead s]: (dead s)+(free s) → (held s)+(got) [meet]:      m·(got)+(warm)+Σ(held s) →
+    (gate)+(cold)+Σ(free s) [meet none]: m·(got)+(cold)+Σ(held s) → (cold)+Σ(free s)
+"""
+
+from typing import NamedTuple
+
+from noetl_ir.plan import Join, Step
+from noetl_ir.span import Span
+from noetlc.build.making import CONTROL, MEMO, NOTHING, Arcs, NetMaker, times
+from noetlc.build.sources import ENTRY
+
+
+class Arrivals(NamedTuple):
+    """Where the tokens of a step's sources arrive: source → place, and for a `taken` join the dead ones
+    too.
+    """
+
+    live: dict[str, Arcs]
+    dead: dict[str, Arcs]
+
+
+def arrivals_of(maker: NetMaker, step: Step, index: int, spans: dict[str, Span]) -> Arrivals:
+    """Make the places where tokens arrive at a step; `spans` has a place in the file for each source."""
+    name, join = step.name, step.join
+    live = {
+        source: maker.place(
+            f"in {name} {source}",
+            "in",
+            index,
+            span=spans[source],
+            tokens=1 if source == ENTRY else 0,
+        )
+        for source in join.sources
+    }
+    dead: dict[str, Arcs] = {}
+    if join.mode == "taken":
+        for source in join.sources:
+            dead[source] = maker.place(f"dead {name} {source}", "dead", index, span=spans[source])
+    return Arrivals(live, dead)
+
+
+def build_join(
+    maker: NetMaker, step: Step, index: int, *, arrivals: Arrivals, gate: Arcs, span: Span
+) -> None:
+    """Add the join's own places and the transitions from the arrivals to the gate; nothing without a
+    source.
+    """
+    name, join = step.name, step.join
+    if not join.sources:
+        return
+    make = _Making(maker, name, index, join, arrivals, gate, span)
+    match join.mode:
+        case "all":
+            everything = sum(arrivals.live.values(), NOTHING)
+            maker.now(f"meet {name}", "meet", everything, gate, step=index, span=span)
+        case "count":
+            _count(make)
+        case "taken":
+            _taken(make)
+        case _:
+            for source, place in arrivals.live.items():
+                maker.now(f"enter {name} {source}", "enter", place, gate, step=index, span=span)
+
+
+class _Making(NamedTuple):
+    maker: NetMaker
+    name: str
+    own: int
+    join: Join
+    arrivals: Arrivals
+    gate: Arcs
+    span: Span
+
+    def memory(self, role: str, of: str = "", *, tokens: int = 0) -> Arcs:
+        id = f"{role} {self.name} {of}" if of else f"{role} {self.name}"
+        # A wave of a `taken` join that has begun is never complete by itself, so its tokens are control.
+        waiting = self.join.mode == "taken" and not tokens
+        kind = CONTROL if waiting else MEMO
+        return self.maker.place(id, role, self.own, span=self.span, kind=kind, tokens=tokens)
+
+    def now(self, role: str, inputs: Arcs, outputs: Arcs, of: str = "", id: str = "") -> None:
+        id = f"{id or role} {self.name} {of}" if of else f"{id or role} {self.name}"
+        self.maker.now(id, role, inputs, outputs, step=self.own, span=self.span)
+
+
+def _count(make: _Making) -> None:
+    sources, n = make.join.sources, make.join.n
+    free = {source: make.memory("free", source, tokens=1) for source in sources}
+    held = {source: make.memory("held", source) for source in sources}
+    idle, got, met = make.memory("idle", tokens=1), make.memory("got"), make.memory("met")
+    for source in sources:
+        arriving = make.arrivals.live[source] + free[source]
+        make.now("arrive", arriving, held[source] + got, source)
+    make.now("meet", times(got, n) + idle, make.gate + met)
+    rest = times(got, len(sources) - n) if len(sources) > n else NOTHING
+    make.now("rearm", sum(held.values(), NOTHING) + rest + met, sum(free.values(), NOTHING) + idle)
+
+
+def _taken(make: _Making) -> None:
+    sources = make.join.sources
+    free = {source: make.memory("free", source, tokens=1) for source in sources}
+    held = {source: make.memory("held", source) for source in sources}
+    cold, warm, got = make.memory("cold", tokens=1), make.memory("warm"), make.memory("got")
+    for source in sources:
+        live, dead = make.arrivals.live[source] + free[source], make.arrivals.dead[source] + free[source]
+        kept = held[source] + got
+        make.now("arrive", live + cold, kept + warm, source)
+        make.now("arrive", live + warm, kept + warm, source, id="arrive+")
+        make.now("arrive_dead", dead, kept, source, id="arrive dead")
+    whole = times(got, len(sources)) + sum(held.values(), NOTHING)
+    again = cold + sum(free.values(), NOTHING)
+    make.now("meet", whole + warm, make.gate + again)
+    make.now("meet_none", whole + cold, again, id="meet none")

@@ -1,0 +1,94 @@
+"""The loop levels of a step, each an inner region between its `ready` and its `done` or `failed` (NET.md
+LOOP).
+
+Level 0 is the step itself; an inner level stands in place of the pipeline of the one around it. Without a
+loop the pipeline stands between them alone.
+"""
+
+from typing import NamedTuple
+
+from noetl_ir.net import Weight
+from noetl_ir.plan import Loop
+from noetlc.ast.playbook import Step
+from noetlc.build.making import CONTROL, SLOT, Arcs, NetMaker, times
+
+ITEMS, SLOTS = Weight.ITEMS, Weight.SLOTS
+
+
+class Ends(NamedTuple):
+    """The places around a region: where a run of it begins, and where it ends well or badly."""
+
+    ready: Arcs
+    done: Arcs
+    failed: Arcs
+
+
+class Level(NamedTuple):
+    """The places of the loop level `depth` that an iteration ends in."""
+
+    depth: int
+    slot: Arcs
+    fin: Arcs
+
+
+def ends_of(maker: NetMaker, step: Step, index: int, level: int) -> Ends:
+    """Make the places around the step itself (level 0) or around an inner loop."""
+    suffix = f" {level}" if level else ""
+    span = step.name_span
+    ready, done, failed = (
+        maker.place(f"{role} {step.name}{suffix}", role, index, span=span, level=level)
+        for role in ("ready", "done", "failed")
+    )
+    return Ends(ready, done, failed)
+
+
+def build_loops(
+    maker: NetMaker, step: Step, index: int, *, loops: tuple[Loop, ...], outer: Ends, body: Ends
+) -> Level | None:
+    """Add the levels between the step's ends and its pipeline's; returns the innermost level, None without
+    one.
+    """
+    if not loops:
+        _straight(maker, step, index, outer, body)
+        return None
+    inner_most = None
+    for level, loop in enumerate(loops):
+        last = level + 1 == len(loops)
+        inner = body if last else ends_of(maker, step, index, level + 1)
+        inner_most = _level(maker, step, index, level=level, loop=loop, outer=outer, inner=inner)
+        outer = inner
+    return inner_most
+
+
+def _straight(maker: NetMaker, step: Step, index: int, outer: Ends, body: Ends) -> None:
+    name, span = step.name, step.name_span
+    maker.now(f"begin {name}", "begin", outer.ready, body.ready, step=index, span=span)
+    maker.now(f"out {name}", "out", body.done, outer.done, step=index, span=span)
+    maker.now(f"bad {name}", "bad", body.failed, outer.failed, step=index, span=span)
+
+
+def _level(
+    maker: NetMaker, step: Step, index: int, *, level: int, loop: Loop, outer: Ends, inner: Ends
+) -> Level:
+    name, span = step.name, loop.span
+
+    def place(role: str) -> Arcs:
+        kind = SLOT if role == "slot" else CONTROL
+        return maker.place(f"{role} {name} {level}", role, index, span=span, level=level, kind=kind)
+
+    def now(id: str, role: str, inputs: Arcs, outputs: Arcs, *, fault: bool = False) -> None:
+        maker.now(id, role, inputs, outputs, step=index, span=span, level=level, fault=fault)
+
+    run, todo, slot, fin = place("loop"), place("todo"), place("slot"), place("fin")
+    ended = fin + slot
+    whole = run + times(fin, ITEMS) + times(slot, SLOTS)
+    now(f"expand {name} {level}", "expand", outer.ready, run + times(todo, ITEMS) + times(slot, SLOTS))
+    now(f"empty {name} {level}", "empty", outer.ready, outer.done)
+    now(f"expand err {name} {level}", "expand_fault", outer.ready, outer.failed, fault=True)
+    now(f"begin {name} {level}", "begin", todo + slot, inner.ready)
+    now(f"skip {name} {level}", "skip", todo, fin)
+    now(f"out {name} {level}", "out", inner.done, ended)
+    now(f"bad {name} {level}", "bad", inner.failed, ended)
+    now(f"close {name} {level}", "close", whole, outer.done)
+    now(f"close failed {name} {level}", "close_failed", whole, outer.failed)
+    return Level(level, slot, fin)

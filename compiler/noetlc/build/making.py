@@ -1,0 +1,98 @@
+"""The net while it is made: places and transitions are added in their final order and never changed.
+
+A place is handed out as a tuple of one arc to it, so that the arcs of a transition are sums of such tuples.
+"""
+
+from typing import TypeAlias
+
+from noetl_ir.net import Arc, Net, Place, PlaceClass, Transition, Trigger, Weight
+from noetl_ir.span import Span
+
+Arcs: TypeAlias = tuple[Arc, ...]
+
+NOTHING: Arcs = ()
+CONTROL, MEMO, SLOT = PlaceClass.CONTROL, PlaceClass.MEMO, PlaceClass.SLOT
+NOW, REPORT, TIME, SIGNAL, CTX = Trigger.NOW, Trigger.REPORT, Trigger.TIME, Trigger.SIGNAL, Trigger.CTX
+
+
+class NetMaker:
+    """Collects the elements of a net."""
+
+    __slots__ = ("_initial", "_places", "_transitions")
+
+    def __init__(self) -> None:
+        self._places: list[Place] = []
+        self._transitions: list[Transition] = []
+        self._initial: list[tuple[int, int]] = []
+
+    def place(
+        self,
+        id: str,
+        role: str,
+        step: int,
+        *,
+        span: Span,
+        task: int = -1,
+        level: int = -1,
+        kind: PlaceClass = CONTROL,
+        tokens: int = 0,
+    ) -> Arcs:
+        """Add a place that holds `tokens` at first, and return the arc to it."""
+        index = len(self._places)
+        self._places.append(Place(id, kind, role, step, task, level, span))
+        if tokens:
+            self._initial.append((index, tokens))
+        return (Arc(index),)
+
+    def now(
+        self,
+        id: str,
+        role: str,
+        inputs: Arcs,
+        outputs: Arcs,
+        *,
+        step: int,
+        span: Span,
+        guard: int = -1,
+        fault: bool = False,
+        task: int = -1,
+        level: int = -1,
+        arc: int = -1,
+    ) -> None:
+        """Add a transition that the server fires in the same turn."""
+        self._transitions.append(
+            Transition(id, NOW, role, inputs, outputs, guard, fault, step, task, level, arc, "", span)
+        )
+
+    def later(
+        self,
+        id: str,
+        role: str,
+        inputs: Arcs,
+        outputs: Arcs,
+        *,
+        trigger: Trigger,
+        step: int,
+        span: Span,
+        guard: int = -1,
+        fault: bool = False,
+        task: int = -1,
+        level: int = -1,
+        arc: int = -1,
+        outcome: str = "",
+    ) -> None:
+        """Add a transition that waits for a report, a time, a signal or a change of ctx."""
+        self._transitions.append(
+            Transition(
+                id, trigger, role, inputs, outputs, guard, fault, step, task, level, arc, outcome, span
+            )
+        )
+
+    def net(self) -> Net:
+        """The net as it stands."""
+        return Net(tuple(self._places), tuple(self._transitions), tuple(self._initial))
+
+
+def times(arcs: Arcs, weight: int | Weight) -> Arcs:
+    """The same arcs with another weight."""
+    return tuple(Arc(arc.place, weight) for arc in arcs)

@@ -1,0 +1,92 @@
+"""The plan's pool of templates: equal ones stand in it once, so that the evaluator compiles them once."""
+
+from noetl_ir.expr import Block, Expr, ListTemplate, Literal, MapTemplate, Native, Template, Text
+from noetl_ir.plan_nodes import Expressions
+from noetl_ir.span import Span
+from noetlc.ast.playbook import Guard, Value
+
+
+class Pool:
+    """Templates by index, each with the span where it was first written.
+
+    Equality looks into the nodes and at the text as written, never at object identity, so that what the
+    parser's cache holds cannot show in a plan.
+    """
+
+    __slots__ = ("_expressions", "_index", "_kept", "_known", "spans", "templates")
+
+    def __init__(self) -> None:
+        self.templates: list[Template] = []
+        self.spans: list[Span] = []
+        self._index: dict[object, int] = {}
+        self._known: dict[int, int] = {}
+        self._kept: list[Template] = []  # an id in `_known` must not be given to another object
+        self._expressions = Expressions()
+
+    def add(self, template: Template, span: Span) -> int:
+        """The index of the template."""
+        found = self._known.get(id(template))
+        if found is None:
+            key = self._key(template)
+            found = self._index.get(key)
+            if found is None:
+                found = self._index[key] = len(self.templates)
+                self.templates.append(template)
+                self.spans.append(span)
+            self._kept.append(template)
+            self._known[id(template)] = found
+        return found
+
+    def value(self, value: Value | None) -> int:
+        """The index of a value's template, -1 for none."""
+        return -1 if value is None else self.add(value.template, value.span)
+
+    def guard(self, guard: Guard | None) -> int:
+        """The index of a guard's expression, -1 for none."""
+        return -1 if guard is None else self.expression(guard.expr, guard.text, guard.span)
+
+    def expression(self, expr: Expr, text: str, span: Span) -> int:
+        """The index of a lone expression; a guard's text stands without braces."""
+        key = ("guard", self._expressions.add(expr), text)
+        found = self._index.get(key)
+        if found is None:
+            found = self._index[key] = len(self.templates)
+            self.templates.append(Native(expr, text))
+            self.spans.append(span)
+        return found
+
+    def mapping(self, items: tuple[tuple[str, Value], ...], span: Span) -> int:
+        """The index of the mapping of some named values, -1 when there are none."""
+        return self.add(mapping_of(items), span) if items else -1
+
+    def pairs(self, items: tuple[tuple[str, Value], ...]) -> tuple[tuple[str, int], ...]:
+        """Named values, each under its own index."""
+        return tuple([(name, self.add(value.template, value.span)) for name, value in items]) if items else ()
+
+    def _key(self, template: Template) -> object:
+        match template:
+            case Literal(value=value):
+                return repr(value)  # tells 1, 1.0 and True apart, and keeps the order of keys
+            case Native(expr=expr, text=text):
+                return (self._expressions.add(expr), text)
+            case Text(parts=parts, text=text):
+                return (
+                    "text",
+                    tuple([part if isinstance(part, str) else self._expressions.add(part) for part in parts]),
+                    text,
+                )
+            case MapTemplate(items=items):
+                return ("map", tuple([(name, self._key(inner)) for name, inner in items]))
+            case ListTemplate(items=entries):
+                return ("list", tuple([self._key(inner) for inner in entries]))
+            case Block(text=text):
+                return ("block", text)
+
+
+def mapping_of(items: tuple[tuple[str, Value], ...]) -> Template:
+    """One template of named values; of a name given twice the last counts."""
+    values = {name: value.template for name, value in items}
+    constants = {name: template.value for name, template in values.items() if isinstance(template, Literal)}
+    if len(constants) == len(values):
+        return Literal(constants)
+    return MapTemplate(tuple(values.items()))

@@ -1,0 +1,195 @@
+"""Who reads which step's result: what a worker must send along, and what a run must keep (LANGUAGE §2).
+
+A bare name may mean a step's result only where no scope that is known to hold it comes first: the tasks and
+iterators of a pipeline and the declared workload do; `args`, `ctx` and `iter` are known at run time only
+and hide nothing here.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from noetl_ir.expr import (
+    Attribute,
+    Block,
+    Call,
+    Const,
+    Expr,
+    Item,
+    Literal,
+    Name,
+    Native,
+    Template,
+    children,
+    expressions_of,
+)
+from noetlc.ast.playbook import Playbook, Step, Value
+
+Path = tuple[str, ...]
+
+
+class Reads(NamedTuple):
+    """What is read of each step, by its name.
+
+    `server` holds the paths into its result that the server's expressions read, shortest first where one
+    covers another; `needs` the steps that the worker's expressions of a step may read; `kept` those that
+    any reads.
+    """
+
+    server: dict[str, tuple[Path, ...]]
+    needs: dict[str, tuple[str, ...]]
+    kept: frozenset[str]
+
+
+def reads_of(playbook: Playbook, sources: dict[str, tuple[str, ...]]) -> Reads:
+    """Collect the reads of a playbook; `sources` are the sources of each step's join."""
+    finder = _Finder(playbook)
+    server: dict[str, set[Path]] = {}
+    needs: dict[str, tuple[str, ...]] = {}
+    for step in playbook.steps:
+        for expr in _asked_at_the_gate(step):
+            _collect(finder.paths(expr, sources.get(step.name, ())), server)
+        for expr in _asked_on_the_end(step):
+            _collect(finder.paths(expr, (step.name,)), server)
+        read = finder.needed(step)
+        if read:
+            needs[step.name] = tuple(sorted(read, key=finder.order.__getitem__))
+    kept = frozenset(server).union(*needs.values())
+    return Reads({name: _shortest(paths) for name, paths in server.items()}, needs, kept)
+
+
+def _collect(paths: Iterable[tuple[str, Path]], into: dict[str, set[Path]]) -> None:
+    for name, path in paths:
+        into.setdefault(name, set()).add(path)
+
+
+def _shortest(paths: set[Path]) -> tuple[Path, ...]:
+    kept: list[Path] = []
+    seen: set[Path] = set()
+    for path in sorted(paths):
+        if not any(path[:length] in seen for length in range(len(path))):
+            kept.append(path)
+            seen.add(path)
+    return tuple(kept)
+
+
+def _asked_at_the_gate(step: Step) -> Iterator[Expr]:
+    if step.spec.admit is not None:
+        yield from (rule.when.expr for rule in step.spec.admit.rules if rule.when is not None)
+    loop = step.loop
+    while loop is not None:
+        yield from _within(loop.items)
+        yield from _within(loop.max_in_flight)
+        loop = loop.inner
+    yield from _within(step.spec.lifecycle_timeout)
+
+
+def _asked_on_the_end(step: Step) -> Iterator[Expr]:
+    for arc in step.router.arcs if step.router is not None else ():
+        if arc.when is not None:
+            yield arc.when.expr
+        yield from _within(arc.args)
+        yield from _within(arc.delay)
+
+
+def _within(value: Value | None) -> Iterable[Expr]:
+    if value is None or type(value.template) is Literal:
+        return ()
+    return expressions_of(value.template)
+
+
+class _Finder:
+    """Finds step names in expressions; what it found in one expression it remembers."""
+
+    def __init__(self, playbook: Playbook) -> None:
+        self.order = {step.name: index for index, step in enumerate(playbook.steps)}
+        self._bare = self.order.keys() - {name for name, _ in playbook.workload}
+        self._paths: dict[int, tuple[tuple[str, Path], ...]] = {}
+
+    def paths(self, expr: Expr, ended: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
+        """(step, path) of each result that a server expression reads; `ended` are the steps `event` may be
+        of.
+        """
+        for root, path in self._roots(expr):
+            if root == "event":
+                if not path:
+                    yield from ((name, ()) for name in ended)
+                elif path[0] == "result":
+                    yield from ((name, path[1:]) for name in ended)
+            else:
+                yield from self._step_of(root, path)
+
+    def needed(self, step: Step) -> set[str]:
+        """The steps whose results the worker's expressions of a step may read."""
+        hidden = {task.name for task in step.tasks}
+        loop = step.loop
+        while loop is not None:
+            hidden.add(loop.iterator)
+            loop = loop.inner
+        found: set[str] = set()
+        for template in _of_the_worker(step):
+            if isinstance(template, Block):
+                found.update(self._words(template.text) - hidden)
+                continue
+            for expr in expressions_of(template):
+                for root, path in self._roots(expr):
+                    if root not in hidden:
+                        found.update(name for name, _ in self._step_of(root, path))
+        return found
+
+    def _step_of(self, root: str, path: Path) -> Iterable[tuple[str, Path]]:
+        if root == "steps":
+            if not path:
+                return [(name, ()) for name in self.order]
+            return [(path[0], path[1:])] if path[0] in self.order else []
+        return [(root, path)] if root in self._bare else []
+
+    def _words(self, text: str) -> set[str]:
+        words = set(re.findall(r"\w+", text))
+        return set(self.order) if "steps" in words else words & self._bare
+
+    def _roots(self, expr: Expr) -> tuple[tuple[str, Path], ...]:
+        found = self._paths.get(id(expr))
+        if found is None:
+            found = self._paths[id(expr)] = tuple(roots_of(expr))
+        return found
+
+
+def _of_the_worker(step: Step) -> Iterator[Template]:
+    for task in step.tasks:
+        for value in (task.args, task.timeout, *(value for _, value in (*task.fields, *task.knobs))):
+            if value is not None and type(value.template) is not Literal:
+                yield value.template
+        for rule in task.rules:
+            if rule.when is not None:
+                yield Native(rule.when.expr, "")
+            given = (rule.delay, rule.max_delay, rule.code, rule.message)
+            for value in (*given, *(value for _, value in (*rule.set_iter, *rule.set_ctx))):
+                if value is not None and type(value.template) is not Literal:
+                    yield value.template
+
+
+def roots_of(expr: Expr) -> Iterator[tuple[str, Path]]:
+    """(bare name, constant path under it) of everything that an expression reads.
+
+    A path stops before a computed key and before the name of a method that is called.
+    """
+    waiting: list[Expr] = [expr]
+    while waiting:
+        node = waiting.pop()
+        path: list[str] = []
+        while True:
+            if isinstance(node, Attribute):
+                path.append(node.name)
+                node = node.of
+            elif isinstance(node, Item) and isinstance(node.key, Const):
+                path.append(str(node.key.value))
+                node = node.of
+            else:
+                break
+        if isinstance(node, Name):
+            yield node.name, tuple(reversed(path))
+        elif isinstance(node, Call) and isinstance(node.callee, Attribute):
+            waiting += (node.callee.of, *node.args, *(value for _, value in node.named))
+        else:
+            waiting.extend(children(node))

@@ -1,0 +1,174 @@
+"""The router of a step: a chain of choices over its arcs, for success and for failure (NET.md ROUTING).
+
+    exclusive  [take i]: (c i) → arc i     [pass i]: (c i) → (c i+1)     [none]: (c k) → ∅
+    inclusive  two rows of places, n (nothing taken yet) and s (some):
+               [take i]: (n i) → (s i+1)+arc i     [pass i]: (n i) → (n i+1)     [none]: (n k) → ∅
+               [take+ i]: (s i) → (s i+1)+arc i    [pass+ i]: (s i) → (s i+1)    [some]: (s k) → ∅
+
+Places are numbered by the arc that is asked there. An arc without a guard is only taken, and in exclusive
+mode ends the chain. Only arcs whose guard reads `event.name`, `event.status` or `event.error` are in the
+failure chain.
+"""
+
+from typing import NamedTuple
+
+from noetl_ir.expr import Attribute, Const, Expr, Item, Name, walk
+from noetl_ir.span import Span
+from noetlc.ast.playbook import Arc, Guard, Step
+from noetlc.build.loop import Ends
+from noetlc.build.making import NOTHING, TIME, Arcs, NetMaker
+
+TELLING = frozenset({"name", "status", "error"})
+"""The attributes of `event` that tell success from failure (LANGUAGE §3)."""
+
+
+class Link(NamedTuple):
+    """One arc as the chain uses it.
+
+    `number` is its place in the step's list, `row` its index in the plan's table, `guard` a pool index.
+    `target` is where its token goes, nothing for a token that ends; `dead` the places that a `taken` join
+    wants marked when it is not taken. A link that is never taken only marks those.
+    """
+
+    number: int
+    row: int
+    guard: int
+    target: Arcs
+    dead: Arcs
+    span: Span
+    asks: bool
+    takes: bool = True
+
+
+def reads_failure(guard: Guard | None) -> bool:
+    """Whether an arc with that guard takes part on `step.failed`."""
+    return guard is not None and any(_tells(node) for node in walk(guard.expr))
+
+
+def _tells(node: Expr) -> bool:
+    match node:
+        case Attribute(of=Name(name="event"), name=key) | Item(of=Name(name="event"), key=Const(value=key)):
+            return key in TELLING
+        case Item(of=Name(name="event")):
+            return True  # a computed key may be any of them
+        case _:
+            return False
+
+
+def arcs_of(step: Step) -> tuple[Arc, ...]:
+    """The arcs of a step's router, none for a leaf."""
+    return step.router.arcs if step.router is not None else ()
+
+
+def targets_of(maker: NetMaker, step: Step, index: int, *, first: int, into: list[Arcs]) -> list[Arcs]:
+    """Where each arc puts its token: the target's place, or a place to fly from until its delay is over.
+
+    `first` is the index of the step's first arc in the plan's table.
+    """
+    made = []
+    for number, (arc, place) in enumerate(zip(arcs_of(step), into, strict=True)):
+        if arc.delay is None or not place:
+            made.append(place)
+            continue
+        span = arc.delay.span
+        fly = maker.place(f"fly {step.name} {number}", "fly", index, span=span)
+        id, row = f"land {step.name} {number}", first + number
+        maker.later(id, "land", fly, place, trigger=TIME, step=index, arc=row, span=span)
+        made.append(fly)
+    return made
+
+
+def build_chains(maker: NetMaker, step: Step, index: int, *, links: list[Link], ends: Ends) -> None:
+    """Add both chains of a step's router; a leaf's token ends at once."""
+    arcs = arcs_of(step)
+    inclusive = step.router is not None and step.router.mode == "inclusive"
+    telling = []
+    for link, arc in zip(links, arcs, strict=True):
+        if reads_failure(arc.when):
+            telling.append(link)
+        elif link.dead:
+            telling.append(link._replace(takes=False))
+    if not any(link.takes for link in telling):
+        telling = []
+    span = step.router.span if step.router else step.name_span
+    asked = links if inclusive else _until_certain(links)
+    for word, chain, first in (("ok", asked, ends.done), ("ko", telling, ends.failed)):
+        build = _inclusive if inclusive else _exclusive
+        build(_Chain(maker, step.name, index, word, span), chain, first)
+        if any(link.asks for link in chain):
+            maker.now(f"err {step.name} {word}", "err", first, NOTHING, step=index, span=span, fault=True)
+
+
+def _until_certain(links: list[Link]) -> list[Link]:
+    """The arcs up to the first that always matches: nothing behind it is asked."""
+    for number, link in enumerate(links):
+        if link.guard < 0:
+            return links[: number + 1]
+    return links
+
+
+class _Chain(NamedTuple):
+    maker: NetMaker
+    name: str
+    own: int
+    word: str
+    span: Span
+
+    def place(self, role: str, number: int, span: Span) -> Arcs:
+        id = f"{role} {self.name} {self.word} {number}"
+        return self.maker.place(id, role, self.own, span=span)
+
+    def take(self, link: Link, id: str, inputs: Arcs, outputs: Arcs) -> None:
+        self.maker.now(
+            f"{id} {self.name} {self.word} {link.number}",
+            "take",
+            inputs,
+            outputs,
+            step=self.own,
+            span=link.span,
+            guard=link.guard,
+            arc=link.row,
+        )
+
+    def pass_(self, link: Link, id: str, inputs: Arcs, outputs: Arcs) -> None:
+        name = f"{id} {self.name} {self.word} {link.number}"
+        self.maker.now(name, "pass", inputs, outputs + link.dead, step=self.own, span=link.span, arc=link.row)
+
+    def end(self, role: str, inputs: Arcs) -> None:
+        id = f"{role} {self.name} {self.word}"
+        self.maker.now(id, role, inputs, NOTHING, step=self.own, span=self.span)
+
+
+def _exclusive(chain: _Chain, links: list[Link], here: Arcs) -> None:
+    for link in links:
+        chain.take(link, "take", here, link.target)
+        if link.guard < 0:
+            return
+        following = chain.place("c", link.number + 1, link.span)
+        chain.pass_(link, "pass", here, following)
+        here = following
+    chain.end("none", here)
+
+
+def _inclusive(chain: _Chain, links: list[Link], here: Arcs) -> None:
+    nothing: Arcs | None = here
+    some: Arcs | None = None
+    for link in links:
+        guarded = link.guard >= 0 or not link.takes
+        after_some = chain.place("s", link.number + 1, link.span) if link.takes or some else None
+        after_none = chain.place("n", link.number + 1, link.span) if guarded and nothing else None
+        if nothing is not None:
+            if link.takes and after_some is not None:
+                chain.take(link, "take", nothing, after_some + link.target)
+            if after_none is not None:
+                chain.pass_(link, "pass", nothing, after_none)
+        if some is not None and after_some is not None:
+            if link.takes:
+                chain.take(link, "take+", some, after_some + link.target)
+            if guarded:
+                chain.pass_(link, "pass+", some, after_some)
+        nothing, some = after_none, after_some
+    if nothing is not None:
+        chain.end("none", nothing)
+    if some is not None:
+        chain.end("some", some)

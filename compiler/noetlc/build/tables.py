@@ -1,0 +1,125 @@
+"""The tables of the plan: what is computed when the net's transitions fire."""
+
+from noetl_ir.expr import Json, Literal
+from noetl_ir.plan import Arc, Join, KeychainEntry, Limits, Loop, Rule, Task
+from noetlc.ast import playbook as ast
+from noetlc.build.pool import Pool
+from noetlc.build.specs import knobs_of, timeout_of
+
+
+def task_rows(playbook: ast.Playbook, step: ast.Step, index: int, *, first: int, pool: Pool) -> list[Task]:
+    """The rows of a step's tasks; `first` is the index that the first of them gets."""
+    numbers = {task.name: first + offset for offset, task in enumerate(step.tasks)}
+    made = []
+    last = first + len(step.tasks) - 1
+    for task in step.tasks:
+        row = numbers[task.name]
+        made.append(
+            Task(
+                name=task.name,
+                step=index,
+                kind=task.kind,
+                fields=pool.mapping(task.fields, task.span),
+                args=pool.value(task.args),
+                knobs=pool.mapping(knobs_of(playbook, step, task), task.span),
+                timeout=pool.value(timeout_of(step, task)),
+                rules=tuple([_rule(rule, numbers, pool) for rule in task.rules]),
+                following=row + 1 if row < last else -1,
+                generated=task.generated,
+                span=task.span,
+                passes_errors=bool(task.rules) and task.rules[-1].when is not None,
+            )
+        )
+    return made
+
+
+def _rule(rule: ast.Rule, numbers: dict[str, int], pool: Pool) -> Rule:
+    return Rule(
+        pool.guard(rule.when),
+        rule.directive,
+        rule.span,
+        rule.attempts,
+        rule.backoff,
+        pool.value(rule.delay),
+        rule.multiplier,
+        pool.value(rule.max_delay),
+        rule.jitter,
+        -1 if rule.to is None else numbers[rule.to],
+        pool.value(rule.code),
+        pool.value(rule.message),
+        pool.pairs(rule.set_iter),
+        pool.pairs(rule.set_ctx),
+    )
+
+
+def arc_rows(step: ast.Step, index: int, numbers: dict[str, int], pool: Pool) -> list[Arc]:
+    """The rows of a step's arcs; an arc to an undeclared `end` has the target -1, and its token ends."""
+    if step.router is None:
+        return []
+    return [
+        Arc(
+            index,
+            numbers.get(arc.target, -1),
+            pool.value(arc.args),
+            pool.value(arc.delay),
+            arc.priority,
+            arc.span,
+        )
+        for arc in step.router.arcs
+    ]
+
+
+def loop_rows(loop: ast.Loop | None, pool: Pool) -> tuple[Loop, ...]:
+    """The levels of a loop, outermost first."""
+    made = []
+    while loop is not None:
+        made.append(
+            Loop(
+                pool.value(loop.items),
+                loop.iterator,
+                loop.mode != "parallel",
+                pool.value(loop.max_in_flight),
+                loop.exec,
+                loop.span,
+            )
+        )
+        loop = loop.inner
+    return tuple(made)
+
+
+def join_of(step: ast.Step, sources: tuple[str, ...]) -> Join:
+    """The join of a step over its distinct sources."""
+    match step.spec.join:
+        case "first":
+            return Join("count", 1, sources)
+        case int(n):
+            return Join("count", n, sources)
+        case mode:
+            return Join(mode, len(sources), sources)
+
+
+def keychain_rows(playbook: ast.Playbook, pool: Pool) -> tuple[KeychainEntry, ...]:
+    """The declared credentials."""
+    return tuple(
+        [
+            KeychainEntry(entry.name, entry.kind, pool.mapping(entry.fields, entry.span), entry.span)
+            for entry in playbook.keychain
+        ]
+    )
+
+
+def limits_of(executor: ast.Executor) -> Limits:
+    """The bounds of an execution, as declared or by default."""
+    return Limits()._replace(**dict(executor.limits))
+
+
+def executor_of(executor: ast.Executor) -> dict[str, Json]:
+    """The effective executor spec without its policies."""
+    spec: dict[str, Json] = dict(executor.plain)
+    for name, value in executor.knobs:
+        if isinstance(value.template, Literal):
+            spec[name] = value.template.value
+    if executor.pool is not None:
+        spec["pool"] = executor.pool
+    spec["reference_first"] = executor.reference_first
+    return spec
