@@ -2,7 +2,7 @@
 
     python3 -m benchmarks.generate N > FILE
 
-`playbook(n)` is the canonical playbook of the bars: a chain, gates, paging loops and inclusive routers, mixed.
+`playbook(n)` is the canonical playbook of the bars: chain, gates, paging loops and inclusive routers, mixed.
 """
 
 import sys
@@ -172,7 +172,7 @@ def chain(steps: int) -> str:
 
 
 def parallel(items: int, *, result_bytes: int, steps_before: int) -> str:
-    """A parallel noop loop, each iteration with a result of `result_bytes`, after one step that runs in a cycle.
+    """A parallel noop loop, each iteration with `result_bytes` of result, after a step that runs in a cycle.
 
     `steps_before` is how often that step runs: the number of step runs grows and the plan does not.
     """

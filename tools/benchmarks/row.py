@@ -30,7 +30,7 @@ class Bench(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """One line of the table. `ratio` is what the bar is about; `met` is None where there is no figure or no bar.
+    """One line of the table. `ratio` is what the bar is about; `met` is None where no figure or no bar is.
 
     `product` and `base` are in `unit` (`s`, `µs`, `/s`, `MB`); `base_name` says what the base is.
     """
