@@ -1,7 +1,8 @@
-"""The canonical syntax tree of a playbook (v10): the one form that lowering ends in and the net is built from.
+"""The canonical syntax tree of a playbook (v10): the one form that lowering ends in and the net is built
+from.
 
-Every task has a name and every expression is parsed. Values keep the node they were read from, so that a finding
-inside a template can be shown at its place in the file.
+Every task has a name and every expression is parsed. Values keep the node they were read from, so that a
+finding inside a template can be shown at its place in the file.
 """
 
 from typing import NamedTuple
@@ -53,7 +54,8 @@ class Rule(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A task: `fields` are the kind's own, in file order; `args` its arguments; `knobs` its own spec without policy.
+    """A task: `fields` are the kind's own, in file order; `args` its arguments; `knobs` its own spec without
+    policy.
 
     `on_unmatched_written` says whether `on_unmatched: continue` stands in the source.
     """
@@ -91,7 +93,9 @@ class Admit(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """A loop level; `inner` is the nested loop. `mode` is `sequential` or `parallel`."""
+    """A loop level; `inner` is the nested loop. `mode` is `sequential` or `parallel`; `knobs` as in
+    `StepSpec`.
+    """
 
     items: Value
     iterator: str
@@ -101,6 +105,7 @@ class Loop(NamedTuple):
     exec: str
     inner: "Loop | None"
     span: Span
+    knobs: tuple[tuple[str, Value], ...] = ()
 
 
 class Arc(NamedTuple):
@@ -179,7 +184,8 @@ class Executor(NamedTuple):
 
 
 class Playbook(NamedTuple):
-    """A whole canonical playbook. `extensions` are the `x-*` keys with their nodes, kept anywhere (root only here).
+    """A whole canonical playbook. `extensions` are the `x-*` keys with their nodes, kept anywhere (root only
+    here).
 
     `workbook` keeps the entries that tasks may name; `legacy` says whether the source had a legacy construct.
     """

@@ -1,0 +1,92 @@
+"""Walks over a playbook: its values with the scalar behind each expression, and steps or tasks replaced."""
+
+from collections.abc import Callable, Iterator
+
+from noetl_ir.expr import Block, Expr, ListTemplate, MapTemplate, Native, Template, Text
+from noetlc.ast.playbook import Guard, Loop, Playbook, Step, Task, Value
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+
+
+def expressions_in(value: Value) -> Iterator[tuple[Expr, Scalar | None]]:
+    """Every expression of a value with the scalar it stands in; None for a generated value."""
+    yield from _expressions(value.template, value.node)
+
+
+def _expressions(template: Template, node: Node | None) -> Iterator[tuple[Expr, Scalar | None]]:
+    scalar = node if isinstance(node, Scalar) else None
+    match template:
+        case Native(expr=expr):
+            yield expr, scalar
+        case Text(parts=parts):
+            yield from ((part, scalar) for part in parts if not isinstance(part, str))
+        case MapTemplate(items=pairs):
+            for key, inner in pairs:
+                yield from _expressions(inner, node.get(key) if isinstance(node, Mapping) else None)
+        case ListTemplate(items=items):
+            nodes = node.items if isinstance(node, Sequence) else [None] * len(items)
+            for inner, behind in zip(items, nodes, strict=False):
+                yield from _expressions(inner, behind)
+        case _:
+            return
+
+
+def blocks_in(value: Value) -> Iterator[Block]:
+    """Every block template of a value."""
+    waiting: list[Template] = [value.template]
+    while waiting:
+        match waiting.pop():
+            case Block() as block:
+                yield block
+            case MapTemplate(items=pairs):
+                waiting.extend(inner for _, inner in pairs)
+            case ListTemplate(items=items):
+                waiting.extend(items)
+            case _:
+                continue
+
+
+def loops_of(step: Step) -> tuple[Loop, ...]:
+    """The loop levels of a step, outermost first."""
+    found: list[Loop] = []
+    level = step.loop
+    while level is not None:
+        found.append(level)
+        level = level.inner
+    return tuple(found)
+
+
+def task_values(task: Task) -> Iterator[Value]:
+    """What the worker renders before a task runs."""
+    yield from (value for _, value in task.fields)
+    if task.args is not None:
+        yield task.args
+    yield from (value for _, value in task.knobs)
+    if task.timeout is not None:
+        yield task.timeout
+
+
+def rule_values(task: Task) -> Iterator[Value]:
+    """What the worker renders after a task, guards aside."""
+    for rule in task.rules:
+        yield from (
+            value for value in (rule.delay, rule.max_delay, rule.code, rule.message) if value is not None
+        )
+        yield from (value for _, value in rule.set_iter)
+        yield from (value for _, value in rule.set_ctx)
+
+
+def rule_guards(task: Task) -> Iterator[Guard]:
+    """The guards of a task's policy."""
+    yield from (rule.when for rule in task.rules if rule.when is not None)
+
+
+def replace_steps(playbook: Playbook, change: Callable[[Step], Step]) -> Playbook:
+    """The playbook with every step changed."""
+    return playbook._replace(steps=tuple(change(step) for step in playbook.steps))
+
+
+def replace_tasks(playbook: Playbook, change: Callable[[Step, Task], Task]) -> Playbook:
+    """The playbook with every task of every step changed."""
+    return replace_steps(
+        playbook, lambda step: step._replace(tasks=tuple(change(step, task) for task in step.tasks))
+    )

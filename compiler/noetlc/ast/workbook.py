@@ -1,0 +1,81 @@
+"""Tasks of the workbook put in the place of the tasks that name them (LANGUAGE §6)."""
+
+from noetl_ir.expr import Literal, MapTemplate, Template
+from noetlc.ast.playbook import Playbook, Step, Task, Value
+from noetlc.ast.walk import replace_tasks
+
+KIND = "workbook"
+
+
+def workbook_name(task: Task) -> str | None:
+    """The entry that a `workbook` task stands for; None for any other task."""
+    if task.kind != KIND:
+        return None
+    for name, value in task.fields:
+        if name == "task" and isinstance(value.template, Literal):
+            return str(value.template.value)
+    return ""
+
+
+def inline_workbook(playbook: Playbook) -> Playbook:
+    """The playbook in which every `workbook` task is the entry it names, under its own name.
+
+    The task's args win over the entry's, key by key; its policy and knobs replace the entry's where it has
+    any. A name that the workbook does not have, or a circle, leaves the task as it is: the reader has
+    reported it.
+    """
+    entries = dict(playbook.workbook)
+
+    def inlined(step: Step, task: Task) -> Task:
+        del step
+        left = len(entries) + 1
+        while (name := workbook_name(task)) is not None and left:
+            entry = entries.get(name)
+            if entry is None:
+                return task
+            task, left = _overlaid(task, entry), left - 1
+        return task
+
+    return replace_tasks(playbook, inlined)
+
+
+def _overlaid(task: Task, entry: Task) -> Task:
+    return entry._replace(
+        name=task.name,
+        name_span=task.name_span,
+        span=task.span,
+        desc=task.desc or entry.desc,
+        args=_merged_args(entry.args, task.args),
+        knobs=tuple({**dict(entry.knobs), **dict(task.knobs)}.items()),
+        timeout=task.timeout or entry.timeout,
+        rules=task.rules or entry.rules,
+        on_unmatched_written=task.on_unmatched_written if task.rules else entry.on_unmatched_written,
+        generated=task.generated,
+    )
+
+
+def _merged_args(below: Value | None, above: Value | None) -> Value | None:
+    if below is None or above is None:
+        return above or below
+    pairs, over = pairs_of(below.template), pairs_of(above.template)
+    if pairs is None or over is None:
+        return above
+    return Value(template_of_pairs({**pairs, **over}), above.span, None)
+
+
+def pairs_of(template: Template) -> dict[str, Template] | None:
+    """The keys of a mapping template; None where it is none."""
+    match template:
+        case MapTemplate(items=items):
+            return dict(items)
+        case Literal(value=dict(value)):
+            return {key: Literal(item) for key, item in value.items()}
+        case _:
+            return None
+
+
+def template_of_pairs(pairs: dict[str, Template]) -> Template:
+    """The mapping template of those keys; one literal where none of them is a template."""
+    if all(isinstance(value, Literal) for value in pairs.values()):
+        return Literal({key: value.value for key, value in pairs.items() if isinstance(value, Literal)})
+    return MapTemplate(tuple(pairs.items()))

@@ -1,0 +1,187 @@
+"""The root of a playbook (LANGUAGE §1): its sections in any order, and what every document must have."""
+
+from noetl_ir.expr import Json
+from noetl_ir.span import Span
+from noetlc.ast.playbook import Playbook, Task
+from noetlc.diag.diagnostic import Fix
+from noetlc.reading.drafts import DocumentDraft, ExecutorDraft
+from noetlc.reading.executor import executor_of, read_executor
+from noetlc.reading.keychain import read_keychain
+from noetlc.reading.reader import Reader, Table, stray_key
+from noetlc.reading.shapes import is_empty, mapping_of, missing, sequence_of, text_of, wrong_shape
+from noetlc.reading.step import read_step
+from noetlc.reading.task import read_single, read_task
+from noetlc.reading.values import read_value
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, value_of
+
+VERSIONS = ("noetl.io/v2", "noetl.io/v1", "noetl.io/v10")
+"""The versions that are read; the first is the one that is written."""
+
+
+def read_document(r: Reader, node: Node | None) -> Playbook | None:
+    """The playbook as far as it can be understood; None where the document is no mapping."""
+    if not isinstance(node, Mapping):
+        at = Span(1, 1, 1, 1) if node is None else node.span
+        r.report("NL106", "this is no playbook: expected a mapping with `apiVersion` and `workflow`", at)
+        return None
+    draft = DocumentDraft()
+    table = r.tables.document
+    for key, value in node.entries:
+        take = table.get(key.text)
+        if take is not None:
+            draft.seen.add(key.text)
+            take(r, draft, key, value)
+        elif key.text.startswith("x-"):
+            draft.extensions.append((key.text, value))
+        else:
+            stray_key(r, "document", key, tuple(table))
+    _check_required(r, draft, node)
+    metadata = {**draft.moved, **draft.metadata}
+    executor = draft.executor or executor_of(ExecutorDraft())
+    return Playbook(
+        _text(metadata, "name"),
+        _text(metadata, "path"),
+        _text(metadata, "version"),
+        metadata,
+        tuple(draft.keychain),
+        executor,
+        tuple(draft.workload),
+        tuple(draft.workload_spans),
+        tuple(draft.steps),
+        tuple(draft.workbook),
+        tuple(draft.extensions),
+        r.legacy_seen,
+        node.span,
+    )
+
+
+def _check_required(r: Reader, draft: DocumentDraft, node: Mapping) -> None:
+    at = node.entries[0][0].span if node.entries else node.span
+    if "apiVersion" not in draft.seen:
+        missing(r, "`apiVersion`", at, help=f"write `apiVersion: {VERSIONS[0]}`")
+    if "kind" not in draft.seen:
+        missing(r, "`kind`", at, help="write `kind: Playbook`")
+    if "name" not in draft.metadata and "name" not in draft.moved:
+        missing(r, "`metadata.name`", at, help="write `metadata: {name: …, path: …}`")
+    if "workflow" not in draft.seen:
+        missing(r, "`workflow`", at, help="write `workflow:` with a list of steps")
+
+
+def _text(metadata: dict[str, Json], key: str) -> str:
+    value = metadata.get(key)
+    return "" if value is None else str(value)
+
+
+def _api_version(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
+    text = node.text if isinstance(node, Scalar) else ""
+    if text not in VERSIONS:
+        r.report(
+            "NL105",
+            f"`apiVersion`: {f'`{text}`' if text else 'this'} is no version that is read here",
+            node.span,
+            help=f"write `{VERSIONS[0]}`",
+            fix=Fix(node.span, VERSIONS[0], f"write `{VERSIONS[0]}`", safe=False),
+        )
+
+
+def _kind(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
+    if not isinstance(node, Scalar) or node.text != "Playbook":
+        r.report(
+            "NL106",
+            "`kind` must be `Playbook`",
+            node.span,
+            fix=Fix(node.span, "Playbook", "write `Playbook`", safe=False),
+        )
+
+
+def _metadata(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
+    mapping = mapping_of(r, node, "`metadata`")
+    if mapping is None:
+        return
+    for name, value in mapping.entries:
+        if name.text in ("name", "path", "version", "description"):
+            text = None if is_empty(value) else text_of(r, value, f"`metadata.{name.text}`")
+            if text is not None:
+                draft.metadata[name.text] = text
+        else:
+            draft.metadata[name.text] = value_of(value)
+
+
+def _root_name(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
+    """Root `name` and `path`, as old playbooks have them."""
+    text = text_of(r, node, f"`{key.text}`")
+    if text is not None:
+        draft.moved[key.text] = text
+        r.report("NL111", f"`{key.text}` belongs into `metadata` and is read from there", key.span)
+
+
+def _keychain(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
+    if not is_empty(node):
+        draft.keychain = read_keychain(r, node)
+
+
+def _executor(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
+    draft.executor = read_executor(r, node)
+
+
+def _workload(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
+    mapping = mapping_of(r, node, "`workload`")
+    if mapping is not None:
+        for name, (spot, value) in mapping.index.items():
+            draft.workload.append((name, read_value(r, value)))
+            draft.workload_spans.append((name, spot.span))
+
+
+def _workflow(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
+    listed = sequence_of(r, node, "`workflow`", "steps")
+    if listed is None:
+        return
+    if not listed.items:
+        missing(r, "a step in `workflow`", key.span)
+    for item in listed.items:
+        step = read_step(r, item)
+        if step is not None:
+            draft.steps.append(step)
+
+
+def _workbook(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
+    """A list of tasks, a mapping of them by name, or `{tasks: …}` of either."""
+    if isinstance(node, Mapping) and len(node.entries) == 1 and node.entries[0][0].text == "tasks":
+        inner = node.entries[0][1]
+        if (
+            is_empty(inner)
+            or isinstance(inner, Sequence)
+            or (isinstance(inner, Mapping) and inner.get("kind") is None)
+        ):
+            node = inner
+    tasks: list[Task | None] = []
+    match node:
+        case Sequence():
+            tasks = [read_task(r, position, item) for position, item in enumerate(node.items)]
+        case Mapping():
+            tasks = [_entry(r, name, item) for name, item in node.entries]
+        case _ if not is_empty(node):
+            wrong_shape(r, node, "`workbook`", "a list or mapping of tasks")
+    draft.workbook = [(task.name, task) for task in tasks if task is not None]
+
+
+def _entry(r: Reader, name: Scalar, node: Node) -> Task | None:
+    if not isinstance(node, Mapping):
+        wrong_shape(r, node, f"the workbook's `{name.text}`", "a task")
+        return None
+    task = read_single(r, name.text, node)
+    return None if task is None else task._replace(name=name.text, name_span=name.span)
+
+
+KEYS: Table[DocumentDraft] = {
+    "apiVersion": _api_version,
+    "kind": _kind,
+    "metadata": _metadata,
+    "keychain": _keychain,
+    "executor": _executor,
+    "workload": _workload,
+    "workflow": _workflow,
+    "workbook": _workbook,
+    "name": _root_name,
+    "path": _root_name,
+}

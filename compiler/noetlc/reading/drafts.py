@@ -1,0 +1,245 @@
+"""What a reader has gathered of one construct before it is whole: one mutable class each, filled key by key.
+
+A key of a mapping is taken by one function (`Take`), and a table says which key belongs to which; so a
+dialect adds or replaces keys without touching the readers. A draft never leaves `noetlc.reading`.
+"""
+
+from noetl_ir.expr import Json
+from noetl_ir.span import NOWHERE, Span
+from noetlc.ast.playbook import (
+    Admit,
+    AdmitRule,
+    Arc,
+    Executor,
+    Guard,
+    KeychainEntry,
+    Loop,
+    Router,
+    Rule,
+    Step,
+    StepSpec,
+    Task,
+    Value,
+)
+from noetlc.source.nodes import Mapping, Node
+
+Pairs = list[tuple[str, Value]]
+"""Keys with their values in file order."""
+
+
+class DocumentDraft:
+    """The root of a playbook."""
+
+    __slots__ = (
+        "api_version",
+        "executor",
+        "extensions",
+        "keychain",
+        "kind",
+        "metadata",
+        "moved",
+        "seen",
+        "steps",
+        "workbook",
+        "workload",
+        "workload_spans",
+    )
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+        self.metadata: dict[str, Json] = {}
+        self.moved: dict[str, Json] = {}
+        self.keychain: list[KeychainEntry] = []
+        self.executor: Executor | None = None
+        self.workload: Pairs = []
+        self.workload_spans: list[tuple[str, Span]] = []
+        self.steps: list[Step] = []
+        self.workbook: list[tuple[str, Task]] = []
+        self.extensions: list[tuple[str, Node]] = []
+
+
+class ExecutorDraft:
+    """The executor section with its spec and policy."""
+
+    __slots__ = (
+        "entry_span",
+        "entry_step",
+        "failure_mode",
+        "knobs",
+        "limits",
+        "plain",
+        "pool",
+        "reference_first",
+    )
+
+    def __init__(self) -> None:
+        self.plain: dict[str, Json] = {}
+        self.knobs: Pairs = []
+        self.pool: str | None = None
+        self.entry_step: str | None = None
+        self.entry_span: Span | None = None
+        self.limits: list[tuple[str, int]] = []
+        self.reference_first = False
+        self.failure_mode = "fail_fast"
+
+
+class StepDraft:
+    """A step; its tool is read when all keys are known, because a lone task is named after the step."""
+
+    __slots__ = ("desc", "loop", "name", "name_span", "router", "spec", "tool")
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.name_span = NOWHERE
+        self.desc = ""
+        self.spec: StepSpec | None = None
+        self.loop: Loop | None = None
+        self.tool: Node | None = None
+        self.router: Router | None = None
+
+
+class StepSpecDraft:
+    """`step.spec` and its policy."""
+
+    __slots__ = (
+        "admit",
+        "failure_mode",
+        "join",
+        "join_span",
+        "knobs",
+        "lifecycle_timeout",
+        "pool",
+        "timeout",
+    )
+
+    def __init__(self) -> None:
+        self.pool: str | None = None
+        self.timeout: Value | None = None
+        self.admit: Admit | None = None
+        self.join: str | int = "any"
+        self.join_span: Span | None = None
+        self.lifecycle_timeout: Value | None = None
+        self.failure_mode = "fail_fast"
+        self.knobs: Pairs = []
+
+
+class AdmitDraft:
+    """The admission policy of a step."""
+
+    __slots__ = ("rules", "waits")
+
+    def __init__(self) -> None:
+        self.rules: list[AdmitRule] | None = None
+        self.waits = False
+
+
+class LoopDraft:
+    """A loop level."""
+
+    __slots__ = ("exec", "inner", "items", "iterator", "iterator_span", "knobs", "max_in_flight", "mode")
+
+    def __init__(self) -> None:
+        self.items: Value | None = None
+        self.iterator = ""
+        self.iterator_span = NOWHERE
+        self.mode = "sequential"
+        self.max_in_flight: Value | None = None
+        self.exec = "distributed"
+        self.inner: Loop | None = None
+        self.knobs: Pairs = []
+
+
+class TaskDraft:
+    """A task; `node` is its own mapping, whatever form it was written in."""
+
+    __slots__ = (
+        "args",
+        "desc",
+        "field_spans",
+        "fields",
+        "kind",
+        "kind_span",
+        "knobs",
+        "name",
+        "name_span",
+        "node",
+        "on_unmatched_written",
+        "rules",
+        "timeout",
+    )
+
+    def __init__(self, name: str, name_span: Span, node: Mapping) -> None:
+        self.name = name
+        self.name_span = name_span
+        self.node = node
+        self.kind = ""
+        self.kind_span = name_span
+        self.desc = ""
+        self.fields: Pairs = []
+        self.field_spans: list[tuple[str, Span]] = []
+        self.args: Value | None = None
+        self.knobs: Pairs = []
+        self.timeout: Value | None = None
+        self.rules: list[Rule] = []
+        self.on_unmatched_written = False
+
+
+class ThenDraft:
+    """What a policy rule does."""
+
+    __slots__ = (
+        "attempts",
+        "backoff",
+        "code",
+        "delay",
+        "directive",
+        "given",
+        "jitter",
+        "max_delay",
+        "message",
+        "multiplier",
+        "set_ctx",
+        "set_iter",
+        "to",
+        "to_span",
+    )
+
+    def __init__(self) -> None:
+        self.given: list[tuple[str, Span]] = []
+        self.directive = ""
+        self.attempts = 3
+        self.backoff = "none"
+        self.delay: Value | None = None
+        self.multiplier = 2.0
+        self.max_delay: Value | None = None
+        self.jitter = False
+        self.to: str | None = None
+        self.to_span: Span | None = None
+        self.code: Value | None = None
+        self.message: Value | None = None
+        self.set_iter: Pairs = []
+        self.set_ctx: Pairs = []
+
+
+class RouterDraft:
+    """A router; `arcs` is None while none were given."""
+
+    __slots__ = ("arcs", "mode")
+
+    def __init__(self) -> None:
+        self.mode = "exclusive"
+        self.arcs: list[Arc] | None = None
+
+
+class ArcDraft:
+    """An arc."""
+
+    __slots__ = ("args", "delay", "priority", "target", "target_span", "when")
+
+    def __init__(self) -> None:
+        self.target = ""
+        self.target_span = NOWHERE
+        self.when: Guard | None = None
+        self.args: Value | None = None
+        self.delay: Value | None = None
+        self.priority = 0

@@ -1,0 +1,122 @@
+"""The executor section: the entry, limits, and defaults for all steps (LANGUAGE §1)."""
+
+from noetlc.ast.playbook import Executor
+from noetlc.reading.drafts import ExecutorDraft
+from noetlc.reading.knob import take_policy, take_spec
+from noetlc.reading.reader import Reader, Table, no_effect, take_all
+from noetlc.reading.shapes import boolean_of, choice_of, mapping_of, name_of, text_of, whole_of
+from noetlc.reading.values import plain
+from noetlc.source.nodes import Node, Scalar
+
+LIMITS = ("max_payload_bytes", "max_tasks_per_run", "max_lost", "max_children_depth")
+
+
+def read_executor(r: Reader, node: Node) -> Executor | None:
+    """The section; None where it is no mapping."""
+    mapping = mapping_of(r, node, "`executor`")
+    if mapping is None:
+        return None
+    draft = ExecutorDraft()
+    take_all(r, "executor", r.tables.executor, draft, mapping)
+    return executor_of(draft)
+
+
+def executor_of(draft: ExecutorDraft) -> Executor:
+    """The section as far as the draft holds it; a fresh draft gives the defaults."""
+    return Executor(
+        draft.plain,
+        tuple(draft.knobs),
+        draft.pool,
+        draft.entry_step,
+        draft.entry_span,
+        tuple(draft.limits),
+        draft.reference_first,
+        draft.failure_mode,
+    )
+
+
+def _plain(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    draft.plain[key.text] = plain(r, node, f"`executor.{key.text}`")
+
+
+def _spec(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    mapping = mapping_of(r, node, "`executor.spec`")
+    if mapping is not None:
+        take_spec(r, "executor_spec", r.tables.executor_spec, draft, draft.knobs, mapping)
+
+
+def _entry_step(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    draft.entry_step = name_of(r, node, "`entry_step`")
+    draft.entry_span = node.span
+
+
+def _pool(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    draft.pool = text_of(r, node, "`pool`")
+
+
+def _policy(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    mapping = mapping_of(r, node, "`executor.spec.policy`")
+    if mapping is not None:
+        take_policy(r, "executor_policy", r.tables.executor_policy, draft, mapping)
+
+
+def _results(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    mapping = mapping_of(r, node, "`results`")
+    if mapping is not None:
+        take_policy(r, "results", _RESULTS, draft, mapping)
+
+
+def _reference_first(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    draft.reference_first = boolean_of(r, node, "`reference_first`") or False
+
+
+def _limits(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    mapping = mapping_of(r, node, "`limits`")
+    if mapping is not None:
+        take_policy(r, "limits", _LIMITS, draft, mapping)
+
+
+def _limit(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    value = whole_of(r, node, f"`{key.text}`", 1)
+    if value is not None:
+        draft.limits.append((key.text, value))
+
+
+def _failure(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    mapping = mapping_of(r, node, "`failure`")
+    if mapping is not None:
+        take_policy(r, "failure", _FAILURE, draft, mapping)
+
+
+def _failure_mode(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    draft.failure_mode = choice_of(r, node, "`failure.mode`", ("fail_fast", "best_effort")) or "fail_fast"
+
+
+_RESULTS: Table[ExecutorDraft] = {"reference_first": _reference_first}
+_LIMITS: Table[ExecutorDraft] = dict.fromkeys(LIMITS, _limit)
+_FAILURE: Table[ExecutorDraft] = {"mode": _failure_mode}
+
+KEYS: Table[ExecutorDraft] = {
+    "kind": _plain,
+    "profile": _plain,
+    "version": _plain,
+    "requires": _plain,
+    "spec": _spec,
+    "final_step": no_effect,
+    "no_next_is_error": no_effect,
+}
+SPEC_KEYS: Table[ExecutorDraft] = {
+    "entry_step": _entry_step,
+    "pool": _pool,
+    "policy": _policy,
+    "final_step": no_effect,
+    "no_next_is_error": no_effect,
+}
+POLICY_KEYS: Table[ExecutorDraft] = {
+    "results": _results,
+    "limits": _limits,
+    "failure": _failure,
+    "defaults": no_effect,
+    "placement": no_effect,
+    "cost": no_effect,
+}

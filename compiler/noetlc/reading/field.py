@@ -1,0 +1,110 @@
+"""A field or knob of a tool kind, checked against the kind's table as far as its value is written out."""
+
+from noetl_ir.expr import Json, ListTemplate, Literal, MapTemplate
+from noetl_ir.kinds import Field, Kind
+from noetlc.ast.playbook import Value
+from noetlc.diag.diagnostic import Fix
+from noetlc.reading.drafts import TaskDraft
+from noetlc.reading.reader import Reader, nearest
+from noetlc.reading.shapes import describe, is_duration, missing
+from noetlc.reading.values import literal_text, program_text, read_value
+from noetlc.source.nodes import Node
+
+_READERS = {
+    "template": read_value,
+    "code": literal_text,
+    "literal": literal_text,
+    "sql": program_text,
+    "shell": program_text,
+}
+_SHAPE_NAMES = {
+    "text": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "`true` or `false`",
+    "duration": "a duration",
+    "map": "a mapping",
+    "list": "a list",
+    "map of text": "a mapping of texts",
+}
+
+
+def read_field(r: Reader, field: Field, name: str, node: Node) -> Value:
+    """The value of a field, with a finding where no rendering of it can have a shape that the field takes."""
+    value = _READERS[field.text](r, node)
+    if not _fits(field, value):
+        expected = " or ".join(_SHAPE_NAMES[shape] for shape in field.shapes if shape != "any")
+        r.report("NL102", f"`{name}`: expected {expected}, found {describe(node)}", node.span)
+    elif field.values and isinstance(value.template, Literal):
+        _check_choice(r, field, name, value)
+    return value
+
+
+def _fits(field: Field, value: Value) -> bool:
+    shapes = field.shapes
+    match value.template:
+        case Literal(value=literal):
+            return literal is None or any(_has_shape(literal, shape) for shape in shapes)
+        case MapTemplate():
+            return any(shape in ("any", "map", "map of text") for shape in shapes)
+        case ListTemplate():
+            return any(shape in ("any", "list") for shape in shapes)
+        case _:
+            return True
+
+
+def _has_shape(value: Json, shape: str) -> bool:
+    match shape:
+        case "text":  # a number where text belongs is taken as written
+            return isinstance(value, str | int | float) and not isinstance(value, bool)
+        case "integer":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "boolean":
+            return isinstance(value, bool)
+        case "duration":
+            return is_duration(value)
+        case "map" | "map of text":
+            return isinstance(value, dict)
+        case "list":
+            return isinstance(value, list)
+        case _:
+            return True
+
+
+def _check_choice(r: Reader, field: Field, name: str, value: Value) -> None:
+    assert isinstance(value.template, Literal)
+    text = value.template.value
+    if text is None or text in field.values:
+        return
+    near = nearest(str(text), field.values)
+    listed = ", ".join(f"`{each}`" for each in field.values)
+    r.report(
+        "NL104",
+        f"`{name}`: `{text}` is not one of {listed}",
+        value.span,
+        help=f"did you mean `{near}`?" if near else "",
+        fix=Fix(value.span, near, f"write `{near}`", safe=False) if near else None,
+    )
+
+
+def check_required(r: Reader, draft: TaskDraft, kind: Kind) -> None:
+    """Report fields that the kind requires, and sets of which exactly one must be given."""
+    given = {name for name, _ in draft.fields}
+    for name, field in kind.fields.items():
+        if field.required and name not in given:
+            missing(r, f"the field `{name}` of the `{kind.name}` task `{draft.name}`", draft.name_span)
+    for names in kind.one_of:
+        found = [name for name in names if name in given]
+        listed = ", ".join(f"`{name}`" for name in names)
+        if not found:
+            missing(r, f"one of {listed} in the `{kind.name}` task `{draft.name}`", draft.name_span)
+        elif len(found) > 1:
+            spans = dict(draft.field_spans)
+            r.report(
+                "NL109",
+                f"a `{kind.name}` task takes only one of {listed}",
+                spans[found[1]],
+                help=f"`{found[0]}` is given already",
+            )

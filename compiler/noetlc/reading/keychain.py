@@ -1,0 +1,65 @@
+"""The keychain section: declared credentials (v10 §2.1, LANGUAGE §7)."""
+
+from noetlc.ast.playbook import KeychainEntry
+from noetlc.diag.diagnostic import Related
+from noetlc.reading.reader import Reader, unknown
+from noetlc.reading.shapes import missing, name_of, sequence_of, text_of, wrong_shape
+from noetlc.reading.values import read_value
+from noetlc.source.nodes import Mapping, Node
+
+KEYCHAIN_KINDS = (
+    "env",
+    "file",
+    "static",
+    "bearer",
+    "postgres_credential",
+    "credential",
+    "secrets",
+    "secret",
+    "secret_manager",
+    "oauth2",
+    "google_id_token",
+)
+
+
+def read_keychain(r: Reader, node: Node) -> list[KeychainEntry]:
+    """The entries of the section, each name once."""
+    listed = sequence_of(r, node, "`keychain`", "entries `{name: …, kind: …}`")
+    entries: dict[str, KeychainEntry] = {}
+    for item in listed.items if listed is not None else ():
+        entry = _entry(r, item)
+        if entry is None:
+            continue
+        first = entries.setdefault(entry.name, entry)
+        if first is not entry:
+            r.report(
+                "NL211",
+                f"the keychain has two entries `{entry.name}`",
+                entry.name_span,
+                related=(Related(first.name_span, "the first one"),),
+            )
+    return list(entries.values())
+
+
+def _entry(r: Reader, node: Node) -> KeychainEntry | None:
+    if not isinstance(node, Mapping):
+        wrong_shape(r, node, "a keychain entry", "`{name: …, kind: …}`")
+        return None
+    name_node, kind_node = node.get("name"), node.get("kind")
+    if name_node is None:
+        missing(r, "the entry's `name`", node.span)
+    if kind_node is None:
+        missing(r, "the entry's `kind`", node.span, help="one of " + ", ".join(KEYCHAIN_KINDS))
+    if name_node is None or kind_node is None:
+        return None
+    name, kind = name_of(r, name_node, "the entry's `name`"), text_of(r, kind_node, "`kind`")
+    if name is None or kind is None:
+        return None
+    if kind not in KEYCHAIN_KINDS:
+        unknown(
+            r, "NL107", f"unknown keychain kind `{kind}`", kind_node.span, name=kind, known=KEYCHAIN_KINDS
+        )
+    fields = [
+        (key, read_value(r, item)) for key, (_, item) in node.index.items() if key not in ("name", "kind")
+    ]
+    return KeychainEntry(name, name_node.span, kind, tuple(fields), node.span)

@@ -1,0 +1,44 @@
+"""The tool kinds there are: ours by module, others by entry point; each loaded when a playbook names it."""
+
+from functools import cache
+
+from noetl_ir import registry
+from noetl_ir.kinds import Field, Kind
+
+PACKAGE = "noetl_ir.kinds"
+
+WORKBOOK = Kind(
+    name="workbook",
+    summary="Stands for a task of the playbook's workbook, and is replaced by it before the net is built.",
+    fields={"task": Field(shapes=("text",), text="literal", required=True, doc="the entry's name")},
+    result="that of the entry",
+)
+"""Not a kind that runs (LANGUAGE §6): only the compiler knows it."""
+
+
+@cache
+def kind_of(name: str) -> Kind | None:
+    """The kind of that name, or None."""
+    if name == WORKBOOK.name:
+        return WORKBOOK
+    try:
+        return registry.load(PACKAGE, name, "KIND", Kind)
+    except registry.MissingPart:
+        return None
+
+
+@cache
+def kind_names() -> tuple[str, ...]:
+    """The names of all kinds, sorted."""
+    return tuple(sorted({*registry.names(PACKAGE, registry.GROUPS[PACKAGE]), WORKBOOK.name}))
+
+
+@cache
+def knobs_of_any_kind() -> dict[str, Field]:
+    """Every knob that some kind declares; a step's or the executor's spec may set those for its tasks."""
+    found: dict[str, Field] = {}
+    for name in kind_names():
+        kind = kind_of(name)
+        if kind is not None:
+            found.update({knob: field for knob, field in kind.knobs.items() if knob not in found})
+    return found

@@ -1,0 +1,145 @@
+"""A step's loop and the loops nested in it (LANGUAGE §5)."""
+
+from noetl_ir.expr import Json, Literal
+from noetlc.ast.playbook import Loop
+from noetlc.reading.drafts import LoopDraft
+from noetlc.reading.knob import take_policy, take_spec
+from noetlc.reading.reader import Reader, Table, no_effect, take_all
+from noetlc.reading.shapes import choice_of, mapping_of, missing, name_of
+from noetlc.reading.values import read_value
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+
+
+def read_loop(r: Reader, node: Node) -> Loop | None:
+    """A loop level with the levels inside it; their depth is bounded by that of the document."""
+    mapping = mapping_of(r, node, "`loop`")
+    if mapping is None:
+        return None
+    draft = LoopDraft()
+    take_all(r, "loop", r.tables.loop, draft, mapping)
+    refused = any(key.text in r.legacy.get("loop", {}) for key, _ in mapping.entries)
+    if not refused:
+        _check_whole(r, draft, mapping)
+    if draft.items is None or not draft.iterator:
+        return None
+    return Loop(
+        draft.items,
+        draft.iterator,
+        draft.iterator_span,
+        draft.mode,
+        draft.max_in_flight,
+        draft.exec,
+        draft.inner,
+        mapping.span,
+        tuple(draft.knobs),
+    )
+
+
+def _check_whole(r: Reader, draft: LoopDraft, mapping: Mapping) -> None:
+    if mapping.get("in") is None:
+        missing(
+            r, "the loop's `in`", mapping.span, help='write `in: "{{ … }}"`, an expression that gives a list'
+        )
+    if mapping.get("iterator") is None:
+        missing(
+            r, "the loop's `iterator`", mapping.span, help="name the current item, as in `iterator: item`"
+        )
+
+
+def _in(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    value = read_value(r, node)
+    template = value.template
+    if isinstance(node, Sequence | Mapping) or not isinstance(template, Literal):
+        draft.items = value
+        return
+    r.report(
+        "NL310",
+        f"`in`: {_kind_of(template.value)} is nothing to loop over",
+        node.span,
+        help='give a list, a mapping, or one expression: `in: "{{ … }}"`',
+    )
+
+
+def _kind_of(value: Json) -> str:
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return f"the number {value}"
+        case _:
+            return "text"
+
+
+def _iterator(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    name = name_of(r, node, "`iterator`")
+    draft.iterator_span = node.span
+    if name is None:
+        return
+    if not name.isidentifier():
+        r.report(
+            "NL120",
+            f"the iterator `{name}` must be usable as a name in expressions",
+            node.span,
+            help="use letters, digits and `_`",
+        )
+        return
+    draft.iterator = name
+
+
+def _inner(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    draft.inner = read_loop(r, node)
+
+
+def _spec(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    mapping = mapping_of(r, node, "`loop.spec`")
+    if mapping is not None:
+        take_spec(r, "loop_spec", r.tables.loop_spec, draft, draft.knobs, mapping)
+
+
+def _policy(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    mapping = mapping_of(r, node, "`loop.spec.policy`")
+    if mapping is not None:
+        take_policy(r, "loop_policy", r.tables.loop_policy, draft, mapping)
+
+
+def _mode(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    draft.mode = choice_of(r, node, "`mode`", ("sequential", "parallel")) or "sequential"
+
+
+def _max_in_flight(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    value = read_value(r, node)
+    template = value.template
+    if isinstance(template, Literal):
+        written = template.value
+        if not isinstance(written, int) or isinstance(written, bool) or written < 1:
+            r.report("NL505", "`max_in_flight` must be a whole number of at least 1", node.span)
+            return
+    draft.max_in_flight = value
+
+
+def _exec(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    draft.exec = choice_of(r, node, "`exec`", ("distributed", "local")) or "distributed"
+
+
+KEYS: Table[LoopDraft] = {"in": _in, "iterator": _iterator, "spec": _spec, "loop": _inner}
+SPEC_KEYS: Table[LoopDraft] = {
+    "mode": _mode,
+    "max_in_flight": _max_in_flight,
+    "policy": _policy,
+    "frame": no_effect,
+    "reducers": no_effect,
+    "backpressure": no_effect,
+    "partitioning": no_effect,
+    "ordering": no_effect,
+}
+POLICY_KEYS: Table[LoopDraft] = {
+    "exec": _exec,
+    "mode": _mode,
+    "max_in_flight": _max_in_flight,
+    "reducers": no_effect,
+    "backpressure": no_effect,
+    "partitioning": no_effect,
+    "ordering": no_effect,
+}

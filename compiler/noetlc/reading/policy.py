@@ -1,0 +1,303 @@
+"""A task's policy: rules that map an outcome to a directive (v10 §5.4, LANGUAGE §4)."""
+
+from noetl_ir.span import Span
+from noetlc.ast.playbook import Guard, Rule
+from noetlc.diag.diagnostic import Fix
+from noetlc.reading.drafts import TaskDraft, ThenDraft
+from noetlc.reading.reader import Reader, Table, no_effect, stray_key, take_all
+from noetlc.reading.shapes import (
+    boolean_of,
+    choice_of,
+    is_empty,
+    mapping_of,
+    missing,
+    name_of,
+    number_of,
+    sequence_of,
+    wrong_shape,
+)
+from noetlc.reading.values import read_duration, read_guard, read_pairs, read_value
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+
+DIRECTIVES = ("continue", "retry", "jump", "break", "fail")
+CONTROL = frozenset({"do", "attempts", "backoff", "delay", "to", "set_iter", "set_ctx", *DIRECTIVES})
+"""What only a task's policy may hold."""
+
+_STARTS_STEPS = frozenset({"step", "next", "arcs", "goto", "steps"})
+_ONLY_WITH = {
+    "attempts": ("retry",),
+    "backoff": ("retry",),
+    "multiplier": ("retry",),
+    "max_delay": ("retry",),
+    "jitter": ("retry",),
+    "delay": ("retry", "jump"),
+    "to": ("jump",),
+    "code": ("fail",),
+    "message": ("fail",),
+}
+
+
+def read_policy(r: Reader, draft: TaskDraft, node: Node) -> None:
+    """Take the keys of `task.spec.policy`; `rules` is required (v10 §5.4)."""
+    if isinstance(node, Sequence):
+        r.report(
+            "NL102",
+            "`policy`: expected a mapping with `rules`, found a list",
+            node.span,
+            help="put it under `rules:`",
+        )
+        return
+    policy = mapping_of(r, node, "`policy`")
+    if policy is None:
+        return
+    take_all(r, "task_policy", r.tables.task_policy, draft, policy)
+    if policy.get("rules") is None:
+        missing(r, "`rules` of the policy", policy.span, help="write `rules: [{when: …, then: {do: …}}, …]`")
+
+
+def read_branch(
+    r: Reader, node: Node, short: tuple[str, ...]
+) -> tuple[Guard | None, Mapping | None, Span] | None:
+    """The guard, the `then` mapping and the place of a rule; the guard is None for `else`.
+
+    `else: {do: …}` (any key of `short`) and `else:` with a sibling `then` are read as `else: {then: …}` and
+    noted.
+    """
+    if not isinstance(node, Mapping):
+        wrong_shape(r, node, "a rule", "`{when: …, then: …}` or `{else: {then: …}}`")
+        return None
+    when, otherwise, then = node.get("when"), node.key("else"), node.get("then")
+    for key, _ in node.entries:
+        if key.text not in ("when", "then", "else"):
+            stray_key(r, "rule", key, ("when", "then", "else"))
+    if otherwise is not None and when is not None:
+        r.report("NL109", "a rule has either `when` or `else`", otherwise.span, help="make two rules of them")
+    if otherwise is not None:
+        then = _else_body(r, node, otherwise, short)
+    guard = read_guard(r, when, "`when`") if when is not None and otherwise is None else None
+    if when is None and otherwise is None:
+        missing(
+            r, "the rule's `when`", node.span, help='write `when: "{{ … }}"`, or `else:` for the last rule'
+        )
+        return None
+    if when is not None and guard is None and otherwise is None:
+        return None
+    body = None if then is None else mapping_of(r, then, "`then`")
+    if body is None and (then is None or is_empty(then)):
+        missing(r, "the rule's `then`", node.span)
+    return guard, body, node.span
+
+
+def _else_body(r: Reader, rule: Mapping, key: Scalar, short: tuple[str, ...]) -> Node | None:
+    body, sibling = rule.get("else"), rule.get("then")
+    if body is None or is_empty(body):
+        if sibling is not None:
+            r.report(
+                "NL112",
+                "`else:` beside `then` is read as `else: {then: …}`",
+                key.span,
+                help="indent `then` under `else`",
+            )
+        return sibling
+    if isinstance(body, Mapping):
+        inner = body.get("then")
+        if inner is not None:
+            for name, _ in body.entries:
+                if name.text != "then":
+                    stray_key(r, "rule", name, ("then",))
+            return inner
+        if any(name.text in short for name, _ in body.entries):
+            r.report(
+                "NL112",
+                "`else` without `then` is read as `else: {then: …}`",
+                key.span,
+                help="write `else: {then: {…}}`",
+            )
+            return body
+        return None
+    wrong_shape(r, body, "`else`", "`{then: {…}}`")
+    return None
+
+
+def _rules(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
+    listed = sequence_of(r, node, "`rules`", "rules")
+    if listed is None:
+        return
+    if not listed.items:
+        r.report(
+            "NL503",
+            "`rules` is empty",
+            key.span,
+            help="leave the policy out for the default: ok goes on, an error fails",
+        )
+    for position, item in enumerate(listed.items):
+        rule = _rule(r, item)
+        if rule is None:
+            continue
+        if rule.when is None and position < len(listed.items) - 1:
+            r.report("NL502", "`else` must be the last rule: what follows is never asked", rule.span)
+        draft.rules.append(rule)
+
+
+def _rule(r: Reader, node: Node) -> Rule | None:
+    branch = read_branch(r, node, tuple(r.tables.then))
+    if branch is None:
+        return None
+    guard, body, span = branch
+    then = ThenDraft()
+    if body is None:
+        return None
+    for key, value in body.entries:
+        if key.text in _STARTS_STEPS:
+            r.report(
+                "NL118",
+                f"`{key.text}`: a task's policy never starts or names a step",
+                key.span,
+                help="record what was found with `set_ctx` or `set_iter` and route in `next.arcs`",
+            )
+            continue
+        take = r.tables.then.get(key.text)
+        if take is None:
+            stray_key(r, "then", key, tuple(r.tables.then))
+            continue
+        then.given.append((key.text, key.span))
+        take(r, then, key, value)
+    if body.get("do") is None:
+        missing(r, "`do`", body.span, help="one of " + ", ".join(f"`{name}`" for name in DIRECTIVES))
+    if not then.directive:
+        return None
+    _check_together(r, then, body)
+    return Rule(
+        guard,
+        then.directive,
+        span,
+        then.attempts,
+        then.backoff,
+        then.delay,
+        then.multiplier,
+        then.max_delay,
+        then.jitter,
+        then.to,
+        then.to_span,
+        then.code,
+        then.message,
+        tuple(then.set_iter),
+        tuple(then.set_ctx),
+    )
+
+
+def _check_together(r: Reader, then: ThenDraft, body: Mapping) -> None:
+    """Keys that belong to another directive than the one given."""
+    if then.directive == "jump" and body.get("to") is None:
+        missing(r, "the target `to` of the jump", body.span, help="name a task of this step")
+    for name, span in then.given:
+        owners = _ONLY_WITH.get(name)
+        if owners is not None and then.directive not in owners:
+            r.report(
+                "NL504",
+                f"`{name}` has no meaning with `do: {then.directive}`",
+                span,
+                help=f"it belongs to `do: {owners[0]}`",
+            )
+
+
+def _do(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
+    then.directive = choice_of(r, node, "`do`", DIRECTIVES) or ""
+
+
+def _attempts(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
+    value = node.value if isinstance(node, Scalar) else None
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        then.attempts = value
+        return
+    fix = Fix(node.span, "1", "write 1: the first attempt only", safe=False) if value == 0 else None
+    r.report(
+        "NL501",
+        "`attempts` must be a whole number of at least 1",
+        node.span,
+        fix=fix,
+        help="it counts all attempts, the first included: 1 means no retry",
+    )
+
+
+def _backoff(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
+    then.backoff = choice_of(r, node, "`backoff`", ("none", "linear", "exponential")) or "none"
+
+
+def _delay(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
+    then.delay = read_duration(r, node, "`delay`")
+
+
+def _multiplier(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
+    then.multiplier = number_of(r, node, "`multiplier`") or 2.0
+
+
+def _max_delay(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
+    then.max_delay = read_duration(r, node, "`max_delay`")
+
+
+def _jitter(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
+    then.jitter = boolean_of(r, node, "`jitter`") or False
+
+
+def _to(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
+    then.to = name_of(r, node, "`to`")
+    then.to_span = node.span
+
+
+def _code(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
+    then.code = read_value(r, node)
+
+
+def _message(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
+    then.message = read_value(r, node)
+
+
+def _set_iter(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
+    then.set_iter = read_pairs(r, node, "`set_iter`")
+
+
+def _set_ctx(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
+    then.set_ctx = read_pairs(r, node, "`set_ctx`")
+
+
+def _mode(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
+    choice_of(r, node, "`mode`", ("exclusive",))
+
+
+def _on_unmatched(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
+    if choice_of(r, node, "`on_unmatched`", ("continue",)):
+        draft.on_unmatched_written = True
+
+
+def _hook(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
+    if is_empty(node) or (isinstance(node, Sequence) and not node.items):
+        no_effect(r, draft, key, node)
+    else:
+        r.report(
+            "NL114", f"the hook `{key.text}` is reserved and must be empty", key.span, help="make tasks of it"
+        )
+
+
+KEYS: Table[TaskDraft] = {
+    "rules": _rules,
+    "on_unmatched": _on_unmatched,
+    "mode": _mode,
+    "before": _hook,
+    "after": _hook,
+    "finally": _hook,
+}
+THEN_KEYS: Table[ThenDraft] = {
+    "do": _do,
+    "attempts": _attempts,
+    "backoff": _backoff,
+    "delay": _delay,
+    "multiplier": _multiplier,
+    "max_delay": _max_delay,
+    "jitter": _jitter,
+    "to": _to,
+    "code": _code,
+    "message": _message,
+    "set_iter": _set_iter,
+    "set_ctx": _set_ctx,
+}

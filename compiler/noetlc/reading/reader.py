@@ -1,0 +1,177 @@
+"""What all construct readers share: the source, the tables of keys, and the findings so far."""
+
+from collections.abc import Callable
+from collections.abc import Mapping as MappingOf
+from types import MappingProxyType
+from typing import NamedTuple, Never, TypeAlias, TypeVar
+
+from noetl_ir.span import Span
+from noetlc.diag.codes import finding
+from noetlc.diag.diagnostic import Diagnostic, Fix, Related
+from noetlc.reading.drafts import (
+    AdmitDraft,
+    ArcDraft,
+    DocumentDraft,
+    ExecutorDraft,
+    LoopDraft,
+    RouterDraft,
+    StepDraft,
+    StepSpecDraft,
+    TaskDraft,
+    ThenDraft,
+)
+from noetlc.source.nodes import Mapping, Node, Scalar
+from noetlc.source.text import Source
+
+Draft = TypeVar("Draft")
+Take: TypeAlias = Callable[["Reader", Draft, Scalar, Node], None]
+"""Takes one key and its value into a draft."""
+
+Table: TypeAlias = MappingOf[str, Take[Draft]]
+TaskForm: TypeAlias = Callable[["Reader", int, Mapping], TaskDraft | None]
+"""Recognises one way of writing a task in a list, by its position and its node; None when it is another
+form.
+"""
+
+
+_NOTHING: MappingOf[str, Never] = MappingProxyType({})
+
+
+class Tables(NamedTuple):
+    """Which function takes which key, scope by scope. The field names are the names of the scopes."""
+
+    document: Table[DocumentDraft] = _NOTHING
+    executor: Table[ExecutorDraft] = _NOTHING
+    executor_spec: Table[ExecutorDraft] = _NOTHING
+    executor_policy: Table[ExecutorDraft] = _NOTHING
+    step: Table[StepDraft] = _NOTHING
+    step_spec: Table[StepSpecDraft] = _NOTHING
+    step_policy: Table[StepSpecDraft] = _NOTHING
+    admit: Table[AdmitDraft] = _NOTHING
+    loop: Table[LoopDraft] = _NOTHING
+    loop_spec: Table[LoopDraft] = _NOTHING
+    loop_policy: Table[LoopDraft] = _NOTHING
+    task: Table[TaskDraft] = _NOTHING
+    task_spec: Table[TaskDraft] = _NOTHING
+    task_policy: Table[TaskDraft] = _NOTHING
+    then: Table[ThenDraft] = _NOTHING
+    next: Table[RouterDraft] = _NOTHING
+    next_spec: Table[RouterDraft] = _NOTHING
+    arc: Table[ArcDraft] = _NOTHING
+    arc_spec: Table[ArcDraft] = _NOTHING
+    task_forms: MappingOf[str, TaskForm] = _NOTHING
+
+
+Legacy: TypeAlias = MappingOf[str, MappingOf[str, str]]
+"""Scope → key → the name of the legacy construct, for what is recognised and not read yet."""
+
+SCOPE_NAMES = {
+    "document": "the playbook",
+    "executor": "`executor`",
+    "executor_spec": "`executor.spec`",
+    "executor_policy": "`executor.spec.policy`",
+    "step": "a step",
+    "step_spec": "`step.spec`",
+    "step_policy": "`step.spec.policy`",
+    "admit": "`admit`",
+    "loop": "`loop`",
+    "loop_spec": "`loop.spec`",
+    "loop_policy": "`loop.spec.policy`",
+    "task": "a task",
+    "task_spec": "`task.spec`",
+    "task_policy": "`task.spec.policy`",
+    "then": "`then`",
+    "next": "`next`",
+    "next_spec": "`next.spec`",
+    "arc": "an arc",
+    "arc_spec": "`arc.spec`",
+    "rule": "a rule",
+    "lifecycle": "`lifecycle`",
+    "failure": "`failure`",
+    "results": "`results`",
+    "limits": "`limits`",
+    "keychain": "a keychain entry",
+}
+"""How messages call a scope."""
+
+
+class Reader:
+    """Collects findings; `legacy_seen` says whether any legacy construct was met."""
+
+    __slots__ = ("findings", "legacy", "legacy_seen", "source", "tables")
+
+    def __init__(self, source: Source, tables: Tables, legacy: Legacy) -> None:
+        self.source = source
+        self.tables = tables
+        self.legacy = legacy
+        self.findings: list[Diagnostic] = []
+        self.legacy_seen = False
+
+    def report(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        *,
+        help: str = "",
+        fix: Fix | None = None,
+        related: tuple[Related, ...] = (),
+    ) -> None:
+        """Add a finding with the severity of its code."""
+        self.findings.append(finding(code, message, span, help=help, fix=fix, related=related))
+
+    def refuse(self, construct: str, span: Span, *, help: str = "") -> None:
+        """Say that a legacy construct was recognised and is not supported."""
+        self.legacy_seen = True
+        self.report(
+            "NL901", f"legacy construct {construct} is not supported by this version", span, help=help
+        )
+
+
+def take_all(r: Reader, scope: str, table: Table[Draft], draft: Draft, node: Mapping) -> None:
+    """Give every key of `node` to the function that the table names; report the keys that nothing takes."""
+    for key, value in node.entries:
+        take = table.get(key.text)
+        if take is not None:
+            take(r, draft, key, value)
+        else:
+            stray_key(r, scope, key, tuple(table))
+
+
+def stray_key(r: Reader, scope: str, key: Scalar, known: tuple[str, ...]) -> None:
+    """Report a key that its scope does not have; `x-*` may stand anywhere (LANGUAGE §1)."""
+    name = key.text
+    if name.startswith("x-"):
+        return
+    construct = r.legacy.get(scope, {}).get(name)
+    if construct is not None:
+        r.refuse(construct, key.span)
+        return
+    unknown(r, "NL101", f"unknown key `{name}` in {SCOPE_NAMES[scope]}", key.span, name=name, known=known)
+
+
+def unknown(r: Reader, code: str, message: str, span: Span, *, name: str, known: tuple[str, ...]) -> None:
+    """Report a name that is not one of `known`, with the nearest of them as the fix."""
+    near = nearest(name, known)
+    if near:
+        fix = Fix(span, near, f"write `{near}`", safe=False)
+        r.report(code, message, span, help=f"did you mean `{near}`?", fix=fix)
+    else:
+        listed = ", ".join(f"`{each}`" for each in sorted(known)[:12])
+        r.report(code, message, span, help=f"known here: {listed}" if listed else "")
+
+
+def nearest(name: str, known: tuple[str, ...]) -> str:
+    """The known name that looks most like `name`, or "" when none does."""
+    from difflib import get_close_matches  # only a finding needs it, and importing it costs a millisecond
+
+    found = get_close_matches(name, sorted(known), 1, 0.6)
+    if not found:
+        found = get_close_matches(name.lower(), sorted(known), 1, 0.6)
+    return found[0] if found else ""
+
+
+def no_effect(r: Reader, draft: object, key: Scalar, node: Node) -> None:
+    """Take a key that is accepted, noted and has no effect (LANGUAGE §1)."""
+    del draft, node
+    r.report("NL110", f"`{key.text}` is accepted and has no effect", key.span)

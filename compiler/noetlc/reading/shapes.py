@@ -1,0 +1,152 @@
+"""Plain values out of nodes: each function gives the value, or reports what stands there instead and gives
+None.
+"""
+
+from re import compile as pattern
+
+from noetl_ir.expr import Json
+from noetl_ir.span import Span
+from noetlc.diag.diagnostic import Fix
+from noetlc.reading.reader import Reader, nearest
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+
+_DURATION = pattern(r"\s*\d+(\.\d+)?\s*(ms|s|m|h|d)?\s*")
+_NAME = pattern(r"[^\W][\w\-./]*")
+
+
+def describe(node: Node) -> str:
+    """What a node is, in the words of a message."""
+    match node:
+        case Mapping():
+            return "a mapping"
+        case Sequence():
+            return "a list"
+        case Scalar(value=None):
+            return "nothing"
+        case Scalar(value=bool()):
+            return f"`{node.text}`, a boolean"
+        case Scalar(value=int() | float()):
+            return f"`{node.text}`, a number"
+        case _:
+            return "text"
+
+
+def wrong_shape(r: Reader, node: Node, what: str, expected: str) -> None:
+    """Report that `what` should have been `expected`."""
+    r.report("NL102", f"{what}: expected {expected}, found {describe(node)}", node.span)
+
+
+def is_empty(node: Node) -> bool:
+    """Whether nothing was written: `key:` with no value is the key not given."""
+    return isinstance(node, Scalar) and node.value is None
+
+
+def mapping_of(r: Reader, node: Node, what: str) -> Mapping | None:
+    """The node if it is a mapping; nothing written is read as not given."""
+    if isinstance(node, Mapping):
+        return node
+    if not is_empty(node):
+        wrong_shape(r, node, what, "a mapping")
+    return None
+
+
+def sequence_of(r: Reader, node: Node, what: str, items: str) -> Sequence | None:
+    """The node if it is a list; `items` says what it is a list of."""
+    if isinstance(node, Sequence):
+        return node
+    wrong_shape(r, node, what, f"a list of {items}")
+    return None
+
+
+def text_of(r: Reader, node: Node, what: str) -> str | None:
+    """The characters of a scalar that is text; a number or date is taken as written."""
+    if isinstance(node, Scalar) and node.value is not None and not isinstance(node.value, bool):
+        return node.text
+    wrong_shape(r, node, what, "text")
+    return None
+
+
+def name_of(r: Reader, node: Node, what: str) -> str | None:
+    """A name after NFC: letters, digits, `_ - . /` (LANGUAGE §1). Yes, no and the like are taken as
+    written.
+    """
+    if not isinstance(node, Scalar) or node.value is None:
+        wrong_shape(r, node, what, "a name")
+        return None
+    text = node.text
+    if text.isascii():
+        name = text
+    else:
+        from unicodedata import normalize
+
+        name = normalize("NFC", text)
+    if _NAME.fullmatch(name) is None:
+        r.report(
+            "NL120",
+            f"{what}: {name!r} is no name",
+            node.span,
+            help="use letters, digits and `_ - . /`, beginning with a letter, digit or `_`",
+        )
+        return name or None
+    return name
+
+
+def choice_of(r: Reader, node: Node, what: str, values: tuple[str, ...]) -> str | None:
+    """One of `values`."""
+    if isinstance(node, Scalar) and node.value is not None:
+        if node.text in values:
+            return node.text
+        near = nearest(node.text, values)
+        listed = ", ".join(f"`{value}`" for value in values)
+        r.report(
+            "NL104",
+            f"{what}: `{node.text}` is not one of {listed}",
+            node.span,
+            help=f"did you mean `{near}`?" if near else "",
+            fix=Fix(node.span, near, f"write `{near}`", safe=False) if near else None,
+        )
+        return None
+    wrong_shape(r, node, what, "one of " + ", ".join(f"`{value}`" for value in values))
+    return None
+
+
+def whole_of(r: Reader, node: Node, what: str, least: int) -> int | None:
+    """A whole number of at least `least`."""
+    if isinstance(node, Scalar) and isinstance(node.value, int) and not isinstance(node.value, bool):
+        if node.value >= least:
+            return node.value
+        r.report("NL104", f"{what}: {node.text} is below {least}", node.span)
+        return None
+    wrong_shape(r, node, what, "a whole number")
+    return None
+
+
+def number_of(r: Reader, node: Node, what: str) -> float | None:
+    """A number above 0."""
+    if isinstance(node, Scalar) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
+        if node.value > 0:
+            return float(node.value)
+        r.report("NL104", f"{what}: {node.text} is not above 0", node.span)
+        return None
+    wrong_shape(r, node, what, "a number")
+    return None
+
+
+def boolean_of(r: Reader, node: Node, what: str) -> bool | None:
+    """True or false."""
+    if isinstance(node, Scalar) and isinstance(node.value, bool):
+        return node.value
+    wrong_shape(r, node, what, "`true` or `false`")
+    return None
+
+
+def is_duration(value: Json) -> bool:
+    """Whether a literal is a duration: seconds, or a number with `ms s m h d` (LANGUAGE §4)."""
+    if isinstance(value, str):
+        return _DURATION.fullmatch(value) is not None
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def missing(r: Reader, what: str, span: Span, *, help: str = "") -> None:
+    """Report a required key that is not there."""
+    r.report("NL103", f"{what} is missing", span, help=help)

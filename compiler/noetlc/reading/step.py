@@ -1,0 +1,166 @@
+"""A step of the workflow with its spec (v10 §5.2)."""
+
+from noetl_ir.expr import Literal
+from noetlc.ast.playbook import Step, StepSpec, Task
+from noetlc.reading.admit import read_admit
+from noetlc.reading.drafts import StepDraft, StepSpecDraft
+from noetlc.reading.knob import take_policy, take_spec
+from noetlc.reading.loop import read_loop
+from noetlc.reading.reader import Reader, Table, no_effect, take_all
+from noetlc.reading.routing import read_router
+from noetlc.reading.shapes import choice_of, is_empty, mapping_of, missing, name_of, text_of, wrong_shape
+from noetlc.reading.task import read_timeout, read_tool
+from noetlc.reading.values import read_duration
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+
+_FAILURE_MODES = ("fail_fast", "best_effort")
+
+
+def read_step(r: Reader, node: Node) -> Step | None:
+    """A step; one without a tool is a router and gets a noop (LANGUAGE §1)."""
+    if not isinstance(node, Mapping):
+        wrong_shape(r, node, "a step", "a mapping that begins with `step: <name>`")
+        return None
+    draft = StepDraft()
+    take_all(r, "step", r.tables.step, draft, node)
+    if node.get("step") is None:
+        missing(
+            r,
+            "the name `step`",
+            node.entries[0][0].span if node.entries else node.span,
+            help="write `- step: <name>`",
+        )
+    if not draft.name:
+        return None
+    tasks = _tasks(r, draft)
+    if draft.spec is None:
+        draft.spec = _spec_of(StepSpecDraft())
+    return Step(
+        draft.name, draft.name_span, node.span, draft.desc, draft.spec, draft.loop, tasks, draft.router
+    )
+
+
+def _tasks(r: Reader, draft: StepDraft) -> tuple[Task, ...]:
+    if draft.tool is not None and not is_empty(draft.tool):
+        empty = isinstance(draft.tool, Sequence) and not draft.tool.items
+        if not empty:
+            return read_tool(r, draft.name, draft.tool)
+    at = draft.name_span
+    return (Task(f"{draft.name}_task", at, "noop", at, at, "", (), None, (), None, (), False, True),)
+
+
+def _spec_of(draft: StepSpecDraft) -> StepSpec:
+    return StepSpec(
+        draft.pool,
+        draft.timeout,
+        draft.admit,
+        draft.join,
+        draft.join_span,
+        draft.lifecycle_timeout,
+        draft.failure_mode,
+        tuple(draft.knobs),
+    )
+
+
+def _name(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
+    draft.name = name_of(r, node, "the step's name") or ""
+    draft.name_span = node.span
+
+
+def _desc(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
+    draft.desc = text_of(r, node, "`desc`") or ""
+
+
+def _spec(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
+    mapping = mapping_of(r, node, "`step.spec`")
+    if mapping is not None:
+        spec = StepSpecDraft()
+        take_spec(r, "step_spec", r.tables.step_spec, spec, spec.knobs, mapping)
+        draft.spec = _spec_of(spec)
+
+
+def _loop(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
+    draft.loop = read_loop(r, node)
+
+
+def _tool(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
+    draft.tool = node
+
+
+def _next(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
+    draft.router = read_router(r, node)
+
+
+def _pool(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
+    draft.pool = text_of(r, node, "`pool`")
+
+
+def _timeout(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
+    draft.timeout = read_timeout(r, node)
+
+
+def _policy(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
+    mapping = mapping_of(r, node, "`step.spec.policy`")
+    if mapping is not None:
+        take_policy(r, "step_policy", r.tables.step_policy, draft, mapping)
+
+
+def _admit(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
+    draft.admit = read_admit(r, node)
+
+
+def _join(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
+    draft.join_span = node.span
+    if isinstance(node, Scalar) and isinstance(node.value, int) and not isinstance(node.value, bool):
+        if node.value >= 1:
+            draft.join = node.value
+            return
+        r.report("NL104", "`join`: a number of tokens is at least 1", node.span)
+        return
+    draft.join = choice_of(r, node, "`join`", ("any", "all", "taken", "first")) or "any"
+
+
+def _lifecycle(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
+    mapping = mapping_of(r, node, "`lifecycle`")
+    if mapping is not None:
+        table: Table[StepSpecDraft] = {"timeout_s": _lifecycle_timeout, "deadline_s": no_effect}
+        take_policy(r, "lifecycle", table, draft, mapping)
+
+
+def _lifecycle_timeout(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
+    value = read_duration(r, node, "`timeout_s`")
+    if value is not None and value.template == Literal(0):
+        r.report("NL104", "`timeout_s`: a step run of no time cannot do anything", node.span)
+        return
+    draft.lifecycle_timeout = value
+
+
+def _failure(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
+    mapping = mapping_of(r, node, "`failure`")
+    if mapping is not None:
+        take_policy(r, "failure", {"mode": _failure_mode}, draft, mapping)
+
+
+def _failure_mode(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
+    draft.failure_mode = choice_of(r, node, "`failure.mode`", _FAILURE_MODES) or "fail_fast"
+
+
+KEYS: Table[StepDraft] = {
+    "step": _name,
+    "desc": _desc,
+    "spec": _spec,
+    "loop": _loop,
+    "tool": _tool,
+    "next": _next,
+}
+SPEC_KEYS: Table[StepSpecDraft] = {"pool": _pool, "timeout": _timeout, "policy": _policy}
+POLICY_KEYS: Table[StepSpecDraft] = {
+    "admit": _admit,
+    "join": _join,
+    "lifecycle": _lifecycle,
+    "failure": _failure,
+    "emit": no_effect,
+    "tracing": no_effect,
+    "quotas": no_effect,
+    "compensation": no_effect,
+}

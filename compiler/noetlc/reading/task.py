@@ -1,0 +1,256 @@
+"""A task: its form, kind, fields, arguments, knobs and policy."""
+
+from noetl_ir.kinds import Field
+from noetl_ir.span import Span
+from noetlc.ast.playbook import Task, Value
+from noetlc.reading.drafts import TaskDraft
+from noetlc.reading.field import check_required, read_field
+from noetlc.reading.kinds import kind_names, kind_of
+from noetlc.reading.policy import read_policy
+from noetlc.reading.reader import Reader, Table, unknown
+from noetlc.reading.shapes import choice_of, mapping_of, missing, name_of, text_of, wrong_shape
+from noetlc.reading.values import read_args, read_duration
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+
+_SUGAR = ("choose", "while", "until")
+
+
+def read_tool(r: Reader, step: str, node: Node) -> tuple[Task, ...]:
+    """The tasks of a step's `tool`: a list, or one mapping (LANGUAGE §4)."""
+    if isinstance(node, Sequence):
+        found = [read_task(r, position, item) for position, item in enumerate(node.items)]
+        return tuple(task for task in found if task is not None)
+    if isinstance(node, Scalar):
+        if isinstance(node.value, str):
+            r.refuse("`tool: <kind>` (v1 dialect)", node.span, help=f"write `tool: {{kind: {node.text}, …}}`")
+        else:
+            wrong_shape(r, node, "tool", "a task or a list of tasks")
+        return ()
+    task = read_single(r, f"{step}_task", node)
+    return () if task is None else (task,)
+
+
+def read_task(r: Reader, position: int, node: Node) -> Task | None:
+    """A task in a list, in any form that the dialects know."""
+    if not isinstance(node, Mapping):
+        wrong_shape(r, node, "a task", "a mapping")
+        return None
+    if _refused_sugar(r, node):
+        return None
+    for form in r.tables.task_forms.values():
+        draft = form(r, position, node)
+        if draft is not None:
+            return finish(r, draft)
+    missing(r, "the task's `kind`", _head(node), help="write `- {name: …, kind: …}`")
+    return None
+
+
+def _refused_sugar(r: Reader, node: Mapping) -> bool:
+    for sugar in _SUGAR:
+        key = node.key(sugar)
+        if key is not None and node.get("kind") is None:
+            r.report("NL902", f"sugar `{sugar}` is not supported by this version", key.span)
+            return True
+    return False
+
+
+def read_single(r: Reader, name: str, node: Mapping) -> Task | None:
+    """A task that is not in a list: it may be named, labelled, or take the given name."""
+    if node.get("kind") is None:
+        return read_task(r, 0, node)
+    return finish(r, _named(r, node) or TaskDraft(name, _head(node), node))
+
+
+def named_form(r: Reader, position: int, node: Mapping) -> TaskDraft | None:
+    """`{name: …, kind: …}`, and without a name `task_N` by position."""
+    if node.get("kind") is None:
+        return None
+    return _named(r, node) or TaskDraft(f"task_{position}", _head(node), node)
+
+
+def labelled_form(r: Reader, position: int, node: Mapping) -> TaskDraft | None:
+    """`{label: {kind: …}}` (canonical-v2 §5.1)."""
+    del position
+    if len(node.entries) != 1:
+        return None
+    key, inner = node.entries[0]
+    if not isinstance(inner, Mapping):
+        return None
+    name = name_of(r, key, "the task's label")
+    return None if name is None else TaskDraft(name, key.span, inner)
+
+
+def _named(r: Reader, node: Mapping) -> TaskDraft | None:
+    value = node.get("name")
+    if value is None:
+        return None
+    name = name_of(r, value, "the task's `name`")
+    return None if name is None else TaskDraft(name, value.span, node)
+
+
+def finish(r: Reader, draft: TaskDraft) -> Task | None:
+    """Take all keys of the task; what is no key of every task is a field of its kind."""
+    node = draft.node
+    if not node.entries:
+        return None
+    _take_kind(r, draft, node)
+    kind = kind_of(draft.kind) if draft.kind else None
+    table = r.tables.task
+    for key, value in node.entries:
+        take = table.get(key.text)
+        if take is not None:
+            take(r, draft, key, value)
+        elif kind is not None and key.text in kind.fields:
+            draft.fields.append((key.text, read_field(r, kind.fields[key.text], key.text, value)))
+            draft.field_spans.append((key.text, key.span))
+        elif not key.text.startswith("x-"):
+            _stray_field(r, draft, key, () if kind is None else tuple(kind.fields))
+    if kind is not None:
+        check_required(r, draft, kind)
+    fields = draft.fields if len(draft.fields) < 2 else list(dict(draft.fields).items())
+    return Task(
+        draft.name,
+        draft.name_span,
+        draft.kind,
+        draft.kind_span,
+        node.span,
+        draft.desc,
+        tuple(fields),
+        draft.args,
+        tuple(draft.knobs),
+        draft.timeout,
+        tuple(draft.rules),
+        draft.on_unmatched_written,
+        draft.name.startswith("__"),
+        tuple(draft.field_spans),
+    )
+
+
+def _take_kind(r: Reader, draft: TaskDraft, node: Mapping) -> None:
+    value = node.get("kind")
+    if value is None:
+        _no_kind(r, draft, node)
+        return
+    draft.kind_span = value.span
+    text = text_of(r, value, "`kind`")
+    if text is None:
+        return
+    kind = kind_of(text)
+    if kind is None:
+        unknown(r, "NL107", f"unknown tool kind `{text}`", value.span, name=text, known=kind_names())
+    elif not kind.available:
+        r.report(
+            "NL115", f"the tool kind `{text}` is not run here: the task gives `kind.unavailable`", value.span
+        )
+    draft.kind = text
+
+
+def _no_kind(r: Reader, draft: TaskDraft, node: Mapping) -> None:
+    """A task without `kind`: a legacy spelling of it, or nothing at all."""
+    for key, text in r.legacy.get("task", {}).items():
+        found = node.key(key)
+        if found is not None and key in ("tool", "type"):
+            r.refuse(text, found.span)
+            return
+    missing(
+        r,
+        f"the `kind` of task `{draft.name}`",
+        draft.name_span,
+        help="write `kind: noop` or another tool kind",
+    )
+
+
+def _stray_field(r: Reader, draft: TaskDraft, key: Scalar, fields: tuple[str, ...]) -> None:
+    construct = r.legacy.get("task", {}).get(key.text)
+    if construct is not None:
+        if draft.kind:  # else told already, or hidden by an unknown kind
+            r.refuse(construct, key.span)
+    elif draft.kind and kind_of(draft.kind) is not None:
+        unknown(
+            r,
+            "NL108",
+            f"unknown field `{key.text}` of a `{draft.kind}` task",
+            key.span,
+            name=key.text,
+            known=(*fields, *r.tables.task),
+        )
+
+
+def _head(node: Mapping) -> Span:
+    """The place of a mapping that stands for a thing without a name: its first key."""
+    return node.entries[0][0].span if node.entries else node.span
+
+
+def _skip(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
+    """`name` and `kind` are read before all other keys."""
+
+
+def _desc(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
+    draft.desc = text_of(r, node, "`desc`") or ""
+
+
+def _args(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
+    draft.args = read_args(r, node, "`args`")
+
+
+def _spec(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
+    mapping = mapping_of(r, node, "`task.spec`")
+    if mapping is None:
+        return
+    kind = kind_of(draft.kind) if draft.kind else None
+    table = r.tables.task_spec
+    for name, value in mapping.entries:
+        take = table.get(name.text)
+        if take is not None:
+            take(r, draft, name, value)
+        elif kind is not None and name.text in kind.knobs:
+            draft.knobs.append((name.text, read_field(r, kind.knobs[name.text], name.text, value)))
+        elif kind is not None and name.text in kind.fields:
+            r.report(
+                "NL101",
+                f"`{name.text}` is a field of the task, not of its `spec`",
+                name.span,
+                help="move it beside `kind`",
+            )
+        elif not name.text.startswith("x-"):
+            _stray_knob(r, name, () if kind is None else tuple(kind.knobs), draft.kind)
+
+
+def _stray_knob(r: Reader, key: Scalar, knobs: tuple[str, ...], kind: str) -> None:
+    construct = r.legacy.get("task_spec", {}).get(key.text)
+    if construct is not None:
+        r.refuse(construct, key.span)
+    else:
+        unknown(
+            r,
+            "NL101",
+            f"unknown key `{key.text}` in the `spec` of a `{kind}` task",
+            key.span,
+            name=key.text,
+            known=(*knobs, *r.tables.task_spec),
+        )
+
+
+def _timeout(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
+    draft.timeout = read_timeout(r, node)
+
+
+def read_timeout(r: Reader, node: Node) -> Value | None:
+    """A duration, or `{connect, read}` of them."""
+    if not isinstance(node, Mapping):
+        return read_duration(r, node, "`timeout`")
+    for key, value in node.entries:
+        if choice_of(r, key, "`timeout`", ("connect", "read", "write", "pool")) is not None:
+            read_duration(r, value, f"`timeout.{key.text}`")
+    return read_field(r, _ANY, "timeout", node)
+
+
+_ANY = Field()
+
+
+def _policy(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
+    read_policy(r, draft, node)
+
+
+KEYS: Table[TaskDraft] = {"name": _skip, "kind": _skip, "desc": _desc, "args": _args, "spec": _spec}
+SPEC_KEYS: Table[TaskDraft] = {"timeout": _timeout, "policy": _policy}

@@ -1,0 +1,215 @@
+"""Values that may hold templates, and guards, out of nodes."""
+
+from noetl_ir.expr import Expr, Json, ListTemplate, Literal, MapTemplate, Native, Template, Text
+from noetlc.ast.playbook import Guard, Value
+from noetlc.diag.diagnostic import Fix
+from noetlc.expr.errors import TemplateError
+from noetlc.expr.parser import parse_expression, parse_template
+from noetlc.reading.drafts import Pairs
+from noetlc.reading.reader import Reader
+from noetlc.reading.shapes import is_duration, mapping_of, wrong_shape
+from noetlc.source.nodes import Mapping, Node, Scalar, value_of
+
+_MARKS = ("{{", "{%", "{#")
+_TRIES = 4
+"""How many closing braces are tried for an opening pair in program text; a bound, so that odd text stays
+linear.
+"""
+
+
+def read_value(r: Reader, node: Node) -> Value:
+    """The value of a node with every template in it parsed."""
+    return Value(template_of(r, node), node.span, node)
+
+
+def template_of(r: Reader, node: Node) -> Template:
+    """The template tree of a node; a tree without any template is one literal."""
+    if isinstance(node, Scalar):
+        value = node.value
+        if isinstance(value, str) and "{" in value:
+            return _scalar_template(r, node)
+        return Literal(value)
+    if isinstance(node, Mapping):
+        pairs = {key.text: template_of(r, item) for key, item in node.entries}
+        if all(type(item) is Literal for item in pairs.values()):
+            return Literal(value_of(node))
+        return MapTemplate(tuple(pairs.items()))
+    items = [template_of(r, item) for item in node.items]
+    if all(type(item) is Literal for item in items):
+        return Literal(value_of(node))
+    return ListTemplate(tuple(items))
+
+
+def _scalar_template(r: Reader, node: Scalar) -> Template:
+    template, errors = parse_template(node.text)
+    for error in errors:
+        _report(r, node, error)
+    return template
+
+
+def _report(r: Reader, node: Scalar, error: TemplateError) -> None:
+    r.report("NL301", error.message, r.source.inner_span(node, error.start, error.end), help=error.help)
+
+
+def program_text(r: Reader, node: Node) -> Value:
+    """SQL and shell text: a template in which braces that are no expression stay as written, with a
+    warning.
+    """
+    if (
+        not isinstance(node, Scalar)
+        or not isinstance(node.value, str)
+        or not any(m in node.text for m in _MARKS)
+    ):
+        if isinstance(node, Scalar):
+            return Value(Literal(node.value), node.span, node)
+        return _program_list(r, node)
+    template, errors = parse_template(node.text)
+    if errors or "{#" in node.text:
+        template = _loose(r, node)
+    return Value(template, node.span, node)
+
+
+def _program_list(r: Reader, node: Node) -> Value:
+    """A list of commands, each read as program text."""
+    if isinstance(node, Mapping):
+        return read_value(r, node)
+    assert not isinstance(node, Scalar)
+    items = [program_text(r, item).template for item in node.items]
+    if all(isinstance(item, Literal) for item in items):
+        return Value(Literal(value_of(node)), node.span, node)
+    return Value(ListTemplate(tuple(items)), node.span, node)
+
+
+def _loose(r: Reader, node: Scalar) -> Template:
+    """Take the expressions that parse out of the text and leave everything else as it stands."""
+    text, parts, at, done = node.text, list[str | Expr](), 0, 0
+    while (start := text.find("{", at)) >= 0:
+        if text[start : start + 2] not in _MARKS:
+            at = start + 1
+            continue
+        found = _expression_at(text, start) if text.startswith("{{", start) else None
+        if found is None:
+            r.report(
+                "NL309",
+                f"`{text[start : start + 2]}` begins no expression here and stays as written",
+                r.source.inner_span(node, start, start + 2),
+                help="a template is written `{{ expression }}`; anything else reaches the tool unchanged",
+            )
+            at = start + 2
+            continue
+        expr, end = found
+        parts += [text[done:start], expr] if start > done else [expr]
+        at = done = end
+    if not parts:
+        return Literal(text)
+    return Text((*parts, text[done:]) if done < len(text) else tuple(parts), text)
+
+
+def _expression_at(text: str, start: int) -> tuple[Expr, int] | None:
+    """The expression whose braces open at `start`, and the offset after its closing ones."""
+    end = start + 2
+    for _ in range(_TRIES):
+        end = text.find("}}", end)
+        if end < 0:
+            return None
+        try:
+            return parse_expression(text[start + 2 : end], start + 2), end + 2
+        except TemplateError:
+            end += 1
+    return None
+
+
+def literal_text(r: Reader, node: Node) -> Value:
+    """Text that is never a template: program code, and what a kind calls literal."""
+    del r
+    return Value(Literal(value_of(node)), node.span, node)
+
+
+def read_pairs(r: Reader, node: Node, what: str) -> Pairs:
+    """The keys and values of a mapping; of equal keys the last one stays."""
+    mapping = mapping_of(r, node, what)
+    if mapping is None:
+        return []
+    return [(key, read_value(r, item)) for key, (_, item) in mapping.index.items()]
+
+
+def read_args(r: Reader, node: Node, what: str) -> Value | None:
+    """A mapping of arguments, or one expression that yields one."""
+    if isinstance(node, Mapping):
+        return read_value(r, node)
+    if isinstance(node, Scalar):
+        if node.value is None:
+            return None
+        value = read_value(r, node)
+        if isinstance(value.template, Native):
+            return value
+    wrong_shape(r, node, what, "a mapping")
+    return None
+
+
+def read_duration(r: Reader, node: Node, what: str) -> Value | None:
+    """Seconds, `1.5s`, `5m`, `2h`, or an expression (LANGUAGE §4)."""
+    value = read_value(r, node)
+    if isinstance(value.template, Literal) and not is_duration(value.template.value):
+        written = f"`{node.text}`" if isinstance(node, Scalar) else "this"
+        r.report(
+            "NL119",
+            f"{what}: {written} is no duration",
+            node.span,
+            help="write seconds, `1.5s`, `5m`, `2h`, or one expression",
+        )
+        return None
+    return value
+
+
+def read_guard(r: Reader, node: Node, what: str) -> Guard | None:
+    """One expression in braces (LANGUAGE §2, Guards)."""
+    if not isinstance(node, Scalar) or node.value is None:
+        wrong_shape(r, node, what, "one expression in braces")
+        return None
+    text = node.text
+    if "{{" in text or "{%" in text:
+        template, errors = parse_template(text)
+        for error in errors:
+            _report(r, node, error)
+        if isinstance(template, Native):
+            offset = text.index("{{") + 2
+            inner = text[offset : text.rindex("}}")].strip("-+")
+            lead = len(inner) - len(inner.lstrip())
+            return Guard(template.expr, inner.strip(), node.span, node, text.index(inner, offset) + lead)
+        if errors:
+            return None
+    r.report(
+        "NL302",
+        f"{what}: a guard is exactly one expression in braces",
+        node.span,
+        help='write `when: "{{ expression }}"`, with everything inside one pair of braces',
+        fix=_wrapped(node),
+    )
+    return None
+
+
+def _wrapped(node: Scalar) -> Fix | None:
+    """The guard's text with all braces taken off and put around the whole, if that is an expression."""
+    bare = " ".join(node.text.replace("{{", " ").replace("}}", " ").split())
+    try:
+        parse_expression(bare, 0)
+    except TemplateError:
+        return None
+    if node.style in ("|", ">"):
+        return None
+    quoted = bare.replace("\\", "\\\\").replace('"', '\\"')
+    return Fix(
+        node.span,
+        f'"{{{{ {quoted} }}}}"',
+        "put the whole guard into one pair of braces",
+        safe="{{" not in node.text,
+    )
+
+
+def plain(r: Reader, node: Node, what: str) -> Json:
+    """A plain value in which nothing is a template; says so where one stands."""
+    value = value_of(node)
+    if isinstance(node, Scalar) and isinstance(value, str) and "{{" in value:
+        r.report("NL305", f"{what} is never a template", node.span, help="write the value itself")
+    return value
