@@ -2,65 +2,106 @@
 
 Duplicate keys and their order are kept, aliases are already followed (an aliased node keeps the span of its
 anchor), and nothing is interpreted beyond YAML itself. Mutable only while the reader builds it.
+A node keeps the two marks that the parser made anyway and works its span out when asked: most never are.
+Nodes have no constructor, because the reader fills their slots faster by hand; `scalar_at`, `mapping_at` and
+`sequence_at` are for everybody else.
 """
 
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from noetl_ir.expr import Json
 from noetl_ir.span import Span
 
 
-class Scalar:
-    """A scalar: `value` as YAML 1.1 reads it (timestamps stay text), `text` as its characters are after unescaping.
+class Mark(Protocol):
+    """A place in the text of a file, all three counted from 0 in code points."""
 
-    `style` is YAML's: `''` plain, `'`, `"`, `|` or `>`. `source` is (offset, end) of the token in the file's text,
-    so that a place inside the value can be mapped back into the file (`Source.inner_span`).
+    @property
+    def index(self) -> int: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def column(self) -> int: ...
+
+
+class Place:
+    """A mark for nodes that no parser made."""
+
+    __slots__ = ("column", "index", "line")
+
+    def __init__(self, index: int, line: int, column: int) -> None:
+        self.index = index
+        self.line = line
+        self.column = column
+
+
+class Scalar:
+    """A scalar: `value` as YAML 1.1 reads it (timestamps stay text), `text` as it is after unescaping.
+
+    `style` is YAML's: `''` plain, `'`, `"`, `|` or `>`. A key's `value` is its text, whatever it looks like.
     """
 
-    __slots__ = ("source", "span", "style", "text", "value")
+    __slots__ = ("end", "start", "style", "text", "value")
 
-    def __init__(self, value: None | bool | int | float | str, text: str, style: str, span: Span, source: tuple[int, int]) -> None:
-        self.value = value
-        self.text = text
-        self.style = style
-        self.span = span
-        self.source = source
+    start: Mark
+    end: Mark
+    text: str
+    style: str
+    value: bool | int | float | str | None
+
+    @property
+    def span(self) -> Span:
+        """Where the scalar stands; tag and anchor included."""
+        return _span_of(self.start, self.end)
+
+    @property
+    def source(self) -> tuple[int, int]:
+        """(offset, end) of the scalar in the file's text, for `Source.inner_span`."""
+        return self.start.index, self.end.index
 
 
 class Mapping:
-    """A mapping: `entries` in file order, duplicates included; keys are text as written."""
+    """A mapping: `entries` in file order, duplicates included; keys are text as written.
 
-    __slots__ = ("entries", "span")
+    `index` holds the last entry under each key. What a merge key brought in comes first.
+    """
 
-    def __init__(self, entries: "list[tuple[Scalar, Node]]", span: Span) -> None:
-        self.entries = entries
-        self.span = span
+    __slots__ = ("end", "entries", "index", "start")
+
+    start: Mark
+    end: Mark
+    entries: "list[tuple[Scalar, Node]]"
+    index: "dict[str, tuple[Scalar, Node]]"
+
+    @property
+    def span(self) -> Span:
+        """Where the mapping stands, from its first key to the end of its last value."""
+        return _span_of(self.start, self.end)
 
     def get(self, key: str) -> "Node | None":
         """The value of the last entry under `key`, or None."""
-        found: Node | None = None
-        for name, node in self.entries:
-            if name.text == key:
-                found = node
-        return found
+        entry = self.index.get(key)
+        return None if entry is None else entry[1]
 
     def key(self, key: str) -> Scalar | None:
         """The key node of the last entry under `key`, or None."""
-        found: Scalar | None = None
-        for name, _ in self.entries:
-            if name.text == key:
-                found = name
-        return found
+        entry = self.index.get(key)
+        return None if entry is None else entry[0]
 
 
 class Sequence:
     """A list of nodes."""
 
-    __slots__ = ("items", "span")
+    __slots__ = ("end", "items", "start")
 
-    def __init__(self, items: "list[Node]", span: Span) -> None:
-        self.items = items
-        self.span = span
+    start: Mark
+    end: Mark
+    items: "list[Node]"
+
+    @property
+    def span(self) -> Span:
+        """Where the list stands, from its first dash or bracket to the end of its last item."""
+        return _span_of(self.start, self.end)
 
 
 Node: TypeAlias = Scalar | Mapping | Sequence
@@ -73,3 +114,39 @@ def value_of(node: Node) -> Json:
     if isinstance(node, Sequence):
         return [value_of(item) for item in node.items]
     return {key.text: value_of(item) for key, item in node.entries}
+
+
+def scalar_at(
+    value: bool | int | float | str | None, text: str, *, style: str, span: Span, source: tuple[int, int]
+) -> Scalar:
+    """A scalar that no parser made; `source` is (offset, end) in the file's text."""
+    node = Scalar()
+    node.value, node.text, node.style = value, text, style
+    node.start, node.end = _marks_of(span, source)
+    return node
+
+
+def mapping_at(entries: list[tuple[Scalar, Node]], span: Span) -> Mapping:
+    """A mapping that no parser made."""
+    node = Mapping()
+    node.entries = entries
+    node.index = {entry[0].text: entry for entry in entries}
+    node.start, node.end = _marks_of(span, (0, 0))
+    return node
+
+
+def sequence_at(items: list[Node], span: Span) -> Sequence:
+    """A list that no parser made."""
+    node = Sequence()
+    node.items = items
+    node.start, node.end = _marks_of(span, (0, 0))
+    return node
+
+
+def _span_of(start: Mark, end: Mark) -> Span:
+    return Span(start.line + 1, start.column + 1, end.line + 1, end.column + 1)
+
+
+def _marks_of(span: Span, source: tuple[int, int]) -> tuple[Place, Place]:
+    start = Place(source[0], span.line - 1, span.column - 1)
+    return start, Place(source[1], span.end_line - 1, span.end_column - 1)

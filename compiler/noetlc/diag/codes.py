@@ -1,0 +1,55 @@
+"""Every diagnostic code: the tables of the stages put together, looked up by number or by slug.
+
+The first digit says what it is about: 0 source, 1 shape, 2 names, 3 expressions, 4 data flow, 5 pipelines,
+6 routing, 7 net and bounds, 8 tools and security, 9 lowering and legacy. Numbers are never given out twice.
+A new table is a row of `_TABLES`. Codes of lint rules stand in the rules themselves.
+"""
+
+from textwrap import indent
+
+from noetl_ir.span import Span
+from noetlc.diag.code import Code
+from noetlc.diag.codes_expressions import EXPRESSION_CODES
+from noetlc.diag.codes_names import NAME_CODES
+from noetlc.diag.codes_pipeline import PIPELINE_CODES
+from noetlc.diag.codes_shape import SHAPE_CODES
+from noetlc.diag.codes_source import SOURCE_CODES
+from noetlc.diag.diagnostic import Diagnostic, Fix, Related
+
+_TABLES: tuple[dict[str, Code], ...] = (
+    SOURCE_CODES, SHAPE_CODES, NAME_CODES, EXPRESSION_CODES, PIPELINE_CODES,
+)  # fmt: skip
+
+CODES: dict[str, Code] = {code: entry for table in _TABLES for code, entry in table.items()}
+"""Code → what it means."""
+
+
+def finding(
+    code: str,
+    message: str,
+    span: Span,
+    *,
+    help: str = "",
+    related: tuple[Related, ...] = (),
+    fix: Fix | None = None,
+) -> Diagnostic:
+    """A diagnostic with the severity that the table gives its code."""
+    return Diagnostic(code, CODES[code].severity, message, span, help, related, fix)
+
+
+def explanation(code_or_slug: str) -> str:
+    """The page of a code, found by number (any case) or slug; "" when there is no such code."""
+    wanted = code_or_slug.strip()
+    for code, entry in CODES.items():
+        if wanted.upper() == code or wanted.lower() == entry.slug:
+            return _page(code, entry)
+    return ""
+
+
+def _page(code: str, entry: Code) -> str:
+    parts = [f"{code} {entry.slug} ({entry.severity})", "", f"{entry.title}."]
+    for heading, body in (
+        ("Why it matters", entry.why), ("Example", entry.example), ("Instead", entry.instead),
+    ):  # fmt: skip
+        parts += ["", heading, indent(body.strip("\n"), "    ")]
+    return "\n".join(parts) + "\n"

@@ -1,0 +1,37 @@
+"""The JSON form of a diagnostic: everything it knows, keys always there and always in this order."""
+
+from noetl_ir.expr import Json
+from noetl_ir.span import Span
+from noetlc.diag.codes import CODES
+from noetlc.diag.diagnostic import Diagnostic
+
+
+def diagnostic_json(diagnostic: Diagnostic, file: str) -> dict[str, Json]:
+    """`{file code slug severity message span help related fix}`; `fix` is null when there is none.
+
+    Lines and columns count from 1, in code points; ends are exclusive; a span of zeros is no place.
+    """
+    entry = CODES.get(diagnostic.code)
+    fix = diagnostic.fix
+    return {
+        "file": file,
+        "code": diagnostic.code,
+        "slug": "" if entry is None else entry.slug,
+        "severity": str(diagnostic.severity),
+        "message": diagnostic.message,
+        "span": _span_json(diagnostic.span),
+        "help": diagnostic.help,
+        "related": [{"span": _span_json(item.span), "message": item.message} for item in diagnostic.related],
+        "fix": None
+        if fix is None
+        else {"span": _span_json(fix.span), "text": fix.text, "title": fix.title, "safe": fix.safe},
+    }
+
+
+def _span_json(span: Span) -> Json:
+    return {
+        "line": span.line,
+        "column": span.column,
+        "end_line": span.end_line,
+        "end_column": span.end_column,
+    }

@@ -1,0 +1,271 @@
+"""The rare parts of building nodes from events: tags, anchors, merge keys, wrong keys, and the findings.
+
+`yaml_reader` keeps the loop over the events; it calls in here for what most events do not need.
+"""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from noetlc.diag.codes import finding
+from noetlc.diag.diagnostic import Diagnostic, Fix, Related
+from noetlc.source.aliases import Anchors
+from noetlc.source.limits import LimitReached, Limits
+from noetlc.source.nodes import Mapping, Mark, Node, Scalar, Sequence
+from noetlc.source.resolve import TAGS, Value, read_tagged, resolve
+from noetlc.source.text import Source
+
+_PREFIX = "tag:yaml.org,2002:"
+_QUOTE = 'put it in quotes: "…"'
+_QUOTE_TEMPLATE = 'put the template in quotes: "{{ … }}"'
+
+
+class Event(Protocol):
+    """What is read of an event that starts a node or stands for one."""
+
+    anchor: str | None
+    tag: str | None
+    start_mark: Mark
+    end_mark: Mark
+
+
+class Composer:
+    """Findings, anchors and caches of one file. `special` are the open containers that need `closed`."""
+
+    def __init__(self, source: Source, limits: Limits) -> None:
+        self.source = source
+        self.limits = limits
+        self.findings: list[Diagnostic] = []
+        self.plain: dict[str, Value] = {}
+        self.names: dict[str, str] = {}
+        self.special: list[Node] = []
+        self._anchors = Anchors(limits)
+        self._waiting: dict[int, str] = {}
+        self._wrong_key: set[int] = set()
+
+    def report(self, code: str, message: str, node: Node, help: str = "") -> None:
+        """Add a finding about the whole of `node`."""
+        self.findings.append(finding(code, message, node.span, help=help))
+
+    def too_long(self, event: Event) -> LimitReached:
+        """The file has more events than are read."""
+        message = f"the file has more than {self.limits.events:,} parts"
+        help = "split the playbook, or keep the data in a file of its own"
+        return LimitReached(finding("NL005", message, _null(event).span, help=help))
+
+    def plain_value(self, scalar: Scalar, event: Event) -> Value:
+        """The value of a plain scalar not met before, kept for the next when there is nothing to say."""
+        if event.tag is not None:
+            return scalar.text
+        reading = resolve(scalar.text)
+        scalar.value = reading.value
+        if reading.code:
+            self._report_reading(scalar, reading.code, reading.message)
+        else:
+            self.plain[scalar.text] = reading.value
+        return reading.value
+
+    def marked(self, scalar: Scalar, event: Event) -> None:
+        """A scalar with a tag, an anchor or both."""
+        if event.tag is not None:
+            kind = self._known_tag(event.tag, scalar, TAGS)
+            if kind:
+                reading = read_tagged(kind, scalar.text)
+                scalar.value = reading.value
+                if reading.code:
+                    self.report(reading.code, reading.message, scalar)
+        if event.anchor is not None:
+            self._anchors.set(event.anchor, scalar)
+
+    def opened(self, container: Mapping | Sequence, event: Event, depth: int) -> None:
+        """A mapping or list with a tag, an anchor or both, or too deep: then raises LimitReached."""
+        container.end = event.end_mark  # until it is known
+        if depth > self.limits.depth:
+            message = f"more than {self.limits.depth} mappings and lists stand inside each other"
+            raise LimitReached(
+                finding("NL006", message, _null(event).span, help="build deep values in a step")
+            )
+        if event.tag is not None:
+            self._known_tag(event.tag, container, ("map",) if isinstance(container, Mapping) else ("seq",))
+        if event.anchor is not None:
+            self._anchors.open(event.anchor)
+            self._waiting[id(container)] = event.anchor
+            self.special.append(container)
+
+    def named(self, key: Scalar, event: Event, mapping: Mapping) -> None:
+        """A key that was not met before, or that has a tag or an anchor."""
+        text = key.text
+        if event.tag is not None or event.anchor is not None:
+            self.marked(key, event)
+            key.value = text
+        if text == "<<":
+            self._need_close(mapping)
+        elif len(text) > 1 and text[0] == "-" and (text[1].isalpha() or text[1] == "_"):
+            self._check_dash(key)
+        elif event.tag is None and event.anchor is None:
+            self.names[text] = text
+
+    def other(self, event: Event, depth: int) -> Node | None:
+        """The node of an alias, None for any other event, which is about documents.
+
+        The node is an empty scalar where the alias stands for nothing.
+        """
+        if getattr(event, "anchor", None) is None:
+            self._anchors.clear()  # they end with their document
+            return None
+        place = _null(event)
+        node = self._anchors.follow(event.anchor or "", depth, place.span)
+        if isinstance(node, Diagnostic):
+            self.findings.append(node)
+            return place
+        return node
+
+    def key_of(self, node: Node, mapping: Mapping) -> Scalar:
+        """The key that an alias or a container in the place of a key stands for."""
+        if isinstance(node, Scalar):
+            return node
+        if not self._is_template(mapping):
+            template = isinstance(node, Mapping) and self._is_template(node)
+            help = _QUOTE_TEMPLATE if template else "write the key as text"
+            self.report("NL010", f"a {_noun(node)} cannot be a key", node, help)
+        key = _scalar_between("", node.start, node.end)
+        self._wrong_key.add(id(key))
+        self._need_close(mapping)
+        return key
+
+    def closed(self, container: Node) -> Node:
+        """A container that is complete: checked for wrong keys, merged, known to aliases."""
+        if self.special and self.special[-1] is container:
+            self.special.pop()
+        node: Node = container
+        if isinstance(container, Mapping):
+            node = self._closed_mapping(container)
+        anchor = self._waiting.pop(id(container), None)
+        if anchor is not None:
+            self._anchors.close(anchor, node)
+        return node
+
+    def _closed_mapping(self, mapping: Mapping) -> Node:
+        wrong = {id(key) for key, _ in mapping.entries} & self._wrong_key if self._wrong_key else set()
+        if wrong:
+            self._wrong_key -= wrong  # a number is given to another object once its own is gone
+            if self._is_template(mapping):
+                return self._template(mapping)
+            mapping.entries[:] = [entry for entry in mapping.entries if id(entry[0]) not in wrong]
+            mapping.index = {entry[0].text: entry for entry in mapping.entries}
+        if len(mapping.index) != len(mapping.entries):
+            self._report_duplicates(mapping)
+        merge = mapping.index.get("<<")
+        if merge is not None and merge[0].style == "":
+            self._merge(mapping, *merge)
+        return mapping
+
+    def _is_template(self, mapping: Mapping) -> bool:
+        return self.source.text.startswith("{{", mapping.start.index)
+
+    def _template(self, mapping: Mapping) -> Scalar:
+        """`{{ x }}` without quotes is a mapping in a mapping; go on with the text that was meant."""
+        text = self.source.text[mapping.start.index : mapping.end.index]
+        scalar = _scalar_between(text, mapping.start, mapping.end)
+        fix = Fix(scalar.span, _quoted(text), "put the template in quotes")
+        # Whatever was found inside of it was found in what is no mapping.
+        self.findings = [item for item in self.findings if item.span[:2] < scalar.span[:2]]
+        message = "`{{` without quotes starts a YAML mapping, not a template"
+        self.findings.append(finding("NL020", message, scalar.span, help=_QUOTE_TEMPLATE, fix=fix))
+        return scalar
+
+    def _merge(self, mapping: Mapping, key: Scalar, value: Node) -> None:
+        parts: Iterable[Node] = value.items if isinstance(value, Sequence) else (value,)
+        own = {name: entry for name, entry in mapping.index.items() if entry[0] is not key}
+        merged: dict[str, tuple[Scalar, Node]] = {}
+        for part in parts:
+            if not isinstance(part, Mapping):
+                self.report("NL013", f"`<<` merges mappings, and this is a {_noun(part)}", part)
+                continue
+            for entry in part.entries:
+                merged.setdefault(entry[0].text, entry)
+        kept = [entry for entry in mapping.entries if not (entry[0].text == "<<" and entry[0].style == "")]
+        mapping.entries[:] = [entry for name, entry in merged.items() if name not in own] + kept
+        mapping.index = {entry[0].text: entry for entry in mapping.entries}
+
+    def _report_duplicates(self, mapping: Mapping) -> None:
+        first: dict[str, Scalar] = {}
+        for key, _ in mapping.entries:
+            before = first.setdefault(key.text, key)
+            if before is not key:
+                message = (
+                    f"the key `{key.text}` is written twice, in lines {before.span.line} and {key.span.line}"
+                )
+                help = (
+                    "merge both with one key: `<<: [*a, *b]`" if key.text == "<<" else "keep one of the two"
+                )
+                related = (Related(before.span, "first written here"),)
+                self.findings.append(finding("NL004", message, key.span, help=help, related=related))
+
+    def _report_reading(self, scalar: Scalar, code: str, message: str) -> None:
+        fix = None
+        help = ""
+        if code in ("NL014", "NL016", "NL017"):
+            help = _QUOTE.replace("…", scalar.text) if len(scalar.text) <= 40 else "put it in quotes"
+            is_safe = scalar.value == scalar.text
+            fix = Fix(scalar.span, _quoted(scalar.text), "put it in quotes", safe=is_safe)
+        self.findings.append(finding(code, message, scalar.span, help=help, fix=fix))
+
+    def _check_dash(self, key: Scalar) -> None:
+        if key.style:
+            return
+        fix = Fix(key.span, f"- {key.text[1:]}", "put a space after the dash")
+        message = f"`{key.text}` is a key that begins with a dash; a list item has a space after its dash"
+        help = f"write `- {key.text[1:]}:`"
+        self.findings.append(finding("NL018", message, key.span, help=help, fix=fix))
+
+    def _known_tag(self, tag: str, node: Node, known: Iterable[str]) -> str:
+        """The kind that a tag names, or "" when it is not one of the `known`, which is reported."""
+        if tag == "!":
+            return "str" if isinstance(node, Scalar) else ""
+        kind = tag.removeprefix(_PREFIX)
+        if kind in known and kind != tag:
+            return kind
+        written = f"!!{kind}" if kind != tag else tag if tag.startswith("!") else f"!<{tag}>"
+        message = f"the tag `{written}` is not read here"
+        if kind != tag and kind in (*TAGS, "map", "seq"):
+            message = f"the tag `{written}` does not fit a {_noun(node)}"
+        help = "tags that are read: !!str !!int !!float !!bool !!null on scalars, !!map, !!seq"
+        self.report("NL011", message, node, help)
+        return ""
+
+    def _need_close(self, container: Mapping) -> None:
+        if not self.special or self.special[-1] is not container:
+            self.special.append(container)
+
+
+def _null(event: Event) -> Scalar:
+    scalar = _scalar_between("", event.start_mark, event.end_mark)
+    scalar.value = None
+    return scalar
+
+
+def _scalar_between(text: str, start: Mark, end: Mark) -> Scalar:
+    scalar = Scalar()
+    scalar.value = scalar.text = text
+    scalar.style = ""
+    scalar.start, scalar.end = start, end
+    return scalar
+
+
+def _noun(node: Node) -> str:
+    match node:
+        case Scalar():
+            return "scalar"
+        case Mapping():
+            return "mapping"
+        case Sequence():
+            return "list"
+
+
+def _quoted(text: str) -> str:
+    """`text` as a double-quoted scalar on one line, or single-quoted where that needs no escapes."""
+    if '"' not in text and "\\" not in text and "\n" not in text:
+        return f'"{text}"'
+    if "\n" not in text:
+        return "'" + text.replace("'", "''") + "'"
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

@@ -1,0 +1,39 @@
+"""Bytes of a file to text: UTF-8, or UTF-16 with a byte order mark (YAML 1.1 §5.2)."""
+
+import codecs
+
+from noetl_ir.span import Span
+from noetlc.diag.codes import finding
+from noetlc.diag.diagnostic import Diagnostic
+from noetlc.source.text import Source
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8", "UTF-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le", "UTF-16"),
+    (codecs.BOM_UTF16_BE, "utf-16-be", "UTF-16"),
+)
+
+
+def decode(name: str, data: bytes) -> tuple[Source, Diagnostic | None]:
+    """The file's text without byte order mark, and the finding when it could not be decoded.
+
+    The source of a finding has U+FFFD for what is no text, so that its lines can still be shown.
+    """
+    mark, encoding, spoken = next((row for row in _MARKS if data.startswith(row[0])), (b"", "utf-8", "UTF-8"))
+    body = data[len(mark) :]
+    try:
+        return Source(name, body.decode(encoding)), None
+    except UnicodeDecodeError as error:
+        source = Source(name, body.decode(encoding, errors="replace"))
+        before = len(body[: error.start].decode(encoding))
+        wrong = " ".join(f"{byte:02X}" for byte in body[error.start : error.end][:4])
+        message = (
+            f"the file is not {spoken}: byte {len(mark) + error.start} ({wrong}) is no part of a character"
+        )
+        help = "save the file as UTF-8"
+        return source, finding("NL001", message, source.span_of(before, before + 1), help=help)
+
+
+def size_finding(size: int, limit: int) -> Diagnostic:
+    """The finding about a file of `size` bytes."""
+    return finding("NL005", f"the file has {size:,} bytes; at most {limit:,} are read", Span(1, 1, 1, 1))

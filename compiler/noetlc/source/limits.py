@@ -1,0 +1,32 @@
+"""What the reader takes: beyond these a file is refused, so that none can hang or fill the memory."""
+
+from typing import NamedTuple
+
+from noetlc.diag.diagnostic import Diagnostic
+
+
+class Limits(NamedTuple):
+    """Sizes of a file. A generated playbook of 10,000 steps has 10 MB, 1.1 million events and depth 12.
+
+    An event is a scalar, an alias, or the beginning or end of a list or mapping; 2 million take some 500 MB.
+    `depth` counts mappings and lists inside each other, aliases followed. The aliased numbers are what all
+    aliases together add to what is written out.
+    """
+
+    size: int = 32 * 1024 * 1024
+    events: int = 2_000_000
+    depth: int = 100
+    aliased_nodes: int = 250_000
+    aliased_characters: int = 32 * 1024 * 1024
+
+
+LIMITS = Limits()
+"""What is read when nobody says otherwise."""
+
+
+class LimitReached(Exception):
+    """The file goes over a limit here; nothing after it is read."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic.message)
+        self.diagnostic = diagnostic

@@ -1,0 +1,189 @@
+"""What a plain scalar means: YAML 1.1 as PyYAML reads it, and where YAML 1.2 would read something else.
+
+Differences from PyYAML's SafeLoader (LANGUAGE §1): timestamps, `=` and `<<` are text; numbers that JSON
+cannot carry (`.inf`, `.nan`, an exponent that overflows) and integers of more than `MAX_DIGITS` characters
+are refused; text that PyYAML takes for a number and then fails to read (`0x_`, `0b_`) is text.
+"""
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+Value: TypeAlias = "bool | int | float | str | None"
+
+MAX_DIGITS = 1000
+"""Longest integer, in characters: Python prints at most 4,300 digits, and an identifier has far fewer."""
+
+WORDS: dict[str, Value] = {
+    "": None, "~": None, "null": None, "Null": None, "NULL": None,
+    **{form: word in ("yes", "true", "on")
+       for word in ("yes", "no", "true", "false", "on", "off")
+       for form in (word, word.title(), word.upper())},
+}  # fmt: skip
+"""Every plain scalar that is null or a boolean in YAML 1.1."""
+
+_BOTH = frozenset(word for word in WORDS if word.lower() not in ("yes", "no", "on", "off"))
+_NUMBER_STARTS = frozenset("0123456789+-.")
+_INT = re.compile(
+    r"[-+]?(?:(?P<two>0b[01_]+)|(?P<eight>0[0-7_]+)|(?P<ten>0|[1-9][0-9_]*)|(?P<sixteen>0x[0-9a-fA-F_]+)"
+    r"|(?P<sixty>[1-9][0-9_]*(?::[0-5]?[0-9])+))"
+)
+_FLOAT = re.compile(
+    r"[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?"
+    r"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
+)
+_INT_12 = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT_12 = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+
+
+class Reading(NamedTuple):
+    """The value of a plain scalar. `code` and `message` say what to report about it, if anything."""
+
+    value: Value
+    code: str = ""
+    message: str = ""
+
+
+def resolve(text: str) -> Reading:
+    """Read a plain scalar without a tag."""
+    if text in WORDS:
+        value = WORDS[text]
+        return Reading(value) if text in _BOTH else _ambiguous(text, value, text)
+    if text[0] not in _NUMBER_STARTS:
+        return Reading(text)
+    if match := _INT.fullmatch(text):
+        if len(text) > MAX_DIGITS:
+            return Reading(
+                text, "NL015", f"an integer of {len(text)} characters; at most {MAX_DIGITS} are read"
+            )
+        return _integer(text, match)
+    if _FLOAT.fullmatch(text):
+        return _float(text)
+    if len(text) > MAX_DIGITS:
+        return Reading(text)
+    other = _read_12(text)
+    return Reading(text) if other is text else _ambiguous(text, text, other)
+
+
+def read_tagged(kind: str, text: str) -> Reading:
+    """Read a scalar that is tagged `!!kind`; text that does not fit the tag is kept and reported as NL012."""
+    try:
+        return _TAGGED[kind](text)
+    except (KeyError, ValueError, OverflowError):
+        return Reading(text, "NL012", f"`{_shown(text)}` is no value for the tag `!!{kind}`")
+
+
+def _integer(text: str, match: re.Match[str]) -> Reading:
+    try:
+        value = _int_of(text)
+    except ValueError:  # `0x_`: the resolver's pattern is wider than the reader behind it
+        return Reading(text)
+    other = _read_12(text)
+    if match["eight"] is not None or other is text or other != value:
+        return _ambiguous(text, value, other)
+    return Reading(value)
+
+
+def _float(text: str) -> Reading:
+    reading = _finite(text)
+    if reading.code:
+        return reading
+    value = reading.value
+    other = _read_12(text)
+    if other is text or other != value:
+        return _ambiguous(text, value, other)
+    digits = text.lower().partition("e")[0]
+    if digits[-1] == "0" and digits[-2] != "." and digits == text:
+        return Reading(value, "NL017", f"`{text}` is the number {value}: the last 0 is lost")
+    return reading
+
+
+def _finite(text: str) -> Reading:
+    value = _float_of(text)
+    if value - value != 0:  # infinite, or not a number
+        return Reading(text, "NL014", f"`{_shown(text)}` is no number that JSON can carry")
+    return Reading(value)
+
+
+def _int_of(text: str) -> int:
+    """PyYAML's `construct_yaml_int`: signs, underscores, base 2, 8, 16 and 60."""
+    digits = text.replace("_", "")
+    sign = -1 if digits[:1] == "-" else 1
+    digits = digits[1:] if digits[:1] in ("+", "-") and digits else digits
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(digits)
+    if digits == "0":
+        return 0
+    if digits.startswith("0b"):
+        return sign * int(digits[2:], 2)
+    if digits.startswith("0x"):
+        return sign * int(digits[2:], 16)
+    if digits.startswith("0"):
+        return sign * int(digits, 8)
+    total = 0
+    for part in digits.split(":"):
+        total = total * 60 + int(part)
+    return sign * total
+
+
+def _float_of(text: str) -> float:
+    """PyYAML's `construct_yaml_float`: signs, underscores, base 60, infinity and NaN."""
+    digits = text.replace("_", "").lower()
+    sign = -1.0 if digits[:1] == "-" else 1.0
+    digits = digits[1:] if digits[:1] in ("+", "-") and digits else digits
+    if digits in (".inf", ".nan"):
+        return sign * float(digits[1:])
+    if ":" not in digits:
+        return sign * float(digits)
+    # From the least digit up, as PyYAML adds, so that rounding comes out the same.
+    parts: list[float] = [float(part) for part in reversed(digits.split(":"))]
+    return sign * sum((part * 60.0**power for power, part in enumerate(parts)), 0.0)
+
+
+def _read_12(text: str) -> Value:
+    """What YAML 1.2's core schema reads; the very same `text` where that is text."""
+    if _INT_12.fullmatch(text):
+        if text.startswith("0o"):
+            return int(text[2:], 8)
+        return int(text[2:], 16) if text.startswith("0x") else int(text)
+    return float(text) if _FLOAT_12.fullmatch(text) else text
+
+
+def _ambiguous(text: str, value: Value, other: Value) -> Reading:
+    if value == text:
+        return Reading(value, "NL016", f"`{_shown(text)}` is read as text; YAML 1.2 reads {_json(other)}")
+    if other == text:
+        return Reading(value, "NL016", f"`{_shown(text)}` is read as {_json(value)}; YAML 1.2 reads text")
+    if other == value:
+        return Reading(
+            value, "NL016", f"`{_shown(text)}` is read as {_json(value)}: the leading zeros are lost"
+        )
+    return Reading(
+        value, "NL016", f"`{_shown(text)}` is read as {_json(value)}; YAML 1.2 reads {_json(other)}"
+    )
+
+
+def _json(value: Value) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case _:
+            return _shown(str(value))
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
+_TAGGED: dict[str, Callable[[str], Reading]] = {
+    "str": Reading,
+    "int": lambda text: Reading(_int_of(text)),
+    "float": _finite,
+    "bool": lambda text: Reading(_BOOL[text.lower()]),
+    "null": lambda text: Reading(None),
+}
+_BOOL: dict[str, bool] = {word: value for word, value in WORDS.items() if isinstance(value, bool)}
+TAGS = frozenset(_TAGGED)
+"""The scalar tags that are honoured, without `tag:yaml.org,2002:`."""

@@ -1,0 +1,76 @@
+"""The text of a file and the places in it: offsets ⇄ lines and columns, and into the values of scalars.
+
+A line ends where YAML ends it: at `\\n`, `\\r`, `\\r\\n`, U+0085, U+2028 or U+2029.
+"""
+
+import re
+from bisect import bisect_right
+
+from noetl_ir.span import Span
+from noetlc.source.inside import Inside, inside
+from noetlc.source.nodes import Scalar
+
+_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+
+
+class Source:
+    """A file's `name`, its `text` without byte order mark, and the index of its lines, made when asked."""
+
+    __slots__ = ("_starts", "name", "text")
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self.text = text
+        self._starts: list[int] | None = None
+
+    @property
+    def line_count(self) -> int:
+        """How many lines there are; an empty text has one, and so has what follows the last break."""
+        return len(self._line_starts())
+
+    def line_text(self, line: int) -> str:
+        """Line `line` (from 1) without its break; "" outside the file."""
+        starts = self._line_starts()
+        if not 1 <= line <= len(starts):
+            return ""
+        end = starts[line] if line < len(starts) else len(self.text)
+        return self.text[starts[line - 1] : end].rstrip("\n\r\x85\u2028\u2029")
+
+    def span_of(self, start: int, end: int) -> Span:
+        """The span of a range of offsets in the text, in code points from 0; clipped to the text."""
+        line, column = self._place(start)
+        end_line, end_column = self._place(max(start, end))
+        return Span(line, column, end_line, end_column)
+
+    def inner_span(self, scalar: Scalar, start: int, end: int) -> Span:
+        """The span of characters `start` to `end` of `scalar.text`; escapes, folding and indentation undone.
+
+        A character that the file does not hold as such (a folded break, an escape) has the place of what
+        stands for it. Where the text cannot be found in the file the span is that of the whole scalar.
+        """
+        offset, stop = scalar.source
+        written = self.text[offset:stop]
+        found = inside(written, scalar.style, scalar.text)
+        if found is None:
+            return scalar.span
+        first, last = _range(found, start, max(start, end))
+        return self.span_of(offset + first, offset + last)
+
+    def _place(self, offset: int) -> tuple[int, int]:
+        starts = self._line_starts()
+        offset = min(max(offset, 0), len(self.text))
+        line = bisect_right(starts, offset)
+        return line, offset - starts[line - 1] + 1
+
+    def _line_starts(self) -> list[int]:
+        if self._starts is None:
+            self._starts = [0, *(match.end() for match in _BREAK.finditer(self.text))]
+        return self._starts
+
+
+def _range(found: Inside, start: int, end: int) -> tuple[int, int]:
+    size = len(found.starts)
+    if start >= size:  # after the last character
+        return found.end, found.end
+    first = found.starts[max(start, 0)]
+    return first, first if end <= start else found.ends[min(end, size) - 1]

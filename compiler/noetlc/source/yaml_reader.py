@@ -1,0 +1,135 @@
+"""YAML bytes to nodes with spans: the only place that knows the YAML library.
+
+Nodes are built straight from libyaml's events, in one loop with a stack of its own, so neither depth nor
+length of a file meets Python's recursion limit. What most events do not need (tags, anchors, merge keys,
+findings) is in `composer`. The loop is written for speed: a turn costs half of what the parser takes to make
+the event. A caller that reads much switches the cyclic collector off: nodes hold no cycles.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+import yaml
+
+from noetl_ir.span import Span
+from noetlc.diag.codes import finding
+from noetlc.diag.diagnostic import Diagnostic
+from noetlc.diag.findings import sorted_findings
+from noetlc.source.composer import Composer
+from noetlc.source.decoding import decode, size_finding
+from noetlc.source.limits import LIMITS, LimitReached, Limits
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+from noetlc.source.syntax import Trouble, character_finding, syntax_finding
+from noetlc.source.text import Source
+
+_ENDS = (yaml.MappingEndEvent, yaml.SequenceEndEvent)
+_ITEM: Any = object()
+_NONE: Any = ()
+_LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
+
+class Reading(NamedTuple):
+    """What a file holds: one node for each document (None where it broke off) and what there is to say."""
+
+    source: Source
+    documents: tuple[Node | None, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def read_yaml(name: str, data: bytes, limits: Limits = LIMITS) -> Reading:
+    """Read every document of a file. Never raises, whatever the bytes."""
+    if len(data) > limits.size:
+        return Reading(Source(name, ""), (), (size_finding(len(data), limits.size),))
+    source, problem = decode(name, data)
+    if problem is not None:
+        return Reading(source, (), (problem,))
+    composer = Composer(source, limits)
+    documents: list[Node | None] = []
+    broken = _read(source, composer, documents)
+    if broken is not None:
+        documents.append(None)
+        composer.findings.insert(0, broken)  # where it says the same as another, it knows more
+    elif not documents:
+        composer.findings.append(finding("NL019", "there is no YAML document in this file", Span(1, 1, 1, 1)))
+    return Reading(source, tuple(documents), sorted_findings(composer.findings))
+
+
+def _read(source: Source, composer: Composer, documents: list[Node | None]) -> Diagnostic | None:
+    """Fill `documents`; what broke off the reading, if anything did."""
+    try:
+        events = iter(_LOADER(source.text).get_event, None)
+        _compose(islice(events, composer.limits.events), composer, documents)
+        if (event := next(events, None)) is not None:
+            raise composer.too_long(event)
+    except yaml.reader.ReaderError as error:
+        return character_finding(source) or finding("NL003", str(error.reason), Span(1, 1, 1, 1))
+    except yaml.MarkedYAMLError as error:
+        trouble = Trouble(error.problem or "", error.problem_mark, error.context or "", error.context_mark)
+        return syntax_finding(source, trouble)
+    except LimitReached as limit:
+        return limit.diagnostic
+    except (ValueError, OverflowError) as error:  # the pure Python parser lets these through
+        return finding("NL003", f"this is no YAML: {error}", Span(1, 1, 1, 1))
+    return None
+
+
+def _compose(events: Iterator[Any], composer: Composer, documents: list[Node | None]) -> None:
+    """One turn for each event. `key` waits for its value, is None where one is expected, `_ITEM` in lists."""
+    scalar, mapping, sequence, ends = yaml.ScalarEvent, yaml.MappingStartEvent, yaml.SequenceStartEvent, _ENDS
+    plain, names, special, deepest = composer.plain, composer.names, composer.special, composer.limits.depth
+    stack: list[Any] = []
+    container, node, entries, index, end = _NONE, _NONE, _NONE, _NONE, _NONE
+    items: Any = documents
+    key, is_flow = _ITEM, False
+    for event in events:
+        kind = event.__class__
+        if kind is scalar:
+            node = Scalar()
+            node.text = text = event.value
+            node.style = style = event.style or ""
+            node.start = event.start_mark
+            node.end = end = event.end_mark
+            if key is None:
+                node.value = text
+                key = node
+                if text not in names or event.tag is not None or event.anchor is not None:
+                    composer.named(node, event, container)
+                continue
+            if style or (text in plain and event.tag is None):
+                node.value = text if style else plain[text]
+            else:
+                node.value = composer.plain_value(node, event)
+            if event.anchor is not None or event.tag is not None:
+                composer.marked(node, event)
+        elif kind is mapping or kind is sequence:
+            stack.append((container, entries, index, items, key, is_flow))
+            if kind is mapping:
+                container, entries, index, key = Mapping(), [], {}, None
+                container.entries, container.index = entries, index
+            else:
+                container, entries, index, items, key = Sequence(), _NONE, _NONE, [], _ITEM
+                container.items = items
+            container.start = event.start_mark
+            is_flow = event.flow_style
+            if event.anchor is not None or event.tag is not None or len(stack) > deepest:
+                composer.opened(container, event, len(stack))
+            continue
+        elif kind in ends:
+            container.end = end = event.end_mark if is_flow else end  # a block ends with what it holds
+            node = container
+            if len(index) != len(entries) or (special and special[-1] is node):
+                node = composer.closed(node)
+            container, entries, index, items, key, is_flow = stack.pop()
+        elif (node := composer.other(event, len(stack))) is not None:
+            end = event.end_mark
+        else:
+            continue
+        if key is _ITEM:
+            items.append(node)
+        elif key is None:
+            key = composer.key_of(node, container)
+        else:
+            index[key.text] = entry = (key, node)
+            entries.append(entry)
+            key = None
