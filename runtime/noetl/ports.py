@@ -1,12 +1,12 @@
 """The ports of the runtime: what the shells need from the outside, as small protocols.
 
-Adapters implement these; only `noetl.app` knows which adapter stands behind which port. The contract suites in
-`tests/contracts` say what every adapter must do.
+Adapters implement these; only `noetl.app` knows which adapter stands behind which port. The contract suites
+in `tests/contracts` say what every adapter must do.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
@@ -17,15 +17,23 @@ class Conflict(Exception):
 
 
 class StoreFailure(Exception):
-    """The store could not do what was asked; nothing of it took effect. The text says why, in plain words."""
+    """The store could not do what was asked. The text says why, in plain words; the log says what is on disk.
+
+    Whoever was writing stops: a commit that failed may still be found whole after a crash, so only reading
+    the log again tells. Repeating the append is harmless either way.
+    """
 
 
 class Owned(Exception):
-    """Another live process owns the execution."""
+    """Another live process owns the execution; the text names it where it is known."""
+
+
+class Full(Exception):
+    """A queue of the bus takes no more for now; the sender keeps what it has and tries again later."""
 
 
 class Record(NamedTuple):
-    """One event as the store keeps it: its id, unique in its execution, and its bytes. `position` counts from 1."""
+    """One event as the store keeps it. `event_id` is unique in its execution; `position` counts from 1."""
 
     position: int
     event_id: str
@@ -35,7 +43,8 @@ class Record(NamedTuple):
 class ExecutionRow(NamedTuple):
     """What lists show of an execution; kept in the same transaction as the events it sums up.
 
-    `status` is one of `running paused completed failed cancelled blocked`; times are microseconds since the epoch.
+    `status` is one of `running paused completed failed cancelled blocked`; times are microseconds since the
+    epoch.
     """
 
     execution_id: str
@@ -48,7 +57,10 @@ class ExecutionRow(NamedTuple):
 
 
 class InboxRow(NamedTuple):
-    """A request from outside to the owner of an execution: `verb` is `cancel`, `pause`, `resume` or `signal`."""
+    """A request from outside to the owner of an execution: `verb` is `cancel`, `pause`, `resume` or `signal`.
+
+    Rows are never marked or removed: the event that a row led to names it, so the log is the cursor.
+    """
 
     row: int
     execution_id: str
@@ -57,20 +69,46 @@ class InboxRow(NamedTuple):
 
 
 class Store(Protocol):
-    """The event log, append-only and idempotent on (execution_id, event_id), with the rows that go with it."""
+    """The event log, append-only and idempotent on (execution_id, event_id), with the rows that go with it.
 
-    def create(self, row: ExecutionRow) -> None: ...
+    Everything that returns is on disk. Everything but `own` and `is_owned` raises StoreFailure when it
+    cannot.
+    """
 
-    def append(
-        self, execution_id: str, expected: int, records: Sequence[tuple[str, bytes]], *, status: str, ended: int | None
-    ) -> int:
-        """Append at position `expected` + 1 in one durable transaction; returns the new last position.
+    dropped: str | None
+    """What the process before left unfinished, and was dropped on opening, in words; None for nothing."""
 
-        An equal repeat of an event that is there is skipped. Raises Conflict, StoreFailure.
+    def create(self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = ()) -> None:
+        """Add an execution, with its first events in the same transaction.
+
+        One that is there with the same playbook, plan and parent stays as it is; its events must be there
+        too. Raises Conflict.
         """
         ...
 
-    def read(self, execution_id: str, after: int = 0) -> Iterator[Record]: ...
+    def append(
+        self,
+        execution_id: str,
+        expected: int,
+        records: Sequence[tuple[str, bytes]],
+        *,
+        status: str,
+        ended: int | None,
+    ) -> int:
+        """Append at position `expected` + 1 in one durable transaction; returns the new last position.
+
+        An equal repeat of an event that is there is skipped, and a batch of nothing but repeats changes
+        nothing. Raises Conflict.
+        """
+        ...
+
+    def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
+        """The events behind position `after`, in order, a page at a time; none for an unknown execution.
+
+        A damaged or missing event is a StoreFailure that names it. A position behind the end of the log, from
+        which a snapshot newer than the log would read on, is a Conflict.
+        """
+        ...
 
     def execution(self, execution_id: str) -> ExecutionRow | None: ...
 
@@ -78,7 +116,12 @@ class Store(Protocol):
         """All executions, newest first."""
         ...
 
-    def put_plan(self, digest: str, path: str, data: bytes) -> None: ...
+    def put_plan(self, digest: str, path: str, data: bytes) -> None:
+        """Keep a plan, the one under its playbook path from now on.
+
+        Raises Conflict: its digest has other bytes.
+        """
+        ...
 
     def plan(self, digest: str) -> bytes | None: ...
 
@@ -86,12 +129,27 @@ class Store(Protocol):
         """The digest and bytes of the plan stored last under a playbook path."""
         ...
 
-    def post(self, execution_id: str, verb: str, body: Json) -> int: ...
+    def post(self, execution_id: str, verb: str, body: Json) -> int:
+        """Leave a request for the owner of an execution; returns its row."""
+        ...
 
-    def inbox(self, execution_id: str, after: int) -> tuple[InboxRow, ...]: ...
+    def posted(self) -> int:
+        """The last row of the whole inbox, 0 for none: all that an owner has to poll."""
+        ...
+
+    def inbox(self, execution_id: str, after: int) -> tuple[InboxRow, ...]:
+        """The requests to an execution behind row `after`, oldest first."""
+        ...
 
     def own(self, execution_id: str) -> AbstractContextManager[None]:
-        """Hold the one ownership of an execution; raises Owned while another live process has it."""
+        """Hold the one ownership of an execution while inside; entering raises Owned while another has it.
+
+        It ends with the process, however that ends.
+        """
+        ...
+
+    def is_owned(self, execution_id: str) -> bool:
+        """Whether somebody, this process included, owns the execution at this moment."""
         ...
 
     def close(self) -> None: ...
@@ -101,12 +159,120 @@ class Blobs(Protocol):
     """Values kept outside the log. `put` is durable when it returns."""
 
     def put(self, execution_id: str, data: bytes) -> dict[str, Json]:
-        """Store bytes; returns their reference (`noetl_ir.outcome.reference`)."""
+        """Store bytes; returns their reference (`noetl_ir.outcome.reference`). Raises StoreFailure."""
         ...
 
     def get(self, reference: Mapping[str, Json]) -> bytes:
-        """The bytes of a reference, checked against its checksum; raises KeyError when they are gone or altered."""
+        """The bytes of a reference, checked against its checksum; KeyError when they are gone or altered."""
         ...
+
+
+Hook: TypeAlias = Callable[[str], None]
+"""Called at the named fault points of an adapter (its `FAULT_POINTS`); what it raises is raised there."""
+
+_C = TypeVar("_C")
+_R = TypeVar("_R")
+_A = TypeVar("_A")
+_T_co = TypeVar("_T_co", covariant=True)
+_A_contra = TypeVar("_A_contra", contravariant=True)
+_A_co = TypeVar("_A_co", covariant=True)
+
+
+class Delivery(Protocol[_T_co]):
+    """A message that was taken. It stays the taker's until it says what became of it, or its time is up.
+
+    Delivery is at least once: what is not acknowledged in time comes again, and a late word may change
+    nothing.
+    """
+
+    @property
+    def body(self) -> _T_co: ...
+
+    @property
+    def redeliveries(self) -> int:
+        """How often it was delivered before."""
+        ...
+
+    def ack(self) -> None:
+        """It is dealt with and never comes again."""
+        ...
+
+    def nak(self, reason: str, delay: int = 0) -> None:
+        """It comes again after `delay` microseconds, behind the others; after too many tries it is parked."""
+        ...
+
+    def in_progress(self) -> None:
+        """It is being worked on: its time starts anew."""
+        ...
+
+    def park(self, reason: str) -> None:
+        """It can never be dealt with: out of the way, kept for a person to see."""
+        ...
+
+
+class ReportDelivery(Delivery[_T_co], Protocol[_T_co, _A_contra]):
+    """A report, at the server. Answered once what it led to is on disk."""
+
+    def answer(self, answer: _A_contra) -> None:
+        """Acknowledge it and tell the reporter."""
+        ...
+
+
+class Ticket(Protocol[_A_co]):
+    """A report, at the worker. `answer` is None until the server's is here; send again until then."""
+
+    @property
+    def answer(self) -> _A_co | None: ...
+
+
+class Parked(NamedTuple):
+    """A message that was given up. `queue` is the pool, or `@reports`; `tries` counts deliveries."""
+
+    queue: str
+    key: str
+    tries: int
+    reason: str
+
+
+class Bus(Protocol[_C, _R, _A]):
+    """Commands from the server to workers by pool, reports back, and an answer to each report.
+
+    Nothing waits: what is there is taken, and `listen` says when to look again, so that the embedded driver
+    needs no event loop. A pool is a name; a worker's own address is one too. Queues are bounded. `key` names
+    a message: a bus may drop a second one of the same key and may deliver one twice, in any order.
+    """
+
+    def send(self, pool: str, key: str, command: _C) -> None:
+        """Queue a command. Raises Full."""
+        ...
+
+    def take(self, pool: str) -> Delivery[_C] | None:
+        """The next command of a pool, None when none waits."""
+        ...
+
+    def report(self, key: str, report: _R) -> Ticket[_A]:
+        """Queue a report. Raises Full."""
+        ...
+
+    def reports(self) -> Sequence[ReportDelivery[_R, _A]]:
+        """All reports that wait now."""
+        ...
+
+    def room(self, pool: str) -> int:
+        """How many more commands a pool's queue takes now."""
+        ...
+
+    def due(self) -> int | None:
+        """When the next message that is held back may be taken (microseconds since the epoch)."""
+        ...
+
+    def listen(self, callback: Callable[[], None]) -> None:
+        """Call back after something new is there, from any thread; the callback only wakes its owner."""
+        ...
+
+    def parked(self) -> tuple[Parked, ...]: ...
+
+    def close(self) -> None: ...
 
 
 class Clock(Protocol):
@@ -116,9 +282,11 @@ class Clock(Protocol):
 
 
 class Call(NamedTuple):
-    """One attempt at a task, fully rendered. `timeout` in seconds, None for none; `fields` may hold secret values.
+    """One attempt at a task, fully rendered.
 
-    `action_id` is the same for all attempts of a task run (LANGUAGE §8).
+    `timeout` in seconds, None for none; `fields` may hold secret values. `action_id` is the same for all
+    attempts of a task run (LANGUAGE §8). `run` counts the step's runs from 1, `index` is the loop index path,
+    `visit` counts arrivals at the task in its run.
     """
 
     execution_id: str
@@ -132,6 +300,9 @@ class Call(NamedTuple):
     action_id: str
     attempt: int
     scope: Mapping[str, Json]
+    run: int = 1
+    index: tuple[int, ...] = ()
+    visit: int = 1
 
 
 class Env(Protocol):

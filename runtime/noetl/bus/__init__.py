@@ -1,0 +1,4 @@
+"""The buses: how the server and the workers reach each other, one adapter a module.
+
+A module with `open_bus(url)` is a `Bus`; `names` in `noetl_ir.registry` finds it.
+"""

@@ -1,0 +1,276 @@
+"""The bus inside one process: bounded queues of objects that nobody copies.
+
+A command or a report goes round in a few microseconds, so the embedded driver uses it as it is, without an
+event loop. Any thread may call. What a taker neither acknowledges nor prolongs within `ack_wait` comes
+again; without `ack_wait` a message is its taker's for good, since both die together.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from heapq import heappop, heappush
+from itertools import count, islice
+from typing import Generic, TypeVar
+
+from noetl.ports import Bus, Clock, Full, Parked
+
+REPORTS = "@reports"
+"""The name of the reports' queue among the parked messages."""
+
+_KEPT = 10_000  # parked messages; the oldest go first
+_C = TypeVar("_C")
+_R = TypeVar("_R")
+_A = TypeVar("_A")
+_T = TypeVar("_T")
+
+
+def open_bus(url: str) -> Bus[object, object, object]:
+    """A bus of its own, whatever the URL says behind `memory:`."""
+    bus: MemoryBus[object, object, object] = MemoryBus()
+    return bus
+
+
+class MemoryBus(Generic[_C, _R, _A]):
+    """A `Bus`. `capacity` bounds each queue; what is held back, or taken and not acknowledged, counts too.
+
+    `ack_wait` is in microseconds, None for ever. A message is handed out `max_deliveries` times, then parked.
+    """
+
+    def __init__(
+        self,
+        *,
+        capacity: int = 10_000,
+        max_deliveries: int = 5,
+        ack_wait: int | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._shared = _Shared(capacity, max_deliveries, ack_wait, clock or _WallClock())
+        self._pools: dict[str, _Queue[_C, None]] = {}
+        self._reports: _Queue[_R, _A] = _Queue(REPORTS, self._shared)
+
+    def send(self, pool: str, key: str, command: _C) -> None:
+        """`Bus.send`."""
+        shared = self._shared
+        with shared.lock:
+            queue = self._pools.get(pool)
+            if queue is None:
+                queue = self._pools[pool] = _Queue(pool, shared)
+            queue.add(MemoryDelivery(queue, key, command, MemoryTicket()))
+        shared.wake()
+
+    def take(self, pool: str) -> "MemoryDelivery[_C, None] | None":
+        """`Bus.take`."""
+        with self._shared.lock:
+            queue = self._pools.get(pool)
+            return None if queue is None else queue.next()
+
+    def report(self, key: str, report: _R) -> "MemoryTicket[_A]":
+        """`Bus.report`."""
+        ticket: MemoryTicket[_A] = MemoryTicket()
+        with self._shared.lock:
+            self._reports.add(MemoryDelivery(self._reports, key, report, ticket))
+        self._shared.wake()
+        return ticket
+
+    def reports(self) -> "list[MemoryDelivery[_R, _A]]":
+        """`Bus.reports`."""
+        found = []
+        with self._shared.lock:
+            while (delivery := self._reports.next()) is not None:
+                found.append(delivery)
+        return found
+
+    def room(self, pool: str) -> int:
+        """`Bus.room`."""
+        queue = self._pools.get(pool)
+        return self._shared.capacity - (queue.size if queue is not None else 0)
+
+    def due(self) -> int | None:
+        """`Bus.due`."""
+        with self._shared.lock:
+            times = [self._reports.due(), *(queue.due() for queue in self._pools.values())]
+        return min((due for due in times if due is not None), default=None)
+
+    def listen(self, callback: Callable[[], None]) -> None:
+        """`Bus.listen`."""
+        self._shared.listeners += (callback,)
+
+    def parked(self) -> tuple[Parked, ...]:
+        """`Bus.parked`."""
+        return tuple(self._shared.parked)
+
+    def close(self) -> None:
+        """Drop what waits and take nothing more."""
+        with self._shared.lock:
+            self._shared.capacity = 0
+            self._shared.listeners = ()
+            self._pools.clear()
+            self._reports = _Queue(REPORTS, self._shared)
+
+
+class MemoryTicket(Generic[_A]):
+    """A `Ticket`."""
+
+    __slots__ = ("answer",)
+
+    def __init__(self) -> None:
+        self.answer: _A | None = None
+
+
+class MemoryDelivery(Generic[_T, _A]):
+    """A `ReportDelivery`, and for commands a `Delivery`: one handing out of a message.
+
+    A message that comes again is another object, so that a late word about this one is known for what it is.
+    """
+
+    __slots__ = ("_queue", "_ticket", "body", "deadline", "is_out", "key", "redeliveries")
+
+    def __init__(
+        self, queue: "_Queue[_T, _A]", key: str, body: _T, ticket: MemoryTicket[_A], redeliveries: int = 0
+    ) -> None:
+        self._queue = queue
+        self._ticket = ticket
+        self.key = key
+        self.body = body
+        self.redeliveries = redeliveries
+        self.deadline = 0
+        self.is_out = False
+
+    def ack(self) -> None:
+        """`Delivery.ack`."""
+        queue = self._queue
+        with queue.shared.lock:
+            if queue.take_back(self):
+                queue.size -= 1
+
+    def answer(self, answer: _A) -> None:
+        """`ReportDelivery.answer`."""
+        self._ticket.answer = answer
+        self.ack()
+        self._queue.shared.wake()
+
+    def nak(self, reason: str, delay: int = 0) -> None:
+        """`Delivery.nak`."""
+        queue = self._queue
+        with queue.shared.lock:
+            if queue.take_back(self):
+                queue.again(self, reason, delay)
+        queue.shared.wake()
+
+    def in_progress(self) -> None:
+        """`Delivery.in_progress`."""
+        queue = self._queue
+        with queue.shared.lock:
+            if queue.take_back(self):
+                queue.hand_out(self)
+
+    def park(self, reason: str) -> None:
+        """`Delivery.park`."""
+        queue = self._queue
+        with queue.shared.lock:
+            if queue.take_back(self):
+                queue.park(self, reason)
+
+    def renewed(self) -> "MemoryDelivery[_T, _A]":
+        """The next handing out of the same message."""
+        return MemoryDelivery(self._queue, self.key, self.body, self._ticket, self.redeliveries + 1)
+
+
+class _Queue(Generic[_T, _A]):
+    """The messages of one pool, or the reports. All methods are called under the lock.
+
+    `size` counts what waits, what is held back for a time (`later`), and what is taken; of the latter,
+    `out` holds those with a deadline, the earliest first.
+    """
+
+    __slots__ = ("later", "name", "out", "shared", "size", "waiting")
+
+    def __init__(self, name: str, shared: "_Shared") -> None:
+        self.name = name
+        self.shared = shared
+        self.size = 0
+        self.waiting: deque[MemoryDelivery[_T, _A]] = deque()
+        self.later: list[tuple[int, int, MemoryDelivery[_T, _A]]] = []
+        self.out: dict[MemoryDelivery[_T, _A], None] = {}
+
+    def add(self, delivery: MemoryDelivery[_T, _A]) -> None:
+        if self.size >= self.shared.capacity:
+            raise Full(f"the queue {self.name!r} takes no more for now")
+        self.size += 1
+        self.waiting.append(delivery)
+
+    def next(self) -> MemoryDelivery[_T, _A] | None:
+        if self.later or self.out:
+            self._revive()
+        if not self.waiting:
+            return None
+        delivery = self.waiting.popleft()
+        self.hand_out(delivery)
+        return delivery
+
+    def hand_out(self, delivery: MemoryDelivery[_T, _A]) -> None:
+        delivery.is_out = True
+        if self.shared.ack_wait is not None:
+            delivery.deadline = self.shared.clock.now() + self.shared.ack_wait
+            self.out[delivery] = None
+
+    def take_back(self, delivery: MemoryDelivery[_T, _A]) -> bool:
+        """Whether the delivery was still out; it is not from now on."""
+        was_out, delivery.is_out = delivery.is_out, False
+        if self.out:
+            self.out.pop(delivery, None)
+        return was_out
+
+    def again(self, delivery: MemoryDelivery[_T, _A], reason: str, delay: int) -> None:
+        if delivery.redeliveries + 1 >= self.shared.max_deliveries:
+            self.park(delivery, reason)
+        elif delay > 0:
+            due = self.shared.clock.now() + delay
+            heappush(self.later, (due, next(self.shared.numbers), delivery.renewed()))
+        else:
+            self.waiting.append(delivery.renewed())
+
+    def park(self, delivery: MemoryDelivery[_T, _A], reason: str) -> None:
+        self.size -= 1
+        self.shared.parked.append(Parked(self.name, delivery.key, delivery.redeliveries + 1, reason))
+
+    def due(self) -> int | None:
+        times = [self.later[0][0]] if self.later else []
+        times += [delivery.deadline for delivery in islice(self.out, 1)]
+        return min(times, default=None)
+
+    def _revive(self) -> None:
+        """Queue again what was held back until now, and what its taker has kept for too long."""
+        now = self.shared.clock.now()
+        while self.later and self.later[0][0] <= now:
+            self.waiting.append(heappop(self.later)[2])
+        while self.out:
+            delivery = next(iter(self.out))
+            if delivery.deadline > now:
+                return
+            self.take_back(delivery)
+            self.again(delivery, "it was not acknowledged in time", 0)
+
+
+class _Shared:
+    """What all queues of a bus have in common."""
+
+    def __init__(self, capacity: int, max_deliveries: int, ack_wait: int | None, clock: Clock) -> None:
+        self.lock = threading.Lock()
+        self.capacity = capacity
+        self.max_deliveries = max_deliveries
+        self.ack_wait = ack_wait
+        self.clock = clock
+        self.numbers = count()
+        self.parked: deque[Parked] = deque(maxlen=_KEPT)
+        self.listeners: tuple[Callable[[], None], ...] = ()
+
+    def wake(self) -> None:
+        for callback in self.listeners:
+            callback()
+
+
+class _WallClock:
+    def now(self) -> int:
+        return time.time_ns() // 1000

@@ -1,0 +1,49 @@
+"""The stores: event logs and blobs, one adapter a module; here is what all of them decide alike.
+
+`names` in `noetl_ir.registry` finds the adapters. A module with `open_store(url)` is a `Store`, one with
+`open_blobs(url)` keeps `Blobs`.
+"""
+
+from collections.abc import Callable, Sequence
+
+from noetl.ports import Conflict
+
+_SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
+
+
+def missing(
+    expected: int,
+    last: int,
+    records: Sequence[tuple[str, bytes]],
+    stored: Callable[[str], tuple[int, bytes] | None],
+) -> list[tuple[str, bytes]]:
+    """The records of an append that the log does not have yet, in order: the rule of repeats.
+
+    The log ends at `last`, and `stored` gives position and body of an event id. A batch whose first part is
+    there already, right behind `expected`, goes on where that part ends: it is an append whose
+    acknowledgement was lost. Raises Conflict for another body under a known id and for a log that ends
+    elsewhere.
+    """
+    fresh: dict[str, bytes] = {}
+    resent = 0
+    for event_id, body in records:
+        known = stored(event_id)
+        there = fresh.get(event_id) if known is None else known[1]
+        if there is None:
+            fresh[event_id] = body
+        elif there != body:
+            raise Conflict(f"event {event_id!r} is there already, with another body")
+        elif known is not None and not fresh and known[0] == expected + resent + 1:
+            resent += 1
+    if expected > last or (fresh and expected + resent != last):
+        raise Conflict(f"the log ends at position {last}, the writer expected {expected}")
+    return list(fresh.items())
+
+
+def file_name_of(execution_id: str) -> str:
+    """A file name for an execution: its id where that is plain, else a hash; no id leads elsewhere."""
+    if 0 < len(execution_id) <= 100 and _SAFE.issuperset(execution_id):
+        return execution_id
+    import hashlib
+
+    return "=" + hashlib.sha256(execution_id.encode("utf-8", "surrogatepass")).hexdigest()

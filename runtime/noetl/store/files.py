@@ -1,0 +1,139 @@
+"""Blobs as files: `FOLDER/<execution>/<sha256>`, the name being the checksum of what is inside.
+
+A blob is written to a file of its own, forced to disk, renamed, and the folder forced to disk: under its
+name it is whole or not there. What a killed process leaves behind ends in `.part` and is never read.
+"""
+
+import os
+from collections.abc import Mapping
+
+from noetl.ports import Blobs, Hook, StoreFailure
+from noetl.store import file_name_of
+from noetl_ir.expr import Json
+from noetl_ir.outcome import reference as reference_to
+
+FAULT_POINTS = ("blob.before_write", "blob.after_write", "blob.before_commit", "blob.after_commit")
+"""Where `hook` is called: nothing done; written; on disk, but not yet under its name; done, not yet told."""
+
+
+def open_blobs(url: str) -> Blobs:
+    """The blobs in the folder at `files:///FOLDER`; four slashes for an absolute path."""
+    scheme, _, path = url.partition("://")
+    if scheme != "files" or len(path) < 2 or path[0] != "/":
+        raise StoreFailure(f"{url}: a folder of blobs is written files:///FOLDER")
+    return FileBlobs(path[1:])
+
+
+class FileBlobs:
+    """`Blobs` in the folder at `path`, which is made when the first one is put there. Any thread may call."""
+
+    def __init__(self, path: str, *, hook: Hook | None = None) -> None:
+        self._path = path
+        self._hook = hook
+
+    def put(self, execution_id: str, data: bytes) -> dict[str, Json]:
+        """`Blobs.put`. A blob that is there already is not written again."""
+        import hashlib
+
+        checksum = hashlib.sha256(data).hexdigest()
+        folder = file_name_of(execution_id)
+        reference = reference_to(store="files", key=f"{folder}/{checksum}", size=len(data), checksum=checksum)
+        self._reach("blob.before_write")
+        try:
+            self._make(folder)
+            if not self._is_there(reference):
+                self._put(os.path.join(self._path, folder, checksum), data)
+            # Also for one that is there: who put it may not have come to this yet.
+            _force(os.path.join(self._path, folder))
+        except OSError as error:
+            raise StoreFailure(f"{self._path}: the blob cannot be stored: {_words(error)}") from error
+        self._reach("blob.after_commit")
+        return reference
+
+    def get(self, reference: Mapping[str, Json]) -> bytes:
+        """`Blobs.get`."""
+        import hashlib
+
+        key, checksum = reference.get("key"), reference.get("checksum")
+        folder, _, name = key.partition("/") if isinstance(key, str) else ("", "", "")
+        # The name must be the checksum of what was read, and the folder one that `put` makes.
+        if (
+            name != checksum
+            or folder.lstrip("=") == ""
+            or file_name_of(folder.lstrip("=")) != folder.lstrip("=")
+        ):
+            raise KeyError(f"{key!r} is not the key of a blob")
+        try:
+            with open(os.path.join(self._path, folder, name), "rb", buffering=0) as file:
+                is_sized = os.fstat(file.fileno()).st_size == reference.get("size")
+                data = file.readall() if is_sized else b""
+        except (OSError, ValueError) as error:
+            raise KeyError(f"blob {key!r} is gone [{error}]") from error
+        if not is_sized or hashlib.sha256(data).hexdigest() != checksum:
+            raise KeyError(f"blob {key!r} was altered: it is not what the reference says")
+        return data
+
+    def _is_there(self, reference: Mapping[str, Json]) -> bool:
+        try:
+            self.get(reference)
+        except KeyError:
+            return False
+        return True
+
+    def _make(self, folder: str) -> None:
+        """Make the execution's folder, with every folder on the way forced to disk."""
+        path, missing = os.path.join(self._path, folder), []
+        while path and not os.path.isdir(path):
+            missing.append(path)
+            path = os.path.dirname(path)
+        for path in reversed(missing):
+            os.makedirs(path, exist_ok=True)
+            _force(os.path.dirname(path) or ".")
+
+    def _put(self, path: str, data: bytes) -> None:
+        part = f"{path}.{os.getpid()}-{os.urandom(4).hex()}.part"
+        file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        try:
+            try:
+                view = memoryview(data)
+                while view:
+                    view = view[os.write(file, view) :]
+                self._reach("blob.after_write")
+                os.fsync(file)
+            finally:
+                os.close(file)
+            self._reach("blob.before_commit")
+            os.rename(part, path)
+        except BaseException:
+            if os.path.exists(part):
+                os.unlink(part)
+            raise
+
+    def _reach(self, point: str) -> None:
+        if self._hook is not None:
+            self._hook(point)
+
+
+def _force(folder: str) -> None:
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _words(error: OSError) -> str:
+    import errno
+
+    words = {
+        errno.ENOSPC: "the disk is full",
+        errno.EDQUOT: "the quota of the disk is used up",
+        errno.EROFS: "the disk is read-only",
+        errno.EACCES: "you may not write there",
+        errno.EPERM: "you may not write there",
+        errno.ENOTDIR: "a file is in the place of a folder",
+        errno.EFBIG: "the file is larger than the system allows",
+        errno.EMFILE: "too many files are open",
+        errno.EIO: "the disk reported an error",
+    }
+    return f"{words.get(error.errno or 0, 'the system refused')} [{error}]"

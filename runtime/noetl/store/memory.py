@@ -1,0 +1,236 @@
+"""The store and the blobs in memory: for tests, and as the plainest statement of the contract.
+
+One lock guards everything, so any thread may call. Nothing outlives the process.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+
+from noetl.ports import Blobs, Conflict, ExecutionRow, Hook, InboxRow, Owned, Record, Store, StoreFailure
+from noetl.store import missing
+from noetl_ir.expr import Json
+from noetl_ir.outcome import reference
+
+FAULT_POINTS = tuple(
+    f"{operation}.{point}"
+    for operation in ("create", "append", "put_plan", "post")
+    for point in ("before_write", "before_commit", "after_commit")
+)
+"""Where `hook` is called: nothing done yet, about to take effect, done but not yet acknowledged."""
+
+
+def open_store(url: str) -> Store:
+    """A store of its own, whatever the URL says behind `memory:`."""
+    return MemoryStore()
+
+
+def open_blobs(url: str) -> Blobs:
+    """Blobs of their own, whatever the URL says behind `memory:`."""
+    return MemoryBlobs()
+
+
+class MemoryStore:
+    """A `Store` of lists and dictionaries."""
+
+    dropped: str | None = None
+
+    def __init__(self, *, hook: Hook | None = None) -> None:
+        self._lock = threading.RLock()
+        self._rows: dict[str, ExecutionRow] = {}
+        self._logs: dict[str, list[Record]] = {}
+        self._ids: dict[str, dict[str, int]] = {}
+        self._plans: dict[str, bytes] = {}
+        self._paths: dict[str, str] = {}
+        self._inbox: list[InboxRow] = []
+        self._owned: set[str] = set()
+        self._hook = hook
+        self._closed = False
+
+    def create(self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = ()) -> None:
+        """`Store.create`."""
+        with self._lock:
+            self._reach("create.before_write")
+            known = self._rows.get(row.execution_id)
+            if known is None:
+                fresh = missing(0, 0, records, lambda _: None)
+                self._reach("create.before_commit")
+                self._rows[row.execution_id] = row
+                self._logs[row.execution_id], self._ids[row.execution_id] = [], {}
+                self._extend(row.execution_id, fresh)
+            elif (known.playbook, known.plan_digest, known.parent_execution_id) != (
+                row.playbook,
+                row.plan_digest,
+                row.parent_execution_id,
+            ):
+                raise Conflict(f"execution {row.execution_id!r} is there already, and is another one")
+            elif self._missing(row.execution_id, 0, records):
+                raise Conflict(f"execution {row.execution_id!r} is there already, without these events")
+            self._reach("create.after_commit")
+
+    def append(
+        self,
+        execution_id: str,
+        expected: int,
+        records: Sequence[tuple[str, bytes]],
+        *,
+        status: str,
+        ended: int | None,
+    ) -> int:
+        """`Store.append`."""
+        with self._lock:
+            self._reach("append.before_write")
+            log = self._logs.get(execution_id)
+            if log is None:
+                raise StoreFailure(f"there is no execution {execution_id!r} in this store")
+            if fresh := self._missing(execution_id, expected, records):
+                self._reach("append.before_commit")
+                self._extend(execution_id, fresh)
+                self._rows[execution_id] = self._rows[execution_id]._replace(status=status, ended=ended)
+            self._reach("append.after_commit")
+            return len(log)
+
+    def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
+        """`Store.read`."""
+        with self._lock:
+            self._reach()
+            log = self._logs.get(execution_id, [])
+        if after > len(log):
+            raise Conflict(f"the log of {execution_id!r} ends at position {len(log)}, not at {after}")
+        while after < len(log):
+            yield log[after]
+            after += 1
+
+    def execution(self, execution_id: str) -> ExecutionRow | None:
+        """`Store.execution`."""
+        with self._lock:
+            self._reach()
+            return self._rows.get(execution_id)
+
+    def executions(self) -> tuple[ExecutionRow, ...]:
+        """`Store.executions`."""
+        with self._lock:
+            self._reach()
+            return tuple(sorted(self._rows.values(), key=lambda row: row.started)[::-1])
+
+    def put_plan(self, digest: str, path: str, data: bytes) -> None:
+        """`Store.put_plan`."""
+        with self._lock:
+            self._reach("put_plan.before_write")
+            if self._plans.get(digest, data) != data:
+                raise Conflict(f"a plan with digest {digest} is there already, with other bytes")
+            self._reach("put_plan.before_commit")
+            self._plans[digest] = data
+            self._paths[path] = digest
+            self._reach("put_plan.after_commit")
+
+    def plan(self, digest: str) -> bytes | None:
+        """`Store.plan`."""
+        with self._lock:
+            self._reach()
+            return self._plans.get(digest)
+
+    def plan_at(self, path: str) -> tuple[str, bytes] | None:
+        """`Store.plan_at`."""
+        with self._lock:
+            self._reach()
+            digest = self._paths.get(path)
+            return None if digest is None else (digest, self._plans[digest])
+
+    def post(self, execution_id: str, verb: str, body: Json) -> int:
+        """`Store.post`."""
+        with self._lock:
+            self._reach("post.before_write")
+            if execution_id not in self._rows:
+                raise StoreFailure(f"there is no execution {execution_id!r} in this store")
+            self._reach("post.before_commit")
+            self._inbox.append(InboxRow(len(self._inbox) + 1, execution_id, verb, body))
+            self._reach("post.after_commit")
+            return len(self._inbox)
+
+    def posted(self) -> int:
+        """`Store.posted`."""
+        with self._lock:
+            self._reach()
+            return len(self._inbox)
+
+    def inbox(self, execution_id: str, after: int) -> tuple[InboxRow, ...]:
+        """`Store.inbox`."""
+        with self._lock:
+            self._reach()
+            return tuple(row for row in self._inbox[after:] if row.execution_id == execution_id)
+
+    def own(self, execution_id: str) -> AbstractContextManager[None]:
+        """`Store.own`, among the users of this object."""
+        return self._hold(execution_id)
+
+    def is_owned(self, execution_id: str) -> bool:
+        """`Store.is_owned`."""
+        return execution_id in self._owned
+
+    def close(self) -> None:
+        """Refuse everything from now on."""
+        self._closed = True
+
+    @contextmanager
+    def _hold(self, execution_id: str) -> Iterator[None]:
+        with self._lock:
+            if execution_id in self._owned:
+                raise Owned(f"execution {execution_id!r} is owned by this process already")
+            self._owned.add(execution_id)
+        try:
+            yield
+        finally:
+            self._owned.discard(execution_id)
+
+    def _missing(
+        self, execution_id: str, expected: int, records: Sequence[tuple[str, bytes]]
+    ) -> list[tuple[str, bytes]]:
+        log, ids = self._logs[execution_id], self._ids[execution_id]
+
+        def stored(event_id: str) -> tuple[int, bytes] | None:
+            position = ids.get(event_id)
+            return None if position is None else (position, log[position - 1].body)
+
+        return missing(expected, len(log), records, stored)
+
+    def _extend(self, execution_id: str, fresh: Sequence[tuple[str, bytes]]) -> None:
+        log, ids = self._logs[execution_id], self._ids[execution_id]
+        for event_id, body in fresh:
+            log.append(Record(len(log) + 1, event_id, body))
+            ids[event_id] = len(log)
+
+    def _reach(self, point: str | None = None) -> None:
+        if self._closed:
+            raise StoreFailure("the store is closed")
+        if point is not None and self._hook is not None:
+            self._hook(point)
+
+
+class MemoryBlobs:
+    """`Blobs` in a dictionary."""
+
+    def __init__(self) -> None:
+        self._data: dict[str, bytes] = {}
+
+    def put(self, execution_id: str, data: bytes) -> dict[str, Json]:
+        """`Blobs.put`."""
+        import hashlib
+
+        checksum = hashlib.sha256(data).hexdigest()
+        key = f"{execution_id}/{checksum}"
+        self._data[key] = data
+        return reference(store="memory", key=key, size=len(data), checksum=checksum)
+
+    def get(self, reference: Mapping[str, Json]) -> bytes:
+        """`Blobs.get`."""
+        import hashlib
+
+        data = self._data.get(str(reference.get("key")))
+        if data is None:
+            raise KeyError(f"there is no blob {reference.get('key')!r}")
+        if len(data) != reference.get("size") or hashlib.sha256(data).hexdigest() != reference.get(
+            "checksum"
+        ):
+            raise KeyError(f"blob {reference.get('key')!r} is not what the reference says")
+        return data

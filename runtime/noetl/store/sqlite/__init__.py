@@ -1,0 +1,353 @@
+"""The store in one SQLite file: what runs are kept in on one machine.
+
+Write-ahead log, `synchronous=FULL`: a commit is on disk when it returns, readers and the one writer never
+wait for each other. Every append is one transaction of one prepared `executemany`; the executions row is
+touched only when its status changes. What the log says is checked as it is read: positions without gaps, a
+checksum that chains the events of an execution.
+
+Threads and processes: any thread may call, one lock lets them in one at a time, and a reader takes it page
+by page. Several processes may open the file. A store does not survive a fork: the child has to open its
+own.
+"""
+
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
+from zlib import crc32
+
+from noetl.ports import Conflict, ExecutionRow, Hook, InboxRow, Record, Store, StoreFailure
+from noetl.store import missing
+from noetl.store.sqlite.failures import TRANSLATED, failure
+from noetl.store.sqlite.opening import connect
+from noetl.store.sqlite.owners import Ownership, is_owned
+from noetl_ir.expr import Json
+
+FAULT_POINTS = tuple(
+    f"{operation}.{point}"
+    for operation in ("create", "append", "put_plan", "post")
+    for point in ("before_write", "after_write", "before_commit", "after_commit")
+)
+"""Where `hook` is called: nothing done yet; the main rows written, in an open transaction; all rows written;
+on disk, but not acknowledged to the caller."""
+
+_PAGE = 256
+_KNOWN = 10_000
+_ROW = (
+    "SELECT execution_id, playbook, plan_digest, status, parent_execution_id, started, ended FROM executions"
+)
+_HEAD = """
+SELECT x.number, ifnull(e.key & 4294967295, 0), ifnull(e.chain, 0), x.status, x.ended
+FROM executions x LEFT JOIN events e ON e.key =
+  (SELECT max(key) FROM events WHERE key > x.number << 32 AND key < (x.number + 1) << 32)
+WHERE x.execution_id = ?
+"""
+_READ = f"SELECT key, event_id, body, chain FROM events WHERE key > ? AND key < ? ORDER BY key LIMIT {_PAGE}"
+_T = TypeVar("_T")
+_open: "weakref.WeakSet[SqliteStore]" = weakref.WeakSet()
+_inherited: list[object] = []
+
+
+class Head(NamedTuple):
+    """Where the log of an execution ends, as this store saw it last.
+
+    Only appends move it, so it can be too old but never wrong: an append behind it meets the primary key.
+    """
+
+    number: int
+    position: int
+    chain: int
+    status: str
+    ended: int | None
+
+
+def open_store(url: str) -> Store:
+    """The store at `sqlite:///PATH`; four slashes for an absolute path. Makes the file and its folder."""
+    scheme, _, path = url.partition("://")
+    if scheme != "sqlite" or len(path) < 2 or path[0] != "/":
+        raise StoreFailure(f"{url}: a SQLite store is written sqlite:///PATH")
+    return SqliteStore(path[1:])
+
+
+class SqliteStore:
+    """A `Store` in the file at `path`. `dropped` says what the last process left unfinished, if anything."""
+
+    def __init__(self, path: str, *, hook: Hook | None = None) -> None:
+        self.path = path
+        self._hook = hook
+        self._lock = threading.RLock()
+        self._heads: dict[str, Head] = {}
+        self._closed: str | None = None
+        self._connection, self.dropped = connect(path)
+        self._cursor = self._connection.cursor()
+        _open.add(self)
+
+    def create(self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = ()) -> None:
+        """`Store.create`."""
+
+        def work(cursor: sqlite3.Cursor) -> None:
+            there = cursor.execute(f"{_ROW} WHERE execution_id = ?", (row.execution_id,)).fetchone()
+            if there is None:
+                cursor.execute(
+                    "INSERT INTO executions"
+                    " (execution_id, playbook, plan_digest, status, parent_execution_id,"
+                    " started, ended) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    row,
+                )
+                head = self._head(cursor, row.execution_id)
+                self._insert(cursor, head, missing(0, 0, records, lambda _: None))
+            else:
+                known = ExecutionRow(*there)
+                if (known.playbook, known.plan_digest, known.parent_execution_id) != (row[1], row[2], row[4]):
+                    raise Conflict(f"execution {row.execution_id!r} is there already, and is another one")
+                if self._missing(cursor, self._head(cursor, row.execution_id), 0, records):
+                    raise Conflict(f"execution {row.execution_id!r} is there already, without these events")
+            self._reach("create.after_write")
+
+        self._write("create", work)
+
+    def append(
+        self,
+        execution_id: str,
+        expected: int,
+        records: Sequence[tuple[str, bytes]],
+        *,
+        status: str,
+        ended: int | None,
+    ) -> int:
+        """`Store.append`. The quick way trusts the head seen last; primary key and ids catch the rest."""
+
+        def quickly(cursor: sqlite3.Cursor) -> Head:
+            after = self._insert(cursor, head, records)
+            return self._sum_up(cursor, after, status, ended)
+
+        def carefully(cursor: sqlite3.Cursor) -> Head:
+            after = self._head(cursor, execution_id)
+            if fresh := self._missing(cursor, after, expected, records):
+                after = self._sum_up(cursor, self._insert(cursor, after, fresh), status, ended)
+            return after
+
+        with self._lock:
+            # Taken out first: whatever goes wrong, the head is read again.
+            known = self._heads.pop(execution_id, None)
+            if known is not None and known.position == expected and records:
+                head = known
+                try:
+                    after = self._transact("append", quickly)
+                except sqlite3.IntegrityError:
+                    after = self._write("append", carefully)
+                except TRANSLATED as error:
+                    raise failure(error, self.path) from error
+            else:
+                after = self._write("append", carefully)
+            if ended is None:
+                if len(self._heads) >= _KNOWN:
+                    self._heads.clear()
+                self._heads[execution_id] = after
+            return after.position
+
+    def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
+        """`Store.read`. Each page is a transaction of its own, so a slow reader holds nothing open."""
+        found = self._rows("SELECT number FROM executions WHERE execution_id = ?", (execution_id,))
+        if not found:
+            return
+        base, position, chain = int(found[0][0]) << 32, after, 0
+        if after:
+            before = self._rows("SELECT chain FROM events WHERE key = ?", (base + after,))
+            if not before:
+                raise Conflict(f"the log of {execution_id!r} has no position {after}")
+            chain = before[0][0]
+        while page := self._rows(_READ, (base + position, base + (1 << 32))):
+            for key, event_id, body, stated in page:
+                position += 1
+                try:
+                    chain = crc32(body, crc32(event_id.encode(), chain))
+                except (TypeError, AttributeError):
+                    chain = -1  # not even of its type
+                if key != base + position or chain != stated:
+                    raise StoreFailure(
+                        f"{self.path}: event {position} of {execution_id!r} is damaged or missing"
+                    )
+                yield Record(position, event_id, body)
+
+    def execution(self, execution_id: str) -> ExecutionRow | None:
+        """`Store.execution`."""
+        found = self._rows(f"{_ROW} WHERE execution_id = ?", (execution_id,))
+        return ExecutionRow(*found[0]) if found else None
+
+    def executions(self) -> tuple[ExecutionRow, ...]:
+        """`Store.executions`."""
+        return tuple(
+            ExecutionRow(*row) for row in self._rows(f"{_ROW} ORDER BY started DESC, number DESC", ())
+        )
+
+    def put_plan(self, digest: str, path: str, data: bytes) -> None:
+        """`Store.put_plan`."""
+        both = "SELECT data, x.digest FROM plans p LEFT JOIN plan_paths x ON path = ? WHERE p.digest = ?"
+        if [(data, digest)] == self._rows(both, (path, digest)):
+            return
+
+        def work(cursor: sqlite3.Cursor) -> None:
+            there = cursor.execute("SELECT data FROM plans WHERE digest = ?", (digest,)).fetchone()
+            if there is None:
+                cursor.execute("INSERT INTO plans VALUES (?, ?)", (digest, data))
+            elif there[0] != data:
+                raise Conflict(f"a plan with digest {digest} is there already, with other bytes")
+            self._reach("put_plan.after_write")
+            cursor.execute("INSERT OR REPLACE INTO plan_paths VALUES (?, ?)", (path, digest))
+
+        self._write("put_plan", work)
+
+    def plan(self, digest: str) -> bytes | None:
+        """`Store.plan`."""
+        found = self._rows("SELECT data FROM plans WHERE digest = ?", (digest,))
+        return found[0][0] if found else None
+
+    def plan_at(self, path: str) -> tuple[str, bytes] | None:
+        """`Store.plan_at`."""
+        found = self._rows(
+            "SELECT digest, data FROM plan_paths JOIN plans USING (digest) WHERE path = ?", (path,)
+        )
+        return (found[0][0], found[0][1]) if found else None
+
+    def post(self, execution_id: str, verb: str, body: Json) -> int:
+        """`Store.post`."""
+        import json
+
+        try:
+            text = json.dumps(body, allow_nan=False)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise StoreFailure(f"the body of the request cannot be stored [{error}]") from error
+
+        def work(cursor: sqlite3.Cursor) -> int:
+            number = self._head(cursor, execution_id).number
+            cursor.execute("INSERT INTO inbox (execution, verb, body) VALUES (?, ?, ?)", (number, verb, text))
+            self._reach("post.after_write")
+            return cursor.lastrowid or 0
+
+        return self._write("post", work)
+
+    def posted(self) -> int:
+        """`Store.posted`."""
+        return int(self._rows("SELECT ifnull(max(row), 0) FROM inbox", ())[0][0])
+
+    def inbox(self, execution_id: str, after: int) -> tuple[InboxRow, ...]:
+        """`Store.inbox`."""
+        import json
+
+        found = self._rows(
+            "SELECT row, verb, body FROM inbox WHERE row > ?2 AND execution ="
+            " (SELECT number FROM executions WHERE execution_id = ?1) ORDER BY row",
+            (execution_id, after),
+        )
+        try:
+            return tuple(InboxRow(row, execution_id, verb, json.loads(body)) for row, verb, body in found)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise StoreFailure(f"{self.path}: a request to {execution_id!r} is damaged [{error}]") from error
+
+    def own(self, execution_id: str) -> Ownership:
+        """`Store.own`."""
+        return Ownership(self.path + ".owners", execution_id)
+
+    def is_owned(self, execution_id: str) -> bool:
+        """`Store.is_owned`."""
+        return is_owned(self.path + ".owners", execution_id)
+
+    def close(self) -> None:
+        """Let go of the file. The last one of all processes folds the write-ahead log into it."""
+        with self._lock:
+            if self._closed is None:
+                self._closed = "the store is closed"
+                self._connection.close()
+
+    def _transact(self, operation: str, work: Callable[[sqlite3.Cursor], _T]) -> _T:
+        """Do `work` in one transaction, which is on disk when this returns. Raises what the driver raises."""
+        with self._lock:
+            if self._closed is not None:
+                raise StoreFailure(self._closed)
+            cursor = self._cursor
+            self._reach(operation + ".before_write")
+            cursor.execute("BEGIN IMMEDIATE")
+            try:
+                result = work(cursor)
+                self._reach(operation + ".before_commit")
+                cursor.execute("COMMIT")
+            except BaseException:
+                # A full disk has rolled back already. Where even this fails, the next BEGIN does, and says
+                # so.
+                if self._connection.in_transaction:
+                    with suppress(sqlite3.Error):
+                        cursor.execute("ROLLBACK")
+                raise
+            self._reach(operation + ".after_commit")
+            return result
+
+    def _write(self, operation: str, work: Callable[[sqlite3.Cursor], _T]) -> _T:
+        try:
+            return self._transact(operation, work)
+        except TRANSLATED as error:
+            raise failure(error, self.path) from error
+
+    def _rows(self, query: str, values: Sequence[str | int]) -> list[tuple[Any, ...]]:
+        with self._lock:
+            if self._closed is not None:
+                raise StoreFailure(self._closed)
+            try:
+                return self._cursor.execute(query, values).fetchall()
+            except TRANSLATED as error:
+                raise failure(error, self.path) from error
+
+    def _head(self, cursor: sqlite3.Cursor, execution_id: str) -> Head:
+        found = cursor.execute(_HEAD, (execution_id,)).fetchone()
+        if found is None:
+            raise StoreFailure(f"there is no execution {execution_id!r} in {self.path}")
+        return Head(*found)
+
+    def _missing(
+        self, cursor: sqlite3.Cursor, head: Head, expected: int, records: Sequence[tuple[str, bytes]]
+    ) -> list[tuple[str, bytes]]:
+        query = "SELECT key & 4294967295, body FROM events WHERE key >> 32 = ? AND event_id = ?"
+
+        def stored(event_id: str) -> tuple[int, bytes] | None:
+            found: tuple[int, bytes] | None = cursor.execute(query, (head.number, event_id)).fetchone()
+            return found
+
+        return missing(expected, head.position, records, stored)
+
+    def _insert(self, cursor: sqlite3.Cursor, head: Head, records: Sequence[tuple[str, bytes]]) -> Head:
+        number, position, chain, status, ended = head
+        key = (number << 32) + position
+        rows = []
+        for event_id, body in records:
+            key += 1
+            chain = crc32(body, crc32(event_id.encode(), chain))
+            rows.append((key, event_id, body, chain))
+        cursor.executemany("INSERT INTO events VALUES (?, ?, ?, ?)", rows)
+        return Head(number, position + len(rows), chain, status, ended)
+
+    def _sum_up(self, cursor: sqlite3.Cursor, head: Head, status: str, ended: int | None) -> Head:
+        self._reach("append.after_write")
+        if head.status == status and head.ended == ended:
+            return head
+        cursor.execute(
+            "UPDATE executions SET status = ?, ended = ? WHERE number = ?", (status, ended, head.number)
+        )
+        return head._replace(status=status, ended=ended)
+
+    def _reach(self, point: str) -> None:
+        if self._hook is not None:
+            self._hook(point)
+
+
+def _forget() -> None:
+    """In a forked child: SQLite's files and locks are the parent's; even closing them could do harm."""
+    for store in list(_open):
+        _inherited.append(store._connection)
+        store._lock = threading.RLock()
+        store._closed = "the store was opened before a fork; the child has to open its own"
+
+
+os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,80 @@
+"""Open the database: whose it is, its mode and schema, and what the last process left behind.
+
+A write-ahead log with damage in its middle must not be lost by accident: SQLite folds what it can read of
+it into the database and deletes it as soon as the last connection closes. So it is copied to
+`FILE-wal.damaged` first, and as long as that copy lies there the database is refused.
+"""
+
+import os
+import sqlite3
+
+from noetl.ports import StoreFailure
+from noetl.store.sqlite import schema, wal
+from noetl.store.sqlite.failures import TRANSLATED, failure
+
+BUSY_TIMEOUT = 10.0
+"""How long to wait for another process's transaction, in seconds."""
+
+
+def connect(path: str) -> tuple[sqlite3.Connection, str | None]:
+    """A connection to the store at `path`, made if need be, and a word about a commit that was cut off."""
+    refused = path + "-wal.damaged"
+    try:
+        if folder := os.path.dirname(path):
+            os.makedirs(folder, exist_ok=True)
+        if os.path.exists(refused):
+            raise _damage(path, "commits are missing that lay behind a damaged place in its write-ahead log")
+        connection = sqlite3.connect(path, BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
+    except OSError as error:
+        raise StoreFailure(f"{path}: the folder cannot be used [{error}]") from error
+    except TRANSLATED as error:
+        raise failure(error, path) from error
+    try:
+        return connection, _prepare(connection.cursor(), path)
+    except TRANSLATED as error:
+        connection.close()
+        raise failure(error, path) from error
+    except wal.Damaged as error:
+        _keep(path + "-wal", refused)
+        connection.close()
+        raise _damage(path, str(error)) from error
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _prepare(cursor: sqlite3.Cursor, path: str) -> str | None:
+    # Nothing is written before it is known whose database this is, and that its log is whole.
+    schema.version_of(cursor, path)
+    left = wal.tail(path)
+    if cursor.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
+        raise StoreFailure(f"{path}: SQLite cannot keep a write-ahead log there")
+    cursor.execute("PRAGMA synchronous = FULL")
+    schema.migrate(cursor, path)
+    return _drop(cursor, path, left) if left.torn else None
+
+
+def _drop(cursor: sqlite3.Cursor, path: str, left: wal.Tail) -> str | None:
+    """Begin the write-ahead log anew, so that no rest of a torn commit stays; None when others use it."""
+    if wal.tail(path) != left:
+        return None
+    cursor.execute("PRAGMA busy_timeout = 0")
+    (busy, _, _) = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    cursor.execute(f"PRAGMA busy_timeout = {int(BUSY_TIMEOUT * 1000)}")
+    return None if busy else f"{path}: a commit that was cut off, and so never acknowledged, was dropped"
+
+
+def _keep(log: str, copy: str) -> None:
+    with open(log, "rb") as source, open(copy + ".part", "wb") as target:
+        while block := source.read(1 << 20):
+            target.write(block)
+        target.flush()
+        os.fsync(target.fileno())
+    os.rename(copy + ".part", copy)
+
+
+def _damage(path: str, reason: str) -> StoreFailure:
+    return StoreFailure(
+        f"{path}: the database is damaged: {reason}. The log was kept as {path}-wal.damaged;"
+        " restore a backup, or remove that file to go on without these commits"
+    )

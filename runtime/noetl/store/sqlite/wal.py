@@ -1,0 +1,125 @@
+"""Tell a torn tail of the write-ahead log from damage in its middle.
+
+SQLite reads its write-ahead log up to the first frame that is not whole and forgets the rest without a
+word. After a crash that is right: the rest is a commit that never ended. But where the ends of several
+commits lie behind the bad frame, it was on disk once (with synchronous=FULL no commit begins before the
+last one is on disk), and finished commits would be forgotten. So the frames that SQLite did not take are
+looked at: they may hold one end of a commit at most. Layout: https://www.sqlite.org/walformat.html.
+"""
+
+import os
+import struct
+from typing import NamedTuple
+
+_HEADER = struct.Struct(">8I")  # magic, version, page size, sequence, salt 1, salt 2, checksum 1, checksum 2
+_FRAME = struct.Struct(">4I")  # page, database size where a commit ends else 0, salt 1, salt 2
+_FRAME_HEADER = 24
+_MAGIC = 0x377F0682  # its lowest bit says in which byte order the checksums were made
+_MASK = 0xFFFFFFFF
+
+
+class Tail(NamedTuple):
+    """What lies behind frame `taken`, the last that SQLite took.
+
+    `torn` says that anything of this generation does, `commits` counts the ends of commits there.
+    """
+
+    taken: int
+    torn: bool
+    commits: int
+
+
+class Damaged(Exception):
+    """Finished commits lie behind a bad frame."""
+
+
+def tail(path: str) -> Tail:
+    """The tail of the write-ahead log of the open database at `path`; raises Damaged.
+
+    Call it after a first read through SQLite, which recovers the log, and before the first write. Others
+    may be writing meanwhile: what they finish moves `mxFrame`, so that is read after the frames, and the
+    header again after both. What still looks damaged is looked at again until it stands still.
+    """
+    found = _tail(path)
+    for _ in range(5):
+        if found is not None and found.commits < 2:
+            return found
+        again = _tail(path)
+        if again is not None and again == found:
+            raise Damaged(f"{found.commits} commits lie behind a damaged place in its write-ahead log")
+        found = again
+    return Tail(0, False, 0)
+
+
+def _tail(path: str) -> Tail | None:
+    """One look; None when the log was begun anew meanwhile."""
+    try:
+        file = os.open(path + "-wal", os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return Tail(0, False, 0)
+    try:
+        header = os.pread(file, _HEADER.size, 0)
+        if len(header) < _HEADER.size:
+            return Tail(0, False, 0)
+        if not _is_sound(header):
+            if os.fstat(file).st_size > _HEADER.size + _FRAME_HEADER and not _taken(path):
+                raise Damaged("the head of its write-ahead log is damaged, and there is something behind it")
+            return None
+        fields = _HEADER.unpack(header)
+        first, torn = _taken(path), False
+        ends = []
+        for frame, is_end in _frames(file, fields[2], fields[4:6], first):
+            torn = True
+            if is_end:
+                ends.append(frame)
+        taken = _taken(path)
+        if os.pread(file, _HEADER.size, 0) != header:
+            return None
+        return Tail(taken, torn and taken == first, sum(frame > taken for frame in ends))
+    finally:
+        os.close(file)
+
+
+def _frames(file: int, page: int, salts: tuple[int, ...], after: int) -> list[tuple[int, bool]]:
+    """The frames of this generation behind frame `after`, each with whether a commit ends there.
+
+    A frame that is cut off counts, as what was not finished.
+    """
+    size, frame = os.fstat(file).st_size, after
+    found: list[tuple[int, bool]] = []
+    while True:
+        start = _HEADER.size + frame * (page + _FRAME_HEADER)
+        if start >= size:
+            return found
+        frame += 1
+        head = os.pread(file, _FRAME.size, start)
+        is_whole = start + page + _FRAME_HEADER <= size
+        if len(head) < _FRAME.size:
+            found.append((frame, False))
+        else:
+            fields = _FRAME.unpack(head)
+            if fields[2:4] == salts:
+                found.append((frame, is_whole and fields[1] != 0))
+
+
+def _taken(path: str) -> int:
+    """`mxFrame` of the log's index: the last frame that SQLite takes (walformat §2.1), 0 without an index."""
+    try:
+        with open(path + "-shm", "rb", buffering=0) as index:
+            head = index.read(20)
+    except FileNotFoundError:
+        return 0
+    return struct.unpack_from("=I", head, 16)[0] if len(head) == 20 else 0
+
+
+def _is_sound(header: bytes) -> bool:
+    """Whether the log's header carries its own checksum (walformat §4.2)."""
+    fields = _HEADER.unpack(header)
+    if fields[0] & ~1 != _MAGIC:
+        return False
+    words = struct.unpack((">" if fields[0] & 1 else "<") + "6I", header[:24])
+    first = second = 0
+    for index in range(0, 6, 2):
+        first = (first + words[index] + second) & _MASK
+        second = (second + words[index + 1] + first) & _MASK
+    return (first, second) == fields[6:8]
