@@ -1,9 +1,9 @@
 """Child processes that never outlive their reason: at an end, a timeout, a cancellation or our own death.
 
 Every child leads a process group of its own, and the whole group is killed with it. When this process
-itself is killed with signal 9, a watchdog kills them: a small shell that holds the other end of a pipe, is told
-the groups that live, and ends them when the pipe closes. A child starts its program only after the watchdog
-knows it. A descendant that opens a session of its own leaves the group and is not followed.
+itself is killed with signal 9, a watchdog kills them: a small shell that holds the other end of a pipe, is
+told the groups that live, and ends them when the pipe closes. A child starts its program only after the
+watchdog knows it. A descendant that opens a session of its own leaves the group and is not followed.
 """
 
 import asyncio
@@ -102,6 +102,13 @@ def kill_group(child: "subprocess.Popen[bytes]") -> None:
     """Kill all that is left of the group of a child that is not reaped yet."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
+
+
+def has_ended(child: "subprocess.Popen[bytes]") -> bool:
+    """Whether a child has ended, without reaping it."""
+    if child.returncode is not None:
+        return True
+    return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
 
 
 def child_environ(extra: Mapping[str, str | None]) -> dict[str, str]:

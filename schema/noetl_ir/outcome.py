@@ -15,8 +15,8 @@ Status: TypeAlias = Literal["ok", "error"]
 class Outcome:
     """What a tool returns.
 
-    `error` is `{code, message, retryable, …}` when `status` is `error`, else None. `extras` holds the kind's own
-    attributes by key (`{"http": {"status": 200, "headers": {…}}}`); they are `outcome.http` in rules.
+    `error` is `{code, message, retryable, …}` when `status` is `error`, else None. `extras` holds the kind's
+    own attributes by key (`{"http": {"status": 200, "headers": {…}}}`); they are `outcome.http` in rules.
     `meta` is `{attempt, duration, started, ended, trace_id}`, filled in by the worker, times as recorded.
     """
 
@@ -28,7 +28,12 @@ class Outcome:
 
     def as_json(self) -> dict[str, Json]:
         """The envelope as expressions see it under `outcome`."""
-        return {"status": self.status, "result": self.result, "error": self.error, "meta": self.meta, **self.extras}
+        envelope = {"status": self.status, "result": self.result, "error": self.error, "meta": self.meta}
+        return {**envelope, **self.extras}
+
+    def with_detail(self, **detail: Json) -> "Outcome":
+        """The same failure with more said about it under `error` (`line` of the user's code, …)."""
+        return replace(self, error={**(self.error or {}), **detail})
 
     def with_meta(self, meta: dict[str, Json]) -> "Outcome":
         """The same outcome with its meta filled in."""
@@ -40,7 +45,9 @@ def ok(result: Json = None, **extras: Json) -> Outcome:
     return Outcome("ok", result, None, extras)
 
 
-def error(code: str, message: str, *, result: Json = None, retryable: bool = False, **extras: Json) -> Outcome:
+def error(
+    code: str, message: str, *, result: Json = None, retryable: bool = False, **extras: Json
+) -> Outcome:
     """A failure; `code` is a word from the glossary of run-time errors (`timeout`, `http.status`, …)."""
     return Outcome("error", result, {"code": code, "message": message, "retryable": retryable}, extras)
 
@@ -48,8 +55,13 @@ def error(code: str, message: str, *, result: Json = None, retryable: bool = Fal
 REFERENCE_KEY = "__ref__"
 
 
-def reference(*, store: str, key: str, size: int, checksum: str, schema_hint: str | None = None) -> dict[str, Json]:
-    """The JSON form of a reference to a value kept outside the log (v10 §10); `size` in bytes, `checksum` sha256 hex."""
+def reference(
+    *, store: str, key: str, size: int, checksum: str, schema_hint: str | None = None
+) -> dict[str, Json]:
+    """The JSON form of a reference to a value kept outside the log (v10 §10).
+
+    `size` is in bytes, `checksum` is sha256 in hex.
+    """
     return {
         REFERENCE_KEY: True,
         "store": store,

@@ -76,6 +76,14 @@ def seconds_of(value: Json) -> float | None:
     return None
 
 
+def limit_of(timeout: Json) -> float | None:
+    """The seconds that an attempt may take by its `timeout`: a duration, or of {connect, read} the sum."""
+    if isinstance(timeout, dict):
+        parts = [seconds for value in timeout.values() if (seconds := seconds_of(value)) is not None]
+        return sum(parts) if parts else None
+    return seconds_of(timeout)
+
+
 def misfits(kind: Kind, fields: Mapping[str, Json]) -> tuple[str, ...]:
     """What is wrong with the rendered fields of a task of this kind, a sentence each; empty when nothing is.
 

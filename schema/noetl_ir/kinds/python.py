@@ -24,7 +24,7 @@ KIND = Kind(
     knobs={
         "memory": Field(
             ("text", "integer"),
-            doc="Most address space of the subprocess: bytes or text like 512M; 2G when absent.",
+            doc="Most address space of the subprocess: bytes or text like 512M; 4G when absent.",
         ),
         "max_result_bytes": Field(
             ("integer",), doc="The largest result that is taken, in bytes; 64 MiB when absent."

@@ -1,0 +1,64 @@
+"""Files that tools may touch: named by an explicit field, inside the worker's root, and nothing else.
+
+Text that merely looks like a path is data; only the fields that a kind declares as files come here.
+"""
+
+import os
+
+from noetl_ir.expr import Json
+
+MOST_BYTES = 16 * 1024 * 1024
+
+
+class Refused(Exception):
+    """A file that may not be used; the text says why, in plain words."""
+
+
+def inside(root: str, path: str) -> str:
+    """The absolute path of `path` taken from `root`, links followed; Refused when it leaves the root."""
+    if "\0" in path:
+        raise Refused("a path holds a NUL character")
+    home = os.path.realpath(root)
+    found = os.path.realpath(os.path.join(home, path))
+    if found != home and not found.startswith(home.rstrip(os.sep) + os.sep):
+        raise Refused(f"{path!r} is outside the folder that tools may use")
+    return found
+
+
+def script_path(root: str, script: Json) -> str:
+    """The file that a `script` field names: a path, or `{uri | path, source: {type: file}}`."""
+    if isinstance(script, str):
+        return inside(root, _local(script))
+    if not isinstance(script, dict):
+        raise Refused("a script is a path or a mapping with uri and source")
+    source = script.get("source")
+    kind = source.get("type") if isinstance(source, dict) else source
+    if kind not in (None, "file"):
+        raise Refused(f"a script from {kind!r} cannot be read; only files can")
+    for name in ("uri", "path", "file"):
+        if isinstance(address := script.get(name), str):
+            return inside(root, _local(address))
+    raise Refused("a script needs uri, the path of a file")
+
+
+def script_text(root: str, script: Json) -> str:
+    """The text of the file that a `script` field names."""
+    path = script_path(root, script)
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise Refused(f"{path!r} has more than {MOST_BYTES} bytes")
+        return data.decode("utf-8")
+    except OSError as problem:
+        raise Refused(f"{path!r} cannot be read: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise Refused(f"{path!r} is not UTF-8 text") from None
+
+
+def _local(address: str) -> str:
+    """A path from a path or a `file://` address; another address is refused, never opened."""
+    path = address.removeprefix("file://")
+    if "://" in path:
+        raise Refused(f"{address!r} is no file of this machine")
+    return path

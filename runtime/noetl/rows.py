@@ -1,0 +1,173 @@
+"""What the SQL tools share: the statements of a task, values for the driver, and rows as a result.
+
+A row is a mapping by column; a second column of one name gets `_2` and so on, so that no value is hidden.
+Values become what JSON can hold: a decimal is a number where a number holds it exactly, else text; dates and
+times are ISO text, an interval is its seconds, bytes are base64 text, NaN and infinities are text.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from noetl.files import script_text
+from noetl_ir.expr import Json
+
+TEXTS = ("command", "query", "sql", "statement", "code")
+MOST_ROWS = 1_000_000
+
+
+class Invalid(Exception):
+    """A task whose SQL fields cannot be used; the text says why, in plain words."""
+
+
+class Writing(NamedTuple):
+    """The storage form of a task: `rows` of one table's columns, upserted where `key` names columns."""
+
+    table: str
+    key: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Json, ...], ...]
+
+
+def texts_of(fields: Mapping[str, Json], root: str) -> tuple[str, ...]:
+    """The SQL texts of a task in order; each may hold several statements. Raises Invalid, files.Refused."""
+    commands = fields.get("commands")
+    if isinstance(commands, list):
+        if not commands or not all(isinstance(text, str) for text in commands):
+            raise Invalid("commands must be a list of texts")
+        return tuple(str(text) for text in commands)
+    if isinstance(commands, str):
+        return (commands,)
+    if isinstance(encoded := fields.get("command_b64"), str):
+        return (_decoded(encoded),)
+    if fields.get("script") is not None:
+        return (script_text(root, fields["script"]),)
+    return tuple(str(fields[name]) for name in TEXTS if fields.get(name) is not None)
+
+
+def parameters_of(fields: Mapping[str, Json]) -> dict[str, Json] | list[Json] | None:
+    """The values to bind, mappings and lists among them as JSON text; None where the task binds none."""
+    given = fields.get("params")
+    given = fields.get("parameters") if given is None else given
+    match given:
+        case dict():
+            return {name: bindable(value) for name, value in given.items()}
+        case list():
+            return [bindable(value) for value in given]
+    return None
+
+
+def bindable(value: Json) -> Json:
+    """A value as every driver takes it: a mapping or list as JSON text."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+
+
+def writing_of(fields: Mapping[str, Json], args: Mapping[str, Json]) -> Writing | None:
+    """The storage form where `table` is given: writes `data`, else the task's args. Raises Invalid."""
+    if fields.get("table") is None:
+        return None
+    data = fields["data"] if fields.get("data") is not None else dict(args)
+    rows = data if isinstance(data, list) else [data]
+    mappings = [row for row in rows if isinstance(row, dict) and row]
+    if not mappings or len(mappings) != len(rows):
+        raise Invalid("the rows to write must be mappings with at least one column")
+    columns = tuple(dict.fromkeys(column for row in mappings for column in row))
+    key = fields.get("key")
+    keys = (
+        tuple(str(name) for name in key) if isinstance(key, list) else (str(key),) if key is not None else ()
+    )
+    mode = fields.get("mode") or ("upsert" if keys else "insert")
+    if mode == "upsert" and not keys:
+        raise Invalid("mode upsert needs key")
+    if mode == "upsert" and not set(keys) <= set(columns):
+        raise Invalid("key names a column that is not written")
+    values = tuple(tuple(bindable(row.get(column)) for column in columns) for row in mappings)
+    return Writing(str(fields["table"]), keys if mode == "upsert" else (), columns, values)
+
+
+def insert_text(writing: Writing, placeholder: str) -> str:
+    """The INSERT of one row, every identifier quoted, with the driver's placeholders."""
+    columns = ", ".join(map(quoted, writing.columns))
+    marks = ", ".join([placeholder] * len(writing.columns))
+    table = ".".join(map(quoted, writing.table.split(".")))
+    text = f"INSERT INTO {table} ({columns}) VALUES ({marks})"
+    if not writing.key:
+        return text
+    changes = [
+        f"{quoted(name)} = excluded.{quoted(name)}" for name in writing.columns if name not in writing.key
+    ]
+    action = f"DO UPDATE SET {', '.join(changes)}" if changes else "DO NOTHING"
+    return f"{text} ON CONFLICT ({', '.join(map(quoted, writing.key))}) {action}"
+
+
+def quoted(identifier: str) -> str:
+    """An identifier as SQL text that can mean nothing else. Raises Invalid for one that no database takes."""
+    if not identifier or "\0" in identifier:
+        raise Invalid("a table or column has no usable name")
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def rows_result(columns: Sequence[str], rows: Iterable[Sequence[object]], count: int) -> dict[str, Json]:
+    """The result of a statement: `count` is what the driver says it changed, for one that gives no rows."""
+    names = _distinct(columns)
+    found: list[Json] = [
+        {name: json_of(value) for name, value in zip(names, row, strict=True)} for row in rows
+    ]
+    return {"rows": found, "row_count": len(found) if names else max(count, 0), "columns": list(names)}
+
+
+def json_of(value: object) -> Json:
+    """A driver's value as JSON can hold it, by what it can do: this module imports no driver."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else _unreal(value)
+        case bytes() | bytearray() | memoryview():
+            from base64 import b64encode
+
+            return b64encode(bytes(value)).decode("ascii")
+        case Mapping():
+            return {str(name): json_of(entry) for name, entry in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [json_of(entry) for entry in value]
+    for name in ("isoformat", "total_seconds", "as_integer_ratio"):
+        if (method := getattr(value, name, None)) is not None:
+            return json_of(method()) if name != "as_integer_ratio" else _number(value)
+    return str(value)
+
+
+def _number(value: object) -> Json:
+    """A decimal as a number where that loses nothing, else as its text (`NaN`, or more digits than fit)."""
+    from decimal import Decimal
+
+    if not isinstance(value, Decimal) or not value.is_finite():
+        return str(value)
+    if value == value.to_integral_value() and abs(value) < Decimal(10) ** 40:
+        return int(value)
+    near = float(value)
+    return near if Decimal(repr(near)) == value else str(value)
+
+
+def _unreal(value: float) -> str:
+    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+
+
+def _decoded(encoded: str) -> str:
+    from base64 import b64decode
+
+    try:
+        return b64decode(encoded, validate=True).decode("utf-8")
+    except ValueError:
+        raise Invalid("command_b64 is not base64 of UTF-8 text") from None
+
+
+def _distinct(columns: Sequence[str]) -> tuple[str, ...]:
+    taken: dict[str, None] = {}
+    for column in columns:
+        name, number = column, 2
+        while name in taken:
+            name, number = f"{column}_{number}", number + 1
+        taken[name] = None
+    return tuple(taken)

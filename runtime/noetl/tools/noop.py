@@ -1,0 +1,9 @@
+"""noop: hands its values on. It never awaits, so that the worker can run it without an event loop."""
+
+from noetl.ports import Call, Env
+from noetl_ir.outcome import Outcome, ok
+
+
+async def run(call: Call, env: Env) -> Outcome:
+    """`result` where it is given, else the args; without either the worker gives `_prev`."""
+    return ok(call.fields["result"] if "result" in call.fields else dict(call.args))

@@ -1,0 +1,225 @@
+"""The subprocess: takes a request, runs its code, answers, and waits for the next one.
+
+It ends when its socket closes, so that none outlives its worker while it waits. Importing it is part of every
+start: nothing here imports what a plain run does not need.
+"""
+
+import os
+import sys
+from contextlib import suppress
+from types import TracebackType
+
+from noetl.tools.python.frames import HEADER, frame_of, message_of
+from noetl.tools.python.program import BODY, FILE, assigns, compiled
+from noetl.tools.python.scope import readable
+from noetl.tools.python.values import Unfit, plain
+from noetl_ir.expr import Json
+
+_MISSING = object()
+
+
+def main(channel: int) -> None:
+    """Serve requests until the worker is gone."""
+    os.set_inheritable(channel, False)
+    streams = (sys.stdout, sys.stderr)
+    for stream in streams:
+        stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
+    sys.argv = ["playbook"]
+    while (header := _read(channel, HEADER.size)) is not None:
+        data = _read(channel, HEADER.unpack(header)[0])
+        if data is None:
+            break
+        request = message_of(data)
+        answer = _answer(request)
+        sys.stdout, sys.stderr = streams
+        _flush()
+        _write(channel, _frame(answer, int(str(request["max_result_bytes"]))))
+
+
+def _answer(request: dict[str, Json]) -> dict[str, Json]:
+    """The answer to one request: `result` or `error`, and `spent` when this process is used up."""
+    environ, path = dict(os.environ), list(sys.path)
+    try:
+        os.chdir(str(request["cwd"]))
+        _limit_memory(int(str(request["memory"])))
+        answer: dict[str, Json] = {"result": plain(_run(request))}
+    except Unfit as problem:
+        answer = {"error": {"code": "result.type", "message": str(problem)}}
+    except RecursionError as problem:
+        answer = {"error": _raised(problem)}
+    except BaseException as problem:  # SystemExit and KeyboardInterrupt are the code's doing too
+        answer = {"error": _raised(problem)}
+        if isinstance(problem, MemoryError):
+            answer["spent"] = True
+    _limit_memory(None)
+    if _left_something():
+        answer["spent"] = True
+    os.environ.clear()
+    os.environ.update(environ)
+    sys.path[:] = path
+    return answer
+
+
+def _run(request: dict[str, Json]) -> object:
+    """The value that the code gives: `result`, else what it returns, else what `main` returns."""
+    code, args = str(request["code"]), request["args"]
+    assert isinstance(args, dict)
+    program = compiled(code)
+    scope = request["scope"]
+    assert isinstance(scope, dict)
+    known = {name: readable(name, value) for name, value in scope.items()}
+    if request["auth"] is not None:
+        known["auth"] = request["auth"]
+    names: dict[str, object] = {"__name__": "playbook", "__file__": FILE, **known, **args}
+    _import(request["libs"], names)
+    before = names.get("result", _MISSING)
+    exec(program, names)
+    returned: object = _MISSING
+    if callable(body := names.get(BODY)):
+        returned = body()
+    result = names.get("result", _MISSING)
+    if result is not before or (result is not _MISSING and assigns(code, "result")):
+        return _awaited(result)
+    if returned is not _MISSING:
+        return _awaited(returned)
+    main = names.get("main")
+    return _awaited(_call(main, args, known)) if callable(main) and "main" not in args else None
+
+
+def _call(main: object, args: dict[str, Json], known: dict[str, object]) -> object:
+    """Call `main` with args by name; `input_data` is all of them, and the playbook's state has its names."""
+    from inspect import Parameter, signature
+
+    assert callable(main)
+    words: dict[str, object] = {}
+    first: list[object] = []
+    rest = dict(args)
+    for name, parameter in signature(main).parameters.items():
+        if parameter.kind is Parameter.VAR_KEYWORD:
+            words.update(rest)
+        elif parameter.kind is not Parameter.VAR_POSITIONAL:
+            value = rest.pop(name, _MISSING)
+            if value is _MISSING and parameter.default is Parameter.empty:
+                value = dict(args) if name == "input_data" else known.get(name, _MISSING)
+            if value is _MISSING:
+                continue  # its default, or Python's own complaint about a missing argument
+            if parameter.kind is Parameter.POSITIONAL_ONLY:
+                first.append(value)
+            else:
+                words[name] = value
+    return main(*first, **words)
+
+
+def _awaited(value: object) -> object:
+    """The value of a coroutine, run to its end; any other value as it is."""
+    if not hasattr(value, "__await__"):
+        return value
+    import asyncio
+
+    async def wait() -> object:
+        return await value
+
+    return asyncio.run(wait())
+
+
+def _import(libs: Json, names: dict[str, object]) -> None:
+    """Bind `libs`: alias to module or to `{from, import}`; a list of modules, or of such mappings."""
+    listed = [(None, lib) for lib in libs] if isinstance(libs, list) else []
+    entries = list(libs.items()) if isinstance(libs, dict) else listed
+    for key, lib in entries:
+        source = lib.get("from") if isinstance(lib, dict) else None
+        wanted = lib.get("import") if isinstance(lib, dict) else lib
+        alias = lib.get("as", key) if isinstance(lib, dict) else key
+        words = [str(word) for word in (source, wanted, alias) if word is not None]
+        if not wanted or not all(part.isidentifier() for word in words for part in word.split(".")):
+            raise ValueError(f"libs has an entry that names no module: {lib!r}")
+        start = f"from {source} import {wanted}" if source else f"import {wanted}"
+        exec(compile(f"{start} as {alias}" if alias else start, "<libs>", "exec"), names)
+
+
+def _raised(problem: BaseException) -> dict[str, Json]:
+    """An exception as an error: its message is the code's own and may hold any text."""
+    kind = type(problem)
+    name = (
+        kind.__qualname__
+        if kind.__module__ in ("builtins", "playbook")
+        else f"{kind.__module__}.{kind.__qualname__}"
+    )
+    try:
+        message = str(problem) or name
+    except Exception:
+        message = name
+    if isinstance(problem, SyntaxError) and problem.filename == FILE:
+        return {"code": "python.syntax", "message": message, "type": name, "line": problem.lineno}
+    line, in_libs = _line(problem.__traceback__)
+    code = "python.import" if in_libs and isinstance(problem, ImportError) else "python.exception"
+    return {"code": code, "message": message, "type": name, "line": line}
+
+
+def _line(trace: TracebackType | None) -> tuple[int | None, bool]:
+    """The last line of the playbook's code that an exception passed, and whether it came from `libs`."""
+    line, in_libs = None, False
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if file == FILE:
+            line = trace.tb_lineno
+        in_libs = in_libs or file == "<libs>"
+        trace = trace.tb_next
+    return line, in_libs
+
+
+def _left_something() -> bool:
+    """Whether the code left threads or children that go on without it."""
+    threading = sys.modules.get("threading")
+    if threading is not None and threading.active_count() > 1:
+        return True
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _limit_memory(size: int | None) -> None:
+    """Bound the address space; None for what the system allows."""
+    try:
+        import resource
+    except ImportError:  # not on this system
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    soft = hard if size is None else size if hard == resource.RLIM_INFINITY else min(size, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # closed by the code: its prints are lost, its answer is not
+            stream.flush()
+
+
+def _frame(answer: dict[str, Json], most: int) -> bytes:
+    frame = frame_of(answer)
+    if len(frame) - HEADER.size <= most:
+        return frame
+    message = f"the result has more than {most} bytes"
+    return frame_of(
+        {"error": {"code": "result.size", "message": message}, "spent": answer.get("spent", False)}
+    )
+
+
+def _read(channel: int, size: int) -> bytes | None:
+    """Exactly `size` bytes, or None when the worker is gone."""
+    parts = bytearray()
+    while len(parts) < size:
+        chunk = os.read(channel, min(size - len(parts), 1 << 20))
+        if not chunk:
+            return None
+        parts += chunk
+    return bytes(parts)
+
+
+def _write(channel: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(channel, view) :]

@@ -1,0 +1,112 @@
+"""From a task's fields to a request for the subprocess, and from its answer to an outcome.
+
+Error codes: `python.exception` (the code raised; `error.line` is the line in it), `python.syntax`,
+`python.import` (a lib is missing), `python.died`, `result.type`, `result.size`, `timeout`, `fields.invalid`,
+`file.refused`, `credential.missing`.
+"""
+
+import re
+from base64 import b64decode
+
+from noetl.files import Refused, script_text
+from noetl.ports import Call, Env
+from noetl.processes import bytes_of
+from noetl.tools.python.pool import POOL, Died
+from noetl_ir.expr import Json
+from noetl_ir.kinds import limit_of, misfits
+from noetl_ir.kinds.python import KIND
+from noetl_ir.outcome import Outcome, error, ok
+
+SCOPE = ("ctx", "iter", "workload", "execution_id", "args", "context")
+"""Names of the playbook's state that code may read."""
+MEMORY = 4 * 1024**3
+RESULT_BYTES = 64 * 1024**2
+
+_WORD = re.compile(r"\w+")
+
+
+async def run_code(call: Call, env: Env) -> Outcome:
+    """Run the code of one attempt; its prints go to the task's log."""
+    if wrong := misfits(KIND, call.fields):
+        return error("fields.invalid", "; ".join(wrong))
+    try:
+        request = _request(call, env)
+    except Refused as problem:
+        return error("file.refused", str(problem))
+    except KeyError as problem:
+        return error("credential.missing", str(problem.args[0] if problem.args else problem))
+    except ValueError as problem:
+        return error("fields.invalid", str(problem))
+    limit = limit_of(call.timeout)
+    try:
+        answer = await POOL.ask(request, env.log, limit)
+    except TimeoutError:
+        return error("timeout", f"the code took longer than {limit:g} s", retryable=True)
+    except Died as problem:
+        return error("python.died", str(problem))
+    return _outcome(answer)
+
+
+def names_read(code: str) -> tuple[str, ...]:
+    """The names of the playbook's state that the code may read: those that occur in its text as words."""
+    words = set(_WORD.findall(code))
+    return tuple(name for name in SCOPE if name in words)
+
+
+def _request(call: Call, env: Env) -> dict[str, Json]:
+    """Everything that the subprocess is told. Raises Refused, KeyError, ValueError."""
+    code = _code(call, env)
+    names = names_read(code)
+    scope: dict[str, Json] = {name: call.scope.get(name) for name in names if name not in ("args", "context")}
+    if "args" in names:
+        scope["args"] = call.args
+    if "context" in names:
+        scope["context"] = {name: value for name, value in call.scope.items() if name != "keychain"}
+    memory = call.knobs.get("memory")
+    size = MEMORY if memory is None else bytes_of(memory)
+    if size is None:
+        raise ValueError("memory must be bytes or text like 512M")
+    most = call.knobs.get("max_result_bytes")
+    auth = _auth(call.fields.get("auth"), env)
+    return {
+        "code": code,
+        "args": call.args,
+        "scope": scope,
+        "auth": auth,
+        "libs": call.fields.get("libs"),
+        "memory": size,
+        "max_result_bytes": most if isinstance(most, int) and not isinstance(most, bool) else RESULT_BYTES,
+        "cwd": env.root(),
+    }
+
+
+def _code(call: Call, env: Env) -> str:
+    if call.fields.get("script") is not None:
+        return script_text(env.root(), call.fields["script"])
+    encoded = call.fields.get("code_b64")
+    if encoded is None:
+        return str(call.fields["code"])
+    try:
+        return b64decode(str(encoded), validate=True).decode("utf-8")
+    except ValueError:
+        raise ValueError("code_b64 is not base64 of UTF-8 text") from None
+
+
+def _auth(auth: Json, env: Env) -> Json:
+    """The fields of the named credential, or of each of several by their alias; None where none is named."""
+    match auth:
+        case str():
+            return env.credential(auth)
+        case dict():
+            return {alias: env.credential(str(name)) for alias, name in auth.items()}
+    return None
+
+
+def _outcome(answer: dict[str, Json]) -> Outcome:
+    problem = answer.get("error")
+    if not isinstance(problem, dict):
+        return ok(answer.get("result"))
+    outcome = error(str(problem["code"]), str(problem["message"]))
+    if (raised := problem.get("type")) is not None:
+        outcome.extras["py"] = {"exception_type": raised}
+    return outcome.with_detail(line=problem["line"]) if problem.get("line") is not None else outcome

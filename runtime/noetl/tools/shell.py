@@ -1,0 +1,35 @@
+"""shell: command text for a shell, run in the worker's root (LANGUAGE §7).
+
+Text is data: nothing here opens a file because a text looks like one (only the shell does, when told to).
+"""
+
+import shutil
+
+from noetl.ports import Call, Env
+from noetl.programs import run_program
+from noetl_ir.expr import Json
+from noetl_ir.kinds import misfits
+from noetl_ir.kinds.shell import KIND
+from noetl_ir.outcome import Outcome, error
+
+
+async def run(call: Call, env: Env) -> Outcome:
+    """Run the commands; the error codes are those of `noetl.programs`, and `fields.invalid`."""
+    if wrong := misfits(KIND, call.fields):
+        return error("fields.invalid", "; ".join(wrong))
+    fields = call.fields
+    given = next(fields[name] for name in ("command", "cmd", "cmds") if fields.get(name) is not None)
+    text = command_text(given)
+    if text is None or "\0" in text:
+        return error("fields.invalid", "commands must be texts without NUL characters")
+    shell = fields.get("shell") or ("bash" if shutil.which("bash") else "sh")
+    return await run_program((str(shell), "-c", text), call, env)
+
+
+def command_text(given: Json) -> str | None:
+    """One script of a text or a list of texts, where each command runs only if those before it succeeded."""
+    if not isinstance(given, list):
+        return str(given)
+    if not given or not all(isinstance(command, str) for command in given):
+        return None
+    return "\n".join(f"{command}\n__code=$?; [ $__code -eq 0 ] || exit $__code" for command in given)
