@@ -1,0 +1,154 @@
+"""Evaluates expressions and templates: pure, bounded, and with Jinja2's meaning (LANGUAGE §2).
+
+The law: an expression is a function of its scope. It sees data by key only, calls nothing but the closed lists
+of `noetl_ir.scopes.vocabulary`, changes nothing, and ends in a value or in a `Fault`. What differs from Jinja2
+(3.1, `ChainableUndefined`) is what LANGUAGE §2 lists: key before attribute, ordering with the undefined is
+false, the undefined may not leave, null prints as nothing, text stays text, `tojson` is plain JSON.
+
+A closure is made once per expression and kept by whoever owns the expression.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from noetl_ir.evaluate.closures import Run, Scope, closure, path_of
+from noetl_ir.evaluate.limits import check_chars
+from noetl_ir.evaluate.settle import json_of, printed, settled
+from noetl_ir.expr import (
+    Block,
+    Expr,
+    Json,
+    ListTemplate,
+    Literal,
+    MapTemplate,
+    Native,
+    Template,
+    Text,
+)
+from noetl_ir.scopes.values import Fault, Undefined
+
+__all__ = [
+    "Blocks", "Fault", "Scope", "Undefined", "compile_expr", "compile_guard", "compile_template", "evaluate",
+]  # fmt: skip
+
+Blocks: TypeAlias = Callable[[str, Scope], str]
+"""Renders the text of a block template: Jinja2's sandbox, on the worker."""
+
+
+def evaluate(expr: Expr, scope: Scope) -> object:
+    """The value of an expression that is evaluated once: JSON, or `Undefined`. Raises Fault."""
+    return compile_expr(expr)(scope)
+
+
+def compile_expr(expr: Expr) -> Callable[[Scope], object]:
+    """From a scope to the value: JSON, except that the undefined may be it or be in it. Raises Fault."""
+    if path_of(expr) is not None:
+        return _safe(closure(expr))
+    run = _compiled(expr)
+    return _safe(lambda scope: settled(run(scope)))
+
+
+def compile_template(template: Template, blocks: Blocks | None = None) -> Callable[[Scope], Json]:
+    """From a scope to the finished value. Raises Fault, `template.undefined` for the undefined anywhere in it."""
+    match template:
+        case Literal(value=value):
+            return lambda scope: value
+        case Native(expr=expr):
+            return _safe(_native(expr))
+        case Text(parts=parts):
+            return _safe(_text(parts))
+        case MapTemplate(items=pairs):
+            fields = [(key, compile_template(value, blocks)) for key, value in pairs]
+            return lambda scope: {key: value(scope) for key, value in fields}
+        case ListTemplate(items=items):
+            entries = [compile_template(entry, blocks) for entry in items]
+            return lambda scope: [entry(scope) for entry in entries]
+        case Block(text=text):
+            return _safe(_block(text, blocks))
+
+
+def compile_guard(expr: Expr) -> Callable[[Scope], bool]:
+    """From a scope to true or false, as Jinja2 says, but that the text `false` is false (LANGUAGE §2).
+
+    Raises Fault `guard.error` when the expression raises.
+    """
+    run = _compiled(expr)
+
+    def guard(scope: Scope) -> bool:
+        try:
+            value = run(scope)
+            return value.lower() != "false" if value and isinstance(value, str) else bool(value)
+        except Exception as error:
+            fault = _fault(error)
+            code = fault.code if fault.code == "ref.missing" else "guard.error"
+            raise Fault(code, fault.message, fault.path) from error
+
+    return guard
+
+
+def _compiled(expr: Expr) -> Run:
+    """The closure, or one that raises: an expression that cannot be compiled is a fault when it is asked."""
+    try:
+        return closure(expr)
+    except Fault as fault:
+        known = fault
+
+        def raises(scope: Scope) -> object:
+            raise Fault(known.code, known.message, known.path)
+
+        return raises
+
+
+def _native(expr: Expr) -> Run:
+    run = _compiled(expr)
+    if path_of(expr) is None:
+        return lambda scope: json_of(run(scope))
+
+    def path(scope: Scope) -> object:
+        # What a plain path reaches is data, which is JSON already and may be large.
+        value = run(scope)
+        if isinstance(value, Undefined):
+            raise value.fault()
+        return value
+
+    return path
+
+
+def _text(parts: tuple[str | Expr, ...]) -> Run:
+    pieces = [part if isinstance(part, str) else _compiled(part) for part in parts]
+
+    def run(scope: Scope) -> str:
+        texts = [piece if isinstance(piece, str) else printed(piece(scope)) for piece in pieces]
+        check_chars(sum(map(len, texts)))
+        return "".join(texts)
+
+    return run
+
+
+def _block(text: str, blocks: Blocks | None) -> Run:
+    def run(scope: Scope) -> str:
+        if blocks is None:
+            raise Fault("template.error", "a block template is rendered by a worker only")
+        return blocks(text, scope)
+
+    return run
+
+
+def _safe(run: Run) -> Run:
+    def safe(scope: Scope) -> object:
+        try:
+            return run(scope)
+        except Fault:
+            raise
+        except Exception as error:
+            raise _fault(error) from error
+
+    return safe
+
+
+def _fault(error: Exception) -> Fault:
+    if isinstance(error, Fault):
+        return error
+    if isinstance(error, RecursionError):
+        return Fault("template.error", "a value nests too deeply")
+    return Fault("template.error", str(error) or type(error).__name__)

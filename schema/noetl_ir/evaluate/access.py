@@ -1,0 +1,96 @@
+"""What stands under a key, and the closed list of methods. No Python attribute is reachable from here."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from noetl_ir.evaluate.limits import check_chars, check_items
+from noetl_ir.scopes.values import Fault, Undefined, View, key_text
+
+_SQL_KEYS = frozenset({"rows", "row_count", "columns"})
+
+
+class Group(NamedTuple):
+    """A group of the filter `groupby`: a pair whose parts have names too."""
+
+    grouper: object
+    list: list[object]
+
+    def __repr__(self) -> str:
+        return tuple.__repr__(self)
+
+
+def item(of: object, key: object) -> object:
+    """`of[key]` and `of.key`: the value under the key, else undefined. Never raises."""
+    if isinstance(of, View):
+        found = of.under(key)
+        if found is not None:
+            return found
+        of = of.plain()
+    if isinstance(of, dict):
+        try:
+            return of[key]
+        except (KeyError, TypeError):
+            # An SQL result answers to row numbers (LANGUAGE §7).
+            if type(key) is int and of.keys() == _SQL_KEYS:
+                return item(of["rows"], key)
+    elif isinstance(of, (list, tuple, str, range)):
+        if isinstance(key, int):
+            try:
+                return of[key]
+            except IndexError:
+                pass
+        elif isinstance(of, Group) and key in ("grouper", "list"):
+            return of.grouper if key == "grouper" else of.list
+    elif isinstance(of, Undefined):
+        return of.inside(key)
+    return Undefined(f"…{key_text(key)}")
+
+
+def method(of: object, name: str, args: tuple[object, ...], named: Mapping[str, object]) -> object:
+    """`of.name(args, **named)`. Raises Fault for a value without that method."""
+    if isinstance(of, Undefined):
+        raise of.inside(name).fault()
+    found = _METHODS.get((type(of), name))
+    if found is None:
+        raise Fault("template.error", f"{kind_of(of)} has no method `{name}`")
+    return found(of, *args, **named)
+
+
+def kind_of(value: object) -> str:
+    """The kind of a value, in words for a message."""
+    if isinstance(value, Undefined):
+        return "an undefined value"
+    return _KINDS.get(type(value), "such a value")
+
+
+def _replace(text: str, old: str, new: str, count: int = -1, /) -> str:
+    if isinstance(old, str) and isinstance(new, str):
+        check_chars(len(text) + text.count(old) * max(len(new) - len(old), 0))
+    return text.replace(old, new, count)
+
+
+def _join(text: str, parts: Any, /) -> str:
+    pieces = list(parts)
+    check_items(len(pieces))
+    check_chars(len(text) * len(pieces) + sum(len(piece) for piece in pieces if isinstance(piece, str)))
+    return text.join(pieces)
+
+
+_METHODS: dict[tuple[type, str], Callable[..., object]] = {
+    (dict, "get"): dict.get,
+    (dict, "keys"): dict.keys,
+    (dict, "values"): dict.values,
+    (dict, "items"): dict.items,
+    (str, "split"): str.split,
+    (str, "strip"): str.strip,
+    (str, "lower"): str.lower,
+    (str, "upper"): str.upper,
+    (str, "startswith"): str.startswith,
+    (str, "endswith"): str.endswith,
+    (str, "replace"): _replace,
+    (str, "join"): _join,
+}
+_KINDS: dict[type, str] = {
+    str: "a text", int: "a number", float: "a number", bool: "a boolean", type(None): "null", list: "a list",
+    tuple: "a list", dict: "a mapping", range: "a range",
+}  # fmt: skip

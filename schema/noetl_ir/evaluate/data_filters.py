@@ -1,0 +1,253 @@
+"""Jinja2's filters on numbers, lists and mappings. Those that are lazy in Jinja2 are lazy here: a lazy value is
+true, has no length and no entries, until a filter like `list` or the end of the expression takes it.
+
+A parameter is named as in Jinja2, because a template may name it. Wrong arguments raise as Python does.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, groupby
+from typing import Any, TypeAlias
+
+from noetl_ir.evaluate.access import Group, item
+from noetl_ir.evaluate.limits import MAX_RANGE, check_chars, check_items
+from noetl_ir.evaluate.operators import add
+from noetl_ir.evaluate.settle import text_of
+from noetl_ir.scopes.values import Undefined, plain
+
+Getter: TypeAlias = Callable[[Any], Any]
+Key: TypeAlias = str | int | None
+
+MAX_PRECISION = 4_000
+
+
+def length(value: Any) -> int:
+    return len(value)
+
+
+def abs_(x: Any) -> object:
+    return abs(x)
+
+
+def int_(value: Any, default: object = 0, base: int = 10) -> object:
+    try:
+        return int(value, base) if isinstance(value, str) else int(value)
+    except (TypeError, ValueError):
+        # So that "42.23" gives 42.
+        try:
+            return int(float(value))
+        except (TypeError, ValueError, OverflowError):
+            return default
+
+
+def float_(value: Any, default: object = 0.0) -> object:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return default
+
+
+def round_(value: Any, precision: int = 0, method: str = "common") -> object:
+    if method not in ("common", "ceil", "floor"):
+        raise ValueError("the method is `common`, `ceil` or `floor`")
+    if isinstance(precision, int) and abs(precision) > MAX_PRECISION:
+        raise ValueError("the precision is too large")
+    if method == "common":
+        return round(value, precision)
+    to_whole = math.ceil if method == "ceil" else math.floor
+    return to_whole(value * (10**precision)) / (10**precision)
+
+
+def filesizeformat(value: Any, binary: bool = False) -> str:
+    size = float(value)
+    base, infix = (1024, "iB") if binary else (1000, "B")
+    if size == 1:
+        return "1 Byte"
+    if size < base:
+        return f"{int(size)} Bytes"
+    unit, prefix = base, ""
+    for power, letter in enumerate("kMGTPEZY"):
+        unit = base ** (power + 2)
+        prefix = ("K" if binary and letter == "k" else letter) + infix
+        if size < unit:
+            break
+    return f"{base * size / unit:.1f} {prefix}"
+
+
+def default(value: object, default_value: object = "", boolean: bool = False) -> object:
+    return default_value if isinstance(value, Undefined) or (boolean and not value) else value
+
+
+def first(seq: Iterable[object]) -> object:
+    for entry in seq:
+        return entry
+    return Undefined("", "no first entry, the list is empty")
+
+
+def last(seq: Any) -> object:
+    for entry in reversed(seq):
+        return entry
+    return Undefined("", "no last entry, the list is empty")
+
+
+def list_(value: Iterable[object]) -> list[object]:
+    return list(value)
+
+
+def reverse(value: Any) -> object:
+    if isinstance(value, str):
+        return value[::-1]
+    try:
+        return (entry for entry in reversed(value))
+    except TypeError:
+        return list(value)[::-1]
+
+
+def join(value: Iterable[object], d: object = "", attribute: Key = None) -> str:
+    if attribute is not None:
+        value = map(getter(attribute), value)
+    joint, pieces = text_of(d), [text_of(entry) for entry in value]
+    check_chars(len(joint) * len(pieces) + sum(map(len, pieces)))
+    return joint.join(pieces)
+
+
+def items(value: Any) -> Iterator[object]:
+    if isinstance(value, Undefined):
+        return
+    if not isinstance(value, dict):
+        raise TypeError("it takes a mapping")
+    yield from value.items()
+
+
+def dictsort(value: Any, case_sensitive: bool = False, by: str = "key", reverse: bool = False) -> list[object]:
+    if by not in ("key", "value"):
+        raise ValueError("it sorts by `key` or by `value`")
+    place = 0 if by == "key" else 1
+
+    def key(pair: tuple[object, object]) -> Any:
+        return pair[place] if case_sensitive else _lowered(pair[place])
+
+    return sorted(value.items(), key=key, reverse=reverse)
+
+
+def sort(
+    value: Iterable[Any], reverse: bool = False, case_sensitive: bool = False, attribute: Key = None
+) -> list[object]:
+    names = attribute.split(",") if isinstance(attribute, str) else [attribute]
+    getters = [getter(name, None if case_sensitive else _lowered) for name in names]
+    return sorted(value, key=lambda entry: [get(entry) for get in getters], reverse=reverse)
+
+
+def unique(value: Iterable[Any], case_sensitive: bool = False, attribute: Key = None) -> Iterator[object]:
+    get = getter(attribute, None if case_sensitive else _lowered)
+    seen = set()
+    for entry in value:
+        key = get(entry)
+        if key not in seen:
+            seen.add(key)
+            yield entry
+
+
+def min_(value: Iterable[Any], case_sensitive: bool = False, attribute: Key = None) -> object:
+    return _extreme(value, min, getter(attribute, None if case_sensitive else _lowered))
+
+
+def max_(value: Iterable[Any], case_sensitive: bool = False, attribute: Key = None) -> object:
+    return _extreme(value, max, getter(attribute, None if case_sensitive else _lowered))
+
+
+def _extreme(value: Iterable[Any], choose: Callable[..., object], get: Getter) -> object:
+    entries = iter(value)
+    for entry in entries:
+        return choose(chain([entry], entries), key=get)
+    return Undefined("", "the list is empty")
+
+
+def sum_(iterable: Iterable[Any], attribute: Key = None, start: object = 0) -> object:
+    if attribute is not None:
+        iterable = map(getter(attribute), iterable)
+    if isinstance(start, str):
+        raise TypeError("it does not add texts: use `join`")
+    # Not Python's `sum`, whose rounding differs between its versions.
+    for entry in iterable:
+        start = add(start, entry)
+    return start
+
+
+def batch(value: Iterable[object], linecount: int, fill_with: object = None) -> Iterator[object]:
+    if fill_with is not None:
+        check_items(linecount)
+    row: list[object] = []
+    for entry in value:
+        if len(row) == linecount:
+            yield row
+            row = []
+        row.append(entry)
+    if row:
+        if fill_with is not None and len(row) < linecount:
+            row += [fill_with] * (linecount - len(row))
+        yield row
+
+
+def slice_(value: Iterable[object], slices: int, fill_with: object = None) -> Iterator[object]:
+    check_items(slices)
+    entries = list(value)
+    size, longer = divmod(len(entries), slices)
+    at = 0
+    for number in range(slices):
+        end = at + size + (1 if number < longer else 0)
+        row = entries[at:end]
+        if fill_with is not None and number >= longer:
+            row.append(fill_with)
+        yield row
+        at = end
+
+
+def groupby_(
+    value: Iterable[Any], attribute: str | int, default: object = None, case_sensitive: bool = False
+) -> list[object]:
+    get = getter(attribute, None if case_sensitive else _lowered, default)
+    groups = [Group(key, list(entries)) for key, entries in groupby(sorted(value, key=get), get)]
+    if case_sensitive:
+        return list(groups)
+    as_written = getter(attribute, None, default)
+    return [Group(as_written(group.list[0]), group.list) for group in groups]
+
+
+def getter(attribute: Key, then: Getter | None = None, default: object = None) -> Getter:
+    """From an entry to what stands under a dotted attribute, digits being indices."""
+    parts: list[str | int] = []
+    if isinstance(attribute, str):
+        parts = [int(part) if part.isdigit() else part for part in attribute.split(".")]
+    elif attribute is not None:
+        parts = [attribute]
+
+    def get(entry: Any) -> Any:
+        for part in parts:
+            entry = plain(item(entry, part))
+            if default is not None and isinstance(entry, Undefined):
+                entry = default
+        return entry if then is None else then(entry)
+
+    return get
+
+
+def _lowered(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
+def range_(*bounds: int) -> range:
+    """The numbers of a range. Raises for more than Jinja2's sandbox allows."""
+    numbers = range(*bounds)
+    if len(numbers) > MAX_RANGE:
+        raise ValueError(f"more than {MAX_RANGE:,} numbers")
+    return numbers
+
+
+DATA_FILTERS: dict[str, Callable[..., object]] = {
+    "length": length, "count": length, "abs": abs_, "int": int_, "float": float_, "round": round_,
+    "filesizeformat": filesizeformat, "default": default, "d": default, "first": first, "last": last,
+    "list": list_, "reverse": reverse, "join": join, "items": items, "dictsort": dictsort, "sort": sort,
+    "unique": unique, "min": min_, "max": max_, "sum": sum_, "batch": batch, "slice": slice_,
+    "groupby": groupby_,
+}  # fmt: skip

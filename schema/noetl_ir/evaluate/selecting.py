@@ -1,0 +1,78 @@
+"""The filters that apply a filter or a test to every entry, and the table of all filters."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from noetl_ir.evaluate.data_filters import DATA_FILTERS, Getter, getter
+from noetl_ir.evaluate.links import urlize
+from noetl_ir.evaluate.predicates import TESTS
+from noetl_ir.evaluate.text_filters import TEXT_FILTERS
+
+
+def map_(value: Iterable[Any], *args: Any, **kwargs: Any) -> Iterator[object]:
+    if not value:
+        return
+    if not args and "attribute" in kwargs:
+        attribute, default = kwargs.pop("attribute"), kwargs.pop("default", None)
+        if kwargs:
+            raise TypeError(f"`map` has no argument `{next(iter(kwargs))}`")
+        convert = getter(attribute, None, default)
+    else:
+        convert = _named("filter", FILTERS, args, kwargs)
+    for entry in value:
+        yield convert(entry)
+
+
+def select(value: Iterable[Any], *args: Any, **kwargs: Any) -> Iterator[object]:
+    return _chosen(value, getter(None), args, kwargs, True)
+
+
+def reject(value: Iterable[Any], *args: Any, **kwargs: Any) -> Iterator[object]:
+    return _chosen(value, getter(None), args, kwargs, False)
+
+
+def selectattr(value: Iterable[Any], *args: Any, **kwargs: Any) -> Iterator[object]:
+    return _chosen(value, None, args, kwargs, True)
+
+
+def rejectattr(value: Iterable[Any], *args: Any, **kwargs: Any) -> Iterator[object]:
+    return _chosen(value, None, args, kwargs, False)
+
+
+def _chosen(
+    value: Iterable[Any], get: Getter | None, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: object
+) -> Iterator[object]:
+    if not value:
+        return
+    if get is None:
+        if not args:
+            raise TypeError("it needs the name of an attribute")
+        get, args = getter(args[0]), args[1:]
+    holds = _named("test", TESTS, args, kwargs) if args else bool
+    for entry in value:
+        if bool(holds(get(entry))) is wanted:
+            yield entry
+
+
+def _named(
+    what: str, table: dict[str, Callable[..., object]], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Callable[[Any], object]:
+    if not args:
+        raise TypeError(f"it needs the name of a {what}")
+    name, rest = args[0], args[1:]
+    found = table.get(name)
+    if found is None:
+        raise ValueError(f"there is no {what} {name!r}")
+    return lambda entry: found(entry, *rest, **kwargs)
+
+
+FILTERS: dict[str, Callable[..., object]] = {
+    **TEXT_FILTERS,
+    **DATA_FILTERS,
+    "urlize": urlize,
+    "map": map_,
+    "select": select,
+    "reject": reject,
+    "selectattr": selectattr,
+    "rejectattr": rejectattr,
+}

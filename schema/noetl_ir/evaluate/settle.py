@@ -1,0 +1,109 @@
+"""From what an expression computes to JSON, and to text: lazy values become lists, the undefined a fault."""
+
+from collections.abc import Callable
+from types import GeneratorType
+from typing import TypeAlias
+
+from noetl_ir.evaluate.limits import MAX_ITEMS, MAX_LEVELS, check_chars
+from noetl_ir.expr import Json
+from noetl_ir.scopes.values import Fault, Undefined, View
+
+VIEW_TYPES = (type({}.keys()), type({}.values()), type({}.items()))
+_SCALARS = frozenset({str, int, bool, type(None)})
+_Take: TypeAlias = Callable[[object], object]
+
+
+def json_of(value: object) -> Json:
+    """The value as JSON. Raises Fault for the undefined anywhere in it, and for what JSON cannot say."""
+    if type(value) in _SCALARS:
+        return value  # type: ignore[return-value]
+    return _Walk(_strict).take(value, 0)  # type: ignore[return-value]
+
+
+def settled(value: object) -> object:
+    """The value with lists for all that is lazy; the undefined stays."""
+    if type(value) in _SCALARS:
+        return value
+    return _Walk(_lenient).take(value, 0)
+
+
+def text_of(value: object) -> str:
+    """The value's text inside an expression, as Jinja2 (and Python) writes it: null is `None`."""
+    if type(value) is str:
+        return value
+    if isinstance(value, (list, tuple, dict, GeneratorType, *VIEW_TYPES)):
+        text = str(_Walk(_lenient).take(value, 0))
+        check_chars(len(text))
+        return text
+    return str(value)
+
+
+def printed(value: object) -> str:
+    """The value's text in a rendered text: null prints as nothing, and the undefined is a fault."""
+    if type(value) is str:
+        return value
+    if value is None:
+        return ""
+    _Walk(_defined).take(value, 0)
+    return text_of(value)
+
+
+def _strict(value: object) -> object:
+    if isinstance(value, Undefined):
+        raise value.fault()
+    if isinstance(value, float):
+        if value != value or value in (float("inf"), float("-inf")):
+            raise Fault("template.error", f"the value is {value}, which JSON cannot say")
+        return value
+    raise Fault("template.error", f"a {type(value).__name__} cannot leave an expression")
+
+
+def _lenient(value: object) -> object:
+    return value
+
+
+def _defined(value: object) -> object:
+    if isinstance(value, Undefined):
+        raise value.fault()
+    return value
+
+
+class _Walk:
+    """One pass over a value that counts what it meets, so that sharing inside it cannot blow it up."""
+
+    __slots__ = ("_left", "_other")
+
+    def __init__(self, other: _Take) -> None:
+        self._left = MAX_ITEMS
+        self._other = other
+
+    def take(self, value: object, level: int) -> object:
+        kind = type(value)
+        if kind in _SCALARS:
+            return value
+        if level > MAX_LEVELS:
+            raise Fault("template.error", f"the value nests deeper than {MAX_LEVELS} levels")
+        if kind is tuple and self._other is _lenient:
+            self._count(len(value))  # type: ignore[arg-type]
+            return tuple(self.take(entry, level + 1) for entry in value)  # type: ignore[attr-defined]
+        if isinstance(value, (list, tuple, range, GeneratorType, *VIEW_TYPES)):
+            if self._other is _lenient and isinstance(value, (range, *VIEW_TYPES)):
+                return value
+            entries = list(value)
+            self._count(len(entries))
+            return [self.take(entry, level + 1) for entry in entries]
+        if isinstance(value, dict):
+            self._count(len(value))
+            if self._other is _strict:
+                for key in value:
+                    if type(key) is not str:
+                        raise Fault("template.error", f"the key {key!r} of a mapping is no text")
+            return {key: self.take(entry, level + 1) for key, entry in value.items()}
+        if isinstance(value, View):
+            return self.take(value.plain(), level)
+        return self._other(value)
+
+    def _count(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise Fault("template.error", f"the value has more than {MAX_ITEMS:,} parts")

@@ -1,0 +1,194 @@
+"""What an expression meets besides JSON: the undefined value, the results of steps, and the fault it ends in."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NoReturn, TypeAlias
+
+from noetl_ir.expr import Json
+
+Fetch: TypeAlias = Callable[[], Json]
+
+
+class Fault(Exception):
+    """A fault of the playbook (LANGUAGE §2): all that evaluation ever raises.
+
+    `code` is `template.undefined`, `template.error`, `guard.error` or `ref.missing`; `path` names the
+    undefined or lost value, where there is one.
+    """
+
+    def __init__(self, code: str, message: str, path: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.path = path
+
+    def __repr__(self) -> str:
+        return f"Fault({self.code!r}, {self.message!r}, {self.path!r})"
+
+
+class Undefined:
+    """A value that is not there, as Jinja2's ChainableUndefined: empty, false, and undefined inside.
+
+    Python finds the operators below by itself, so that filters written for data treat it as Jinja2's do. The
+    one difference is LANGUAGE §2's: an ordering comparison with it is false. `path` is what the expression
+    asked for, `hint` why there is nothing.
+    """
+
+    __slots__ = ("hint", "path")
+
+    def __init__(self, path: str, hint: str = "") -> None:
+        self.path = path
+        self.hint = hint
+
+    def inside(self, key: object) -> "Undefined":
+        """What is under a key of this: undefined too, for the same reason."""
+        return Undefined(f"{self.path}{key_text(key)}", self.hint or f"`{self.path}` is undefined")
+
+    def fault(self) -> Fault:
+        """The fault of using this where a value is needed."""
+        what = f"`{self.path}` is undefined" if self.path else "the value is undefined"
+        return Fault("template.undefined", f"{what}: {self.hint}" if self.hint else what, self.path)
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise self.fault()
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = _refuse
+    __pos__ = __neg__ = __call__ = __int__ = __float__ = __complex__ = _refuse
+
+    def _never(self, _: object) -> bool:
+        return False
+
+    __lt__ = __le__ = __gt__ = __ge__ = _never
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Undefined
+
+    def __hash__(self) -> int:
+        return 0x5EED
+
+    def __getitem__(self, key: object) -> "Undefined":
+        return self.inside(key)
+
+    def __len__(self) -> int:
+        return 0
+
+    def __iter__(self) -> Iterator[object]:
+        return iter(())
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        return ""
+
+    def __repr__(self) -> str:
+        return "Undefined"
+
+
+def key_text(key: object) -> str:
+    """A key as it would stand behind a path: `.name`, or `[…]`."""
+    if isinstance(key, str) and key.isidentifier():
+        return f".{key}"
+    return f"[{key!r}]" if isinstance(key, (str, int, float, bool)) or key is None else "[…]"
+
+
+class Reference:
+    """A result that is stored elsewhere: `record` says where, `fetch` gets it or raises Fault `ref.missing`."""
+
+    __slots__ = ("fetch", "record")
+
+    def __init__(self, record: Json, fetch: Fetch) -> None:
+        self.record = record
+        self.fetch = fetch
+
+
+class View:
+    """What a name of a result means while keys are taken from it; anything else sees its `plain` value."""
+
+    __slots__ = ()
+
+    def plain(self) -> object:
+        """The JSON value."""
+        raise NotImplementedError
+
+    def under(self, key: object) -> object:
+        """The value under a key, another view, or None when there is no such key of the view's own."""
+        raise NotImplementedError
+
+
+class StepResult(View):
+    """The result of a step without a loop, or of a task (LANGUAGE §2).
+
+    `x.data` and `x.result` are the key of that name if there is one, else the whole result.
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: "Json | Reference") -> None:
+        self._value = value
+
+    def plain(self) -> object:
+        if isinstance(self._value, Reference):
+            self._value = self._value.fetch()
+        return self._value
+
+    def under(self, key: object) -> object:
+        if key == "data" or key == "result":
+            value = self.plain()
+            if not (isinstance(value, dict) and key in value):
+                return StepResult(value)  # type: ignore[arg-type]
+        return None
+
+
+class LoopResult(View):
+    """The result of a step with a loop: one entry per item in index order, and how the iterations ended."""
+
+    __slots__ = ("_entries", "stats")
+
+    def __init__(self, entries: "list[Json | Reference]", stats: "dict[str, Json]") -> None:
+        self._entries = entries
+        self.stats = stats
+
+    def plain(self) -> object:
+        if any(isinstance(entry, Reference) for entry in self._entries):
+            self._entries = [entry.fetch() if isinstance(entry, Reference) else entry for entry in self._entries]
+        return self._entries
+
+    def under(self, key: object) -> object:
+        if key == "data" or key == "result" or key == "results":
+            return self
+        if key == "stats":
+            return StepResult(self.stats)
+        if type(key) is int and -len(self._entries) <= key < len(self._entries):
+            # One entry of a long list is fetched alone.
+            return StepResult(self._entries[key])
+        return None
+
+
+class Steps(View):
+    """The name `steps`: all results by step name, for names that are no identifiers."""
+
+    __slots__ = ("_results",)
+
+    def __init__(self, results: Mapping[str, object]) -> None:
+        self._results = results
+
+    def plain(self) -> object:
+        return {name: plain(view_of(result)) for name, result in self._results.items()}
+
+    def under(self, key: object) -> object:
+        if not isinstance(key, str):
+            return None
+        if key in self._results:
+            return view_of(self._results[key])
+        return Undefined(f"steps{key_text(key)}", "the step has not run")
+
+
+def view_of(result: object) -> View:
+    """A result as the name of its step sees it."""
+    return result if isinstance(result, View) else StepResult(result)  # type: ignore[arg-type]
+
+
+def plain(value: object) -> object:
+    """A value as everything but a key sees it."""
+    return value.plain() if isinstance(value, View) else value
