@@ -19,7 +19,6 @@ from noetl_ir.expr import (
     Expr,
     Filter,
     Item,
-    Json,
     ListOf,
     Logic,
     MapOf,
@@ -32,11 +31,10 @@ from noetl_ir.expr import (
     children,
 )
 
-Row: TypeAlias = "tuple[Json | Row, ...]"
+MAX_DEPTH = 256
+"""How deep nodes may stand inside each other: the parser's own limit, an admission's rules, and some room."""
 MAX_UNFOLDED = 1_000_000
-"""How many nodes a template may have once shared nodes are counted each time."""
-MAX_DEPTH = 1_000
-"""How deep a template's nodes may stand inside each other."""
+"""How many nodes an expression may have once shared ones are counted each time."""
 
 
 class BadNodes(ValueError):
@@ -125,3 +123,123 @@ _ROWS: dict[type, Callable[..., tuple[object, ...]]] = {
     TupleOf: lambda n, k: (16, tuple([k[id(item)] for item in n.items])),
     MapOf: lambda n, k: (17, tuple([(k[id(key)], k[id(value)]) for key, value in n.items])),
 }
+
+
+class ExpressionReader:
+    """Expressions out of their rows. A row may name earlier rows only. Raises BadNodes."""
+
+    __slots__ = ("_depth", "_size", "expressions")
+
+    def __init__(self, rows: object) -> None:
+        self.expressions: list[Expr] = []
+        self._depth: list[int] = []
+        self._size: list[int] = []
+        if type(rows) is not list:
+            raise BadNodes("the expressions are no list")
+        for row in rows:
+            self._read(row)
+
+    def at(self, index: object) -> Expr:
+        """The expression of a row."""
+        if type(index) is not int or not 0 <= index < len(self.expressions):
+            raise BadNodes(f"there is no expression {index!r}")
+        return self.expressions[index]
+
+    def _read(self, row: object) -> None:
+        if type(row) is not list or not row or type(row[0]) is not int or not 0 <= row[0] < len(_READERS):
+            raise BadNodes("an expression has no known form")
+        read, count = _READERS[row[0]]
+        if len(row) != count + 1:
+            raise BadNodes("an expression has a part too many or too few")
+        used: list[int] = []
+        node = read(_Parts(self.expressions, used), *row[1:])
+        depth = 1 + max([self._depth[index] for index in used], default=0)
+        size = 1 + sum([self._size[index] for index in used])
+        if depth > MAX_DEPTH or size > MAX_UNFOLDED:
+            raise BadNodes("an expression is too large")
+        self.expressions.append(node)
+        self._depth.append(depth)
+        self._size.append(size)
+
+
+class _Parts:
+    """The parts of one row, checked; `used` collects the rows that it names."""
+
+    __slots__ = ("_expressions", "_used")
+
+    def __init__(self, expressions: list[Expr], used: list[int]) -> None:
+        self._expressions = expressions
+        self._used = used
+
+    def node(self, index: object) -> Expr:
+        if type(index) is not int or not 0 <= index < len(self._expressions):
+            raise BadNodes("an expression names one that does not come before it")
+        self._used.append(index)
+        return self._expressions[index]
+
+    def maybe(self, index: object) -> Expr | None:
+        return None if type(index) is int and index == -1 else self.node(index)
+
+    def nodes(self, indices: object) -> tuple[Expr, ...]:
+        return tuple([self.node(index) for index in self.items(indices)])
+
+    def items(self, value: object) -> list[object]:
+        if type(value) is not list:
+            raise BadNodes("an expression's parts are no list")
+        return value
+
+    def pairs(self, value: object) -> list[list[object]]:
+        found = [self.items(pair) for pair in self.items(value)]
+        if any(len(pair) != 2 for pair in found):
+            raise BadNodes("an expression's parts are no pairs")
+        return found
+
+    def text(self, value: object) -> str:
+        if type(value) is not str:
+            raise BadNodes("a name is no text")
+        return value
+
+    def op(self, value: object, allowed: tuple[str, ...]) -> str:
+        if value not in allowed:
+            raise BadNodes("there is no such operator")
+        return self.text(value)
+
+    def constant(self, value: object) -> Const:
+        if value is None or isinstance(value, bool | int | float | str):
+            return Const(value)
+        raise BadNodes("a constant is no scalar")
+
+    def named(self, value: object) -> tuple[tuple[str, Expr], ...]:
+        return tuple([(self.text(key), self.node(inner)) for key, inner in self.pairs(value)])
+
+
+_SIGNS, _LOGIC = ("-", "+"), ("and", "or")
+_ARITHMETIC = ("+", "-", "*", "/", "//", "%", "**")
+_ORDER = ("==", "!=", "<", "<=", ">", ">=", "in", "not in")
+
+_READERS: tuple[tuple[Callable[..., Expr], int], ...] = (
+    (lambda p, value: p.constant(value), 1),
+    (lambda p, name: Name(p.text(name)), 1),
+    (lambda p, of, name: Attribute(p.node(of), p.text(name)), 2),
+    (lambda p, of, key: Item(p.node(of), p.node(key)), 2),
+    (lambda p, of, a, b, c: Slice(p.node(of), p.maybe(a), p.maybe(b), p.maybe(c)), 4),
+    (lambda p, of, _, args, named: Call(p.node(of), p.nodes(args), p.named(named)), 4),
+    (lambda p, of, name, args, named: Filter(p.node(of), p.text(name), p.nodes(args), p.named(named)), 4),
+    (lambda p, of, name, args, named: Test(p.node(of), p.text(name), p.nodes(args), p.named(named)), 4),
+    (lambda p, op, of: Unary(p.op(op, _SIGNS), p.node(of)), 2),
+    (lambda p, of: Not(p.node(of)), 1),
+    (lambda p, op, left, right: Binary(p.op(op, _ARITHMETIC), p.node(left), p.node(right)), 3),
+    (lambda p, parts: Concat(p.nodes(parts)), 1),
+    (lambda p, op, left, right: Logic(p.op(op, _LOGIC), p.node(left), p.node(right)), 3),
+    (
+        lambda p, first, rest: Compare(
+            p.node(first), tuple([(p.op(op, _ORDER), p.node(right)) for op, right in p.pairs(rest)])
+        ),
+        2,
+    ),
+    (lambda p, test, then, other: Conditional(p.node(test), p.node(then), p.maybe(other)), 3),
+    (lambda p, items: ListOf(p.nodes(items)), 1),
+    (lambda p, items: TupleOf(p.nodes(items)), 1),
+    (lambda p, items: MapOf(tuple([(p.node(key), p.node(value)) for key, value in p.pairs(items)])), 1),
+)
+"""Tag → how the parts of its row become a node, and how many there are; the same order as in `_ROWS`."""

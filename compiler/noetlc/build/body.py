@@ -63,9 +63,7 @@ def build_stops(
         for role, here in (("at", place.at), ("due", place.due), ("parked", place.parked)):
             if here is not None:
                 id, row = f"stop {step.name} {role} {task.name}", first + offset
-                maker.now(
-                    id, "stop", here, ended, step=index, span=task.name_span, level=level.depth, task=row
-                )
+                maker.now(id, "stop", here, ended, step=index, span=task.name_span, level=level.depth, task=row)
 
 
 def build_expiry(
@@ -113,9 +111,7 @@ class _Body(NamedTuple):
         if here.due is not None:
             self._add(f"wake {path}", "wake", here.due, here.at, trigger=TIME)
 
-    def _exit(
-        self, leaving: Arcs, trigger: Trigger, *, outcome: str, directive: str, to: str, span: Span
-    ) -> None:
+    def _exit(self, leaving: Arcs, trigger: Trigger, *, outcome: str, directive: str, to: str, span: Span) -> None:
         id = f"{outcome} {self.step.name} {self.task.name} {directive}"
         role = directive
         here = self.at[self.task.name]

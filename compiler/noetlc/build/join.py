@@ -46,9 +46,7 @@ def arrivals_of(maker: NetMaker, step: Step, index: int, spans: dict[str, Span])
     return Arrivals(live, dead)
 
 
-def build_join(
-    maker: NetMaker, step: Step, index: int, *, arrivals: Arrivals, gate: Arcs, span: Span
-) -> None:
+def build_join(maker: NetMaker, step: Step, index: int, *, arrivals: Arrivals, gate: Arcs, span: Span) -> None:
     """Add the join's own places and the transitions from the arrivals to the gate; nothing without a
     source.
     """

@@ -67,9 +67,7 @@ def _straight(maker: NetMaker, step: Step, index: int, outer: Ends, body: Ends) 
     maker.now(f"bad {name}", "bad", body.failed, outer.failed, step=index, span=span)
 
 
-def _level(
-    maker: NetMaker, step: Step, index: int, *, level: int, loop: Loop, outer: Ends, inner: Ends
-) -> Level:
+def _level(maker: NetMaker, step: Step, index: int, *, level: int, loop: Loop, outer: Ends, inner: Ends) -> Level:
     name, span = step.name, loop.span
 
     def place(role: str) -> Arcs:

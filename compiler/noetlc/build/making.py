@@ -83,9 +83,7 @@ class NetMaker:
     ) -> None:
         """Add a transition that waits for a report, a time, a signal or a change of ctx."""
         self._transitions.append(
-            Transition(
-                id, trigger, role, inputs, outputs, guard, fault, step, task, level, arc, outcome, span
-            )
+            Transition(id, trigger, role, inputs, outputs, guard, fault, step, task, level, arc, outcome, span)
         )
 
     def net(self) -> Net:

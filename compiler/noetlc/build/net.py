@@ -10,13 +10,14 @@ Input: a playbook without findings of severity error, of `refusals_of` among oth
 
 from noetl_ir.plan import Arc, Child, Plan, Step, Task
 from noetlc.ast import playbook as ast
+from noetlc.ast.workbook import inline_workbook
+from noetlc.ast.workload import workload_order
 from noetlc.build.admit import build_gate, guard_of
 from noetlc.build.body import build_body, build_expiry, build_stops, stations_of
 from noetlc.build.forks import dead_places
 from noetlc.build.join import Arrivals, arrivals_of, build_join
 from noetlc.build.loop import Ends, build_loops, ends_of
 from noetlc.build.making import NOTHING, Arcs, NetMaker
-from noetlc.build.order import workload_order
 from noetlc.build.pool import Pool
 from noetlc.build.reads import reads_of
 from noetlc.build.routing import Link, arcs_of, build_chains, targets_of
@@ -26,7 +27,7 @@ from noetlc.build.tables import arc_rows, executor_of, join_of, keychain_rows, l
 
 def build_plan(playbook: ast.Playbook, source: str = "", children: tuple[Child, ...] = ()) -> Plan:
     """The plan of a playbook from the file named `source`, with the plans of its children."""
-    return _Build(with_tasks(playbook)).plan(source, children)
+    return _Build(with_tasks(inline_workbook(playbook))).plan(source, children)
 
 
 class _Build:
@@ -64,7 +65,7 @@ class _Build:
             arcs=tuple(self._arcs),
             entry=self._numbers[entry_of(playbook)],
             workload=workload,
-            workload_order=workload_order(playbook)[0],
+            workload_order=workload_order(playbook),
             keychain=keychain,
             executor=executor_of(playbook.executor),
             limits=limits_of(playbook.executor),
@@ -105,9 +106,7 @@ class _Build:
     def _build_net(self) -> None:
         steps = self._playbook.steps
         spans = arrival_spans(self._playbook)
-        arrivals = [
-            arrivals_of(self._maker, row, index, spans[row.name]) for index, row in enumerate(self._steps)
-        ]
+        arrivals = [arrivals_of(self._maker, row, index, spans[row.name]) for index, row in enumerate(self._steps)]
         dead = dead_places(self._playbook, arrivals)
         for index, step in enumerate(steps):
             ends = self._build_region(step, index, arrivals[index])
@@ -116,9 +115,7 @@ class _Build:
     def _build_region(self, step: ast.Step, index: int, arrivals: Arrivals) -> Ends:
         maker, row = self._maker, self._steps[index]
         gate = maker.place(f"gate {step.name}", "gate", index, span=step.name_span)
-        build_join(
-            maker, row, index, arrivals=arrivals, gate=gate, span=step.spec.join_span or step.name_span
-        )
+        build_join(maker, row, index, arrivals=arrivals, gate=gate, span=step.spec.join_span or step.name_span)
         ends = ends_of(maker, step, index, 0)
         build_gate(maker, step, index, gate=gate, ends=ends, guard=self._admits[index])
         first = row.tasks[0]

@@ -4,6 +4,7 @@ from noetl_ir.expr import Block, Expr, ListTemplate, Literal, MapTemplate, Nativ
 from noetl_ir.plan_nodes import Expressions
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Guard, Value
+from noetlc.ast.workbook import template_of_pairs
 
 
 class Pool:
@@ -85,8 +86,4 @@ class Pool:
 
 def mapping_of(items: tuple[tuple[str, Value], ...]) -> Template:
     """One template of named values; of a name given twice the last counts."""
-    values = {name: value.template for name, value in items}
-    constants = {name: template.value for name, template in values.items() if isinstance(template, Literal)}
-    if len(constants) == len(values):
-        return Literal(constants)
-    return MapTemplate(tuple(values.items()))
+    return template_of_pairs({name: value.template for name, value in items})

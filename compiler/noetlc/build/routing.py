@@ -12,14 +12,11 @@ failure chain.
 
 from typing import NamedTuple
 
-from noetl_ir.expr import Attribute, Const, Expr, Item, Name, walk
 from noetl_ir.span import Span
-from noetlc.ast.playbook import Arc, Guard, Step
+from noetlc.ast.playbook import Arc, Step
+from noetlc.ast.routing import takes_part_on_failure
 from noetlc.build.loop import Ends
 from noetlc.build.making import NOTHING, TIME, Arcs, NetMaker
-
-TELLING = frozenset({"name", "status", "error"})
-"""The attributes of `event` that tell success from failure (LANGUAGE §3)."""
 
 
 class Link(NamedTuple):
@@ -38,21 +35,6 @@ class Link(NamedTuple):
     span: Span
     asks: bool
     takes: bool = True
-
-
-def reads_failure(guard: Guard | None) -> bool:
-    """Whether an arc with that guard takes part on `step.failed`."""
-    return guard is not None and any(_tells(node) for node in walk(guard.expr))
-
-
-def _tells(node: Expr) -> bool:
-    match node:
-        case Attribute(of=Name(name="event"), name=key) | Item(of=Name(name="event"), key=Const(value=key)):
-            return key in TELLING
-        case Item(of=Name(name="event")):
-            return True  # a computed key may be any of them
-        case _:
-            return False
 
 
 def arcs_of(step: Step) -> tuple[Arc, ...]:
@@ -84,7 +66,7 @@ def build_chains(maker: NetMaker, step: Step, index: int, *, links: list[Link], 
     inclusive = step.router is not None and step.router.mode == "inclusive"
     telling = []
     for link, arc in zip(links, arcs, strict=True):
-        if reads_failure(arc.when):
+        if takes_part_on_failure(arc):
             telling.append(link)
         elif link.dead:
             telling.append(link._replace(takes=False))

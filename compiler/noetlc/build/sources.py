@@ -1,6 +1,7 @@
 """What leads where: the entry step, the sources of each step's join, and the places in the file for them."""
 
 from noetl_ir.span import NOWHERE, Span
+from noetlc.ast.graph import ENTRY as START
 from noetlc.ast.playbook import Playbook, Step, Task
 
 ENTRY = "@entry"
@@ -9,7 +10,7 @@ ENTRY = "@entry"
 
 def entry_of(playbook: Playbook) -> str:
     """The name of the entry step; it may be missing from the workflow, which is a finding."""
-    return playbook.executor.entry_step or "start"
+    return playbook.executor.entry_step or START
 
 
 def sources_of(playbook: Playbook) -> dict[str, tuple[str, ...]]:

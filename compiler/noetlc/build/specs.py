@@ -5,8 +5,9 @@ Inner wins, mappings merge deeply, lists replace. Only knobs that the kind decla
 
 from collections.abc import Container, Sequence
 
-from noetl_ir.expr import Literal, MapTemplate, Template
+from noetl_ir.expr import Template
 from noetlc.ast.playbook import Playbook, Step, Task, Value
+from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.reading.kinds import kind_of
 
 Named = tuple[tuple[str, Value], ...]
@@ -14,14 +15,17 @@ Named = tuple[tuple[str, Value], ...]
 
 def knobs_of(playbook: Playbook, step: Step, task: Task) -> Named:
     """The knobs of a task, in the order in which they were first written, outermost spec first."""
-    if not (playbook.executor.knobs or step.spec.knobs or task.knobs):
-        return ()
+    outer = [playbook.executor.knobs, step.spec.knobs]
+    loop = step.loop
+    while loop is not None:
+        outer.append(loop.knobs)
+        loop = loop.inner
+    if not any(outer):
+        return task.knobs
     kind = kind_of(task.kind)
     if kind is None or not kind.knobs:
-        return ()
-    return overlaid(
-        [_declared(level, kind.knobs) for level in (playbook.executor.knobs, step.spec.knobs)] + [task.knobs]
-    )
+        return task.knobs
+    return overlaid([*[_declared(level, kind.knobs) for level in outer], task.knobs])
 
 
 def timeout_of(step: Step, task: Task) -> Value | None:
@@ -46,24 +50,12 @@ def overlaid(levels: Sequence[Named]) -> Named:
 
 def merged(outer: Template, inner: Template) -> Template:
     """`inner` over `outer`: deep where both are mappings."""
-    below, above = _entries(outer), _entries(inner)
+    below, above = pairs_of(outer), pairs_of(inner)
     if below is None or above is None:
         return inner
     for name, value in above.items():
         below[name] = merged(below[name], value) if name in below else value
-    if all(isinstance(value, Literal) for value in below.values()):
-        return Literal({name: value.value for name, value in below.items() if isinstance(value, Literal)})
-    return MapTemplate(tuple(below.items()))
-
-
-def _entries(template: Template) -> dict[str, Template] | None:
-    match template:
-        case MapTemplate(items=items):
-            return dict(items)
-        case Literal(value=dict() as value):
-            return {name: Literal(inner) for name, inner in value.items()}
-        case _:
-            return None
+    return template_of_pairs(below)
 
 
 def _declared(level: Named, knobs: Container[str]) -> Named:

@@ -1,0 +1,251 @@
+"""The byte form of a plan.
+
+    magic "NOETLPLN" · format version (2 bytes) · length of the body (8 bytes) · sha-256 of all that follows
+    · body (msgpack) · the embedded plans' bytes, one after the other
+
+Numbers are big-endian. The digest of a plan is that of its version, body and children. Equal plans have equal
+bytes: tables are written as columns in a fixed order, expressions as rows that share equal nodes, and the
+keys of mappings keep the order of the file, which is part of a playbook's meaning. Offsets inside templates
+are not written. A plan never changes meaning under the same version.
+"""
+
+from collections.abc import Iterable
+from typing import cast
+
+from noetl_ir import codec
+from noetl_ir.expr import Json
+from noetl_ir.net import Arc as NetArc
+from noetl_ir.net import Net, Place, PlaceClass, Transition, Trigger
+from noetl_ir.plan import (
+    Arc,
+    Child,
+    Join,
+    KeychainEntry,
+    Limits,
+    Loop,
+    Plan,
+    Rule,
+    Step,
+    Task,
+)
+from noetl_ir.plan_columns import (
+    FLAG,
+    NUMBER,
+    PLACE,
+    REAL,
+    SPAN,
+    TEXT,
+    WEIGHT,
+    WORD,
+    Malformed,
+    Plain,
+    choices,
+    listed,
+    lists,
+    optional,
+    records,
+)
+from noetl_ir.plan_nodes import BadNodes, ExpressionReader, Expressions
+from noetl_ir.plan_templates import row_of, template_of
+from noetl_ir.verify import verify
+
+MAGIC = b"NOETLPLN"
+VERSION = 1
+MAX_BYTES = 1 << 30
+MAX_DEPTH = 300
+MAX_ITEMS = 100_000_000
+MAX_CHILDREN = 10_000
+
+_LENGTHS = len(MAGIC) + 2 + 8
+HEADER = _LENGTHS + 32
+"""How many bytes stand before the body."""
+
+_ARCS = lists(records(NetArc._make, NUMBER, WEIGHT))
+_PLACES = records(Place._make, TEXT, choices(PlaceClass), WORD, NUMBER, NUMBER, NUMBER, PLACE, WORD)
+_TRANSITIONS = records(
+    Transition._make,
+    *(TEXT, choices(Trigger), WORD, _ARCS, _ARCS, NUMBER, FLAG),
+    *(NUMBER, NUMBER, NUMBER, NUMBER, WORD, PLACE, WORD),
+)
+_PAIRS = lists(records(tuple, TEXT, NUMBER))
+_RULE = records(
+    Rule._make,
+    *(NUMBER, WORD, SPAN, NUMBER, WORD, NUMBER, REAL, NUMBER, FLAG),
+    *(NUMBER, NUMBER, NUMBER, _PAIRS, _PAIRS),
+)
+_TASKS = records(
+    Task._make,
+    *(TEXT, NUMBER, WORD, NUMBER, NUMBER, NUMBER, NUMBER, lists(_RULE), NUMBER, FLAG, SPAN, FLAG),
+)
+_TABLE_ARCS = records(Arc._make, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, SPAN)
+_LOOP = records(Loop._make, NUMBER, TEXT, FLAG, NUMBER, WORD, SPAN)
+_JOIN = records(Join._make, WORD, NUMBER, lists(TEXT))
+_STEPS = records(
+    Step._make,
+    *(TEXT, _JOIN, FLAG, FLAG, lists(_LOOP), lists(NUMBER), lists(NUMBER), FLAG, NUMBER, FLAG, WORD),
+    *(optional(lists(lists(TEXT))), lists(TEXT), FLAG, SPAN),
+)
+_KEYCHAIN = records(KeychainEntry._make, TEXT, WORD, NUMBER, SPAN)
+_INITIAL = records(tuple, NUMBER, NUMBER)
+_LIMITS = records(Limits._make, NUMBER, NUMBER, NUMBER, NUMBER)
+
+
+class PlanError(Exception):
+    """Bytes are not a plan that can be run; the text says why, in plain words."""
+
+
+def write_plan(plan: Plan) -> bytes:
+    """The bytes of a plan."""
+    body = codec.pack_fast(cast("Json", _body(plan)))
+    head = MAGIC + VERSION.to_bytes(2, "big") + len(body).to_bytes(8, "big")
+    children = [child.data for child in plan.children]
+    return b"".join([head, _sha256([head, body, *children]), body, *children])
+
+
+def read_plan(data: bytes) -> Plan:
+    """The plan of some bytes, checked through and through. Raises PlanError."""
+    body, children = _split(data)
+    limits = codec.Limits(max_bytes=MAX_BYTES, max_depth=MAX_DEPTH, max_items=MAX_ITEMS)
+    try:
+        plan = _plan(codec.unpack(body, limits), children)
+    except (codec.CodecError, Malformed, BadNodes) as problem:
+        raise PlanError(f"the plan is damaged: {problem}") from problem
+    problems = verify(plan)
+    if problems:
+        raise PlanError(f"the plan is not sound: {problems[0]}")
+    return plan
+
+
+def digest_of(data: bytes) -> str:
+    """The digest of a plan's bytes in hexadecimal, without reading the plan. Raises PlanError."""
+    if len(data) < HEADER or not data.startswith(MAGIC):
+        raise PlanError("this is not a plan")
+    return data[_LENGTHS:HEADER].hex()
+
+
+def _split(data: bytes) -> tuple[bytes, memoryview]:
+    if not data.startswith(MAGIC):
+        raise PlanError("this is not a plan" if data else "the plan is empty")
+    if len(data) < HEADER:
+        raise PlanError("the plan is truncated")
+    if len(data) > MAX_BYTES:
+        raise PlanError(f"the plan is larger than {MAX_BYTES} bytes")
+    version = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 2], "big")
+    if version != VERSION:
+        age = "newer than" if version > VERSION else "not"
+        raise PlanError(f"the plan has format {version}, which is {age} the one known here ({VERSION})")
+    length = int.from_bytes(data[len(MAGIC) + 2 : _LENGTHS], "big")
+    if HEADER + length > len(data):
+        raise PlanError("the plan is truncated")
+    view = memoryview(data)
+    if _sha256([view[:_LENGTHS], view[HEADER:]]) != data[_LENGTHS:HEADER]:
+        raise PlanError("the plan was altered or cut: its digest is not that of its content")
+    return data[HEADER : HEADER + length], view[HEADER + length :]
+
+
+def _sha256(parts: Iterable[bytes | memoryview]) -> bytes:
+    from hashlib import sha256
+
+    digest = sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.digest()
+
+
+def _body(plan: Plan) -> Plain:
+    expressions = Expressions()
+    templates = [row_of(template, expressions) for template in plan.templates]
+    texts = (plan.name, plan.path, plan.version, plan.source)
+    net = (
+        _PLACES.flatten(plan.net.places),
+        _TRANSITIONS.flatten(plan.net.transitions),
+        _INITIAL.flatten(plan.net.initial),
+    )
+    pool = (expressions.rows, templates, SPAN.flatten(plan.template_spans))
+    tables = (
+        _STEPS.flatten(plan.steps),
+        _TASKS.flatten(plan.tasks),
+        _TABLE_ARCS.flatten(plan.arcs),
+        _KEYCHAIN.flatten(plan.keychain),
+        _LIMITS.flatten([plan.limits]),
+    )
+    numbers = (plan.entry, plan.workload)
+    flags = (plan.best_effort, plan.aliases)
+    children = [(child.path, child.digest, len(child.data)) for child in plan.children]
+    return (texts, net, pool, tables, numbers, flags, plan.workload_order, plan.executor, plan.kinds, children)
+
+
+def _plan(body: object, children: memoryview) -> Plan:
+    texts, net, pool, tables, numbers, flags, order, executor, kinds, named = _exactly(body, 10)
+    name, path, version, source = TEXT.restore(_exactly(texts, 4))
+    expressions, templates, spans = _exactly(pool, 3)
+    reader = ExpressionReader(expressions)
+    steps, tasks, arcs, keychain, limits = _exactly(tables, 5)
+    entry, workload = NUMBER.restore(_exactly(numbers, 2))
+    best_effort, aliases = FLAG.restore(_exactly(flags, 2))
+    if not isinstance(executor, dict):
+        raise Malformed("the executor is no mapping")
+    (bounds,) = _exactly(_LIMITS.restore(limits), 1)
+    return Plan(
+        name=name,
+        path=path,
+        version=version,
+        source=source,
+        net=_net(net),
+        templates=tuple([template_of(row, reader) for row in listed(templates)]),
+        template_spans=tuple(SPAN.restore(spans)),
+        steps=tuple(_STEPS.restore(steps)),
+        tasks=tuple(_TASKS.restore(tasks)),
+        arcs=tuple(_TABLE_ARCS.restore(arcs)),
+        entry=entry,
+        workload=workload,
+        workload_order=tuple(TEXT.restore(order)),
+        keychain=tuple(_KEYCHAIN.restore(keychain)),
+        executor=executor,
+        limits=cast("Limits", bounds),
+        best_effort=best_effort,
+        kinds=tuple(TEXT.restore(kinds)),
+        children=_children(named, children),
+        aliases=aliases,
+    )
+
+
+def _net(net: object) -> Net:
+    places, transitions, initial = _exactly(net, 3)
+    return Net(
+        tuple(_PLACES.restore(places)),
+        tuple(_TRANSITIONS.restore(transitions)),
+        tuple(cast("list[tuple[int, int]]", _INITIAL.restore(initial))),
+    )
+
+
+def _children(named: object, data: memoryview) -> tuple[Child, ...]:
+    """The embedded plans; each is read when it is started, and checked against its digest then and here."""
+    found, start = [], 0
+    rows = listed(named)
+    if len(rows) > MAX_CHILDREN:
+        raise Malformed("the plan embeds too many others")
+    for row in rows:
+        match row:
+            case [str(path), str(digest), int(length)] if 0 <= length <= len(data) - start:
+                child = bytes(data[start : start + length])
+                start += length
+            case _:
+                raise Malformed("an embedded plan is damaged")
+        try:
+            known = digest_of(child)
+        except PlanError as problem:
+            raise Malformed(f"an embedded plan is damaged: {problem}") from problem
+        if known != digest:
+            raise Malformed("an embedded plan is not the one that was named")
+        found.append(Child(path, digest, child))
+    if start != len(data):
+        raise Malformed("there is more than the plan")
+    return tuple(found)
+
+
+def _exactly(value: object, count: int) -> list[object]:
+    parts = listed(value)
+    if len(parts) != count:
+        raise Malformed(f"expected {count} parts, found {len(parts)}")
+    return parts

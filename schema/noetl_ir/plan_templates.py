@@ -1,0 +1,74 @@
+"""Templates as rows over the rows of their expressions (`noetl_ir.plan_nodes`)."""
+
+from noetl_ir.expr import (
+    Block,
+    Expr,
+    ListTemplate,
+    Literal,
+    MapTemplate,
+    Native,
+    Template,
+    Text,
+)
+from noetl_ir.plan_nodes import BadNodes, ExpressionReader, Expressions
+
+LITERAL, NATIVE, TEXT, MAP, LIST, BLOCK = range(6)
+MAX_DEPTH = 256
+"""How deep templates may stand inside each other."""
+
+
+def row_of(template: Template, expressions: Expressions) -> tuple[object, ...]:
+    """The row of a template; what is new in its expressions is added to `expressions`.
+
+    The depth of templates is that of the file, which its reader bounds.
+    """
+    match template:
+        case Literal(value=value):
+            return (LITERAL, value)
+        case Native(expr=expr, text=text):
+            return (NATIVE, expressions.add(expr), text)
+        case Text(parts=parts, text=text):
+            return (
+                TEXT,
+                tuple([part if isinstance(part, str) else expressions.add(part) for part in parts]),
+                text,
+            )
+        case MapTemplate(items=items):
+            return (MAP, tuple([(name, row_of(inner, expressions)) for name, inner in items]))
+        case ListTemplate(items=entries):
+            return (LIST, tuple([row_of(inner, expressions) for inner in entries]))
+        case Block(text=text):
+            return (BLOCK, text)
+
+
+def template_of(row: object, expressions: ExpressionReader, depth: int = 0) -> Template:
+    """The template of a row. Raises BadNodes."""
+    if type(row) is not list or len(row) < 2 or depth > MAX_DEPTH:
+        raise BadNodes("a template has no known form")
+    match row:
+        case [0, value] if type(row[0]) is int:
+            return Literal(value)
+        case [1, int(index), str(text)]:
+            return Native(expressions.at(index), text)
+        case [2, list(parts), str(text)]:
+            return Text(tuple([_part(part, expressions) for part in parts]), text)
+        case [3, list(items)]:
+            return MapTemplate(tuple([_entry(item, expressions, depth) for item in items]))
+        case [4, list(entries)]:
+            return ListTemplate(tuple([template_of(inner, expressions, depth + 1) for inner in entries]))
+        case [5, str(text)]:
+            return Block(text)
+        case _:
+            raise BadNodes("a template has no known form")
+
+
+def _part(part: object, expressions: ExpressionReader) -> str | Expr:
+    return part if isinstance(part, str) else expressions.at(part)
+
+
+def _entry(item: object, expressions: ExpressionReader, depth: int) -> tuple[str, Template]:
+    match item:
+        case [str(name), inner]:
+            return name, template_of(inner, expressions, depth + 1)
+        case _:
+            raise BadNodes("an entry of a mapping has no name")

@@ -1,0 +1,42 @@
+"""What must hold of every plan, asked after each pass and on every load (NET.md, VERIFY).
+
+Indices name something; ids are unique; every element has a span or names its maker; arcs stand where the
+net's order promises; choices are total; pipelines are state machines; the resources of joins and loops are
+neither made nor lost. Linear in the plan.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from noetl_ir.plan import Plan
+from noetl_ir.verify_net import net_problems
+from noetl_ir.verify_tables import table_problems
+
+
+class Problem(NamedTuple):
+    """What is wrong, and the id of the element that it is about."""
+
+    at: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.at}: {self.message}"
+
+
+MAX_PROBLEMS = 20
+
+
+def verify(plan: Plan) -> tuple[Problem, ...]:
+    """The first problems of a plan; none when it can be run. Tables first: the net's checks rely on them."""
+    found: list[Problem] = []
+    for part in (table_problems, net_problems):
+        if not found:
+            found += _first(part(plan))
+    return tuple(found)
+
+
+def _first(problems: Iterator[tuple[str, str]]) -> Iterator[Problem]:
+    for number, (at, message) in enumerate(problems):
+        if number == MAX_PROBLEMS:
+            return
+        yield Problem(at, message)
