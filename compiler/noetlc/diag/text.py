@@ -12,6 +12,7 @@ from noetlc.diag.diagnostic import Diagnostic, Severity
 
 _WIDTH = 100
 _LEAD = 30
+_FAR = 4 * _WIDTH
 _TAB = 4
 _INVISIBLE = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 
@@ -112,7 +113,9 @@ def _shown(
 ) -> Iterator[str]:
     start = min(max(columns[0], 1), len(text) + 1) - 1
     end = max(min(columns[1] - 1, len(text)), start)
-    before, marked, after = (_cells(part) for part in (text[:start], text[start:end], text[end:]))
+    near = min(end, start + _FAR)
+    parts = (text[max(0, start - _FAR) : start], text[start:near], text[near : near + _FAR])
+    before, marked, after = (_cells(part) for part in parts)
     before, lead = _cut_left(before, _width(marked))
     marked, after = _cut_right(marked, after, _WIDTH - lead)
     carets = "^" * max(_width(marked), 1)
@@ -152,11 +155,12 @@ def _cut_right(marked: list[str], after: list[str], room: int) -> tuple[list[str
 
 def _fixed(span: Span, text: str, file: Lines) -> Iterator[str]:
     """The lines of the span as they are with `text` in its place; at most six."""
-    before, _ = _cut_left(_cells(file.line_text(span.line)[: span.column - 1]), _WIDTH - _LEAD)
-    after = file.line_text(span.end_line)[span.end_column - 1 :]
+    start = span.column - 1
+    before, _ = _cut_left(_cells(file.line_text(span.line)[max(0, start - _FAR) : start]), _WIDTH - _LEAD)
+    after = file.line_text(span.end_line)[span.end_column - 1 :][:_FAR]
     lines = (text + after).split("\n")
     for line in lines[:6]:
-        cells, _ = _cut_right(_cells(line), [], _WIDTH - _width(before))
+        cells, _ = _cut_right(_cells(line[:_FAR]), [], _WIDTH - _width(before))
         yield "".join((*before, *cells))
         before = []
     if len(lines) > 6:

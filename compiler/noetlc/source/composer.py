@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from noetlc.diag.codes import finding
-from noetlc.diag.diagnostic import Diagnostic, Fix, Related
+from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
 from noetlc.source.aliases import Anchors
 from noetlc.source.limits import LimitReached, Limits
 from noetlc.source.nodes import Mapping, Mark, Node, Scalar, Sequence
 from noetlc.source.resolve import TAGS, Value, read_tagged, resolve
 from noetlc.source.text import Source
 
+_MANY = 1000
 _PREFIX = "tag:yaml.org,2002:"
 _QUOTE = 'put it in quotes: "…"'
 _QUOTE_TEMPLATE = 'put the template in quotes: "{{ … }}"'
@@ -41,10 +42,17 @@ class Composer:
         self._anchors = Anchors(limits)
         self._waiting: dict[int, str] = {}
         self._wrong_key: set[int] = set()
+        self._counts = dict.fromkeys(Severity, 0)
+
+    def add(self, diagnostic: Diagnostic) -> None:
+        """Keep a finding, unless there are very many of its severity already."""
+        self._counts[diagnostic.severity] += 1
+        if self._counts[diagnostic.severity] <= _MANY:
+            self.findings.append(diagnostic)
 
     def report(self, code: str, message: str, node: Node, help: str = "") -> None:
         """Add a finding about the whole of `node`."""
-        self.findings.append(finding(code, message, node.span, help=help))
+        self.add(finding(code, message, node.span, help=help))
 
     def too_long(self, event: Event) -> LimitReached:
         """The file has more events than are read."""
@@ -115,7 +123,7 @@ class Composer:
         place = _null(event)
         node = self._anchors.follow(event.anchor or "", depth, place.span)
         if isinstance(node, Diagnostic):
-            self.findings.append(node)
+            self.add(node)
             return place
         return node
 
@@ -170,7 +178,7 @@ class Composer:
         # Whatever was found inside of it was found in what is no mapping.
         self.findings = [item for item in self.findings if item.span[:2] < scalar.span[:2]]
         message = "`{{` without quotes starts a YAML mapping, not a template"
-        self.findings.append(finding("NL020", message, scalar.span, help=_QUOTE_TEMPLATE, fix=fix))
+        self.add(finding("NL020", message, scalar.span, help=_QUOTE_TEMPLATE, fix=fix))
         return scalar
 
     def _merge(self, mapping: Mapping, key: Scalar, value: Node) -> None:
@@ -199,7 +207,7 @@ class Composer:
                     "merge both with one key: `<<: [*a, *b]`" if key.text == "<<" else "keep one of the two"
                 )
                 related = (Related(before.span, "first written here"),)
-                self.findings.append(finding("NL004", message, key.span, help=help, related=related))
+                self.add(finding("NL004", message, key.span, help=help, related=related))
 
     def _report_reading(self, scalar: Scalar, code: str, message: str) -> None:
         fix = None
@@ -208,7 +216,7 @@ class Composer:
             help = _QUOTE.replace("…", scalar.text) if len(scalar.text) <= 40 else "put it in quotes"
             is_safe = scalar.value == scalar.text
             fix = Fix(scalar.span, _quoted(scalar.text), "put it in quotes", safe=is_safe)
-        self.findings.append(finding(code, message, scalar.span, help=help, fix=fix))
+        self.add(finding(code, message, scalar.span, help=help, fix=fix))
 
     def _check_dash(self, key: Scalar) -> None:
         if key.style:
@@ -216,7 +224,7 @@ class Composer:
         fix = Fix(key.span, f"- {key.text[1:]}", "put a space after the dash")
         message = f"`{key.text}` is a key that begins with a dash; a list item has a space after its dash"
         help = f"write `- {key.text[1:]}:`"
-        self.findings.append(finding("NL018", message, key.span, help=help, fix=fix))
+        self.add(finding("NL018", message, key.span, help=help, fix=fix))
 
     def _known_tag(self, tag: str, node: Node, known: Iterable[str]) -> str:
         """The kind that a tag names, or "" when it is not one of the `known`, which is reported."""

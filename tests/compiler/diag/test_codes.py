@@ -1,0 +1,44 @@
+"""The tables of codes are complete, and `explain` finds every entry."""
+
+import re
+
+import pytest
+
+from noetl_ir.span import Span
+from noetlc.diag.codes import CODES, explanation, finding
+from noetlc.diag.codes_source import SOURCE_CODES
+from noetlc.diag.diagnostic import Severity
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_code_is_explained(code: str) -> None:
+    entry = CODES[code]
+    assert re.fullmatch(r"NL\d{3}", code)
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", entry.slug)
+    assert entry.title and entry.why and entry.example and entry.instead
+    assert not entry.title.endswith(".")
+
+
+def test_slugs_are_unique() -> None:
+    slugs = [entry.slug for entry in CODES.values()]
+    assert sorted(set(slugs)) == sorted(slugs)
+
+
+def test_codes_of_the_reader_begin_with_zero() -> None:
+    assert all(code.startswith("NL0") for code in SOURCE_CODES)
+
+
+@pytest.mark.parametrize("asked", ["NL004", "nl004", "duplicate-key", " Duplicate-Key "])
+def test_a_page_is_found_by_number_and_by_slug(asked: str) -> None:
+    page = explanation(asked)
+    assert page.startswith("NL004 duplicate-key (error)\n\nA key is written twice in one mapping.\n\nWhy it matters\n")
+    assert "\nExample\n    step: pay\n" in page
+    assert "\nInstead\n    step: pay\n" in page
+
+
+def test_there_is_no_page_for_what_is_no_code() -> None:
+    assert explanation("NL000") == explanation("") == ""
+
+
+def test_a_finding_has_the_severity_of_its_code() -> None:
+    assert finding("NL016", "m", Span(1, 1, 1, 2)).severity is Severity.WARNING
