@@ -7,7 +7,7 @@ times are ISO text, an interval is its seconds, bytes are base64 text, NaN and i
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from noetl.files import script_text
@@ -19,6 +19,10 @@ MOST_ROWS = 1_000_000
 
 class Invalid(Exception):
     """A task whose SQL fields cannot be used; the text says why, in plain words."""
+
+
+class TooMany(Exception):
+    """A result with more rows than `max_rows`; the text says how many were allowed."""
 
 
 class Writing(NamedTuple):
@@ -46,21 +50,26 @@ def texts_of(fields: Mapping[str, Json], root: str) -> tuple[str, ...]:
     return tuple(str(fields[name]) for name in TEXTS if fields.get(name) is not None)
 
 
-def parameters_of(fields: Mapping[str, Json]) -> dict[str, Json] | list[Json] | None:
-    """The values to bind, mappings and lists among them as JSON text; None where the task binds none."""
+def parameters_of(fields: Mapping[str, Json], bound: Callable[[Json], Json]) -> dict[str, Json] | list[Json] | None:
+    """The values to bind, each as `bound` makes it; None where the task binds none."""
     given = fields.get("params")
     given = fields.get("parameters") if given is None else given
     match given:
         case dict():
-            return {name: bindable(value) for name, value in given.items()}
+            return {name: bound(value) for name, value in given.items()}
         case list():
-            return [bindable(value) for value in given]
+            return [bound(value) for value in given]
     return None
 
 
 def bindable(value: Json) -> Json:
     """A value as every driver takes it: a mapping or list as JSON text."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+
+
+def bindable_array(value: Json) -> Json:
+    """A value for a driver that knows arrays: only a mapping is JSON text."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
 
 
 def writing_of(fields: Mapping[str, Json], args: Mapping[str, Json]) -> Writing | None:
@@ -74,9 +83,7 @@ def writing_of(fields: Mapping[str, Json], args: Mapping[str, Json]) -> Writing 
         raise Invalid("the rows to write must be mappings with at least one column")
     columns = tuple(dict.fromkeys(column for row in mappings for column in row))
     key = fields.get("key")
-    keys = (
-        tuple(str(name) for name in key) if isinstance(key, list) else (str(key),) if key is not None else ()
-    )
+    keys = tuple(str(name) for name in key) if isinstance(key, list) else (str(key),) if key is not None else ()
     mode = fields.get("mode") or ("upsert" if keys else "insert")
     if mode == "upsert" and not keys:
         raise Invalid("mode upsert needs key")
@@ -94,11 +101,23 @@ def insert_text(writing: Writing, placeholder: str) -> str:
     text = f"INSERT INTO {table} ({columns}) VALUES ({marks})"
     if not writing.key:
         return text
-    changes = [
-        f"{quoted(name)} = excluded.{quoted(name)}" for name in writing.columns if name not in writing.key
-    ]
+    changes = [f"{quoted(name)} = excluded.{quoted(name)}" for name in writing.columns if name not in writing.key]
     action = f"DO UPDATE SET {', '.join(changes)}" if changes else "DO NOTHING"
     return f"{text} ON CONFLICT ({', '.join(map(quoted, writing.key))}) {action}"
+
+
+def most_rows(knobs: Mapping[str, Json]) -> int:
+    """How many rows a result may have."""
+    limit = knobs.get("max_rows")
+    return limit if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0 else MOST_ROWS
+
+
+def taken(rows: Iterable[Sequence[object]], most: int) -> Iterator[Sequence[object]]:
+    """The rows one by one; raises TooMany after the last that is allowed."""
+    for number, row in enumerate(rows, start=1):
+        if number > most:
+            raise TooMany(f"the result has more than {most} rows")
+        yield row
 
 
 def quoted(identifier: str) -> str:
@@ -111,9 +130,7 @@ def quoted(identifier: str) -> str:
 def rows_result(columns: Sequence[str], rows: Iterable[Sequence[object]], count: int) -> dict[str, Json]:
     """The result of a statement: `count` is what the driver says it changed, for one that gives no rows."""
     names = _distinct(columns)
-    found: list[Json] = [
-        {name: json_of(value) for name, value in zip(names, row, strict=True)} for row in rows
-    ]
+    found: list[Json] = [{name: json_of(value) for name, value in zip(names, row, strict=True)} for row in rows]
     return {"rows": found, "row_count": len(found) if names else max(count, 0), "columns": list(names)}
 
 

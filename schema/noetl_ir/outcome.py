@@ -45,19 +45,17 @@ def ok(result: Json = None, **extras: Json) -> Outcome:
     return Outcome("ok", result, None, extras)
 
 
-def error(
-    code: str, message: str, *, result: Json = None, retryable: bool = False, **extras: Json
-) -> Outcome:
+def error(code: str, message: str, *, result: Json = None, retryable: bool = False, **extras: Json) -> Outcome:
     """A failure; `code` is a word from the glossary of run-time errors (`timeout`, `http.status`, …)."""
     return Outcome("error", result, {"code": code, "message": message, "retryable": retryable}, extras)
 
 
 REFERENCE_KEY = "__ref__"
+HANDLE_KEY = "__secret__"
+"""The key that tells the handle of a credential, as the `secrets` tool gives it: `{__secret__: name, fields}`."""
 
 
-def reference(
-    *, store: str, key: str, size: int, checksum: str, schema_hint: str | None = None
-) -> dict[str, Json]:
+def reference(*, store: str, key: str, size: int, checksum: str, schema_hint: str | None = None) -> dict[str, Json]:
     """The JSON form of a reference to a value kept outside the log (v10 §10).
 
     `size` is in bytes, `checksum` is sha256 in hex.

@@ -26,9 +26,7 @@ async def run(call: Call, env: Env) -> Outcome:
     if interpreter is None:
         interpreter = next((known for end, known in _INTERPRETERS.items() if path.endswith(end)), None)
     words = fields.get("arguments") or []
-    if not isinstance(words, list) or any(
-        isinstance(word, dict | list) or "\0" in str(word) for word in words
-    ):
+    if not isinstance(words, list) or any(isinstance(word, dict | list) or "\0" in str(word) for word in words):
         return error("fields.invalid", "arguments must be words")
     program = [path] if interpreter is None else [str(interpreter), path]
     return await run_program([*program, *map(str, words)], call, env)

@@ -141,9 +141,7 @@ def _raised(problem: BaseException) -> dict[str, Json]:
     """An exception as an error: its message is the code's own and may hold any text."""
     kind = type(problem)
     name = (
-        kind.__qualname__
-        if kind.__module__ in ("builtins", "playbook")
-        else f"{kind.__module__}.{kind.__qualname__}"
+        kind.__qualname__ if kind.__module__ in ("builtins", "playbook") else f"{kind.__module__}.{kind.__qualname__}"
     )
     try:
         message = str(problem) or name
@@ -203,9 +201,7 @@ def _frame(answer: dict[str, Json], most: int) -> bytes:
     if len(frame) - HEADER.size <= most:
         return frame
     message = f"the result has more than {most} bytes"
-    return frame_of(
-        {"error": {"code": "result.size", "message": message}, "spent": answer.get("spent", False)}
-    )
+    return frame_of({"error": {"code": "result.size", "message": message}, "spent": answer.get("spent", False)})
 
 
 def _read(channel: int, size: int) -> bytes | None:

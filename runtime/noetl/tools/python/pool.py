@@ -95,9 +95,7 @@ class Pool:
         self._owner = os.getpid()
         atexit.register(self.close)
 
-    async def ask(
-        self, request: dict[str, Json], log: Callable[[str], None], seconds: float | None
-    ) -> dict[str, Json]:
+    async def ask(self, request: dict[str, Json], log: Callable[[str], None], seconds: float | None) -> dict[str, Json]:
         """Have a request answered. Raises Died, and TimeoutError after `seconds`.
 
         On these and on cancellation the subprocess and what it started are gone before the exception leaves.

@@ -1,0 +1,138 @@
+"""duckdb: SQL on a DuckDB file inside the worker's root, or on a database in memory (LANGUAGE §7).
+
+Several statements run in one transaction, unless the text has a BEGIN of its own. The work is done in a thread,
+which is interrupted on timeout and cancellation and left only once the connection is closed.
+Error codes: `duckdb.error`, `timeout`, `rows.too_many`, `fields.invalid`, `file.refused`, `extra.missing`.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from noetl.files import Refused, inside
+from noetl.ports import Call, Env
+from noetl.rows import (
+    Invalid,
+    TooMany,
+    Writing,
+    bindable_array,
+    insert_text,
+    most_rows,
+    parameters_of,
+    rows_result,
+    taken,
+    texts_of,
+    writing_of,
+)
+from noetl_ir.expr import Json
+from noetl_ir.kinds import limit_of, misfits
+from noetl_ir.kinds.duckdb import KIND
+from noetl_ir.outcome import Outcome, error, ok
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+async def run(call: Call, env: Env) -> Outcome:
+    """Run the statements; the result is that of the last one."""
+    try:
+        import duckdb
+    except ImportError:
+        return error("extra.missing", "the duckdb tool needs the extra: pip install 'noetlc[duckdb]'")
+    if wrong := misfits(KIND, call.fields):
+        return error("fields.invalid", "; ".join(wrong))
+    seconds = limit_of(call.timeout)
+    try:
+        database = call.fields.get("database")
+        path = ":memory:" if database in (None, ":memory:") else inside(env.root(), str(database))
+        writing = writing_of(call.fields, call.args)
+        texts = () if writing else texts_of(call.fields, env.root())
+        connection = duckdb.connect(path)
+        try:
+            async with asyncio.timeout(seconds):
+                return ok(await _threaded(connection, texts, writing, call))
+        finally:
+            connection.close()
+    except Refused as problem:
+        return error("file.refused", str(problem))
+    except Invalid as problem:
+        return error("fields.invalid", str(problem))
+    except TooMany as problem:
+        return error("rows.too_many", str(problem))
+    except TimeoutError:
+        return error("timeout", f"the statements took longer than {seconds:g} s", retryable=True)
+    except (duckdb.Error, OverflowError, UnicodeError) as problem:
+        again = isinstance(problem, duckdb.TransactionException)
+        return error("duckdb.error", str(problem), retryable=again, duckdb={"code": type(problem).__name__})
+
+
+async def _threaded(
+    connection: "duckdb.DuckDBPyConnection", texts: tuple[str, ...], writing: Writing | None, call: Call
+) -> dict[str, Json]:
+    """Run it in a thread; on cancellation the statement is interrupted and the thread waited for."""
+    work = asyncio.ensure_future(asyncio.to_thread(_perform, connection, texts, writing, call))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        while not work.done():
+            connection.interrupt()  # again and again: it only stops what runs at that moment
+            await asyncio.wait([work], timeout=0.01)
+        work.cancelled() or work.exception()  # seen, so that nobody is told of it later
+        raise
+
+
+def _perform(
+    connection: "duckdb.DuckDBPyConnection", texts: tuple[str, ...], writing: Writing | None, call: Call
+) -> dict[str, Json]:
+    """The result of the last statement, or of the rows written."""
+    if writing is not None:
+        with _transaction(connection, 2):
+            text = insert_text(writing, "?")
+            counts = [_count(connection.execute(text, list(row)).fetchall()) for row in writing.rows]
+            return rows_result((), (), sum(counts))
+    statements = [statement for text in texts for statement in connection.extract_statements(text)]
+    params = parameters_of(call.fields, bindable_array)
+    if isinstance(params, list) and len(statements) > 1:
+        raise Invalid("a list of params needs a single statement; bind several by name, from a mapping")
+    result = rows_result((), (), 0)
+    own = any(statement.query.lstrip()[:5].upper() == "BEGIN" for statement in statements)
+    with _transaction(connection, 1 if own else len(statements)):
+        for statement in statements:
+            values = params
+            if isinstance(params, dict):  # one that a statement does not name is an error to DuckDB
+                values = {name: params[name] for name in statement.named_parameters if name in params}
+            done = connection.execute(statement, values or None)
+            result = _result(done, statement, most_rows(call.knobs))
+    return result
+
+
+def _result(done: "duckdb.DuckDBPyConnection", statement: "duckdb.Statement", most: int) -> dict[str, Json]:
+    """A statement's rows; of one that only changes data, DuckDB gives one row with their number."""
+    import duckdb
+
+    columns = [column[0] for column in done.description or ()]
+    kinds = statement.expected_result_type
+    counted = columns == ["Count"] and duckdb.ExpectedResultType.CHANGED_ROWS in kinds
+    if counted or duckdb.ExpectedResultType.QUERY_RESULT not in kinds:
+        return rows_result((), (), _count(done.fetchall()))
+    return rows_result(columns, taken(iter(done.fetchone, None), most), 0)
+
+
+def _count(rows: list[tuple[object, ...]]) -> int:
+    first = rows[0][0] if rows and rows[0] else 0
+    return first if isinstance(first, int) else 0
+
+
+class _transaction:
+    """One transaction around several statements; a single one is its own."""
+
+    def __init__(self, connection: "duckdb.DuckDBPyConnection", statements: int) -> None:
+        self._connection = connection
+        self._needed = statements > 1
+
+    def __enter__(self) -> None:
+        if self._needed:
+            self._connection.begin()
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self._needed:
+            (self._connection.commit if kind is None else self._connection.rollback)()

@@ -1,0 +1,212 @@
+"""postgres: SQL on a PostgreSQL server over psycopg (LANGUAGE §7).
+
+A single text runs as it is, several statements in it in one transaction of the server; several texts, or
+statements with params, run in one transaction of ours. `auth` names a credential with `dsn`, or with `host port
+user password database` under psycopg's or these names. A cancelled or late statement is cancelled at the server.
+Error codes: `pg.error` (with `outcome.pg.code`, the SQLSTATE), `pg.connect`, `timeout`, `rows.too_many`,
+`fields.invalid`, `file.refused`, `credential.missing`, `extra.missing`.
+"""
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from noetl.files import Refused
+from noetl.ports import Call, Env
+from noetl.rows import (
+    Invalid,
+    TooMany,
+    Writing,
+    bindable_array,
+    insert_text,
+    most_rows,
+    parameters_of,
+    rows_result,
+    taken,
+    texts_of,
+    writing_of,
+)
+from noetl_ir.expr import Json
+from noetl_ir.kinds import limit_of, misfits
+from noetl_ir.kinds.postgres import KIND
+from noetl_ir.outcome import Outcome, error, ok
+
+if TYPE_CHECKING:
+    import psycopg
+
+CONNECT_SECONDS = 30
+SERIALIZATION = ("40001", "40P01", "55P03")
+"""Conflicts that a repetition may solve."""
+
+_NAMES = {
+    "host": "host",
+    "db_host": "host",
+    "hostaddr": "hostaddr",
+    "port": "port",
+    "db_port": "port",
+    "user": "user",
+    "username": "user",
+    "db_user": "user",
+    "password": "password",
+    "db_password": "password",
+    "database": "dbname",
+    "dbname": "dbname",
+    "db_name": "dbname",
+    "sslmode": "sslmode",
+    "options": "options",
+}
+"""A credential's field → the connection parameter it is."""
+
+
+async def run(call: Call, env: Env) -> Outcome:
+    """Run the statements; the result is that of the last one."""
+    try:
+        import psycopg
+    except ImportError:
+        return error("extra.missing", "the postgres tool needs the extra: pip install 'noetlc[postgres]'")
+    if wrong := misfits(KIND, call.fields):
+        return error("fields.invalid", "; ".join(wrong))
+    seconds = limit_of(call.timeout)
+    try:
+        writing = writing_of(call.fields, call.args)
+        texts = () if writing else texts_of(call.fields, env.root())
+        target = _target(call.fields, env)
+        async with asyncio.timeout(seconds):
+            return await _connected(target, texts, writing, call)
+    except Refused as problem:
+        return error("file.refused", str(problem))
+    except Invalid as problem:
+        return error("fields.invalid", str(problem))
+    except KeyError as problem:
+        return error("credential.missing", str(problem.args[0] if problem.args else problem))
+    except TooMany as problem:
+        return error("rows.too_many", str(problem))
+    except TimeoutError:
+        return error("timeout", f"the statements took longer than {seconds:g} s", retryable=True)
+    except psycopg.Error as problem:
+        state = problem.sqlstate
+        again = state in SERIALIZATION
+        return error("pg.error", str(problem), retryable=again, pg={"code": state, "sqlstate": state})
+    except (ValueError, OverflowError, UnicodeError) as problem:  # a value that no statement can carry
+        return error("pg.error", str(problem), pg={"code": None, "sqlstate": None})
+
+
+def _target(fields: dict[str, Json], env: Env) -> tuple[str, dict[str, str]]:
+    """The connection string and the parameters over it. Raises KeyError, Invalid."""
+    auth = fields["auth"] if fields.get("auth") is not None else fields.get("credential")
+    if isinstance(auth, dict):
+        named = auth.get("credential", auth.get("name"))
+        given = env.credential(named) if isinstance(named, str) else auth
+    elif auth is not None:
+        given = env.credential(str(auth))
+    else:
+        given = {}
+    string = given.get("dsn", given.get("url", given.get("value", fields.get("dsn"))))
+    target = {name: str(given[key]) for key, name in _NAMES.items() if given.get(key) is not None}
+    if fields.get("database") is not None:
+        target["dbname"] = str(fields["database"])
+    if string is None and not target:
+        raise Invalid("nothing says which server: give auth, or dsn")
+    return str(string or ""), target
+
+
+async def _connected(
+    target: tuple[str, dict[str, str]], texts: tuple[str, ...], writing: Writing | None, call: Call
+) -> Outcome:
+    """Connect and run. Leaving a connection early cancels its statement at the server and closes it."""
+    import psycopg
+
+    string, parameters = target
+    try:
+        address = psycopg.conninfo.make_conninfo(string, **parameters)
+        connection = await psycopg.AsyncConnection.connect(address, autocommit=True, connect_timeout=CONNECT_SECONDS)
+    except psycopg.OperationalError as problem:
+        state = problem.sqlstate
+        message = f"no connection: {problem}"
+        return error("pg.connect", message, retryable=True, pg={"code": state, "sqlstate": state})
+    try:
+        return ok(await _perform(connection, texts, writing, call))
+    except asyncio.CancelledError:
+        await asyncio.shield(_cancelled(connection))
+        raise
+    finally:
+        await connection.close()
+
+
+async def _cancelled(connection: "psycopg.AsyncConnection[tuple[object, ...]]") -> None:
+    """Ask the server to stop what the connection runs; an answer that does not come is not waited for."""
+    import psycopg
+
+    with suppress(psycopg.Error, OSError, TimeoutError):  # the connection is closed all the same
+        await connection.cancel_safe(timeout=2)
+
+
+async def _perform(
+    connection: "psycopg.AsyncConnection[tuple[object, ...]]",
+    texts: tuple[str, ...],
+    writing: Writing | None,
+    call: Call,
+) -> dict[str, Json]:
+    """The result of the last statement, or of the rows written."""
+    if writing is not None:
+        async with connection.transaction(), connection.cursor() as cursor:
+            await cursor.executemany(insert_text(writing, "%s").encode(), writing.rows)
+            return rows_result((), (), cursor.rowcount)
+    params = parameters_of(call.fields, bindable_array)
+    statements = list(texts) if params is None else [part for text in texts for part in statements_of(text)]
+    if isinstance(params, list) and len(statements) > 1:
+        raise Invalid("a list of params needs a single statement; bind several by name, from a mapping")
+    result = rows_result((), (), 0)
+    async with connection.cursor() as cursor:
+        if len(statements) == 1:
+            await cursor.execute(statements[0].encode(), params)
+            return await _result(cursor, call)
+        async with connection.transaction():
+            for text in statements:
+                await cursor.execute(text.encode(), params)
+                result = await _result(cursor, call)
+    return result
+
+
+async def _result(cursor: "psycopg.AsyncCursor[tuple[object, ...]]", call: Call) -> dict[str, Json]:
+    """The result of the last statement that a text held."""
+    while cursor.nextset():
+        pass
+    if cursor.description is None:
+        return rows_result((), (), cursor.rowcount)
+    columns = [column.name for column in cursor.description]
+    return rows_result(columns, taken(await cursor.fetchall(), most_rows(call.knobs)), cursor.rowcount)
+
+
+def statements_of(text: str) -> list[str]:
+    """The statements of a text: what its semicolons part, but for those in literals, names and comments."""
+    import re
+
+    token = re.compile(
+        r"""(?P<dollar>\$(?:[A-Za-z_]\w*)?\$)|[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*|;""",
+        re.DOTALL,
+    )
+    parts, start, position = [], 0, 0
+    while found := token.search(text, position):
+        position = found.end()
+        if found["dollar"]:
+            end = text.find(found["dollar"], position)
+            position = len(text) if end < 0 else end + len(found["dollar"])
+        elif found[0] == "/*":
+            position = _after_comment(text, position)
+        elif found[0] == ";":
+            parts.append(text[start : found.start()])
+            start = position
+    parts.append(text[start:])
+    return [part for part in parts if part.strip()]
+
+
+def _after_comment(text: str, position: int) -> int:
+    """The offset after the end of a block comment, which may hold others."""
+    depth = 1
+    while depth:
+        opening, closing = text.find("/*", position), text.find("*/", position)
+        if closing < 0:
+            return len(text)
+        depth, position = (depth + 1, opening + 2) if 0 <= opening < closing else (depth - 1, closing + 2)
+    return position

@@ -1,0 +1,31 @@
+"""secrets: a handle to a credential; what it stands for is put in where a task field uses it (LANGUAGE §7).
+
+The handle names the credential and says which fields it has. It holds no value, and the worker authenticates it
+before it is stored, so that a look-alike from outside opens nothing.
+"""
+
+from noetl.ports import Call, Env
+from noetl_ir.expr import Json
+from noetl_ir.kinds import misfits
+from noetl_ir.kinds.secrets import KIND
+from noetl_ir.outcome import HANDLE_KEY, Outcome, error, ok
+
+
+async def run(call: Call, env: Env) -> Outcome:
+    """Look the credential up, so that a missing one fails here; error code `credential.missing`."""
+    if wrong := misfits(KIND, call.fields):
+        return error("fields.invalid", "; ".join(wrong))
+    fields = call.fields
+    names = ("auth", "credential", "secret", "secret_name")
+    name = str(next(fields[key] for key in names if fields.get(key) is not None))
+    try:
+        found = env.credential(name)
+    except KeyError as problem:
+        return error("credential.missing", str(problem.args[0] if problem.args else problem))
+    wanted = fields.get("key")
+    if wanted is not None and str(wanted) not in found:
+        return error("credential.missing", f"credential {name!r} has no field {wanted!r}")
+    handle: dict[str, Json] = {HANDLE_KEY: name, "fields": list[Json](sorted(found))}
+    if wanted is not None:
+        handle["field"] = str(wanted)
+    return ok(handle)

@@ -1,0 +1,128 @@
+"""sqlite: SQL on a file inside the worker's root, or on a database in memory (LANGUAGE §7).
+
+Several statements run in one transaction, unless the text has a BEGIN of its own. The work is done in a thread,
+which is interrupted on timeout and cancellation and left only once the connection is closed.
+Error codes: `sqlite.error`, `timeout`, `rows.too_many`, `fields.invalid`, `file.refused`.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+
+from noetl.files import Refused, inside
+from noetl.ports import Call, Env
+from noetl.rows import (
+    Invalid,
+    TooMany,
+    Writing,
+    bindable,
+    insert_text,
+    most_rows,
+    parameters_of,
+    rows_result,
+    taken,
+    texts_of,
+    writing_of,
+)
+from noetl_ir.expr import Json
+from noetl_ir.kinds import limit_of, misfits
+from noetl_ir.kinds.sqlite import KIND
+from noetl_ir.outcome import Outcome, error, ok
+
+BUSY_SECONDS = 30.0
+
+
+async def run(call: Call, env: Env) -> Outcome:
+    """Run the statements; the result is that of the last one."""
+    if wrong := misfits(KIND, call.fields):
+        return error("fields.invalid", "; ".join(wrong))
+    seconds = limit_of(call.timeout)
+    try:
+        database = call.fields.get("database")
+        path = ":memory:" if database in (None, ":memory:") else inside(env.root(), str(database))
+        writing = writing_of(call.fields, call.args)
+        statements = [] if writing else list(_statements(texts_of(call.fields, env.root())))
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY_SECONDS)
+        try:
+            async with asyncio.timeout(seconds):
+                result = await _threaded(connection, statements, writing, call)
+        finally:
+            connection.close()
+        return ok(result)
+    except Refused as problem:
+        return error("file.refused", str(problem))
+    except Invalid as problem:
+        return error("fields.invalid", str(problem))
+    except TooMany as problem:
+        return error("rows.too_many", str(problem))
+    except TimeoutError:
+        return error("timeout", f"the statements took longer than {seconds:g} s", retryable=True)
+    except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError) as problem:
+        name = getattr(problem, "sqlite_errorname", None)
+        again = name in ("SQLITE_BUSY", "SQLITE_LOCKED")
+        return error("sqlite.error", str(problem), retryable=again, sqlite={"code": name})
+
+
+async def _threaded(
+    connection: sqlite3.Connection, statements: list[str], writing: Writing | None, call: Call
+) -> dict[str, Json]:
+    """Run it in a thread; on cancellation the statement is interrupted and the thread waited for."""
+    work = asyncio.ensure_future(asyncio.to_thread(_perform, connection, statements, writing, call))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        while not work.done():
+            connection.interrupt()  # again and again: it only stops what runs at that moment
+            await asyncio.wait([work], timeout=0.01)
+        work.cancelled() or work.exception()  # seen, so that nobody is told of it later
+        raise
+
+
+def _perform(
+    connection: sqlite3.Connection, statements: list[str], writing: Writing | None, call: Call
+) -> dict[str, Json]:
+    """The result of the last statement, or of the rows written."""
+    if writing is not None:
+        with _transaction(connection, 2):
+            cursor = connection.executemany(insert_text(writing, "?"), writing.rows)
+            return rows_result((), (), cursor.rowcount)
+    params = parameters_of(call.fields, bindable)
+    if isinstance(params, list) and len(statements) > 1:
+        raise Invalid("a list of params needs a single statement; bind several by name, from a mapping")
+    result = rows_result((), (), 0)
+    own = any(text.lstrip()[:5].upper() == "BEGIN" for text in statements)
+    with _transaction(connection, 1 if own else len(statements)):
+        for text in statements:
+            cursor = connection.execute(text, params if params is not None else ())
+            columns = [column[0] for column in cursor.description or ()]
+            result = rows_result(columns, taken(cursor, most_rows(call.knobs)), cursor.rowcount)
+    return result
+
+
+class _transaction:
+    """One transaction around several statements; a single one is its own."""
+
+    def __init__(self, connection: sqlite3.Connection, statements: int) -> None:
+        self._connection = connection
+        self._needed = statements > 1
+
+    def __enter__(self) -> None:
+        if self._needed:
+            self._connection.execute("BEGIN IMMEDIATE")  # else a read that turns into a write fails at once
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("COMMIT" if kind is None else "ROLLBACK")
+
+
+def _statements(texts: tuple[str, ...]) -> Iterator[str]:
+    """The statements of some texts, by SQLite's own idea of where one ends."""
+    for text in texts:
+        start = 0
+        for index, character in enumerate(text):
+            if character == ";" and sqlite3.complete_statement(text[start : index + 1]):
+                if text[start:index].strip():
+                    yield text[start : index + 1]
+                start = index + 1
+        if text[start:].strip():
+            yield text[start:]
