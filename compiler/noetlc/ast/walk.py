@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from noetl_ir.expr import Block, Expr, ListTemplate, MapTemplate, Native, Template, Text
+from noetl_ir.expr import Block, Expr, ListTemplate, Literal, MapTemplate, Native, Template, Text
 from noetlc.ast.playbook import Guard, Loop, Playbook, Step, Task, Value
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
@@ -68,9 +68,7 @@ def task_values(task: Task) -> Iterator[Value]:
 def rule_values(task: Task) -> Iterator[Value]:
     """What the worker renders after a task, guards aside."""
     for rule in task.rules:
-        yield from (
-            value for value in (rule.delay, rule.max_delay, rule.code, rule.message) if value is not None
-        )
+        yield from (value for value in (rule.delay, rule.max_delay, rule.code, rule.message) if value is not None)
         yield from (value for _, value in rule.set_iter)
         yield from (value for _, value in rule.set_ctx)
 
@@ -87,6 +85,56 @@ def replace_steps(playbook: Playbook, change: Callable[[Step], Step]) -> Playboo
 
 def replace_tasks(playbook: Playbook, change: Callable[[Step, Task], Task]) -> Playbook:
     """The playbook with every task of every step changed."""
-    return replace_steps(
-        playbook, lambda step: step._replace(tasks=tuple(change(step, task) for task in step.tasks))
-    )
+    return replace_steps(playbook, lambda step: step._replace(tasks=tuple(change(step, task) for task in step.tasks)))
+
+
+def all_values(playbook: Playbook) -> Iterator[Value]:
+    """Every value of a playbook, guards aside, in no order that matters."""
+    yield from (value for _, value in playbook.workload)
+    for entry in playbook.keychain:
+        yield from (value for _, value in entry.fields)
+    yield from (value for _, value in playbook.executor.knobs)
+    for step in playbook.steps:
+        yield from step_values(step)
+    for _, task in playbook.workbook:
+        yield from task_values(task)
+        yield from rule_values(task)
+
+
+def step_values(step: Step) -> Iterator[Value]:
+    """Every value of a step, guards aside."""
+    yield from (value for _, value in step.spec.knobs)
+    yield from (value for value in (step.spec.timeout, step.spec.lifecycle_timeout) if value is not None)
+    for loop in loops_of(step):
+        yield loop.items
+        yield from (value for _, value in loop.knobs)
+        if loop.max_in_flight is not None:
+            yield loop.max_in_flight
+    for task in step.tasks:
+        yield from task_values(task)
+        yield from rule_values(task)
+    for arc in step.router.arcs if step.router is not None else ():
+        yield from (value for value in (arc.args, arc.delay) if value is not None)
+
+
+def all_guards(playbook: Playbook) -> Iterator[Guard]:
+    """Every guard of a playbook."""
+    for step in playbook.steps:
+        if step.spec.admit is not None:
+            yield from (rule.when for rule in step.spec.admit.rules if rule.when is not None)
+        for task in step.tasks:
+            yield from rule_guards(task)
+        for arc in step.router.arcs if step.router is not None else ():
+            if arc.when is not None:
+                yield arc.when
+    for _, task in playbook.workbook:
+        yield from rule_guards(task)
+
+
+def all_expressions(playbook: Playbook) -> Iterator[tuple[Expr, Scalar | None]]:
+    """Every expression of a playbook with the scalar it stands in."""
+    for value in all_values(playbook):
+        if type(value.template) is not Literal:
+            yield from expressions_in(value)
+    for guard in all_guards(playbook):
+        yield guard.expr, guard.node

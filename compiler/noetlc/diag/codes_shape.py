@@ -94,7 +94,7 @@ SHAPE_CODES: dict[str, Code] = {
         "control-outside-task", _ERROR, "A control action outside a task's policy",
         "Only a task's policy may retry, jump, break, continue or fail; anywhere else it would be ignored.",
         "spec: {policy: {do: retry, attempts: 3}}",
-        "spec: {policy: {rules: [{when: \"{{ outcome.status == 'error' }}\", then: {do: retry}}]}}   # in a task",
+        "spec: {policy: {rules: [{when: \"{{ outcome.status == 'error' }}\", then: {do: retry}}]}}",
     ),
     "NL118": Code(
         "policy-starts-step", _ERROR, "A task's policy that names a step",

@@ -16,9 +16,7 @@ def read_admit(r: Reader, node: Node) -> Admit | None:
     draft = AdmitDraft()
     take_all(r, "admit", r.tables.admit, draft, mapping)
     if mapping.get("rules") is None:
-        missing(
-            r, "`rules` of the admission policy", mapping.span, help="leave `admit` out to admit every token"
-        )
+        missing(r, "`rules` of the admission policy", mapping.span, help="leave `admit` out to admit every token")
     return Admit(tuple(draft.rules), draft.waits, mapping.span) if draft.rules else None
 
 

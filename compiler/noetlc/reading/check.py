@@ -141,22 +141,14 @@ def _report_jump(r: Reader, step: Step, rule: Rule, found: dict[str, Task], owne
 def _check_workbook(r: Reader, playbook: Playbook) -> None:
     entries = dict(playbook.workbook)
     named = [(task, workbook_name(task)) for task in entries.values()]
-    named += [
-        (task, workbook_name(task))
-        for step in playbook.steps
-        for task in step.tasks
-        if task.kind == "workbook"
-    ]
+    named += [(task, workbook_name(task)) for step in playbook.steps for task in step.tasks if task.kind == "workbook"]
     for task, name in named:
         if name and name not in entries:
             span = next(value.span for field, value in task.fields if field == "task")
             unknown(r, "NL207", f"the workbook has no task `{name}`", span, name=name, known=tuple(entries))
     needs = {
-        key: (name,) if name in entries else ()
-        for key, name in ((k, workbook_name(t)) for k, t in entries.items())
+        key: (name,) if name in entries else () for key, name in ((k, workbook_name(t)) for k, t in entries.items())
     }
     for circle in order_of({key: tuple(n for n in value if n) for key, value in needs.items()})[1]:
         path = " → ".join((*circle, circle[0]))
-        r.report(
-            "NL208", f"workbook tasks stand for each other in a circle: {path}", entries[circle[0]].name_span
-        )
+        r.report("NL208", f"workbook tasks stand for each other in a circle: {path}", entries[circle[0]].name_span)

@@ -148,11 +148,7 @@ def _workbook(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
     """A list of tasks, a mapping of them by name, or `{tasks: …}` of either."""
     if isinstance(node, Mapping) and len(node.entries) == 1 and node.entries[0][0].text == "tasks":
         inner = node.entries[0][1]
-        if (
-            is_empty(inner)
-            or isinstance(inner, Sequence)
-            or (isinstance(inner, Mapping) and inner.get("kind") is None)
-        ):
+        if is_empty(inner) or isinstance(inner, Sequence) or (isinstance(inner, Mapping) and inner.get("kind") is None):
             node = inner
     tasks: list[Task | None] = []
     match node:

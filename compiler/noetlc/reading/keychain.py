@@ -56,10 +56,6 @@ def _entry(r: Reader, node: Node) -> KeychainEntry | None:
     if name is None or kind is None:
         return None
     if kind not in KEYCHAIN_KINDS:
-        unknown(
-            r, "NL107", f"unknown keychain kind `{kind}`", kind_node.span, name=kind, known=KEYCHAIN_KINDS
-        )
-    fields = [
-        (key, read_value(r, item)) for key, (_, item) in node.index.items() if key not in ("name", "kind")
-    ]
+        unknown(r, "NL107", f"unknown keychain kind `{kind}`", kind_node.span, name=kind, known=KEYCHAIN_KINDS)
+    fields = [(key, read_value(r, item)) for key, (_, item) in node.index.items() if key not in ("name", "kind")]
     return KeychainEntry(name, name_node.span, kind, tuple(fields), node.span)

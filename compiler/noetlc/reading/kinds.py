@@ -1,9 +1,11 @@
 """The tool kinds there are: ours by module, others by entry point; each loaded when a playbook names it."""
 
+from collections.abc import Iterator
 from functools import cache
 
 from noetl_ir import registry
-from noetl_ir.kinds import Field, Kind
+from noetl_ir.kinds import Field, Kind, Text
+from noetlc.ast.playbook import Playbook, Step, Task, Value
 
 PACKAGE = "noetl_ir.kinds"
 
@@ -42,3 +44,15 @@ def knobs_of_any_kind() -> dict[str, Field]:
         if kind is not None:
             found.update({knob: field for knob, field in kind.knobs.items() if knob not in found})
     return found
+
+
+def program_fields(playbook: Playbook, text: Text) -> Iterator[tuple[Step, Task, Value]]:
+    """Every task field that its kind reads as `text`, with its step and task."""
+    for step in playbook.steps:
+        for task in step.tasks:
+            kind = kind_of(task.kind)
+            if kind is None:
+                continue
+            for name, value in task.fields:
+                if name in kind.fields and kind.fields[name].text == text:
+                    yield step, task, value

@@ -37,13 +37,9 @@ def read_loop(r: Reader, node: Node) -> Loop | None:
 
 def _check_whole(r: Reader, draft: LoopDraft, mapping: Mapping) -> None:
     if mapping.get("in") is None:
-        missing(
-            r, "the loop's `in`", mapping.span, help='write `in: "{{ … }}"`, an expression that gives a list'
-        )
+        missing(r, "the loop's `in`", mapping.span, help='write `in: "{{ … }}"`, an expression that gives a list')
     if mapping.get("iterator") is None:
-        missing(
-            r, "the loop's `iterator`", mapping.span, help="name the current item, as in `iterator: item`"
-        )
+        missing(r, "the loop's `iterator`", mapping.span, help="name the current item, as in `iterator: item`")
 
 
 def _in(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:

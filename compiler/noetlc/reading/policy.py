@@ -55,9 +55,7 @@ def read_policy(r: Reader, draft: TaskDraft, node: Node) -> None:
         missing(r, "`rules` of the policy", policy.span, help="write `rules: [{when: …, then: {do: …}}, …]`")
 
 
-def read_branch(
-    r: Reader, node: Node, short: tuple[str, ...]
-) -> tuple[Guard | None, Mapping | None, Span] | None:
+def read_branch(r: Reader, node: Node, short: tuple[str, ...]) -> tuple[Guard | None, Mapping | None, Span] | None:
     """The guard, the `then` mapping and the place of a rule; the guard is None for `else`.
 
     `else: {do: …}` (any key of `short`) and `else:` with a sibling `then` are read as `else: {then: …}` and
@@ -76,9 +74,7 @@ def read_branch(
         then = _else_body(r, node, otherwise, short)
     guard = read_guard(r, when, "`when`") if when is not None and otherwise is None else None
     if when is None and otherwise is None:
-        missing(
-            r, "the rule's `when`", node.span, help='write `when: "{{ … }}"`, or `else:` for the last rule'
-        )
+        missing(r, "the rule's `when`", node.span, help='write `when: "{{ … }}"`, or `else:` for the last rule')
         return None
     if when is not None and guard is None and otherwise is None:
         return None
@@ -274,9 +270,7 @@ def _hook(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
     if is_empty(node) or (isinstance(node, Sequence) and not node.items):
         no_effect(r, draft, key, node)
     else:
-        r.report(
-            "NL114", f"the hook `{key.text}` is reserved and must be empty", key.span, help="make tasks of it"
-        )
+        r.report("NL114", f"the hook `{key.text}` is reserved and must be empty", key.span, help="make tasks of it")
 
 
 KEYS: Table[TaskDraft] = {

@@ -123,9 +123,7 @@ class Reader:
     def refuse(self, construct: str, span: Span, *, help: str = "") -> None:
         """Say that a legacy construct was recognised and is not supported."""
         self.legacy_seen = True
-        self.report(
-            "NL901", f"legacy construct {construct} is not supported by this version", span, help=help
-        )
+        self.report("NL901", f"legacy construct {construct} is not supported by this version", span, help=help)
 
 
 def take_all(r: Reader, scope: str, table: Table[Draft], draft: Draft, node: Mapping) -> None:

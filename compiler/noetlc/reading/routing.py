@@ -25,10 +25,7 @@ def read_router(r: Reader, node: Node) -> Router | None:
     draft = RouterDraft()
     take_all(r, "next", r.tables.next, draft, mapping)
     if draft.arcs is None:
-        if (
-            not any(key.text in r.legacy.get("next", {}) for key, _ in mapping.entries)
-            and mapping.key("arcs") is None
-        ):
+        if not any(key.text in r.legacy.get("next", {}) for key, _ in mapping.entries) and mapping.key("arcs") is None:
             missing(r, "`arcs` of the router", mapping.span, help="leave `next` out where the step is a leaf")
         return None
     return Router(draft.mode, tuple(draft.arcs), mapping.span)
@@ -60,9 +57,7 @@ def _arc(r: Reader, node: Node) -> Arc | None:
     guard = mapping.get("when")
     if not draft.target or (guard is not None and draft.when is None):
         return None
-    return Arc(
-        draft.target, draft.target_span, draft.when, draft.args, draft.delay, draft.priority, mapping.span
-    )
+    return Arc(draft.target, draft.target_span, draft.when, draft.args, draft.delay, draft.priority, mapping.span)
 
 
 def _next_spec(r: Reader, draft: RouterDraft, key: Scalar, node: Node) -> None:

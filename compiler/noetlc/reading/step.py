@@ -35,9 +35,7 @@ def read_step(r: Reader, node: Node) -> Step | None:
     tasks = _tasks(r, draft)
     if draft.spec is None:
         draft.spec = _spec_of(StepSpecDraft())
-    return Step(
-        draft.name, draft.name_span, node.span, draft.desc, draft.spec, draft.loop, tasks, draft.router
-    )
+    return Step(draft.name, draft.name_span, node.span, draft.desc, draft.spec, draft.loop, tasks, draft.router)
 
 
 def _tasks(r: Reader, draft: StepDraft) -> tuple[Task, ...]:

@@ -139,9 +139,7 @@ def _take_kind(r: Reader, draft: TaskDraft, node: Mapping) -> None:
     if kind is None:
         unknown(r, "NL107", f"unknown tool kind `{text}`", value.span, name=text, known=kind_names())
     elif not kind.available:
-        r.report(
-            "NL115", f"the tool kind `{text}` is not run here: the task gives `kind.unavailable`", value.span
-        )
+        r.report("NL115", f"the tool kind `{text}` is not run here: the task gives `kind.unavailable`", value.span)
     draft.kind = text
 
 

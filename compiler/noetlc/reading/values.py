@@ -55,11 +55,7 @@ def program_text(r: Reader, node: Node) -> Value:
     """SQL and shell text: a template in which braces that are no expression stay as written, with a
     warning.
     """
-    if (
-        not isinstance(node, Scalar)
-        or not isinstance(node.value, str)
-        or not any(m in node.text for m in _MARKS)
-    ):
+    if not isinstance(node, Scalar) or not isinstance(node.value, str) or not any(m in node.text for m in _MARKS):
         if isinstance(node, Scalar):
             return Value(Literal(node.value), node.span, node)
         return _program_list(r, node)

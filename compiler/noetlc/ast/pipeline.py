@@ -1,0 +1,66 @@
+"""A step's tasks as a graph: where the pipeline may go after each task, and whether it may end there."""
+
+from typing import NamedTuple
+
+from noetlc.ast.playbook import Rule, Step, Task
+from noetlc.ast.truth import truth_of
+
+
+class PipelineGraph(NamedTuple):
+    """Tasks by position. `following` holds the tasks that may come next; `ends` says where the run may end.
+
+    Faults aside: any task may fail by one, and no playbook relies on that. `expires` says that a time limit
+    ends the run wherever it is.
+    """
+
+    following: tuple[tuple[int, ...], ...]
+    ends: tuple[bool, ...]
+    expires: bool
+
+
+def pipeline_of(step: Step) -> PipelineGraph:
+    """The graph of a step's pipeline; a jump to a task that does not exist leads nowhere."""
+    positions: dict[str, int] = {}
+    for position, task in enumerate(step.tasks):
+        positions.setdefault(task.name, position)
+    following, ends = [], []
+    for position, task in enumerate(step.tasks):
+        targets, may_end = _after(task, positions, position + 1 if position + 1 < len(step.tasks) else -1)
+        following.append(targets)
+        ends.append(may_end)
+    return PipelineGraph(tuple(following), tuple(ends), step.spec.lifecycle_timeout is not None)
+
+
+def asked_rules(task: Task) -> tuple[Rule, ...]:
+    """The rules up to the first that always matches; none after it is ever asked."""
+    found: list[Rule] = []
+    for rule in task.rules:
+        found.append(rule)
+        if truth_of(rule.when, {}) is True:
+            break
+    return tuple(found)
+
+
+def has_default(task: Task) -> bool:
+    """Whether some outcome may be matched by no rule."""
+    return all(truth_of(rule.when, {}) is not True for rule in task.rules)
+
+
+def _after(task: Task, positions: dict[str, int], after: int) -> tuple[tuple[int, ...], bool]:
+    if not task.rules:  # the default policy: ok goes on, an error fails
+        return (() if after < 0 else (after,)), True
+    targets: dict[int, None] = {}
+    may_end = False
+    rules = asked_rules(task)
+    goes_on = has_default(task) or any(rule.directive == "continue" for rule in rules)
+    for rule in rules:
+        match rule.directive:
+            case "jump":
+                target = positions.get(rule.to or "")
+                if target is not None:
+                    targets[target] = None
+            case "break" | "fail" | "retry":  # a retry that is used up fails
+                may_end = True
+    if goes_on and after >= 0:
+        targets[after] = None
+    return tuple(targets), may_end or (goes_on and after < 0)

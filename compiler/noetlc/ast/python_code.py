@@ -1,0 +1,80 @@
+"""Python text as the `python` kind runs it: is it Python, and which names does it use that nothing binds."""
+
+import ast
+import builtins
+from functools import lru_cache
+from typing import NamedTuple
+from warnings import catch_warnings, simplefilter
+
+
+class PythonName(NamedTuple):
+    """A name used in the code; line from 1, column from 0 in code points."""
+
+    name: str
+    line: int
+    column: int
+
+
+class PythonCode(NamedTuple):
+    """`error` is None where the text is Python; `free` are the names it uses and nowhere binds, each once."""
+
+    error: PythonName | None
+    free: tuple[PythonName, ...]
+
+
+@lru_cache(4096)
+def python_code(text: str) -> PythonCode:
+    """What there is to say about the text; never raises. A name bound anywhere in it counts as bound."""
+    try:
+        with catch_warnings():
+            simplefilter("ignore")  # odd escapes are the author's business
+            tree = ast.parse(text)
+    except SyntaxError as error:
+        return PythonCode(PythonName(error.msg, error.lineno or 1, max((error.offset or 1) - 1, 0)), ())
+    except (ValueError, RecursionError, MemoryError) as error:
+        return PythonCode(PythonName(str(error), 1, 0), ())
+    return PythonCode(None, _free(tree, text))
+
+
+def _free(tree: ast.Module, text: str) -> tuple[PythonName, ...]:
+    used: dict[str, ast.Name] = {}
+    bound: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                used.setdefault(name, node)
+            case ast.Name(id=name) | ast.arg(arg=name):
+                bound.add(name)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                bound.add(name)
+            case ast.alias(name="*"):
+                return ()
+            case ast.alias(name=name, asname=given):
+                bound.add(given or name.partition(".")[0])
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                bound.add(name)
+            case ast.MatchMapping(rest=str(name)):
+                bound.add(name)
+    if used.keys() & {"globals", "exec"}:
+        return ()
+    lines = text.splitlines()
+    return tuple(
+        PythonName(name, node.lineno, _column(lines, node))
+        for name, node in used.items()
+        if name not in bound and not hasattr(builtins, name)
+    )
+
+
+def _column(lines: list[str], node: ast.Name) -> int:
+    line = lines[node.lineno - 1] if node.lineno <= len(lines) else ""
+    return len(line.encode()[: node.col_offset].decode(errors="ignore"))  # Python counts bytes
+
+
+def offset_of(text: str, place: PythonName) -> int:
+    """Where a place stands in the text, in code points."""
+    start = 0
+    for _ in range(place.line - 1):
+        start = text.find("\n", start) + 1
+        if start == 0:
+            return len(text)
+    return min(start + place.column, len(text))

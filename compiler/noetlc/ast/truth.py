@@ -1,0 +1,95 @@
+"""What is certain about a guard before anything runs: true, false, or unknown.
+
+Only constants and the given facts are looked at; everything else is unknown, and so is what would raise.
+"""
+
+from collections.abc import Mapping
+
+from noetl_ir.expr import Attribute, Compare, Conditional, Const, Expr, ListOf, Logic, Name, Not, TupleOf
+from noetlc.ast.playbook import Guard, Step
+
+Path = tuple[str, ...]
+Facts = Mapping[Path, str]
+"""Path → the text that stands there, as in `('event', 'name')` → `step.done`."""
+
+_MISSING = object()
+
+
+def done_facts(step: Step) -> Facts:
+    """What the arcs of a step see when it succeeds (LANGUAGE §3)."""
+    name = "step.done" if step.loop is None else "loop.done"
+    return {("event", "name"): name, ("event", "status"): "success"}
+
+
+FAILED_FACTS: Facts = {("event", "name"): "step.failed", ("event", "status"): "error"}
+"""What the arcs of a step see when it fails."""
+
+ERROR_FACTS: Facts = {("outcome", "status"): "error"}
+"""What the rules of a task see when it fails."""
+
+
+def truth_of(guard: Guard | None, facts: Facts) -> bool | None:
+    """Whether a guard is certainly true or certainly false; a missing guard is true."""
+    return True if guard is None else truth(guard.expr, facts)
+
+
+def truth(expr: Expr, facts: Facts) -> bool | None:
+    """The truth of an expression as guards ask for it: the text `false` in any case is false (LANGUAGE
+    §2).
+    """
+    match expr:
+        case Not(of=of):
+            inner = truth(of, facts)
+            return None if inner is None else not inner
+        case Logic(op=op, left=left, right=right):
+            sides = (truth(left, facts), truth(right, facts))
+            decides = op == "or"
+            if decides in sides:
+                return decides
+            return None if None in sides else not decides
+        case Conditional(test=test, then=then, otherwise=otherwise) if otherwise is not None:
+            asked = truth(test, facts)
+            both = (truth(then, facts), truth(otherwise, facts))
+            return (both[0] if both[0] == both[1] else None) if asked is None else both[0 if asked else 1]
+        case Compare(first=first, rest=((op, second),)):
+            return _compared(first, op, second, facts)
+        case _:
+            value = _value(expr, facts)
+            if value is _MISSING:
+                return None
+            return bool(value) and not (isinstance(value, str) and value.lower() == "false")
+
+
+def path_of(expr: Expr) -> Path:
+    """The dotted path that an expression is; () for any other expression."""
+    names: list[str] = []
+    while isinstance(expr, Attribute):
+        names.append(expr.name)
+        expr = expr.of
+    if not isinstance(expr, Name):
+        return ()
+    return (expr.name, *reversed(names))
+
+
+def _compared(first: Expr, op: str, second: Expr, facts: Facts) -> bool | None:
+    left = _value(first, facts)
+    if op in ("in", "not in"):
+        if left is _MISSING or not isinstance(second, ListOf | TupleOf):
+            return None
+        values = [_value(item, facts) for item in second.items]
+        found = any(value is not _MISSING and value == left for value in values)
+        if not found and _MISSING in values:
+            return None
+        return found if op == "in" else not found
+    right = _value(second, facts)
+    if left is _MISSING or right is _MISSING or op not in ("==", "!="):
+        return None
+    return (left == right) if op == "==" else (left != right)
+
+
+def _value(expr: Expr, facts: Facts) -> object:
+    if isinstance(expr, Const):
+        return expr.value
+    if isinstance(expr, Attribute):
+        return facts.get(path_of(expr), _MISSING)
+    return _MISSING

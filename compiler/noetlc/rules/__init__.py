@@ -1,0 +1,65 @@
+"""Lint rules, one module each, found by name. A module exports `RULE`; its docstring is the rule's page.
+
+A rule looks at a `Unit` and yields findings; it never changes anything and knows no other rule.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from sys import modules
+from typing import NamedTuple
+
+from noetl_ir import registry
+from noetl_ir.span import Span
+from noetlc.ast.graph import StepGraph, graph_of
+from noetlc.ast.playbook import Playbook
+from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
+from noetlc.diag.findings import sorted_findings
+from noetlc.source.text import Source
+
+PACKAGE = "noetlc.rules"
+
+
+class Unit(NamedTuple):
+    """What a rule looks at: one playbook, its source, and its steps as a graph."""
+
+    source: Source
+    playbook: Playbook
+    graph: StepGraph
+
+
+class Rule(NamedTuple):
+    """`level` is what the rule needs: `ast` the tree alone. `check` yields its findings in any order."""
+
+    code: str
+    severity: Severity
+    level: str
+    check: Callable[[Unit], Iterator[Diagnostic]]
+
+    def finding(
+        self, message: str, span: Span, *, help: str = "", related: tuple[Related, ...] = (), fix: Fix | None = None
+    ) -> Diagnostic:
+        """A finding of this rule."""
+        return Diagnostic(self.code, self.severity, message, span, help, related, fix)
+
+
+def check_playbook(source: Source, playbook: Playbook) -> list[Diagnostic]:
+    """What all rules find in a playbook, sorted. The playbook may be partial; no rule raises for that."""
+    unit = Unit(source, playbook, graph_of(playbook))
+    return list(sorted_findings(found for _, rule in all_rules() for found in rule.check(unit)))
+
+
+@cache
+def all_rules() -> tuple[tuple[str, Rule], ...]:
+    """Every rule with its slug, sorted by slug."""
+    names = registry.names(PACKAGE)
+    return tuple((name.replace("_", "-"), registry.load(PACKAGE, name, "RULE", Rule)) for name in names)
+
+
+def page_of(code_or_slug: str) -> str:
+    """The page of a rule, found by code (any case) or slug; "" where there is none."""
+    wanted = code_or_slug.strip()
+    for slug, rule in all_rules():
+        if wanted.upper() == rule.code or wanted.lower().replace("_", "-") == slug:
+            page = modules[f"{PACKAGE}.{slug.replace('-', '_')}"].__doc__ or ""
+            return f"{rule.code} {slug} ({rule.severity})\n\n{page.strip()}\n"
+    return ""

@@ -1,0 +1,63 @@
+"""done-guard-on-loop: a guard asks for the wrong event of success.
+
+Why it matters
+    A step with a loop ends in `loop.done`, any other step in `step.done`; the guard is never true.
+Example
+    - step: fetch
+      loop: {in: "{{ workload.cities }}", iterator: city}
+      next: {arcs: [{step: report, when: "{{ event.name == 'step.done' }}"}]}
+Instead
+    next: {arcs: [{step: report, when: "{{ event.name == 'loop.done' }}"}]}
+"""
+
+from collections.abc import Iterator
+
+from noetl_ir.expr import Compare, Const, Expr, ListOf, TupleOf, walk
+from noetlc.ast.playbook import Guard
+from noetlc.ast.truth import path_of
+from noetlc.diag.diagnostic import Diagnostic, Fix, Severity
+from noetlc.rules import Rule, Unit
+
+_EVENT_NAME = ("event", "name")
+
+
+def check(unit: Unit) -> Iterator[Diagnostic]:
+    """Guards that compare `event.name` with the wrong name and never with the right one."""
+    for step in unit.playbook.steps:
+        wrong, right = ("step.done", "loop.done") if step.loop is not None else ("loop.done", "step.done")
+        for arc in step.router.arcs if step.router is not None else ():
+            if arc.when is None:
+                continue
+            names = [const for const in _compared(arc.when.expr) if const.value in (wrong, right)]
+            if any(const.value == right for const in names):
+                continue
+            for const in names:
+                yield _finding(unit, arc.when, const, step.loop is not None, right)
+
+
+def _finding(unit: Unit, guard: Guard, const: Const, loops: bool, right: str) -> Diagnostic:
+    span, fix = guard.span, None
+    if guard.node is not None:
+        span = unit.source.inner_span(guard.node, const.start, const.end)
+        written = guard.node.text[const.start : const.end]
+        if written[1:-1] == const.value and span.line == span.end_line:
+            fix = Fix(span, f"{written[0]}{right}{written[-1]}", f"write `{right}`", safe=False)
+    what = "a step with a loop" if loops else "a step without a loop"
+    message = f"{what} ends in `{right}`: `{const.value}` never comes here"
+    return RULE.finding(message, span, help=f"compare with `{right}`", fix=fix)
+
+
+def _compared(expr: Expr) -> Iterator[Const]:
+    """The texts that `event.name` is compared with."""
+    for part in walk(expr):
+        if not isinstance(part, Compare):
+            continue
+        sides = (part.first, *(side for _, side in part.rest))
+        if not any(path_of(side) == _EVENT_NAME for side in sides):
+            continue
+        for side in sides:
+            items = side.items if isinstance(side, ListOf | TupleOf) else (side,)
+            yield from (item for item in items if isinstance(item, Const))
+
+
+RULE = Rule("NL604", Severity.WARNING, "ast", check)

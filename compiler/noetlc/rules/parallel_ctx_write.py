@@ -1,0 +1,47 @@
+"""parallel-ctx-write: iterations of a parallel loop write one key of `ctx`.
+
+Why it matters
+    The key belongs to the iteration that writes it first; another that writes another value fails: `ctx.conflict`.
+Example
+    loop: {in: "{{ workload.items }}", iterator: item, spec: {mode: parallel}}
+    tool: {kind: noop, spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {last: "{{ iter.item }}"}}}}]}}}
+Instead
+    Write `set_iter`, and read the list of all results after the loop; or make the loop sequential.
+"""
+
+from collections.abc import Iterator
+
+from noetl_ir.expr import Name, Template, expressions_of, walk
+from noetlc.ast.walk import loops_of
+from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.rules import Rule, Unit
+
+_SAME_FOR_ALL = frozenset({"workload", "execution_id"})
+
+
+def check(unit: Unit) -> Iterator[Diagnostic]:
+    """Keys of `set_ctx` inside a parallel loop whose value may differ between iterations."""
+    for step in unit.playbook.steps:
+        if not any(loop.mode == "parallel" for loop in loops_of(step)):
+            continue
+        for task in step.tasks:
+            for rule in task.rules:
+                for key, value in rule.set_ctx:
+                    if _may_differ(value.template):
+                        yield RULE.finding(
+                            f"iterations of the parallel loop of `{step.name}` may write different `ctx.{key}`",
+                            value.span,
+                            help="use `set_iter` and read the results after the loop, or a sequential loop",
+                        )
+
+
+def _may_differ(template: Template) -> bool:
+    """Whether anything but the workload goes into the value."""
+    return any(
+        isinstance(part, Name) and part.name not in _SAME_FOR_ALL
+        for expr in expressions_of(template)
+        for part in walk(expr)
+    )
+
+
+RULE = Rule("NL401", Severity.WARNING, "ast", check)

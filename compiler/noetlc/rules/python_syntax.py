@@ -1,0 +1,35 @@
+"""python-syntax: the `code` of a python task is no Python.
+
+Why it matters
+    The task fails whenever it runs.
+Example
+    - {kind: python, code: "result = = 1"}
+Instead
+    - {kind: python, code: "result = 1"}
+"""
+
+from collections.abc import Iterator
+
+from noetl_ir.expr import Literal
+from noetlc.ast.python_code import offset_of, python_code
+from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.reading.kinds import program_fields
+from noetlc.rules import Rule, Unit
+from noetlc.source.nodes import Scalar
+
+
+def check(unit: Unit) -> Iterator[Diagnostic]:
+    """The first syntax error of each program."""
+    for _, task, value in program_fields(unit.playbook, "code"):
+        if task.kind != "python" or not isinstance(value.template, Literal):
+            continue
+        text = value.template.value
+        error = python_code(text).error if isinstance(text, str) else None
+        if error is None or not isinstance(text, str):
+            continue
+        at = offset_of(text, error)
+        span = unit.source.inner_span(value.node, at, at + 1) if isinstance(value.node, Scalar) else value.span
+        yield RULE.finding(f"the code of `{task.name}` is no Python: {error.name}", span)
+
+
+RULE = Rule("NL803", Severity.WARNING, "ast", check)

@@ -1,0 +1,64 @@
+"""secret-literal: something that looks like a secret is written into the playbook.
+
+Why it matters
+    Playbooks are stored, shown and logged; plans and events would carry the value.
+Example
+    headers: {Authorization: "Bearer 0123456789abcdef"}
+Instead
+    keychain: [{name: api_token, kind: env}]
+    headers: {Authorization: "Bearer {{ keychain.api_token }}"}
+"""
+
+from collections.abc import Iterator
+from re import IGNORECASE
+from re import compile as pattern
+
+from noetlc.ast.playbook import Value
+from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.rules import Rule, Unit
+from noetlc.source.nodes import Mapping, Node, Scalar
+
+_KEY = pattern(
+    r"(^|_|-)(password|passwd|secret|api_?key|access_?key|private_?key|authorization|auth_?token)$", IGNORECASE
+)
+_SHORTEST = 8
+
+
+def check(unit: Unit) -> Iterator[Diagnostic]:
+    """Texts of 8 characters and more, without a template or a space but one, under a key that names a
+    secret.
+    """
+    playbook = unit.playbook
+    for key, value in playbook.workload:
+        yield from _in_node(key, value.node)
+    for step in playbook.steps:
+        for task in step.tasks:
+            for name, value in (*task.fields, *_own(task.args)):
+                yield from _in_node(name, value.node)
+
+
+def _own(args: Value | None) -> tuple[tuple[str, Value], ...]:
+    return () if args is None else (("args", args),)
+
+
+def _in_node(key: str, node: Node | None) -> Iterator[Diagnostic]:
+    waiting: list[tuple[str, Node | None]] = [(key, node)]
+    while waiting:
+        name, here = waiting.pop()
+        if isinstance(here, Mapping):
+            waiting.extend((entry.text, item) for entry, item in here.entries)
+        elif isinstance(here, Scalar) and isinstance(here.value, str) and _KEY.search(name) and _is_secret(here.text):
+            yield RULE.finding(
+                f"`{name}` looks like a secret written into the playbook",
+                here.span,
+                help="declare it in `keychain` and write `{{ keychain.<name> }}`",
+            )
+
+
+def _is_secret(text: str) -> bool:
+    scheme, _, rest = text.rpartition(" ")
+    secret = rest if scheme.lower() in ("", "bearer", "basic", "token") else ""
+    return len(secret) >= _SHORTEST and "{{" not in text and not secret.startswith(("$", "<", "/"))
+
+
+RULE = Rule("NL805", Severity.WARNING, "ast", check)

@@ -1,0 +1,53 @@
+"""swallowed-error: the rules of a task let an error pass as if nothing had happened.
+
+Why it matters
+    With rules but no match and no `else` the pipeline goes on, also after an error: the next task works on nothing.
+Example
+    rules:
+      - when: "{{ outcome.status == 'error' and outcome.http.status == 429 }}"
+        then: {do: retry, attempts: 5}
+Instead
+    rules:
+      - when: "{{ outcome.status == 'error' and outcome.http.status == 429 }}"
+        then: {do: retry, attempts: 5}
+      - when: "{{ outcome.status == 'error' }}"
+        then: {do: fail}
+    Where passing the error on is meant, write `on_unmatched: continue` beside `rules`.
+"""
+
+from collections.abc import Iterator
+
+from noetlc.ast.playbook import Rule as PolicyRule
+from noetlc.ast.playbook import Task
+from noetlc.ast.truth import ERROR_FACTS, truth_of
+from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.rules import Rule, Unit
+
+
+def check(unit: Unit) -> Iterator[Diagnostic]:
+    """Tasks with rules of which perhaps none matches an error, and tasks whose `else` goes on after one."""
+    for step in unit.playbook.steps:
+        for task in step.tasks:
+            if not task.rules or task.on_unmatched_written or task.kind == "noop":
+                continue
+            catching = next((rule for rule in task.rules if truth_of(rule.when, ERROR_FACTS) is True), None)
+            if catching is None:
+                yield RULE.finding(
+                    f"an error of `{task.name}` that no rule matches is passed on",
+                    task.name_span,
+                    help="add a rule for `outcome.status == 'error'`, or write `on_unmatched: continue`",
+                )
+            elif catching.when is None and catching.directive == "continue" and not _minds_errors(task, catching):
+                yield RULE.finding(
+                    f"`else` lets every error of `{task.name}` pass on",
+                    catching.span,
+                    help="add a rule `when: \"{{ outcome.status == 'error' }}\"` with `do: fail` before it",
+                )
+
+
+def _minds_errors(task: Task, last: PolicyRule) -> bool:
+    """Whether some rule before `else` is about errors: what is left was thought about then."""
+    return any(rule.when is not None and "outcome" in rule.when.text for rule in task.rules if rule is not last)
+
+
+RULE = Rule("NL507", Severity.WARNING, "ast", check)

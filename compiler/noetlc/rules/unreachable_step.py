@@ -1,0 +1,37 @@
+"""unreachable-step: no token can ever arrive at a step.
+
+Why it matters
+    The step never runs; an arc to it was forgotten, or leads elsewhere.
+Example
+    - {step: start, next: {arcs: [{step: load}]}}
+    - {step: load}
+    - {step: report}                          # nothing leads here
+Instead
+    - {step: load, next: {arcs: [{step: report}]}}
+"""
+
+from collections.abc import Iterator
+
+from noetlc.ast.graph import reached
+from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.rules import Rule, Unit
+
+
+def check(unit: Unit) -> Iterator[Diagnostic]:
+    """Steps that the entry does not lead to, also when they lead to themselves or each other."""
+    graph = unit.graph
+    if graph.entry < 0:
+        return
+    found = reached(graph.successors, (graph.entry,))
+    for name, position in graph.positions.items():
+        if position not in found:
+            step = unit.playbook.steps[position]
+            entry = unit.playbook.steps[graph.entry].name
+            yield RULE.finding(
+                f"no token can arrive at `{name}`",
+                step.name_span,
+                help=f"lead an arc to it from a step that `{entry}` leads to, or remove it",
+            )
+
+
+RULE = Rule("NL601", Severity.WARNING, "ast", check)

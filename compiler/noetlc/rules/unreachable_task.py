@@ -1,0 +1,38 @@
+"""unreachable-task: no outcome of the tasks before leads to a task.
+
+Why it matters
+    The task never runs: what was to come next is jumped over, or the run ends before.
+Example
+    - name: fetch
+      kind: http
+      url: "{{ workload.url }}"
+      spec: {policy: {rules: [{else: {then: {do: break}}}]}}
+    - {name: store, kind: noop}               # nothing goes on after `fetch`
+Instead
+    spec: {policy: {rules: [{when: "{{ outcome.status == 'error' }}", then: {do: fail}}]}}
+"""
+
+from collections.abc import Iterator
+
+from noetlc.ast.graph import reached
+from noetlc.ast.pipeline import pipeline_of
+from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.rules import Rule, Unit
+
+
+def check(unit: Unit) -> Iterator[Diagnostic]:
+    """Tasks that neither the one before nor a jump leads to."""
+    for step in unit.playbook.steps:
+        if len(step.tasks) < 2:
+            continue
+        found = reached(pipeline_of(step).following, (0,))
+        for position, task in enumerate(step.tasks):
+            if position not in found:
+                yield RULE.finding(
+                    f"no task of `{step.name}` goes on to `{task.name}`",
+                    task.name_span,
+                    help=f"let `{step.tasks[position - 1].name}` continue, jump to `{task.name}`, or remove it",
+                )
+
+
+RULE = Rule("NL506", Severity.WARNING, "ast", check)
