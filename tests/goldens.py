@@ -23,6 +23,7 @@ VIEWS: dict[str, dict[str, str]] = {
     # "diag": {"diag": "views.diagnostics:rendered"},
     # "net": {"net": "views.net:printed"},
     # "run": {"events": "views.events:printed"},
+    "source": {"diag": "views.source:diagnostics"},
 }
 
 OPTIONAL: dict[str, str] = {

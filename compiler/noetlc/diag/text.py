@@ -108,9 +108,7 @@ def _excerpt(span: Span, file: Lines, gutter: int, colour: str, palette: Palette
     yield from _shown(last_line, last, (begin, end), gutter, colour, palette)
 
 
-def _shown(
-    line: int, text: str, columns: tuple[int, int], gutter: int, colour: str, palette: Palette
-) -> Iterator[str]:
+def _shown(line: int, text: str, columns: tuple[int, int], gutter: int, colour: str, palette: Palette) -> Iterator[str]:
     start = min(max(columns[0], 1), len(text) + 1) - 1
     end = max(min(columns[1] - 1, len(text)), start)
     near = min(end, start + _FAR)
@@ -156,7 +154,8 @@ def _cut_right(marked: list[str], after: list[str], room: int) -> tuple[list[str
 def _fixed(span: Span, text: str, file: Lines) -> Iterator[str]:
     """The lines of the span as they are with `text` in its place; at most six."""
     start = span.column - 1
-    before, _ = _cut_left(_cells(file.line_text(span.line)[max(0, start - _FAR) : start]), _WIDTH - _LEAD)
+    shown = file.line_text(span.line)[max(0, start - _FAR) : start]
+    before, _ = _cut_left(_cells(shown), min(_width(list(text[:_FAR])), _WIDTH - _LEAD))
     after = file.line_text(span.end_line)[span.end_column - 1 :][:_FAR]
     lines = (text + after).split("\n")
     for line in lines[:6]:

@@ -11,7 +11,7 @@ from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
 from noetlc.source.aliases import Anchors
 from noetlc.source.limits import LimitReached, Limits
 from noetlc.source.nodes import Mapping, Mark, Node, Scalar, Sequence
-from noetlc.source.resolve import TAGS, Value, read_tagged, resolve
+from noetlc.source.resolve import TAGS, Value, read_tagged, resolve, shortened
 from noetlc.source.text import Source
 
 _MANY = 1000
@@ -80,7 +80,8 @@ class Composer:
                 reading = read_tagged(kind, scalar.text)
                 scalar.value = reading.value
                 if reading.code:
-                    self.report(reading.code, reading.message, scalar)
+                    help = "remove the tag, or write a value that fits it"
+                    self.report(reading.code, reading.message, scalar, help)
         if event.anchor is not None:
             self._anchors.set(event.anchor, scalar)
 
@@ -89,9 +90,7 @@ class Composer:
         container.end = event.end_mark  # until it is known
         if depth > self.limits.depth:
             message = f"more than {self.limits.depth} mappings and lists stand inside each other"
-            raise LimitReached(
-                finding("NL006", message, _null(event).span, help="build deep values in a step")
-            )
+            raise LimitReached(finding("NL006", message, _null(event).span, help="build deep values in a step"))
         if event.tag is not None:
             self._known_tag(event.tag, container, ("map",) if isinstance(container, Mapping) else ("seq",))
         if event.anchor is not None:
@@ -187,7 +186,8 @@ class Composer:
         merged: dict[str, tuple[Scalar, Node]] = {}
         for part in parts:
             if not isinstance(part, Mapping):
-                self.report("NL013", f"`<<` merges mappings, and this is a {_noun(part)}", part)
+                message = f"`<<` merges mappings, and this is a {_noun(part)}"
+                self.report("NL013", message, part, "write a mapping, or an alias of one")
                 continue
             for entry in part.entries:
                 merged.setdefault(entry[0].text, entry)
@@ -200,19 +200,17 @@ class Composer:
         for key, _ in mapping.entries:
             before = first.setdefault(key.text, key)
             if before is not key:
-                message = (
-                    f"the key `{key.text}` is written twice, in lines {before.span.line} and {key.span.line}"
-                )
-                help = (
-                    "merge both with one key: `<<: [*a, *b]`" if key.text == "<<" else "keep one of the two"
-                )
+                lines = before.span.line, key.span.line
+                where = f"line {lines[0]}" if lines[0] == lines[1] else f"lines {lines[0]} and {lines[1]}"
+                message = f"the key `{shortened(key.text)}` is written twice, in {where}"
+                help = "merge both with one key: `<<: [*a, *b]`" if key.text == "<<" else "keep one of the two"
                 related = (Related(before.span, "first written here"),)
                 self.add(finding("NL004", message, key.span, help=help, related=related))
 
     def _report_reading(self, scalar: Scalar, code: str, message: str) -> None:
         fix = None
         help = ""
-        if code in ("NL014", "NL016", "NL017"):
+        if code in ("NL014", "NL015", "NL016", "NL017"):
             help = _QUOTE.replace("…", scalar.text) if len(scalar.text) <= 40 else "put it in quotes"
             is_safe = scalar.value == scalar.text
             fix = Fix(scalar.span, _quoted(scalar.text), "put it in quotes", safe=is_safe)
@@ -222,8 +220,8 @@ class Composer:
         if key.style:
             return
         fix = Fix(key.span, f"- {key.text[1:]}", "put a space after the dash")
-        message = f"`{key.text}` is a key that begins with a dash; a list item has a space after its dash"
-        help = f"write `- {key.text[1:]}:`"
+        message = f"`{shortened(key.text)}` is a key that begins with a dash; a list item has a space after its dash"
+        help = f"write `- {shortened(key.text[1:])}:`"
         self.add(finding("NL018", message, key.span, help=help, fix=fix))
 
     def _known_tag(self, tag: str, node: Node, known: Iterable[str]) -> str:

@@ -53,9 +53,7 @@ def resolve(text: str) -> Reading:
         return Reading(text)
     if match := _INT.fullmatch(text):
         if len(text) > MAX_DIGITS:
-            return Reading(
-                text, "NL015", f"an integer of {len(text)} characters; at most {MAX_DIGITS} are read"
-            )
+            return Reading(text, "NL015", f"an integer of {len(text)} characters; at most {MAX_DIGITS} are read")
         return _integer(text, match)
     if _FLOAT.fullmatch(text):
         return _float(text)
@@ -70,7 +68,7 @@ def read_tagged(kind: str, text: str) -> Reading:
     try:
         return _TAGGED[kind](text)
     except (KeyError, ValueError, OverflowError):
-        return Reading(text, "NL012", f"`{_shown(text)}` is no value for the tag `!!{kind}`")
+        return Reading(text, "NL012", f"`{shortened(text)}` is no value for the tag `!!{kind}`")
 
 
 def _integer(text: str, match: re.Match[str]) -> Reading:
@@ -101,7 +99,7 @@ def _float(text: str) -> Reading:
 def _finite(text: str) -> Reading:
     value = _float_of(text)
     if value - value != 0:  # infinite, or not a number
-        return Reading(text, "NL014", f"`{_shown(text)}` is no number that JSON can carry")
+        return Reading(text, "NL014", f"`{shortened(text)}` is no number that JSON can carry")
     return Reading(value)
 
 
@@ -151,16 +149,12 @@ def _read_12(text: str) -> Value:
 
 def _ambiguous(text: str, value: Value, other: Value) -> Reading:
     if value == text:
-        return Reading(value, "NL016", f"`{_shown(text)}` is read as text; YAML 1.2 reads {_json(other)}")
+        return Reading(value, "NL016", f"`{shortened(text)}` is read as text; YAML 1.2 reads {_json(other)}")
     if other == text:
-        return Reading(value, "NL016", f"`{_shown(text)}` is read as {_json(value)}; YAML 1.2 reads text")
+        return Reading(value, "NL016", f"`{shortened(text)}` is read as {_json(value)}; YAML 1.2 reads text")
     if other == value:
-        return Reading(
-            value, "NL016", f"`{_shown(text)}` is read as {_json(value)}: the leading zeros are lost"
-        )
-    return Reading(
-        value, "NL016", f"`{_shown(text)}` is read as {_json(value)}; YAML 1.2 reads {_json(other)}"
-    )
+        return Reading(value, "NL016", f"`{shortened(text)}` is read as {_json(value)}: the leading zeros are lost")
+    return Reading(value, "NL016", f"`{shortened(text)}` is read as {_json(value)}; YAML 1.2 reads {_json(other)}")
 
 
 def _json(value: Value) -> str:
@@ -170,10 +164,11 @@ def _json(value: Value) -> str:
         case bool():
             return "true" if value else "false"
         case _:
-            return _shown(str(value))
+            return shortened(str(value))
 
 
-def _shown(text: str) -> str:
+def shortened(text: str) -> str:
+    """The beginning of a long text, for messages."""
     return text if len(text) <= 40 else text[:39] + "…"
 
 

@@ -81,7 +81,10 @@ def _here(source: Source, offset: int) -> Span:
 
 def _template(source: Source, trouble: Trouble, offset: int, span: Span) -> Diagnostic | None:
     """`url: {{ base }}/x` and `x: {{ "a" if b }}`: a template that YAML takes for a mapping."""
-    for line in {span.line, trouble.since.line + 1 if trouble.since else span.line}:
+    lines = [span.line]
+    if trouble.since is not None and "flow" in trouble.context:
+        lines.append(trouble.since.line + 1)
+    for line in lines:
         text = source.line_text(line)
         match = _TEMPLATE_VALUE.search(text)
         if match is None:
@@ -111,9 +114,7 @@ def _tab(source: Source, trouble: Trouble, offset: int, span: Span) -> Diagnosti
     column = margin.index("\t") + 1
     place = Span(span.line, column, span.line, len(margin) + 1)
     fix = Fix(place, "  " * margin.count("\t"), "indent with spaces", safe=False)
-    return finding(
-        "NL021", "a tab in the indentation", place, help="YAML is indented with spaces only", fix=fix
-    )
+    return finding("NL021", "a tab in the indentation", place, help="YAML is indented with spaces only", fix=fix)
 
 
 def _quoted_open(source: Source, trouble: Trouble, offset: int, span: Span) -> Diagnostic | None:
@@ -143,9 +144,7 @@ def _reserved(source: Source, trouble: Trouble, offset: int, span: Span) -> Diag
         char = source.text[start : start + 1]
         what = "alias" if char == "*" else "anchor"
         message = f"`{char}` begins an {what}, and no name follows"
-        return finding(
-            "NL003", message, source.span_of(start, start + 1), help='put the value in quotes: "…"'
-        )
+        return finding("NL003", message, source.span_of(start, start + 1), help='put the value in quotes: "…"')
     if "tag" in trouble.context or "tag" in trouble.problem:
         message = f"`!` begins a tag, and this is none: {trouble.problem}"
         return finding("NL003", message, span, help='put the value in quotes: "…"')

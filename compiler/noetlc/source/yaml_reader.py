@@ -51,7 +51,9 @@ def read_yaml(name: str, data: bytes, limits: Limits = LIMITS) -> Reading:
         documents.append(None)
         composer.findings.insert(0, broken)  # where it says the same as another, it knows more
     elif not documents:
-        composer.findings.append(finding("NL019", "there is no YAML document in this file", Span(1, 1, 1, 1)))
+        help = "a playbook begins with `apiVersion: noetl.io/v2`"
+        message = "there is no YAML document in this file"
+        composer.findings.append(finding("NL019", message, Span(1, 1, 1, 1), help=help))
     return Reading(source, tuple(documents), sorted_findings(composer.findings))
 
 

@@ -54,12 +54,16 @@ def test_a_syntax_error_names_cause_and_place(text: str, place: str, message: st
         ("a: {{ x }} y", (1, 4, 1, 13)),
         ("- {{ x }}/c", (1, 3, 1, 12)),
         ('a: {{ "x" if y else "z" }}\nb: 1', (1, 4, 1, 27)),
-        ("url: {{ a\n  }} b\n", (1, 6, 1, 10)),
     ],
 )
 def test_a_template_without_quotes_is_recognised(text: str, span: tuple[int, int, int, int]) -> None:
     (found,) = read_yaml("t.yaml", text.encode()).diagnostics
     assert (found.code, found.span) == ("NL020", span)
+
+
+def test_a_template_without_quotes_may_go_over_lines() -> None:
+    found = read_yaml("t.yaml", b"url: {{ a\n  }} b\n").diagnostics
+    assert [(item.code, str(item.span)) for item in found] == [("NL020", "1:6"), ("NL003", "2:6")]
 
 
 @pytest.mark.parametrize("text", ["a:\n\tb: 1", "a:\n  - x\n\t- y", "\ta: 1"])
