@@ -1,0 +1,218 @@
+"""A playbook as canonical source text: `apiVersion: noetl.io/v2`, named tasks, one order of keys.
+
+Reading the text gives the same tree up to places: what is written is what the tree holds, defaults left out.
+"""
+
+from noetl_ir.expr import Json, ListTemplate, Literal, MapTemplate, Template
+from noetlc.ast.playbook import (
+    Admit,
+    AdmitRule,
+    Arc,
+    Executor,
+    Guard,
+    KeychainEntry,
+    Loop,
+    Playbook,
+    Router,
+    Rule,
+    Step,
+    StepSpec,
+    Task,
+    Value,
+)
+from noetlc.ast.yaml_text import yaml_text
+from noetlc.source.nodes import value_of
+
+VERSION = "noetl.io/v2"
+Tree = dict[str, Json]
+
+
+def printed(playbook: Playbook) -> str:
+    """The canonical source text of a playbook."""
+    return yaml_text(document(playbook))
+
+
+def document(playbook: Playbook) -> Tree:
+    """The playbook as plain values, in the order in which they are written."""
+    found: Tree = {"apiVersion": VERSION, "kind": "Playbook", "metadata": dict(playbook.metadata)}
+    _put(found, "keychain", [_credential(entry) for entry in playbook.keychain])
+    _put(found, "executor", _executor(playbook.executor))
+    _put(found, "workload", _pairs(playbook.workload))
+    found["workflow"] = [_step(step) for step in playbook.steps]
+    _put(found, "workbook", [_task(task) for _, task in playbook.workbook])
+    found.update((key, value_of(node)) for key, node in playbook.extensions)
+    return found
+
+
+def _put(into: Tree, key: str, value: Json) -> None:
+    """What is empty is left out."""
+    if value not in (None, "", {}, []):
+        into[key] = value
+
+
+def _put_value(into: Tree, key: str, value: Value | None) -> None:
+    if value is not None:
+        into[key] = plain(value.template)
+
+
+def plain(template: Template) -> Json:
+    """A template as it is written in a file."""
+    match template:
+        case Literal(value=value):
+            return value
+        case MapTemplate(items=pairs):
+            return {key: plain(item) for key, item in pairs}
+        case ListTemplate(items=items):
+            return [plain(item) for item in items]
+        case _:
+            return template.text
+
+
+def _pairs(pairs: tuple[tuple[str, Value], ...]) -> Tree:
+    return {key: plain(value.template) for key, value in pairs}
+
+
+def _guard(guard: Guard) -> str:
+    return f"{{{{ {guard.text} }}}}"
+
+
+def _credential(entry: KeychainEntry) -> Json:
+    return {"name": entry.name, "kind": entry.kind, **_pairs(entry.fields)}
+
+
+def _executor(executor: Executor) -> Tree:
+    policy: Tree = {}
+    if executor.reference_first:
+        policy["results"] = {"reference_first": True}
+    _put(policy, "limits", dict(executor.limits))
+    _put_failure(policy, executor.failure_mode)
+    spec: Tree = {}
+    _put(spec, "entry_step", executor.entry_step)
+    _put(spec, "pool", executor.pool)
+    spec.update(_pairs(executor.knobs))
+    _put(spec, "policy", policy)
+    found: Tree = dict(executor.plain)
+    _put(found, "spec", spec)
+    return found
+
+
+def _put_failure(policy: Tree, mode: str) -> None:
+    if mode != "fail_fast":
+        policy["failure"] = {"mode": mode}
+
+
+def _step(step: Step) -> Json:
+    found: Tree = {"step": step.name}
+    _put(found, "desc", step.desc)
+    _put(found, "spec", _step_spec(step.spec))
+    if step.loop is not None:
+        found["loop"] = _loop(step.loop)
+    if not _is_router(step):
+        found["tool"] = [_task(task) for task in step.tasks]
+    if step.router is not None:
+        found["next"] = _router(step.router)
+    return found
+
+
+def _is_router(step: Step) -> bool:
+    """Whether the only task is the noop that a step without a tool gets."""
+    return len(step.tasks) == 1 and step.tasks[0].generated and step.tasks[0].name == f"{step.name}_task"
+
+
+def _step_spec(spec: StepSpec) -> Tree:
+    policy: Tree = {}
+    if spec.admit is not None:
+        policy["admit"] = _admit(spec.admit)
+    if spec.join != "any" or spec.join_span is not None:
+        policy["join"] = spec.join
+    if spec.lifecycle_timeout is not None:
+        policy["lifecycle"] = {"timeout_s": plain(spec.lifecycle_timeout.template)}
+    _put_failure(policy, spec.failure_mode)
+    found: Tree = {}
+    _put(found, "pool", spec.pool)
+    _put_value(found, "timeout", spec.timeout)
+    found.update(_pairs(spec.knobs))
+    _put(found, "policy", policy)
+    return found
+
+
+def _admit(admit: Admit) -> Json:
+    found: Tree = {"on_deny": "wait"} if admit.waits else {}
+    found["rules"] = [_admit_rule(rule) for rule in admit.rules]
+    return found
+
+
+def _admit_rule(rule: AdmitRule) -> Json:
+    return _branch(rule.when, {"allow": rule.allow})
+
+
+def _branch(when: Guard | None, then: Tree) -> Json:
+    return {"else": {"then": then}} if when is None else {"when": _guard(when), "then": then}
+
+
+def _loop(loop: Loop) -> Json:
+    found: Tree = {"in": plain(loop.items.template), "iterator": loop.iterator}
+    spec: Tree = {}
+    if loop.mode != "sequential":
+        spec["mode"] = loop.mode
+    _put_value(spec, "max_in_flight", loop.max_in_flight)
+    spec.update(_pairs(loop.knobs))
+    if loop.exec != "distributed":
+        spec["policy"] = {"exec": loop.exec}
+    _put(found, "spec", spec)
+    if loop.inner is not None:
+        found["loop"] = _loop(loop.inner)
+    return found
+
+
+def _task(task: Task) -> Json:
+    found: Tree = {"name": task.name, "kind": task.kind}
+    _put(found, "desc", task.desc)
+    found.update(_pairs(task.fields))
+    _put_value(found, "args", task.args)
+    spec: Tree = _pairs(task.knobs)
+    _put_value(spec, "timeout", task.timeout)
+    if task.rules:
+        policy: Tree = {"on_unmatched": "continue"} if task.on_unmatched_written else {}
+        policy["rules"] = [_rule(rule) for rule in task.rules]
+        spec["policy"] = policy
+    _put(found, "spec", spec)
+    return found
+
+
+def _rule(rule: Rule) -> Json:
+    then: Tree = {"do": rule.directive}
+    if rule.directive == "retry" or rule.attempts != 3:
+        then["attempts"] = rule.attempts
+    if rule.backoff != "none":
+        then["backoff"] = rule.backoff
+    _put_value(then, "delay", rule.delay)
+    if rule.multiplier != 2.0:
+        then["multiplier"] = rule.multiplier
+    _put_value(then, "max_delay", rule.max_delay)
+    if rule.jitter:
+        then["jitter"] = True
+    if rule.to is not None:
+        then["to"] = rule.to
+    _put_value(then, "code", rule.code)
+    _put_value(then, "message", rule.message)
+    _put(then, "set_iter", _pairs(rule.set_iter))
+    _put(then, "set_ctx", _pairs(rule.set_ctx))
+    return _branch(rule.when, then)
+
+
+def _router(router: Router) -> Json:
+    return {"spec": {"mode": router.mode}, "arcs": [_arc(arc) for arc in router.arcs]}
+
+
+def _arc(arc: Arc) -> Json:
+    found: Tree = {"step": arc.target}
+    if arc.when is not None:
+        found["when"] = _guard(arc.when)
+    _put_value(found, "args", arc.args)
+    spec: Tree = {}
+    _put_value(spec, "delay", arc.delay)
+    if arc.priority:
+        spec["priority"] = arc.priority
+    _put(found, "spec", spec)
+    return found
