@@ -1,0 +1,92 @@
+"""Server and worker in one process and one thread: the embedded runtime.
+
+Each round the server takes what waits and commits, then the worker does what it can; only when neither has anything
+to do are tools given time. The process owns the execution it drives; whoever wants something of it writes to the
+inbox.
+"""
+
+from typing import NamedTuple, Protocol
+
+from noetl.engine.program import Program
+from noetl.engine.starting import Request
+from noetl.ports import Blobs, Bus, Clock, Store
+from noetl.server.control import ControlPlane
+from noetl.worker.shell import Launcher, Worker
+from noetl_ir.commands import Answer, Command, Report
+
+POOL = "default"
+
+
+class Waiter(Launcher, Protocol):
+    """A launcher that can also pass the time until something is due."""
+
+    def pass_time(self, due: int | None) -> bool:
+        """Wait until `due` or until something happens; False when nothing ever will."""
+        ...
+
+    def close(self) -> None:
+        """Stop every tool."""
+        ...
+
+
+class Parts(NamedTuple):
+    """What the embedded runtime is put together from."""
+
+    store: Store
+    blobs: Blobs
+    bus: Bus[Command, Report, Answer]
+    clock: Clock
+    launcher: Waiter
+    control: ControlPlane
+    worker: Worker
+
+
+class Embedded:
+    """Drives one execution and its children to their end."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._interrupted = False
+
+    def interrupt(self) -> None:
+        """Stop after the current round; safe in a signal handler."""
+        self._interrupted = True
+
+    def start(self, program: Program, execution_id: str, request: Request) -> str:
+        """Start an execution and drive it; returns its status, `paused` or `interrupted` when it stopped early."""
+        shell = self._parts.control.start(program, execution_id, request)
+        return self._drive(execution_id, shell.execution.is_over)
+
+    def resume(self, program: Program, execution_id: str) -> str:
+        """Take up an execution from its log and drive it."""
+        control = self._parts.control
+        shell = control.resume(execution_id, program)
+        if shell.execution.paused and not shell.execution.is_over:
+            control.control(execution_id, "resume")
+        return self._drive(execution_id, shell.execution.is_over)
+
+    def _drive(self, execution_id: str, over: bool) -> str:
+        parts = self._parts
+        control, worker = parts.control, parts.worker
+        execution = control.shells[execution_id].execution
+        while not over and not self._interrupted:
+            moved = control.step()
+            moved = worker.step() or moved
+            over = execution.is_over
+            if moved or over:
+                continue
+            if execution.paused and not worker.busy:
+                return "paused"
+            if not self._pass_time():
+                break
+        if over:
+            control.step()
+            worker.step()
+            return execution.status
+        return "interrupted"
+
+    def _pass_time(self) -> bool:
+        parts = self._parts
+        times = [time for time in (parts.control.next_due(), parts.bus.due()) if time is not None]
+        return parts.launcher.pass_time(min(times, default=None))
+

@@ -1,0 +1,76 @@
+"""Plans and where they come from: a file, the store, the plans a plan embeds, and catalogue folders."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from noetl.engine.program import Program
+from noetl.ports import Store
+from noetl.server.children import NotFound
+from noetl_ir.plan_format import PlanError, digest_of, read_plan
+
+PLAN_SUFFIX = ".ir"
+Compile = Callable[[Path], bytes]
+"""Compiles a playbook file to plan bytes; raises NotFound when it does not compile."""
+
+
+def program_of(data: bytes) -> Program:
+    """A program from plan bytes; raises PlanError when they are no plan that this version runs."""
+    return Program(read_plan(data), digest_of(data), data)
+
+
+class Programs:
+    """Finds programs, each read once. `folders` is the catalogue, `compiler` compiles a source found in it."""
+
+    def __init__(self, store: Store, folders: tuple[Path, ...], compiler: Compile) -> None:
+        self._store = store
+        self._folders = folders
+        self._compile = compiler
+        self._known: dict[str, Program] = {}
+
+    def add(self, data: bytes) -> Program:
+        """A program from plan bytes, kept in the store by its digest."""
+        program = self._keep(data)
+        self._store.put_plan(program.digest, program.plan.path or program.plan.name, data)
+        return program
+
+    def load(self, digest: str) -> Program:
+        """The program that an execution runs; raises NotFound."""
+        known = self._known.get(digest)
+        if known is not None:
+            return known
+        data = self._store.plan(digest)
+        if data is None:
+            raise NotFound(f"the store has no plan with digest {digest}")
+        return self._keep(data)
+
+    def find(self, caller: Program, path: str) -> Program:
+        """The program of a child: embedded in the caller's plan, else stored, else in the catalogue."""
+        for child in caller.plan.children:
+            if child.path == path:
+                return self._known.get(child.digest) or self._keep(child.data)
+        for folder in self._folders:
+            found = self._in_folder(folder, path)
+            if found is not None:
+                return found
+        stored = self._store.plan_at(path)
+        if stored is not None:
+            return self._known.get(stored[0]) or self._keep(stored[1])
+        where = ", ".join(str(folder) for folder in self._folders) or "no catalogue folder was given (--path)"
+        raise NotFound(f"playbook `{path}` is not embedded, not in the store, and not found: {where}")
+
+    def _in_folder(self, folder: Path, path: str) -> Program | None:
+        root = folder.resolve()
+        for name in (path, f"{path}{PLAN_SUFFIX}", f"{path}.yaml", f"{path}.yml"):
+            file = (root / name).resolve()
+            if file.is_relative_to(root) and file.is_file():
+                data = file.read_bytes() if file.suffix == PLAN_SUFFIX else self._compile(file)
+                return self._keep(data)
+        return None
+
+    def _keep(self, data: bytes) -> Program:
+        try:
+            program = program_of(data)
+        except PlanError as problem:
+            raise NotFound(f"not a plan that this version runs: {problem}") from problem
+        self._known[program.digest] = program
+        return program

@@ -1,0 +1,124 @@
+"""The pipeline machine of a worker: an outcome and a task's policy give a directive (v10 §5.4, LANGUAGE §4).
+
+Law: the rules are asked in order and the first that matches decides; all right-hand sides are evaluated on the
+state before the rule; a fault of the playbook (an undefined value, a guard that raises) fails the task at once and
+asks no rule. Nothing here runs a tool or knows the time.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from noetl.engine.program import Program
+from noetl.engine.retry import DEFAULT_DELAY, wait_of
+from noetl_ir.evaluate import Fault, Scope
+from noetl_ir.expr import Json
+from noetl_ir.kinds import seconds_of
+from noetl_ir.plan import Rule, Task
+
+
+class Directive(NamedTuple):
+    """What to do after an attempt. `kind` is `continue retry jump break fail fault`; `wait` is in seconds, None for
+    at once; `rule` is the index of the rule that decided, -1 for the default; `error` for `fail` and `fault`."""
+
+    kind: str
+    rule: int = -1
+    to: int = -1
+    wait: float | None = None
+    iter: dict[str, Json] | None = None
+    ctx: dict[str, Json] | None = None
+    error: dict[str, Json] | None = None
+    passed_error: bool = False
+
+
+def judge(
+    program: Program, task: Task, outcome: dict[str, Json], *, attempt: int, scope: Scope, chance: Callable[[], float]
+) -> Directive:
+    """The directive for an outcome envelope (`noetl_ir.outcome.Outcome.as_json`)."""
+    good = outcome["status"] == "ok"
+    if not task.rules:
+        return Directive("continue") if good else Directive("fail", error=_error_of(outcome))
+    try:
+        return _ask(program, task, outcome, attempt, scope, chance)
+    except Fault as fault:
+        return fault_directive(fault, outcome)
+
+
+def fault_directive(fault: Fault, outcome: dict[str, Json] | None = None) -> Directive:
+    """A fault of the playbook; the outcome it was asked about, if any, is kept as its cause."""
+    error: dict[str, Json] = {"code": fault.code, "message": fault.message}
+    if outcome is not None:
+        error["cause"] = _cause(outcome)
+    return Directive("fault", error=error)
+
+
+def _ask(
+    program: Program, task: Task, outcome: dict[str, Json], attempt: int, scope: Scope, chance: Callable[[], float]
+) -> Directive:
+    exhausted = -1
+    for number, rule in enumerate(task.rules):
+        if rule.when < 0:
+            if exhausted >= 0:
+                break
+        elif not program.guard(rule.when)(scope):
+            continue
+        if rule.directive == "retry" and attempt >= rule.attempts:
+            exhausted = number if exhausted < 0 else exhausted
+            continue
+        return _directive(program, number, rule, outcome, attempt, scope, chance)
+    if exhausted >= 0:
+        limit = task.rules[exhausted].attempts
+        message = f"task `{task.name}` did not succeed in {limit} attempt{'' if limit == 1 else 's'}"
+        error: dict[str, Json] = {"code": "retry.exhausted", "message": message, "attempts": limit, "cause": _cause(outcome)}
+        return Directive("fault", exhausted, error=error)
+    return Directive("continue", passed_error=outcome["status"] == "error")
+
+
+def _directive(
+    program: Program,
+    number: int,
+    rule: Rule,
+    outcome: dict[str, Json],
+    attempt: int,
+    scope: Scope,
+    chance: Callable[[], float],
+) -> Directive:
+    iteration = {key: program.value(index)(scope) for key, index in rule.set_iter}
+    ctx = {key: program.value(index)(scope) for key, index in rule.set_ctx}
+    wait = None
+    error = None
+    if rule.directive == "retry":
+        delay = _seconds(program, rule.delay, scope, DEFAULT_DELAY)
+        cap = None if rule.max_delay < 0 else _seconds(program, rule.max_delay, scope, 0.0)
+        wait = wait_of(rule, attempt, delay, cap, chance() if rule.jitter else 0.0)
+    elif rule.directive == "jump" and rule.delay >= 0:
+        wait = _seconds(program, rule.delay, scope, 0.0)
+    elif rule.directive == "fail":
+        error = _error_of(outcome)
+        if rule.code >= 0:
+            error = {**error, "code": program.value(rule.code)(scope), "cause": _cause(outcome)}
+        if rule.message >= 0:
+            error = {**error, "message": program.value(rule.message)(scope)}
+    passed = outcome["status"] == "error" and rule.directive == "continue" and rule.when < 0
+    return Directive(rule.directive, number, rule.to, wait, iteration, ctx, error, passed)
+
+
+def _seconds(program: Program, index: int, scope: Scope, default: float) -> float:
+    if index < 0:
+        return default
+    value = program.value(index)(scope)
+    found = seconds_of(value)
+    if found is None:
+        raise Fault("rule.delay", f"{value!r} is no duration; write seconds, or text like `1.5s`, `5m`, `2h`")
+    return found
+
+
+def _error_of(outcome: dict[str, Json]) -> dict[str, Json]:
+    error = outcome.get("error")
+    if isinstance(error, dict):
+        return dict(error)
+    return {"code": "task.failed", "message": "a rule failed the task"}
+
+
+def _cause(outcome: dict[str, Json]) -> dict[str, Json]:
+    """The outcome without its result: enough to say what happened, small enough for the log."""
+    return {key: value for key, value in outcome.items() if key not in ("result", "meta")}

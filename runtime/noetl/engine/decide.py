@@ -1,0 +1,57 @@
+"""decide: what follows from the state, to a fixpoint (NET.md; the net's `now` and `ctx` transitions).
+
+Law: the agenda holds every place that got a token since it was last looked at, in log order. Each entry is handed
+to the decision for its place's role, which fires what the net enables there and guards choose, or leaves it.
+Nothing else decides, and nothing is decided twice: a transition that fired has taken its tokens.
+"""
+
+from collections.abc import Callable
+
+from noetl.engine.arrivals import arrive, decide_gate
+from noetl.engine.ending import end_if_over
+from noetl.engine.looping import (
+    begin,
+    begin_iteration,
+    close,
+    end_inner_loop,
+    end_pipeline,
+    free_slot,
+    stop_where_it_stands,
+)
+from noetl.engine.routing import route
+from noetl.engine.turn import Turn
+
+
+def decide(turn: Turn) -> None:
+    """Fire all that can fire now; ends the execution when nothing is left to move. Does nothing while paused."""
+    execution = turn.execution
+    places = turn.program.plan.net.places
+    agenda = execution.agenda
+    while agenda and not execution.paused and not execution.cancelled:
+        number, key = agenda.popleft()
+        place = places[number]
+        decision = _INNER.get(place.role) if place.level > 0 else None
+        decision = decision or _DECISIONS.get(place.role)
+        if decision is not None and execution.marking.count(number, key):
+            decision(turn, number, key)
+    end_if_over(turn)
+
+
+_DECISIONS: dict[str, Callable[[Turn, int, str], None]] = {
+    "in": arrive,
+    "dead": arrive,
+    "gate": decide_gate,
+    "ready": begin,
+    "todo": begin_iteration,
+    "slot": free_slot,
+    "at": stop_where_it_stands,
+    "due": stop_where_it_stands,
+    "parked": stop_where_it_stands,
+    "out": end_pipeline,
+    "bad": end_pipeline,
+    "fin": close,
+    "done": route,
+    "failed": route,
+}
+
+_INNER: dict[str, Callable[[Turn, int, str], None]] = {"done": end_inner_loop}

@@ -1,0 +1,110 @@
+"""effects: the orders that follow from what is on disk. Made after the commit, and again after a restart.
+
+Orders follow from the state, so a repeat is harmless: a worker's report is accepted once, a child has a fixed id.
+"""
+
+import hashlib
+
+from noetl.engine.execution import Execution, Region
+from noetl.engine.program import Program
+from noetl_ir.commands import Command, RunPipeline, StartChild, StopPipeline
+from noetl_ir.events import index_of, step_run_of
+from noetl_ir.expr import Json
+
+
+def effects(program: Program, execution: Execution) -> list[Command]:
+    """The orders that the last turn left; empties the lists that it kept for that."""
+    orders: list[Command] = [StopPipeline(execution.execution_id, key, claim) for key, claim in execution.stopped]
+    execution.stopped.clear()
+    if not execution.paused:
+        orders.extend(_pipelines(program, execution))
+        execution.ready.clear()
+    for key in execution.calling:
+        if key in execution.parked:
+            orders.append(_child(execution, key))
+    execution.calling.clear()
+    return orders
+
+
+def recover(program: Program, execution: Execution) -> None:
+    """After a restart: everything that a worker should be doing is to be ordered again."""
+    execution.stopped.clear()
+    execution.ready = [key for key, region in execution.regions.items() if region.phase == "at" and region.task >= 0]
+    execution.calling = list(execution.parked)
+
+
+def resume_with(execution: Execution, key: str, program: Program, outcome: dict[str, Json]) -> RunPipeline | None:
+    """The order that hands a parked task its outcome, None when it is not parked any more."""
+    region = execution.regions.get(key)
+    if region is None or region.phase != "parked":
+        return None
+    return _pipeline(program, execution, key, region, outcome)
+
+
+def child_id_of(execution_id: str, key: str, task: int, visit: int, attempt: int) -> str:
+    """The fixed id of the child execution that an attempt at a `playbook` task starts."""
+    name = f"{execution_id}:{key}:{task}:{visit}:{attempt}"
+    return "c" + hashlib.sha256(name.encode()).hexdigest()[:23]
+
+
+def action_id_of(execution_id: str, key: str, task: int, visit: int) -> str:
+    """The same for all attempts of a task run (LANGUAGE §8)."""
+    path = ".".join(str(index) for index in index_of(key))
+    name = f"{execution_id}:{step_run_of(key)}:{path}:{task}:{visit}"
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
+
+
+def _pipelines(program: Program, execution: Execution) -> list[Command]:
+    rows: list[tuple[int, Command]] = []
+    for key in dict.fromkeys(execution.ready):
+        region = execution.regions.get(key)
+        if region is not None and region.phase == "at" and region.task >= 0:
+            priority = execution.runs[step_run_of(key)].priority
+            rows.append((-priority, _pipeline(program, execution, key, region, None)))
+    if any(priority for priority, _ in rows):
+        rows.sort(key=lambda row: row[0])
+    return [order for _, order in rows]
+
+
+def _pipeline(
+    program: Program, execution: Execution, key: str, region: Region, outcome: dict[str, Json] | None
+) -> RunPipeline:
+    step = program.plan.steps[region.step]
+    results = {}
+    for name in step.needs:
+        number = program.step_numbers.get(name, -1)
+        if number in execution.results:
+            results[name] = execution.results[number]
+    return RunPipeline(
+        execution.execution_id,
+        region.step,
+        key,
+        region.task,
+        region.visits[region.task],
+        region.attempt,
+        region.claim,
+        execution.runs[step_run_of(key)].args,
+        region.ctx,
+        region.iter,
+        execution.workload,
+        results,
+        region.results,
+        region.prev,
+        region.tasks_run,
+        region.visits,
+        region.began,
+        outcome,
+        region.lost > program.plan.limits.max_lost,
+        execution.runs[step_run_of(key)].ordinal,
+    )
+
+
+def _child(execution: Execution, key: str) -> StartChild:
+    region = execution.regions[key]
+    visit = region.visits[region.task]
+    child = child_id_of(execution.execution_id, key, region.task, visit, region.attempt)
+    call = execution.parked[key].get("call")
+    parent_iter = region.iter if region.loop or "parent" in region.iter else None
+    return StartChild(
+        execution.execution_id, key, region.claim, child, call if isinstance(call, dict) else {}, parent_iter
+    )

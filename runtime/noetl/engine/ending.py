@@ -1,0 +1,78 @@
+"""How an execution ends: no run stays `running` when nothing can move (LANGUAGE §3, Endings)."""
+
+from noetl.engine.turn import Turn
+from noetl_ir.expr import Json
+
+
+def end_if_over(turn: Turn) -> None:
+    """Emit the end when there is one; precedence cancelled, failed, blocked, completed."""
+    execution = turn.execution
+    if execution.is_over or execution.status == "new":
+        return
+    if execution.cancelled:
+        _finish(turn, "cancelled", {"reason": "cancelled on request"})
+    elif turn.is_winding_down:
+        if not any(region.phase == "run" for region in execution.regions.values()):
+            _finish(turn, "failed", {"error": execution.failure})
+    elif not execution.marking.control and not _starved(turn):
+        if execution.failure is not None:
+            _finish(turn, "failed", {"error": execution.failure})
+        else:
+            _finish(turn, "completed", {})
+    elif not execution.paused and not _can_move(turn):
+        if execution.failure is not None:
+            _finish(turn, "failed", {"error": execution.failure})
+        else:
+            _finish(turn, "blocked", {"reason": _reason(turn)})
+
+
+def _finish(turn: Turn, status: str, data: dict[str, Json]) -> None:
+    turn.emit("workflow.finished", data={"status": status, **data})
+    turn.emit("playbook.processed")
+
+
+def _can_move(turn: Turn) -> bool:
+    """Whether a report, timer or signal is outstanding."""
+    execution = turn.execution
+    if execution.timers:
+        return True
+    return any(region.phase != "over" and region.task >= 0 for region in execution.regions.values())
+
+
+def _starved(turn: Turn) -> list[int]:
+    """Steps whose counting join holds part of a wave that nothing will complete."""
+    program, marking = turn.program, turn.execution.marking
+    starved = []
+    for step in program.counting:
+        needed, idle = program.plan.net.transitions[program.transition("meet", step)].inputs
+        if marking.count(idle.place, "") and marking.count(needed.place, ""):
+            starved.append(step)
+    return starved
+
+
+def _reason(turn: Turn) -> str:
+    """What is left and what it waits for, in words."""
+    program, marking = turn.program, turn.execution.marking
+    parts = []
+    for number, tokens in marking.tokens.items():
+        place = program.plan.net.places[number]
+        if place.step < 0 or not tokens:
+            continue
+        name = program.plan.steps[place.step].name
+        if place.role == "in":
+            missing = [s for s in program.plan.steps[place.step].join.sources if not _delivered(turn, place.step, s)]
+            parts.append(f"the join of step `{name}` still waits for {', '.join(f'`{s}`' for s in missing) or 'tokens'}")
+        elif place.role == "gate":
+            parts.append(f"a token waits at the gate of step `{name}` for an admission rule to allow it")
+    for step in _starved(turn):
+        row = program.plan.steps[step]
+        parts.append(f"the join of step `{row.name}` needs {row.join.n} tokens of a wave and did not get them")
+    return "; ".join(dict.fromkeys(parts)) or "tokens are left that nothing can move"
+
+
+def _delivered(turn: Turn, step: int, source: str) -> bool:
+    for number in turn.program.entrances(step):
+        place = turn.program.plan.net.places[number]
+        if place.id.endswith(f" {source}") and next(turn.execution.marking.keys(number), None) is not None:
+            return True
+    return False

@@ -1,0 +1,91 @@
+"""evolve: one event into the state. With `evolve_*`, the only code that writes to an `Execution`.
+
+Law: the marking changes by the firings an event names and by nothing else; the rest of the state follows from the
+event's type and payload. No clock, no expression, no choice: whatever decided something is in the event. A log
+that folds here without `IllegalFiring` is a run of the plan's net.
+"""
+
+from collections.abc import Callable
+
+from noetl.engine import evolve_flow as flow
+from noetl.engine import evolve_loops as loops
+from noetl.engine import evolve_tasks as tasks
+from noetl.engine.execution import Execution
+from noetl.engine.marking import IllegalFiring
+from noetl.engine.program import Program
+from noetl_ir.events import Event
+from noetl_ir.net import Weight
+
+
+def evolve(program: Program, execution: Execution, event: Event) -> None:
+    """Fold one event in. Raises IllegalFiring when the net and the marking do not allow it."""
+    event_type = event.event_type
+    if execution.is_over and event_type != "playbook.processed":
+        raise IllegalFiring(f"`{event_type}` after the end of the execution")
+    apply = _APPLY.get(event_type)
+    if apply is None:
+        raise IllegalFiring(f"`{event_type}` is no event of this version")
+    try:
+        if event_type == "loop.started":
+            loops.loop_created(program, execution, event)
+        if event.fired:
+            _fire(program, execution, event)
+        apply(program, execution, event)
+    except KeyError as problem:
+        raise IllegalFiring(f"`{event_type}` is about {problem.args[0]!r}, which is not there") from None
+    execution.position += 1
+
+
+def _fire(program: Program, execution: Execution, event: Event) -> None:
+    agenda = execution.agenda
+    choices = program.choices
+
+    def weigh(weight: Weight, key: str) -> int:
+        loop = execution.loops[key]
+        return len(loop.items) if weight is Weight.ITEMS else loop.slots
+
+    def moved(place: int, key: str) -> None:
+        if choices[place]:
+            agenda.append((place, key))
+
+    for firing in event.fired:
+        execution.marking.fire(firing, weigh, moved)
+
+
+def _nothing(program: Program, execution: Execution, event: Event) -> None:
+    """The firings, or what happened before them, say it all."""
+
+
+_APPLY: dict[str, Callable[[Program, Execution, Event], None]] = {
+    "playbook.execution.requested": flow.requested,
+    "playbook.request.evaluated": flow.evaluated,
+    "workflow.started": flow.workflow_started,
+    "token.joined": flow.joined,
+    "token.enqueued": flow.token_kept,
+    "token.waiting": flow.token_kept,
+    "token.swallowed": flow.token_gone,
+    "token.rejected": flow.token_gone,
+    "token.ended": flow.ended,
+    "step.scheduled": flow.scheduled,
+    "step.started": flow.step_started,
+    "step.done": flow.step_done,
+    "step.failed": flow.step_failed,
+    "loop.started": _nothing,
+    "loop.iteration.started": loops.iteration_started,
+    "loop.iteration.done": loops.iteration_over,
+    "loop.iteration.failed": loops.iteration_over,
+    "loop.iteration.skipped": loops.iteration_over,
+    "loop.done": loops.loop_done,
+    "task.started": tasks.task_started,
+    "task.done": tasks.task_done,
+    "task.lost": tasks.task_lost,
+    "retry.started": tasks.retry_started,
+    "ctx.patched": tasks.ctx_patched,
+    "next.selected": flow.selected,
+    "timer.fired": tasks.timer_fired,
+    "playbook.paused": flow.paused,
+    "playbook.resumed": flow.paused,
+    "playbook.cancelled": flow.cancelled,
+    "workflow.finished": flow.finished,
+    "playbook.processed": _nothing,
+}

@@ -1,0 +1,168 @@
+"""Folding the events of the execution, its tokens and its step runs (LANGUAGE §3)."""
+
+from noetl.engine.evolve_loops import call_off, keep_result
+from noetl.engine.execution import Arrival, Execution, Mapping, Region, Run, Timer
+from noetl.engine.payload import mapping_of, texts_of
+from noetl.engine.program import Program
+from noetl.engine.views import counts_of, errors_of, terminal_event
+from noetl_ir.events import Event
+
+
+def requested(program: Program, execution: Execution, event: Event) -> None:
+    data = event.data
+    execution.plan_digest = str(data["digest"])
+    execution.status = "running"
+    execution.started = event.ts
+    parent = data.get("parent")
+    if isinstance(parent, list):
+        execution.parent = (str(parent[0]), str(parent[1]))
+    depth = data.get("depth", 0)
+    execution.children_depth = depth if isinstance(depth, int) else 0
+    execution.return_step = program.step_numbers.get(str(data.get("return_step", "")), -1)
+    outer = data.get("iter_parent")
+    execution.iter_parent = outer if isinstance(outer, dict) else None
+
+
+def evaluated(program: Program, execution: Execution, event: Event) -> None:
+    execution.workload = mapping_of(event.data["workload"])
+
+
+def workflow_started(program: Program, execution: Execution, event: Event) -> None:
+    for place, count in program.plan.net.initial:
+        flows = program.plan.net.places[place].role == "in"
+        key = event.run if flows else ""
+        execution.marking.put(place, key, count)
+        if flows:
+            execution.arrivals[key] = Arrival({}, {"name": "workflow.started", "status": "ok", "ts": event.ts})
+            execution.agenda.append((place, key))
+    execution.next_key = 2
+
+
+def joined(program: Program, execution: Execution, event: Event) -> None:
+    """The joined token takes the place of those it was made of; args merge in file order of the sources."""
+    args: Mapping = {}
+    completing = execution.arrivals[event.run]
+    for key in texts_of(event.data["tokens"]):
+        arrival = execution.arrivals.pop(key)
+        args = {**args, **arrival.args}
+    execution.arrivals[event.run] = Arrival(args, completing.event, completing.priority)
+
+
+def token_gone(program: Program, execution: Execution, event: Event) -> None:
+    execution.arrivals.pop(event.run, None)
+    execution.waiting.pop(event.run, None)
+
+
+def token_kept(program: Program, execution: Execution, event: Event) -> None:
+    """`token.enqueued`, and `token.waiting` at a gate that asks again when ctx changes."""
+    if event.event_type == "token.waiting":
+        gate = program.transition("admit", event.step)
+        execution.waiting[event.run] = program.plan.net.transitions[gate].inputs[0].place
+
+
+def scheduled(program: Program, execution: Execution, event: Event) -> None:
+    arrival = execution.arrivals[event.run]
+    execution.waiting.pop(event.run, None)
+    timeout = event.data.get("timeout")
+    run = _new_run(execution, event, arrival)
+    run.timeout = timeout if isinstance(timeout, int) else None
+
+
+def _new_run(execution: Execution, event: Event, arrival: Arrival) -> Run:
+    ordinal = execution.run_counts[event.step] = execution.run_counts.get(event.step, 0) + 1
+    run = Run(event.step, arrival, execution.ctx, execution.position, ordinal)
+    execution.runs[event.run] = run
+    return run
+
+
+def step_started(program: Program, execution: Execution, event: Event) -> None:
+    execution.arrivals.pop(event.run, None)
+    step = program.plan.steps[event.step]
+    if step.loops:
+        return
+    run = execution.runs[event.run]
+    scratch: Mapping = {} if execution.iter_parent is None else {"parent": execution.iter_parent}
+    region = Region(
+        event.step, step.tasks[0], run.ctx, run.ctx_at, iteration=scratch, loop="", began=event.ts
+    )
+    execution.regions[event.run] = region
+    execution.ready.append(event.run)
+
+
+def step_done(program: Program, execution: Execution, event: Event) -> None:
+    region = execution.regions.pop(event.run)
+    run = execution.runs[event.run]
+    run.result, run.iter, run.outcome, run.ended = region.result, region.iter, region.outcome, event.ts
+    execution.timers.pop(f"timeout {event.run}", None)
+    keep_result(program, execution, event.step, region.result)
+
+
+def step_failed(program: Program, execution: Execution, event: Event) -> None:
+    run = execution.runs.get(event.run)
+    if run is None:
+        arrival = execution.arrivals.pop(event.run)
+        run = _new_run(execution, event, arrival)
+    execution.waiting.pop(event.run, None)
+    execution.arrivals.pop(event.run, None)
+    run.error, run.ended = mapping_of(event.data["error"]), event.ts
+    loop = execution.loops.pop(event.run, None)
+    if loop is not None:
+        run.iter, run.stats, run.errors = loop.shared, counts_of(loop), errors_of(loop)
+    region = execution.regions.pop(event.run, None)
+    if region is not None:
+        call_off(execution, event.run, region)
+        run.iter, run.outcome = region.iter, region.outcome
+    for timer in (f"timeout {event.run}", f"wake {event.run}"):
+        execution.timers.pop(timer, None)
+    execution.parked.pop(event.run, None)
+
+
+def selected(program: Program, execution: Execution, event: Event) -> None:
+    run = execution.runs.pop(event.run)
+    bringing = terminal_event(program, execution, event.run, run)
+    taken = event.data["arcs"]
+    for arc in taken if isinstance(taken, list) else ():
+        row = mapping_of(arc)
+        key, args = str(row["key"]), mapping_of(row.get("args") or {})
+        execution.next_key = max(execution.next_key, int(key) + 1)
+        if row.get("ends"):
+            continue
+        arc_number = int(str(row["arc"]))
+        execution.arrivals[key] = Arrival(args, bringing, program.plan.arcs[arc_number].priority)
+        due = row.get("due")
+        if isinstance(due, int):
+            execution.timers[f"land {key}"] = Timer(due, "land", arc_number)
+
+
+def ended(program: Program, execution: Execution, event: Event) -> None:
+    execution.runs.pop(event.run, None)
+    if event.data.get("unhandled") and execution.failure is None:
+        execution.failure = mapping_of(event.data["error"])
+
+
+def paused(program: Program, execution: Execution, event: Event) -> None:
+    _from_inbox(execution, event)
+    execution.paused = event.event_type == "playbook.paused"
+    if not execution.paused:
+        execution.ready.extend(key for key, region in execution.regions.items() if region.phase == "at" and region.task >= 0)
+
+
+def cancelled(program: Program, execution: Execution, event: Event) -> None:
+    _from_inbox(execution, event)
+    for key, region in execution.regions.items():
+        call_off(execution, key, region)
+    execution.cancelled = True
+
+
+def _from_inbox(execution: Execution, event: Event) -> None:
+    row = event.data.get("row")
+    if isinstance(row, int):
+        execution.inbox_row = max(execution.inbox_row, row)
+
+
+def finished(program: Program, execution: Execution, event: Event) -> None:
+    execution.status = str(event.data["status"])  # type: ignore[assignment]
+    execution.ended = event.ts
+    execution.agenda.clear()
+    execution.ready.clear()
+    execution.timers.clear()

@@ -1,0 +1,134 @@
+"""Folding the events of loops: their runs, their iterations, and how both stop (LANGUAGE §5)."""
+
+from noetl.engine.execution import Execution, LoopRun, Mapping, Region
+from noetl.engine.marking import IllegalFiring
+from noetl.engine.payload import mapping_of
+from noetl.engine.program import Program
+from noetl.engine.views import counts_of, errors_of, loop_value
+from noetl_ir.events import Event
+
+
+def loop_created(program: Program, execution: Execution, event: Event) -> None:
+    """The loop run must be there before its transition fires: it fixes the weights n and m."""
+    data = event.data
+    level, slots = data["level"], data["m"]
+    items = data["items"]
+    if not isinstance(level, int) or not isinstance(slots, int) or not isinstance(items, list):
+        raise IllegalFiring("loop.started without its numbers")
+    spec = program.plan.steps[event.step].loops[level]
+    outer = execution.regions[event.run].iter if level else execution.iter_parent
+    seen: Region | Execution = execution.regions[event.run] if level else execution
+    ctx_at = seen.ctx_at if isinstance(seen, Region) else execution.position
+    execution.loops[event.run] = LoopRun(
+        event.step, level, items, slots, outer=outer, ctx=seen.ctx, ctx_at=ctx_at, parallel=not spec.sequential
+    )
+
+
+def iteration_started(program: Program, execution: Execution, event: Event) -> None:
+    loop_key, _, index_text = event.run.rpartition("/")
+    loop = execution.loops[loop_key]
+    index = int(index_text)
+    step = program.plan.steps[event.step]
+    spec = step.loops[loop.level]
+    iteration: Mapping = {spec.iterator: loop.items[index], "index": index}
+    if loop.outer is not None:
+        iteration["parent"] = loop.outer
+    innermost = loop.level + 1 == len(step.loops)
+    ctx, ctx_at = (loop.ctx, loop.ctx_at) if loop.parallel else (execution.ctx, execution.position)
+    task = step.tasks[0] if innermost else -1
+    region = Region(event.step, task, ctx, ctx_at, iteration=iteration, loop=loop_key, began=event.ts)
+    loop.next_index = index + 1
+    loop.running.add(event.run)
+    execution.regions[event.run] = region
+    if innermost:
+        execution.ready.append(event.run)
+    if loop.next_index < len(loop.items):
+        execution.agenda.append((_place_of(program, "begin", event.step, loop.level), loop_key))
+
+
+def iteration_over(program: Program, execution: Execution, event: Event) -> None:
+    state = event.event_type.rpartition(".")[2]
+    if state == "skipped" and "index" in event.data:
+        loop_key, index = event.run, int(str(event.data["index"]))
+        loop = execution.loops[loop_key]
+        loop.next_index = index + 1
+    else:
+        loop_key, _, text = event.run.rpartition("/")
+        index, loop = int(text), execution.loops[loop_key]
+        region = execution.regions.pop(event.run)
+        execution.loops.pop(event.run, None)
+        loop.running.discard(event.run)
+        call_off(execution, event.run, region)
+        execution.timers.pop(f"wake {event.run}", None)
+        execution.parked.pop(event.run, None)
+        if state == "done":
+            loop.results[index] = region.result
+        _share(loop, index, region.iter)
+    loop.open -= 1
+    loop.states[index] = {"done": "ok", "failed": "failed", "skipped": "skipped"}[state]
+    if state == "failed":
+        error = mapping_of(event.data["error"])
+        loop.errors[index] = error
+        if not program.plan.steps[event.step].best_effort:
+            loop.cause = loop.cause or error
+            stop_loop(program, execution, loop_key)
+    if loop.stopping and loop.next_index < len(loop.items):
+        execution.agenda.append((_place_of(program, "begin", event.step, loop.level), loop_key))
+
+
+def loop_done(program: Program, execution: Execution, event: Event) -> None:
+    loop = execution.loops.pop(event.run)
+    if loop.level:
+        region = execution.regions[event.run]
+        region.result = loop.results
+        region.iter = {**region.iter, **loop.shared}
+        return
+    run = execution.runs[event.run]
+    run.iter, run.ended = loop.shared, event.ts
+    run.stats, run.errors = counts_of(loop), errors_of(loop)
+    run.result = loop_value(loop)
+    execution.timers.pop(f"timeout {event.run}", None)
+    keep_result(program, execution, event.step, run.result)
+
+
+def keep_result(program: Program, execution: Execution, step: int, result: object) -> None:
+    """Remember the result of a step's latest successful run, as far as anything will ask for it."""
+    if program.plan.steps[step].kept:
+        execution.results[step] = result
+    if step == execution.return_step:
+        execution.returned = result
+    execution.last_step, execution.last_result = step, result
+
+
+def stop_loop(program: Program, execution: Execution, loop_key: str) -> None:
+    """Nothing new begins in this loop run or in loops inside it: whoever can stop now is put on the agenda."""
+    loop = execution.loops[loop_key]
+    if loop.stopping:
+        return
+    loop.stopping = True
+    net = program.plan.net
+    execution.agenda.append((_place_of(program, "begin", loop.step, loop.level), loop_key))
+    for key in sorted(loop.running, key=len):
+        region = execution.regions[key]
+        if key in execution.loops:
+            stop_loop(program, execution, key)
+        elif region.phase in ("at", "due", "parked") and region.task >= 0:
+            stop = program.transition(f"stop_{region.phase}", region.step, region.task)
+            execution.agenda.append((net.transitions[stop].inputs[0].place, key))
+
+
+def call_off(execution: Execution, key: str, region: Region) -> None:
+    if region.phase in ("run", "parked"):
+        execution.stopped.append((key, region.claim))
+
+
+def _share(loop: LoopRun, index: int, iteration: Mapping) -> None:
+    for key, value in iteration.items():
+        if key.startswith("__") and loop.shared_from.get(key, index) >= index:
+            loop.shared_from[key] = index
+            loop.shared = {**loop.shared, key: value}
+
+
+def _place_of(program: Program, role: str, step: int, level: int) -> int:
+    transition = program.plan.net.transitions[program.transition(role, step, level=level)]
+    return transition.inputs[0].place

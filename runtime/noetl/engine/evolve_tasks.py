@@ -1,0 +1,140 @@
+"""Folding the events of tasks, the patches they make, and timers (LANGUAGE §4)."""
+
+from noetl.engine.evolve_loops import call_off, stop_loop
+from noetl.engine.execution import Execution, Mapping, Region, Timer
+from noetl.engine.marking import IllegalFiring
+from noetl.engine.payload import mapping_of
+from noetl.engine.program import Program
+from noetl_ir.events import Event, step_run_of
+
+
+def task_started(program: Program, execution: Execution, event: Event) -> None:
+    region = execution.regions[event.run]
+    region.phase = "run"
+    if "call" in event.data:
+        region.phase = "parked"
+        execution.parked[event.run] = event.data
+        execution.calling.append(event.run)
+    region.outcome = None
+    execution.counts["tasks"] += event.attempt == 1
+    key = step_run_of(event.run)
+    run = execution.runs[key]
+    if run.timeout is not None and run.deadline is None:
+        run.deadline = event.ts + run.timeout
+        execution.timers[f"timeout {key}"] = Timer(run.deadline, "timeout", -1)
+
+
+def task_done(program: Program, execution: Execution, event: Event) -> None:
+    if event.data.get("late"):
+        return
+    region = execution.regions[event.run]
+    data = event.data
+    task = program.plan.tasks[event.task]
+    execution.parked.pop(event.run, None)
+    region.tasks_run += 1
+    region.lost = 0
+    result = data.get("result")
+    region.outcome = {key: value for key, value in mapping_of(data["outcome"]).items() if key != "result"}
+    if not task.generated or result is not None:
+        region.result = result
+    if not task.generated:
+        region.prev = result
+        region.results = {**region.results, task.name: result}
+    if data.get("passed_error"):
+        execution.counts["passed_errors"] += 1
+    _patch(execution, region, event)
+    directive = data["directive"]
+    if directive in ("fail", "fault"):
+        region.phase, region.error = "over", mapping_of(data["error"])
+    elif directive == "break" or (directive == "continue" and task.following < 0):
+        region.phase = "over"
+    else:
+        target = data["to"] if directive == "jump" else task.following
+        _move_to(execution, event, region, int(str(target)))
+
+
+def _move_to(execution: Execution, event: Event, region: Region, target: int) -> None:
+    region.task = target
+    region.visits = {**region.visits, target: region.visits.get(target, 0) + 1}
+    region.attempt = 1
+    due = event.data.get("due")
+    if isinstance(due, int):
+        region.phase = "due"
+        execution.timers[f"wake {event.run}"] = Timer(due, "wake", target)
+    else:
+        region.phase = "at"
+        execution.ready.append(event.run)
+
+
+def retry_started(program: Program, execution: Execution, event: Event) -> None:
+    region = execution.regions[event.run]
+    execution.parked.pop(event.run, None)
+    execution.counts["retries"] += 1
+    region.lost = 0
+    _patch(execution, region, event)
+    region.attempt += 1
+    region.phase = "due"
+    due = event.data["due"]
+    execution.timers[f"wake {event.run}"] = Timer(int(str(due)), "wake", event.task)
+
+
+def _patch(execution: Execution, region: Region, event: Event) -> None:
+    patch = event.data.get("iter")
+    if isinstance(patch, dict) and patch:
+        region.iter = {**region.iter, **patch}
+    patch = event.data.get("ctx")
+    if isinstance(patch, dict) and patch:
+        region.ctx = {**region.ctx, **patch}
+
+
+def ctx_patched(program: Program, execution: Execution, event: Event) -> None:
+    patch = mapping_of(event.data["patch"])
+    execution.ctx = {**execution.ctx, **patch}
+    for key in patch:
+        execution.ctx_set[key] = (execution.position, event.run)
+    loop_key, index = event.run, -1
+    while "/" in loop_key:
+        loop_key, _, text = loop_key.rpartition("/")
+        index = int(text)
+        loop = execution.loops.get(loop_key)
+        if loop is not None and loop.parallel:
+            for key in patch:
+                loop.owners.setdefault(key, index)
+    execution.agenda.extend((place, key) for key, place in execution.waiting.items())
+
+
+def task_lost(program: Program, execution: Execution, event: Event) -> None:
+    region = execution.regions[event.run]
+    region.phase = "at"
+    region.claim = event.claim + 1
+    region.lost += 1
+    execution.ready.append(event.run)
+
+
+def timer_fired(program: Program, execution: Execution, event: Event) -> None:
+    name = str(event.data["timer"])
+    timer = execution.timers.pop(name, None)
+    if timer is None:
+        raise IllegalFiring(f"timer `{name}` is not set")
+    if timer.kind == "wake":
+        region = execution.regions[event.run]
+        region.phase = "at"
+        execution.ready.append(event.run)
+    elif timer.kind == "timeout":
+        _time_out(program, execution, event)
+
+
+def _time_out(program: Program, execution: Execution, event: Event) -> None:
+    run = execution.runs[event.run]
+    run.timed_out = True
+    error: Mapping = mapping_of(event.data["error"])
+    if event.run in execution.loops:
+        execution.loops[event.run].cause = error
+        stop_loop(program, execution, event.run)
+    for firing in event.fired:
+        key = str(firing.took)
+        region = execution.regions[key]
+        call_off(execution, key, region)
+        region.phase, region.error = "over", error
+        execution.timers.pop(f"wake {key}", None)
+        execution.parked.pop(key, None)

@@ -1,0 +1,195 @@
+"""The state of one execution: what the events so far have made of it.
+
+Only `noetl.engine.evolve` writes here. All state is kept by run or iteration, under token keys, never by step
+name; dictionaries that others may hold (`ctx`, `iter`, results) are replaced, never changed in place.
+"""
+
+from collections import deque
+from typing import Literal, TypeAlias
+
+from noetl.engine.marking import Marking
+from noetl_ir.expr import Json
+from noetl_ir.net import Net
+
+Mapping: TypeAlias = "dict[str, Json]"
+Phase: TypeAlias = Literal["at", "run", "due", "parked", "over"]
+Status: TypeAlias = Literal["new", "running", "completed", "failed", "cancelled", "blocked"]
+
+
+class Arrival:
+    """A flow token on its way to a step: its args, and the event that brought it as guards see it."""
+
+    __slots__ = ("args", "event", "priority")
+
+    def __init__(self, args: Mapping, event: Mapping, priority: int = 0) -> None:
+        self.args = args
+        self.event = event
+        self.priority = priority
+
+
+class Run:
+    """A step run, from its gate to its routing.
+
+    `ctx` is as of the event that scheduled it. `deadline` is set at its first claim, None before or without one.
+    """
+
+    __slots__ = (
+        "args", "ctx", "ctx_at", "deadline", "ended", "error", "errors", "iter", "ordinal", "outcome", "priority", "result", "stats", "step", "timed_out", "timeout",
+    )  # fmt: skip
+
+    def __init__(self, step: int, arrival: Arrival, ctx: Mapping, ctx_at: int, ordinal: int) -> None:
+        self.step = step
+        self.args = arrival.args
+        self.priority = arrival.priority
+        self.ctx = ctx
+        self.ctx_at = ctx_at
+        self.ordinal = ordinal
+        self.timeout: int | None = None
+        self.outcome: Mapping | None = None
+        self.deadline: int | None = None
+        self.timed_out = False
+        self.iter: Mapping = {}
+        self.result: object = None
+        self.error: Mapping | None = None
+        self.errors: list[Json] = []
+        self.stats: Mapping = {}
+        self.ended = 0
+
+
+class Region:
+    """The pipeline of one run or iteration: where it stands and what it has gathered.
+
+    `loop` is the key of the loop run it iterates in, empty without one. `visits` counts arrivals by task; `ctx_at`
+    is the log position that its view of `ctx` is as of.
+    """
+
+    __slots__ = (
+        "attempt", "began", "claim", "ctx", "ctx_at", "error", "iter", "loop", "lost", "outcome", "phase", "prev", "result",
+        "results", "step", "task", "tasks_run", "visits",
+    )  # fmt: skip
+
+    def __init__(
+        self, step: int, task: int, ctx: Mapping, ctx_at: int, *, iteration: Mapping, loop: str, began: int
+    ) -> None:
+        self.step = step
+        self.task = task
+        self.ctx = ctx
+        self.ctx_at = ctx_at
+        self.iter = iteration
+        self.loop = loop
+        self.began = began
+        self.phase: Phase = "at"
+        self.attempt = 1
+        self.claim = 1
+        self.lost = 0
+        self.tasks_run = 0
+        self.visits: dict[int, int] = {task: 1}
+        self.results: Mapping = {}
+        self.prev: Json = None
+        self.result: Json = None
+        self.error: Mapping | None = None
+        self.outcome: Mapping | None = None
+
+
+class LoopRun:
+    """One run of a loop level. `states` holds `ok failed skipped` by index, None while open.
+
+    `owners` gives, for a parallel loop, the iteration that first wrote each ctx key. `stopping` after a failure
+    under fail_fast, a timeout, or when an outer loop stops; `cause` is the first failure. `shared` are the `__`
+    keys of iterations, each from the lowest index that set it.
+    """
+
+    __slots__ = (
+        "cause", "ctx", "ctx_at", "errors", "items", "level", "next_index", "open", "outer", "owners", "parallel", "results",
+        "running", "shared", "shared_from", "slots", "states", "step", "stopping",
+    )  # fmt: skip
+
+    def __init__(
+        self, step: int, level: int, items: list[Json], slots: int, *, outer: Mapping | None, ctx: Mapping, ctx_at: int,
+        parallel: bool,
+    ) -> None:
+        self.step = step
+        self.level = level
+        self.items = items
+        self.slots = slots
+        self.outer = outer
+        self.ctx = ctx
+        self.ctx_at = ctx_at
+        self.parallel = parallel
+        self.next_index = 0
+        self.open = len(items)
+        self.running: set[str] = set()
+        self.states: list[str | None] = [None] * len(items)
+        self.results: list[Json] = [None] * len(items)
+        self.errors: dict[int, Mapping] = {}
+        self.owners: dict[str, int] = {}
+        self.stopping = False
+        self.cause: Mapping | None = None
+        self.shared: Mapping = {}
+        self.shared_from: dict[str, int] = {}
+
+
+class Timer:
+    """A due time in microseconds and what it wakes: `retry` and `jump` a region, `arc` a token, `timeout` a run."""
+
+    __slots__ = ("due", "kind", "place")
+
+    def __init__(self, due: int, kind: str, place: int) -> None:
+        self.due = due
+        self.kind = kind
+        self.place = place
+
+
+class Execution:
+    """The fold. `agenda` holds (place, key) that got tokens and are not decided yet; `ready` the
+    regions to run, `calling` the parked ones whose child is to be started, `stopped` the claims to be called off."""
+
+    __slots__ = (
+        "agenda", "arrivals", "calling", "cancelled", "children_depth", "counts", "ctx", "ctx_set", "ended", "execution_id", "failure",
+        "inbox_row", "iter_parent", "last_result", "last_step", "loops", "marking", "next_key", "parent", "parked", "paused",
+        "plan_digest", "position", "ready", "regions", "results", "return_step", "returned", "run_counts", "runs", "started", "status", "stopped", "timers", "waiting",
+        "workload",
+    )  # fmt: skip
+
+    def __init__(self, execution_id: str, net: Net) -> None:
+        self.execution_id = execution_id
+        self.plan_digest = ""
+        self.status: Status = "new"
+        self.paused = False
+        self.cancelled = False
+        self.position = 0
+        self.started = 0
+        self.ended: int | None = None
+        self.parent: tuple[str, str] | None = None
+        self.children_depth = 0
+        self.iter_parent: Mapping | None = None
+        self.inbox_row = 0
+        self.marking = Marking(net)
+        self.agenda: deque[tuple[int, str]] = deque()
+        self.next_key = 1
+        self.workload: Mapping = {}
+        self.ctx: Mapping = {}
+        self.ctx_set: dict[str, tuple[int, str]] = {}
+        self.arrivals: dict[str, Arrival] = {}
+        self.runs: dict[str, Run] = {}
+        self.run_counts: dict[int, int] = {}
+        self.regions: dict[str, Region] = {}
+        self.loops: dict[str, LoopRun] = {}
+        self.results: dict[int, object] = {}
+        self.timers: dict[str, Timer] = {}
+        self.waiting: dict[str, int] = {}
+        self.parked: dict[str, Mapping] = {}
+        self.ready: list[str] = []
+        self.calling: list[str] = []
+        self.stopped: list[tuple[str, int]] = []
+        self.failure: Mapping | None = None
+        self.last_step = -1
+        self.return_step = -1
+        self.returned: object = None
+        self.last_result: object = None
+        self.counts: dict[str, int] = {"passed_errors": 0, "tasks": 0, "retries": 0}
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the execution has ended."""
+        return self.status not in ("new", "running")

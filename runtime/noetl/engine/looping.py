@@ -1,0 +1,171 @@
+"""Pipelines and loops between a step's start and its end (NET.md, PIPELINE, NO LOOP, LOOP)."""
+
+from noetl.engine.execution import LoopRun
+from noetl.engine.scope import items_scope
+from noetl.engine.turn import Turn
+from noetl.engine.views import counts_of, errors_of
+from noetl_ir.evaluate import Fault
+from noetl_ir.events import Firing
+from noetl_ir.expr import Json
+
+
+def begin(turn: Turn, place: int, key: str) -> None:
+    """A run is ready, or an iteration of an outer loop: start its pipeline, or expand its loop."""
+    if turn.is_winding_down:
+        return
+    here = turn.program.plan.net.places[place]
+    step = turn.program.plan.steps[here.step]
+    if not step.loops:
+        number = turn.program.transition("begin", here.step)
+        turn.emit("step.started", step=here.step, run=key, fired=(Firing(number, key, key),))
+        return
+    level = max(here.level, 0)
+    if level == 0:
+        turn.emit("step.started", step=here.step, run=key)
+    _expand(turn, here.step, level, key)
+
+
+def _expand(turn: Turn, step: int, level: int, key: str) -> None:
+    try:
+        items, slots = _evaluate(turn, step, level, key)
+    except Fault as fault:
+        error: dict[str, Json] = {"code": fault.code, "message": fault.message, "step": turn.program.plan.steps[step].name}
+        failing = Firing(turn.program.transition("expand_fault", step, level=level), key, key)
+        if level:
+            bad = Firing(turn.program.transition("bad", step, level=level - 1), key, key.rpartition("/")[0])
+            turn.emit("loop.iteration.failed", step=step, run=key, fired=(failing, bad), data={"error": error})
+        else:
+            turn.emit("step.failed", step=step, run=key, fired=(failing,), data={"error": error})
+        return
+    data: dict[str, Json] = {"n": len(items), "m": slots, "level": level, "items": items}
+    if items:
+        expand = Firing(turn.program.transition("expand", step, level=level), key, key)
+        turn.emit("loop.started", step=step, run=key, fired=(expand,), data=data)
+        return
+    turn.emit("loop.started", step=step, run=key, data=data)
+    empty = Firing(turn.program.transition("empty", step, level=level), key, key)
+    counts: dict[str, Json] = {"total": 0, "ok": 0, "failed": 0, "skipped": 0}
+    turn.emit("loop.done", step=step, run=key, fired=(empty,), data={"stats": counts, "level": level})
+
+
+def _evaluate(turn: Turn, step: int, level: int, key: str) -> tuple[list[Json], int]:
+    """The frozen items and the number of slots; a mapping gives `{key, value}` items (LANGUAGE §5)."""
+    row = turn.program.plan.steps[step]
+    loop = row.loops[level]
+    scope = items_scope(turn, step, level, key)
+    value = turn.program.value(loop.items)(scope)
+    text = getattr(turn.program.plan.templates[loop.items], "text", "")
+    if isinstance(value, dict):
+        items: list[Json] = [{"key": name, "value": item} for name, item in value.items()]
+    elif isinstance(value, list):
+        items = value
+    else:
+        found = "null" if value is None else {"str": "text"}.get(type(value).__name__, "a number")
+        raise Fault("loop.in", f"`loop.in` of step `{row.name}` must be a list or a mapping; `{text}` is {found}")
+    if loop.sequential:
+        return items, 1
+    if loop.in_flight < 0:
+        return items, max(len(items), 1)
+    limit = turn.program.value(loop.in_flight)(scope)
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+        raise Fault("loop.max_in_flight", f"`max_in_flight` of step `{row.name}` must be a whole number of 1 or more, not {limit!r}")
+    return items, max(1, min(limit, len(items)))
+
+
+def begin_iteration(turn: Turn, place: int, key: str) -> None:
+    """Items wait: begin the next while a slot is free, or skip all that is left once the loop stops."""
+    program, execution = turn.program, turn.execution
+    loop = execution.loops.get(key)
+    if loop is None or not execution.marking.count(place, key):
+        return
+    step, level = loop.step, loop.level
+    if loop.stopping:
+        skip = Firing(program.transition("skip", step, level=level), key, key)
+        turn.emit("loop.iteration.skipped", step=step, run=key, fired=(skip,), data={"index": loop.next_index})
+        return
+    number = program.transition("begin", step, level=level)
+    slot = next(arc.place for arc in program.plan.net.transitions[number].inputs if arc.place != place)
+    if turn.is_winding_down or not execution.marking.count(slot, key):
+        return
+    child = f"{key}/{loop.next_index}"
+    turn.emit("loop.iteration.started", step=step, run=child, fired=(Firing(number, key, child),))
+
+
+def free_slot(turn: Turn, place: int, key: str) -> None:
+    """A slot is free: the next item may begin."""
+    here = turn.program.plan.net.places[place]
+    begin = turn.program.plan.net.transitions[turn.program.transition("begin", here.step, level=here.level)]
+    todo = next(arc.place for arc in begin.inputs if arc.place != place)
+    begin_iteration(turn, todo, key)
+
+
+def stop_where_it_stands(turn: Turn, place: int, key: str) -> None:
+    """A pipeline between attempts, in a delay or parked: it stops at once if its loop is stopping."""
+    region = turn.execution.regions.get(key)
+    if region is None or not region.loop or not turn.execution.marking.count(place, key):
+        return
+    loop = turn.execution.loops[region.loop]
+    if not loop.stopping:
+        return
+    here = turn.program.plan.net.places[place]
+    stop = turn.program.transition(f"stop_{here.role}", here.step, here.task)
+    turn.emit("loop.iteration.skipped", step=here.step, run=key, fired=(Firing(stop, key, region.loop),))
+
+
+def end_pipeline(turn: Turn, place: int, key: str) -> None:
+    """A pipeline is over: the run is done or failed, or the iteration is."""
+    program = turn.program
+    here = program.plan.net.places[place]
+    region = turn.execution.regions[key]
+    good = here.role == "out"
+    levels = len(program.plan.steps[here.step].loops)
+    level = levels - 1 if levels else -1
+    number = program.transition("out" if good else "bad", here.step, level=level)
+    firing = Firing(number, key, region.loop or key)
+    data: dict[str, Json] = {} if good else {"error": region.error}
+    if levels:
+        event_type = "loop.iteration.done" if good else "loop.iteration.failed"
+    else:
+        event_type = "step.done" if good else "step.failed"
+    turn.emit(event_type, step=here.step, run=key, fired=(firing,), data=data)
+
+
+def end_inner_loop(turn: Turn, place: int, key: str) -> None:
+    """The loop inside an iteration is over: so is the iteration."""
+    here = turn.program.plan.net.places[place]
+    region = turn.execution.regions[key]
+    number = turn.program.transition("out", here.step, level=here.level - 1)
+    turn.emit("loop.iteration.done", step=here.step, run=key, fired=(Firing(number, key, region.loop),))
+
+
+def close(turn: Turn, place: int, key: str) -> None:
+    """An iteration is over: when all are, so is the loop run."""
+    loop = turn.execution.loops.get(key)
+    if loop is None or loop.open:
+        return
+    program, step, level = turn.program, loop.step, loop.level
+    data: dict[str, Json] = {"stats": counts_of(loop), "level": level}
+    if loop.errors:
+        data["errors"] = errors_of(loop)
+    if not loop.stopping:
+        firing = Firing(program.transition("close", step, level=level), key, key)
+        turn.emit("loop.done", step=step, run=key, fired=(firing,), data=data)
+        return
+    firing = Firing(program.transition("close_failed", step, level=level), key, key)
+    data["error"] = _failure_of(turn, loop)
+    if level == 0:
+        turn.emit("step.failed", step=step, run=key, fired=(firing,), data=data)
+        return
+    bad = Firing(program.transition("bad", step, level=level - 1), key, key.rpartition("/")[0])
+    stopped = loop.cause is None
+    event_type = "loop.iteration.skipped" if stopped else "loop.iteration.failed"
+    turn.emit(event_type, step=step, run=key, fired=(firing, bad), data=data)
+
+
+def _failure_of(turn: Turn, loop: LoopRun) -> dict[str, Json]:
+    """The first failure, with all errors by index (LANGUAGE §5)."""
+    error: dict[str, Json] = dict(loop.cause or {"code": "loop.stopped", "message": "the loop was stopped"})
+    error.setdefault("step", turn.program.plan.steps[loop.step].name)
+    if loop.errors:
+        error["errors"] = errors_of(loop)
+    return error

@@ -1,0 +1,107 @@
+"""A plan made ready to run: the net with its consumers by place, and expressions compiled when first asked.
+
+Nothing here decides; it only finds. Transitions are found by their role and tables, as `noetl_ir.net` names them.
+"""
+
+from collections.abc import Callable
+
+from noetl_ir import evaluate
+from noetl_ir.expr import Json, Native, Template
+from noetl_ir.net import Net, Transition, Trigger
+from noetl_ir.plan import Plan
+
+
+class Missing(Exception):
+    """The net has no such transition: the plan and the event do not belong together."""
+
+
+_BY_PHASE = frozenset({"fault", "stop", "expire"})
+_BY_TARGET = frozenset({"jump", "jump_later"})
+
+
+def _key_of(net: Net, transition: Transition) -> tuple[str, int, int, int, str, int]:
+    """How a transition is found: `fault stop expire` by the phase they leave too, jumps by the task they lead to."""
+    role, outcome, target, level = transition.role, transition.outcome, -1, transition.level
+    if role in _BY_PHASE:
+        role, outcome, level = f"{role}_{net.places[transition.inputs[0].place].role}", "", -1
+    elif role in _BY_TARGET:
+        target = net.places[transition.outputs[0].place].task
+    if transition.task >= 0:
+        level = -1
+    return (role, transition.step, transition.task, level, outcome, target)
+
+
+def _entrances(net: Net, transition: Transition) -> list[int]:
+    return [arc.place for arc in transition.inputs if net.places[arc.place].role == "in"]
+
+
+class Program:
+    """A plan with its indices. Shared by all executions of the plan; compiled templates are the only thing that grows."""
+
+    __slots__ = (
+        "_by_role", "_entrances", "_guards", "_landings", "_templates", "bytes", "choices", "counting", "digest", "plan", "step_numbers",
+    )  # fmt: skip
+
+    def __init__(self, plan: Plan, digest: str, data: bytes = b"") -> None:
+        self.plan = plan
+        self.bytes = data
+        self.digest = digest
+        self._templates: dict[int, Callable[[evaluate.Scope], Json]] = {}
+        self._guards: dict[int, Callable[[evaluate.Scope], bool]] = {}
+        self.step_numbers = {step.name: number for number, step in enumerate(plan.steps)}
+        net = plan.net
+        self.choices: list[list[int]] = [[] for _ in net.places]
+        self._by_role: dict[tuple[str, int, int, int, str, int], int] = {}
+        self._landings: dict[int, int] = {}
+        self._entrances: dict[int, list[int]] = {}
+        self.counting: list[int] = []
+        for number, transition in enumerate(net.transitions):
+            if transition.trigger in (Trigger.NOW, Trigger.CTX):
+                for arc in transition.inputs:
+                    self.choices[arc.place].append(number)
+            self._by_role.setdefault(_key_of(net, transition), number)
+            if transition.role == "land":
+                self._landings[transition.arc] = number
+            elif transition.role == "enter" or transition.role == "meet":
+                self._entrances.setdefault(transition.step, []).extend(_entrances(net, transition))
+            elif transition.role == "rearm":
+                self.counting.append(transition.step)
+
+    def transition(
+        self, role: str, step: int, task: int = -1, *, level: int = -1, outcome: str = "", target: int = -1
+    ) -> int:
+        """The index of the transition with this role; raises Missing."""
+        found = self._by_role.get((role, step, task, level, outcome, target))
+        if found is None:
+            name = self.plan.steps[step].name if 0 <= step < len(self.plan.steps) else "?"
+            raise Missing(f"the net has no `{role} {outcome}` of step `{name}`, task {task}, level {level}")
+        return found
+
+    def landing(self, arc: int) -> int:
+        """The transition that lands the delayed token of an arc."""
+        return self._landings[arc]
+
+    def entrances(self, step: int) -> list[int]:
+        """The places where tokens reach a step, in file order of their sources."""
+        return self._entrances.get(step, [])
+
+    def value(self, index: int) -> Callable[[evaluate.Scope], Json]:
+        """The compiled template at a pool index."""
+        compiled = self._templates.get(index)
+        if compiled is None:
+            compiled = self._templates[index] = evaluate.compile_template(self.plan.templates[index])
+        return compiled
+
+    def part(self, template: Template) -> Callable[[evaluate.Scope], Json]:
+        """The compiled form of a part of a template of the pool."""
+        return evaluate.compile_template(template)
+
+    def guard(self, index: int) -> Callable[[evaluate.Scope], bool]:
+        """The compiled guard at a pool index."""
+        compiled = self._guards.get(index)
+        if compiled is None:
+            template = self.plan.templates[index]
+            if not isinstance(template, Native):
+                raise Missing(f"template {index} is no guard")
+            compiled = self._guards[index] = evaluate.compile_guard(template.expr)
+        return compiled

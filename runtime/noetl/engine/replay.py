@@ -1,0 +1,130 @@
+"""Replay: folds a log again and checks that it was a legal run of the plan.
+
+Two checks. Folding: every event fires only what the net and the marking allow. Deciding: what came from outside is
+put to the engine again, and what it decides must be what the log says, event by event. Times are taken from the
+log, so that nothing depends on when the replay happens.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from noetl.engine import reports
+from noetl.engine.decide import decide
+from noetl.engine.evolve import evolve
+from noetl.engine.execution import Execution
+from noetl.engine.marking import IllegalFiring
+from noetl.engine.program import Missing, Program
+from noetl.engine.starting import Request, start
+from noetl.engine.turn import Turn
+from noetl_ir.events import INPUT_EVENTS, Event
+
+
+class Verdict(NamedTuple):
+    """The state that the log leads to, and where it is no run of the plan: position from 1 and why, or None."""
+
+    execution: Execution
+    events: int
+    wrong: tuple[int, str] | None
+
+
+def replay(program: Program, execution_id: str, log: Iterable[Event]) -> Verdict:
+    """Fold and check a log, or any beginning of one."""
+    folded = Execution(execution_id, program.plan.net)
+    checker = _Checker(program, execution_id)
+    position = 0
+    for position, event in enumerate(log, start=1):
+        try:
+            evolve(program, folded, event)
+        except (IllegalFiring, Missing) as problem:
+            return Verdict(folded, position, (position, str(problem)))
+        why = checker.see(event)
+        if why:
+            return Verdict(folded, position, (position, why))
+    return Verdict(folded, position, None)
+
+
+class _Checker:
+    """Decides again, one input at a time, and holds the decisions against the log."""
+
+    def __init__(self, program: Program, execution_id: str) -> None:
+        self._program = program
+        self._execution = Execution(execution_id, program.plan.net)
+        self._expected: list[Event] = []
+        self._input: Event | None = None
+
+    def see(self, event: Event) -> str:
+        """What is wrong with the next event of the log, or an empty text."""
+        if event.event_type in INPUT_EVENTS:
+            if self._input is None and self._expected:
+                return f"`{event.event_type}` came before `{self._expected[0].event_type}`, which had to follow"
+            why = self._settle(event.ts)
+            if why:
+                return why
+            self._input = event
+            return ""
+        why = self._settle(event.ts)
+        if why:
+            return why
+        if not self._expected:
+            return f"`{event.event_type}` does not follow from the log before it"
+        wanted = self._expected.pop(0)
+        return _difference(wanted, event)
+
+    def _settle(self, now: int) -> str:
+        """Put the input seen last to the engine, with the time of what followed it."""
+        event, self._input = self._input, None
+        if event is None:
+            return ""
+        turn = Turn(self._program, self._execution, now)
+        try:
+            why = self._apply(turn, event)
+            decide(turn)
+        except (IllegalFiring, Missing, KeyError, ValueError) as problem:
+            return f"`{event.event_type}` could not have happened here: {problem}"
+        if why:
+            return why
+        recorded = turn.events[0]
+        difference = _difference(recorded._replace(ts=event.ts), event)
+        self._expected = turn.events[1:]
+        return difference
+
+    def _apply(self, turn: Turn, event: Event) -> str:
+        match event.event_type:
+            case "playbook.execution.requested":
+                start(turn, _request_of(event))
+            case "task.started" | "task.done" | "retry.started":
+                if not reports.accept(turn, event._replace(fired=())):
+                    return f"`{event.event_type}` had to be refused"
+            case "task.lost":
+                reports.lose(turn, event.run)
+            case "timer.fired":
+                reports.fire_timer(turn, str(event.data.get("timer")))
+            case _:
+                verb = {"playbook.paused": "pause", "playbook.resumed": "resume", "playbook.cancelled": "cancel"}
+                row = event.data.get("row")
+                reports.control(turn, verb[event.event_type], row if isinstance(row, int) else None)
+        return "" if turn.events else f"`{event.event_type}` changes nothing here"
+
+
+def _request_of(event: Event) -> Request:
+    data = event.data
+    parent, payload, outer = data.get("parent"), data.get("payload"), data.get("iter_parent")
+    depth = data.get("depth", 0)
+    return Request(
+        payload if isinstance(payload, dict) else {},
+        (str(parent[0]), str(parent[1])) if isinstance(parent, list) else None,
+        depth if isinstance(depth, int) else 0,
+        outer if isinstance(outer, dict) else None,
+        str(data.get("trace_id", "")),
+        str(data.get("return_step", "")),
+    )
+
+
+def _difference(wanted: Event, found: Event) -> str:
+    """Where two events differ, ids of positions and times aside."""
+    if wanted.event_type != found.event_type:
+        return f"`{found.event_type}` stands where `{wanted.event_type}` had to follow"
+    for name in ("step", "run", "task", "visit", "attempt", "claim", "fired", "data"):
+        if getattr(wanted, name) != getattr(found, name):
+            return f"`{found.event_type}`: {name} is {getattr(found, name)!r}, had to be {getattr(wanted, name)!r}"
+    return ""

@@ -1,0 +1,179 @@
+"""What reaches an execution from outside: worker reports, timers, control requests, and the start itself.
+
+A report is a proposal. It is recorded only if the run or iteration stands where the report says, under the claim
+it names, and nothing forbids it to go on; else it is refused, which tells the worker to stop.
+"""
+
+from noetl.engine.execution import Execution, Region
+from noetl.engine.turn import Turn
+from noetl_ir.events import Event, Firing, step_run_of
+from noetl_ir.expr import Json
+
+
+def accept(turn: Turn, report: Event) -> bool:
+    """Record a worker's report; False means refused: stop."""
+    execution = turn.execution
+    if execution.is_over or execution.cancelled:
+        return False
+    region = execution.regions.get(report.run)
+    if region is None or not _fits(region, report):
+        return False
+    if report.event_type == "task.started":
+        return _accept_start(turn, region, report)
+    if region.phase not in ("run", "parked"):
+        return False
+    if report.event_type == "retry.started":
+        number = turn.program.transition("retry", report.step, report.task, outcome=str(report.data["status"]))
+        turn.record(report._replace(fired=(Firing(number, report.run, report.run),)))
+        _spread_ctx(turn, region, report)
+        return True
+    _accept_end(turn, region, report)
+    return True
+
+
+def _fits(region: Region, report: Event) -> bool:
+    return (
+        region.claim == report.claim
+        and region.task == report.task
+        and region.attempt == report.attempt
+        and region.visits.get(report.task, 0) == report.visit
+    )
+
+
+def _may_go_on(turn: Turn, region: Region, key: str) -> bool:
+    """Whether a further attempt may start: no stop, failure or timeout stands against it."""
+    execution = turn.execution
+    if turn.is_winding_down or execution.runs[step_run_of(key)].timed_out:
+        return False
+    return not (region.loop and execution.loops[region.loop].stopping)
+
+
+def _accept_start(turn: Turn, region: Region, report: Event) -> bool:
+    if region.phase != "at" or turn.execution.paused or not _may_go_on(turn, region, report.run):
+        return False
+    program = turn.program
+    fired = [Firing(program.transition("start", report.step, report.task), report.run, report.run)]
+    if "call" in report.data:
+        fired.append(Firing(program.transition("park", report.step, report.task), report.run, report.run))
+    turn.record(report._replace(fired=tuple(fired)))
+    return True
+
+
+def _accept_end(turn: Turn, region: Region, report: Event) -> None:
+    data = dict(report.data)
+    conflict = _conflict(turn.execution, report)
+    if conflict is not None:
+        data = {key: value for key, value in data.items() if key not in ("iter", "ctx", "due", "to")}
+        data.update(directive="fault", error=conflict)
+    limit = turn.program.plan.limits.max_tasks_per_run
+    if region.tasks_run + 1 >= limit and data["directive"] in ("jump", "continue"):
+        message = f"{region.tasks_run + 1} tasks ran in this run; `limits.max_tasks_per_run` is {limit}"
+        data.update(directive="fault", error={"code": "jump.budget", "message": message})
+    number = _transition_of(turn, region, report, data)
+    event = report._replace(data=data, fired=(Firing(number, report.run, report.run),))
+    turn.record(event)
+    _spread_ctx(turn, region, event)
+
+
+def _transition_of(turn: Turn, region: Region, report: Event, data: dict[str, Json]) -> int:
+    directive, status = str(data["directive"]), str(data["status"])
+    find = turn.program.transition
+    if directive == "fault":
+        return find(f"fault_{region.phase}", report.step, report.task)
+    if directive == "jump":
+        role = "jump_later" if "due" in data else "jump"
+        return find(role, report.step, report.task, outcome=status, target=int(str(data["to"])))
+    return find(directive, report.step, report.task, outcome=status)
+
+
+def _conflict(execution: Execution, report: Event) -> dict[str, Json] | None:
+    """In a parallel loop a ctx key belongs to the iteration that first wrote it (LANGUAGE §4)."""
+    patch = report.data.get("ctx")
+    if not isinstance(patch, dict) or not patch:
+        return None
+    loop_key = report.run
+    while "/" in loop_key:
+        loop_key, _, text = loop_key.rpartition("/")
+        loop = execution.loops.get(loop_key)
+        if loop is None or not loop.parallel:
+            continue
+        for key, value in patch.items():
+            owner = loop.owners.get(key)
+            if owner is not None and owner != int(text) and execution.ctx.get(key) != value:
+                message = f"iterations {owner} and {text} of a parallel loop write different values to ctx key `{key}`"
+                return {"code": "ctx.conflict", "message": message, "key": key, "iterations": [owner, int(text)]}
+    return None
+
+
+def _spread_ctx(turn: Turn, region: Region, event: Event) -> None:
+    """The patches of a run become global once their event is in the log."""
+    patch = event.data.get("ctx")
+    if not isinstance(patch, dict) or not patch:
+        return
+    newer = [key for key in patch if _is_newer(turn.execution, region, key, event.run)]
+    data: dict[str, Json] = {"patch": patch}
+    if newer:
+        data["replaced_newer"] = list(newer)
+    turn.emit("ctx.patched", step=event.step, run=event.run, data=data)
+
+
+def _is_newer(execution: Execution, region: Region, key: str, run: str) -> bool:
+    written = execution.ctx_set.get(key)
+    return written is not None and written[0] > region.ctx_at and written[1] != run
+
+
+def lose(turn: Turn, key: str) -> None:
+    """The claim on a running attempt is lost: the same attempt may be claimed again under the next number."""
+    region = turn.execution.regions[key]
+    number = turn.program.transition("lost", region.step, region.task)
+    visit = region.visits[region.task]
+    event_id = f"{key}:{region.task}:{visit}:{region.attempt}:{region.claim}:lost"
+    fired = (Firing(number, key, key),)
+    turn.record(
+        Event(event_id, "task.lost", turn.now, region.step, key, region.task, visit, region.attempt, region.claim, fired)
+    )
+
+
+def fire_timer(turn: Turn, name: str) -> None:
+    """A due timer fires: a region wakes, a delayed token lands, or a run is out of time."""
+    program, execution = turn.program, turn.execution
+    timer = execution.timers[name]
+    key = name.partition(" ")[2]
+    data: dict[str, Json] = {"timer": name}
+    if timer.kind == "land":
+        arc = program.plan.arcs[timer.place]
+        number = program.landing(timer.place)
+        event = Event(f"{name}", "timer.fired", turn.now, arc.step, key, fired=(Firing(number, key, key),), data=data)
+    elif timer.kind == "wake":
+        region = execution.regions[key]
+        number = program.transition("wake", region.step, region.task)
+        event_id = f"{name}:{region.task}:{region.visits[region.task]}:{region.attempt}"
+        event = Event(event_id, "timer.fired", turn.now, region.step, key, fired=(Firing(number, key, key),), data=data)
+    else:
+        run = execution.runs[key]
+        row = program.plan.steps[run.step]
+        message = f"step `{row.name}` was not done within {(run.timeout or 0) / 1_000_000:g} s"
+        data["error"] = {"code": "timeout", "message": message, "step": row.name}
+        fired = tuple(_expiries(turn, key))
+        event = Event(f"{name}", "timer.fired", turn.now, run.step, key, fired=fired, data=data)
+    turn.record(event)
+
+
+def _expiries(turn: Turn, run: str) -> list[Firing]:
+    """Every pipeline of the run that stands somewhere is taken out of it."""
+    firings = []
+    for key, region in turn.execution.regions.items():
+        if step_run_of(key) == run and region.task >= 0 and region.phase != "over":
+            number = turn.program.transition(f"expire_{region.phase}", region.step, region.task)
+            firings.append(Firing(number, key, key))
+    return firings
+
+
+def control(turn: Turn, verb: str, row: int | None) -> bool:
+    """Cancel, pause or resume; `row` is the inbox row that asked. False when it changes nothing."""
+    execution = turn.execution
+    if execution.is_over or (verb == "pause") == execution.paused and verb != "cancel":
+        return False
+    event_type = {"cancel": "playbook.cancelled", "pause": "playbook.paused", "resume": "playbook.resumed"}[verb]
+    turn.emit(event_type, data={} if row is None else {"row": row})
+    return True

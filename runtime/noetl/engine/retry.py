@@ -1,0 +1,23 @@
+"""When the next attempt is due (LANGUAGE §4): backoff in seconds from rule, attempt and chance."""
+
+from noetl_ir.plan import Rule
+
+DEFAULT_DELAY = 1.0
+
+
+def wait_of(rule: Rule, attempt: int, delay: float, cap: float | None, chance: float) -> float:
+    """Seconds to wait after attempt `attempt` (from 1); never above `cap`.
+
+    none = delay, linear = delay·n, exponential = delay·multiplier^(n-1). Jitter takes from the base a share of up
+    to a half, by `chance` in [0, 1), so it neither compounds nor exceeds the cap.
+    """
+    match rule.backoff:
+        case "linear":
+            base = delay * attempt
+        case "exponential":
+            base = delay * min(rule.multiplier ** min(attempt - 1, 512), 1e12)
+        case _:
+            base = delay
+    if rule.jitter:
+        base *= 1 - chance / 2
+    return base if cap is None else min(base, cap)

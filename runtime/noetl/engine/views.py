@@ -1,0 +1,80 @@
+"""How state looks to the expressions that the server evaluates: results, and the event that guards read."""
+
+from typing import NamedTuple
+
+from noetl.engine.execution import Execution, LoopRun, Mapping, Run
+from noetl.engine.program import Program
+from noetl_ir.expr import Json
+from noetl_ir.outcome import is_reference
+from noetl_ir.scopes.values import LoopResult, Reference
+
+
+class LoopValue(NamedTuple):
+    """The result of a loop run: one entry per item in index order, null where failed or skipped, and the counts."""
+
+    entries: list[Json]
+    stats: Mapping
+
+
+def loop_value(loop: LoopRun) -> LoopValue:
+    """The result of a loop run that is over."""
+    return LoopValue(loop.results, counts_of(loop))
+
+
+def counts_of(loop: LoopRun) -> Mapping:
+    """`{total ok failed skipped}`."""
+    states = loop.states
+    return {
+        "total": len(states),
+        "ok": states.count("ok"),
+        "failed": states.count("failed"),
+        "skipped": states.count("skipped"),
+    }
+
+
+def errors_of(loop: LoopRun) -> list[Json]:
+    """The errors of failed iterations, each with its index, in index order."""
+    return [{"index": index, **loop.errors[index]} for index in sorted(loop.errors)]
+
+
+def plain_result(result: object) -> Json:
+    """A result as data: of a loop its entries."""
+    return result.entries if isinstance(result, LoopValue) else result  # type: ignore[return-value]
+
+
+def server_result(result: object) -> object:
+    """A result as server expressions see it: of one stored outside, the paths that the worker sent along."""
+    if isinstance(result, LoopValue):
+        return LoopResult([_projected(entry) for entry in result.entries], result.stats)
+    return _projected(result)
+
+
+def _projected(value: object) -> "Json | Reference":
+    if is_reference(value) and isinstance(value, dict):
+        return value.get("projected")  # type: ignore[no-any-return]
+    return value  # type: ignore[return-value]
+
+
+def terminal_event(program: Program, execution: Execution, key: str, run: Run) -> Mapping:
+    """The `event` of a step run that has ended, as arcs and later admissions read it (LANGUAGE §2)."""
+    row = program.plan.steps[run.step]
+    failed = run.error is not None
+    name = "step.failed" if failed else "loop.done" if row.loops else "step.done"
+    event: Mapping = {
+        "name": name,
+        "status": "error" if failed else "ok",
+        "step": row.name,
+        "step_run_id": key,
+        "ts": run.ended,
+        "result": None if failed else _event_result(run.result),
+        "error": run.error,
+        "outcome": run.outcome,
+    }
+    if row.loops:
+        event.update(run.stats)
+        event["errors"] = run.errors
+    return event
+
+
+def _event_result(result: object) -> Json:
+    return _projected(plain_result(result))  # type: ignore[return-value]

@@ -1,0 +1,57 @@
+"""Child executions: what a `playbook` task asks for, and the outcome that its child gives it."""
+
+from typing import NamedTuple
+
+from noetl.engine.starting import Request
+from noetl.server.shell import Shell
+from noetl_ir.commands import StartChild
+from noetl_ir.expr import Json
+from noetl_ir.outcome import error, ok
+
+
+class NotFound(Exception):
+    """No plan is known under the path that a `playbook` task names. The text says where was looked."""
+
+
+class Child(NamedTuple):
+    """Whom a child execution answers: the parent execution and the token key of the parked task."""
+
+    parent: str
+    run: str
+
+
+def request_of(order: StartChild, depth: int) -> Request:
+    """The request that starts the child: its payload is the task's `args` over `payload`."""
+    call = order.call
+    payload: dict[str, Json] = {}
+    for key in ("payload", "args"):
+        part = call.get(key)
+        if isinstance(part, dict):
+            payload.update(part)
+    step = call.get("return_step")
+    return Request(
+        payload,
+        (order.execution_id, order.run),
+        depth,
+        order.parent_iter,
+        str(call.get("trace_id", "")),
+        step if isinstance(step, str) else "",
+    )
+
+
+def outcome_of(shell: Shell) -> dict[str, Json]:
+    """The outcome of the calling task once the child has ended (LANGUAGE §7, `playbook`)."""
+    execution = shell.execution
+    name = shell.program.plan.path or shell.program.plan.name
+    if execution.status == "completed":
+        result = execution.returned if execution.return_step >= 0 else execution.last_result
+        return ok(result).as_json()
+    failure: dict[str, Json] = dict(execution.failure or {})
+    message = f"playbook `{name}` ended {execution.status}"
+    if failure.get("message"):
+        message = f"{message}: {failure['message']}"
+    outcome = error(f"playbook.{execution.status}", message)
+    problem = {**(outcome.error or {}), "execution_id": execution.execution_id}
+    if failure:
+        problem["cause"] = failure
+    return {**outcome.as_json(), "error": problem}

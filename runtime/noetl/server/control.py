@@ -1,0 +1,232 @@
+"""The control plane of one process: its executions, their turns, and what passes between parents and children.
+
+Every round takes what waits: reports from the bus, due timers, and requests from the inbox. Each execution that
+got something has one turn. Orders go to the bus after the commit; what a full queue has no room for is kept here
+and is sent when there is.
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+from noetl.engine.effects import resume_with
+from noetl.engine.execution import Execution
+from noetl.engine.program import Program
+from noetl.engine.starting import Request
+from noetl.ports import STOPS, Blobs, Bus, Clock, ExecutionRow, ReportDelivery, Store
+from noetl.server.children import Child, NotFound, outcome_of, request_of
+from noetl.server.shell import Shell
+from noetl_ir.commands import Answer, Command, Report, RunPipeline, StartChild, StopPipeline
+from noetl_ir.events import Event
+from noetl_ir.expr import Json
+from noetl_ir.outcome import error, ok
+
+Observer = Callable[[Execution, Program, Event], None]
+"""Hears every event once it is on disk."""
+
+
+class ControlPlane:
+    """Keeps executions. `find` gives the program of a child by the calling program and the path it names."""
+
+    def __init__(
+        self,
+        bus: Bus[Command, Report, Answer],
+        *,
+        store: Store,
+        blobs: Blobs,
+        clock: Clock,
+        pool: str,
+        find: Callable[[Program, str], Program],
+        load: Callable[[str], Program],
+        observe: Observer,
+    ) -> None:
+        self._bus = bus
+        self._store = store
+        self._blobs = blobs
+        self._clock = clock
+        self._pool = pool
+        self._find = find
+        self._load = load
+        self._observe = observe
+        self._posted = -1
+        self._orders: deque[tuple[str, Command]] = deque()
+        self.shells: dict[str, Shell] = {}
+        self._children: dict[str, Child] = {}
+
+    def start(self, program: Program, execution_id: str, request: Request) -> Shell:
+        """Create an execution and run its first turn."""
+        parent = request.parent[0] if request.parent else None
+        now = self._clock.now()
+        row = ExecutionRow(execution_id, program.plan.path or program.plan.name, program.digest, "running", parent, now, None)
+        self._store.create(row)
+        shell = self._shell(program, execution_id)
+        self._after(shell, *shell.begin(request))
+        return shell
+
+    def resume(self, execution_id: str, program: Program) -> Shell:
+        """Take up an execution from its log."""
+        shell = self._shell(program, execution_id)
+        shell.load()
+        if shell.execution.status == "new":
+            self._after(shell, *shell.begin(Request({})))
+        elif not shell.execution.is_over:
+            self._after(shell, *shell.resume())
+        return shell
+
+    def _shell(self, program: Program, execution_id: str) -> Shell:
+        shell = Shell(program, execution_id, store=self._store, blobs=self._blobs, clock=self._clock)
+        self.shells[execution_id] = shell
+        return shell
+
+    def step(self) -> bool:
+        """One round; False when nothing waited."""
+        did = self._send()
+        deliveries: dict[str, list[ReportDelivery[Report, Answer]]] = {}
+        for delivery in self._bus.reports():
+            deliveries.setdefault(delivery.body.execution_id, []).append(delivery)
+        asked = self._inbox()
+        now = self._clock.now()
+        for execution_id, shell in list(self.shells.items()):
+            mine = deliveries.pop(execution_id, [])
+            verbs = asked.get(execution_id, [])
+            due = shell.due(now)
+            if mine or verbs or due:
+                did = True
+                self._turn(shell, mine, verbs, due)
+        for strays in deliveries.values():
+            for delivery in strays:
+                delivery.answer(Answer(0))
+        return self._send() or did
+
+    def next_due(self) -> int | None:
+        """When the next timer of any execution is due."""
+        times = [due for shell in self.shells.values() if (due := shell.next_due()) is not None]
+        return min(times, default=None)
+
+    def control(self, execution_id: str, verb: str, row: int | None = None) -> None:
+        """Cancel, pause or resume, handed down to children."""
+        shell = self.shells.get(execution_id)
+        if shell is not None:
+            self._turn(shell, [], [(verb, row)], [])
+
+    def _turn(
+        self,
+        shell: Shell,
+        deliveries: list[ReportDelivery[Report, Answer]],
+        verbs: list[tuple[str, int | None]],
+        due: list[str],
+    ) -> None:
+        answers, events, orders = shell.take([delivery.body for delivery in deliveries], due, verbs)
+        for delivery, answer in zip(deliveries, answers, strict=True):
+            delivery.answer(answer)
+        for verb, _ in verbs:
+            for child_id, child in list(self._children.items()):
+                if child.parent == shell.execution.execution_id:
+                    self.control(child_id, verb)
+        self._after(shell, events, orders)
+
+    def _after(self, shell: Shell, events: list[Event], orders: list[Command]) -> None:
+        execution = shell.execution
+        for event in events:
+            self._observe(execution, shell.program, event)
+        for order in orders:
+            if isinstance(order, StartChild):
+                self._start_child(shell, order)
+            else:
+                if isinstance(order, StopPipeline):
+                    self._stop_child(execution.execution_id, order.run)
+                    self._bus.send(STOPS, _key_of(order), order)
+                else:
+                    self._orders.append((execution.execution_id, order))
+        if execution.is_over:
+            self._over(shell)
+
+    def _over(self, shell: Shell) -> None:
+        execution_id = shell.execution.execution_id
+        for child_id, child in list(self._children.items()):
+            if child.parent == execution_id:
+                self.control(child_id, "cancel")
+        child = self._children.pop(execution_id, None)
+        if child is not None:
+            del self.shells[execution_id]
+            self._hand_up(child, outcome_of(shell))
+
+    def _hand_up(self, child: Child, outcome: dict[str, Json]) -> None:
+        """The outcome of a child goes to the parked task that called it; a worker asks the rules about it."""
+        shell = self.shells.get(child.parent)
+        if shell is None:
+            return
+        order = resume_with(shell.execution, child.run, shell.program, outcome)
+        if order is not None:
+            self._orders.append((child.parent, order))
+
+    def _start_child(self, shell: Shell, order: StartChild) -> None:
+        child = Child(order.execution_id, order.run)
+        depth = shell.execution.children_depth + 1
+        limit = shell.program.plan.limits.max_children_depth
+        path = str(order.call.get("path", ""))
+        if depth > limit:
+            message = f"playbook `{path}` would be {depth} calls deep; `limits.max_children_depth` is {limit}"
+            self._hand_up(child, error("playbook.depth", message).as_json())
+            return
+        there = self._store.execution(order.child_id)
+        try:
+            program = self._find(shell.program, path) if there is None else self._load(there.plan_digest)
+        except NotFound as problem:
+            self._hand_up(child, error("playbook.not_found", str(problem)).as_json())
+            return
+        waits = order.call.get("wait") is not False
+        if waits:
+            self._children[order.child_id] = child
+        if there is None:
+            self._store.put_plan(program.digest, program.plan.path, program.bytes)
+            self.start(program, order.child_id, request_of(order, depth))
+        elif there.status in ("running", "paused"):
+            if order.child_id not in self.shells:
+                self.resume(order.child_id, program)
+        elif waits:
+            ended = self._shell(program, order.child_id)
+            ended.load()
+            self._over(ended)
+        if not waits:
+            self._hand_up(child, ok({"execution_id": order.child_id}).as_json())
+
+    def _stop_child(self, parent: str, run: str) -> None:
+        for child_id, child in list(self._children.items()):
+            if child == Child(parent, run):
+                del self._children[child_id]
+                self.control(child_id, "cancel")
+
+    def _inbox(self) -> dict[str, list[tuple[str, int | None]]]:
+        posted = self._store.posted()
+        if posted == self._posted:
+            return {}
+        self._posted = posted
+        asked: dict[str, list[tuple[str, int | None]]] = {}
+        for execution_id, shell in self.shells.items():
+            rows = self._store.inbox(execution_id, shell.execution.inbox_row)
+            if rows:
+                asked[execution_id] = [(row.verb, row.row) for row in rows]
+        return asked
+
+    def _send(self) -> bool:
+        """Hand waiting orders to the bus as far as it has room."""
+        did = False
+        while self._orders and self._bus.room(self._pool) > 0:
+            execution_id, order = self._orders.popleft()
+            shell = self.shells.get(execution_id)
+            if isinstance(order, RunPipeline) and (shell is None or shell.execution.is_over):
+                continue
+            self._bus.send(self._pool, _key_of(order), order)
+            did = True
+        return did
+
+
+def _key_of(order: Command) -> str:
+    """The key that names an order on the bus: the same order has the same key."""
+    if isinstance(order, RunPipeline):
+        kind = "run" if order.outcome is None else "outcome"
+        return f"{order.execution_id}:{order.run}:{order.task}:{order.visit}:{order.attempt}:{order.claim}:{kind}"
+    if isinstance(order, StopPipeline):
+        return f"{order.execution_id}:{order.run}:{order.claim}:stop"
+    return ""
+

@@ -1,0 +1,141 @@
+"""The server's shell around one execution: read, fold, decide, append, then order.
+
+A turn is all input waiting now, decided to a fixpoint, in one commit. Order on disk: a blob before the event that
+names it, the event before its effect; nothing acts on an event that is not on disk. A failed commit advances
+nothing: the state in memory is given up with the turn.
+"""
+
+from collections.abc import Sequence
+
+from noetl.engine import reports
+from noetl.engine.decide import decide
+from noetl.engine.effects import effects, recover
+from noetl.engine.evolve import evolve
+from noetl.engine.execution import Execution
+from noetl.engine.program import Program
+from noetl.engine.starting import Request, start
+from noetl.engine.turn import Turn
+from noetl.ports import Blobs, Clock, Record, Store
+from noetl_ir import codec
+from noetl_ir.commands import Answer, Command, Report
+from noetl_ir.events import MAX_BYTES, MAX_ITEMS, Event, read_event, write_event
+from noetl_ir.expr import Json
+from noetl_ir.outcome import is_reference
+
+
+class Shell:
+    """Keeps one execution: its fold, and the turns that extend its log. One shell an execution, one owner a shell."""
+
+    def __init__(self, program: Program, execution_id: str, *, store: Store, blobs: Blobs, clock: Clock) -> None:
+        self.program = program
+        self.execution = Execution(execution_id, program.plan.net)
+        self._store = store
+        self._blobs = blobs
+        self._clock = clock
+
+    def begin(self, request: Request) -> tuple[list[Event], list[Command]]:
+        """The first turn of a new execution."""
+        turn = self._turn()
+        start(turn, request)
+        decide(turn)
+        return self._commit(turn)
+
+    def load(self) -> None:
+        """Fold the log again. Raises IllegalFiring when it is no run of the plan's net."""
+        for record in self._store.read(self.execution.execution_id):
+            evolve_record(self.program, self.execution, record, self._blobs)
+        recover(self.program, self.execution)
+
+    def resume(self) -> tuple[list[Event], list[Command]]:
+        """After a restart: attempts that were in flight are lost to their claims, and everything is ordered again."""
+        turn = self._turn()
+        for key in [key for key, region in self.execution.regions.items() if region.phase == "run"]:
+            reports.lose(turn, key)
+        decide(turn)
+        return self._commit(turn)
+
+    def take(
+        self, said: Sequence[Report], due: Sequence[str], asked: Sequence[tuple[str, int | None]]
+    ) -> tuple[list[Answer], list[Event], list[Command]]:
+        """One turn: worker reports, due timers by name, and control verbs with their inbox rows."""
+        turn = self._turn()
+        for verb, row in asked:
+            if reports.control(turn, verb, row):
+                decide(turn)
+        for name in due:
+            if name in self.execution.timers and not self.execution.is_over:
+                reports.fire_timer(turn, name)
+                decide(turn)
+        answers = [self._answer(turn, report) for report in said]
+        events, orders = self._commit(turn)
+        return answers, events, orders
+
+    def due(self, now: int) -> list[str]:
+        """The timers that are due, earliest first; none while paused."""
+        if self.execution.paused:
+            return []
+        names = [(timer.due, name) for name, timer in self.execution.timers.items() if timer.due <= now]
+        return [name for _, name in sorted(names)]
+
+    def next_due(self) -> int | None:
+        """When the next timer is due."""
+        if self.execution.paused:
+            return None
+        return min((timer.due for timer in self.execution.timers.values()), default=None)
+
+    def _turn(self) -> Turn:
+        return Turn(self.program, self.execution, self._clock.now())
+
+    def _answer(self, turn: Turn, report: Report) -> Answer:
+        recorded = 0
+        for event in report.events:
+            if not reports.accept(turn, event):
+                break
+            recorded += 1
+            decide(turn)
+        return Answer(recorded)
+
+    def _commit(self, turn: Turn) -> tuple[list[Event], list[Command]]:
+        execution = self.execution
+        if turn.events:
+            expected = execution.position - len(turn.events)
+            records = [(event.event_id, self._body(event)) for event in turn.events]
+            self._store.append(
+                execution.execution_id, expected, records, status=status_of(execution), ended=execution.ended
+            )
+        return turn.events, effects(self.program, execution)
+
+    def _body(self, event: Event) -> bytes:
+        body = write_event(event)
+        if len(body) <= self.program.plan.limits.max_payload_bytes:
+            return body
+        reference = self._blobs.put(self.execution.execution_id, codec.pack_unsorted(event.data))
+        return write_event(event._replace(data={PAYLOAD: reference}))
+
+
+PAYLOAD = "payload"
+"""The one key of a stored event whose whole payload lies outside the log."""
+
+
+def status_of(execution: Execution) -> str:
+    """The status that lists show; `paused` is a running execution that starts nothing new."""
+    if execution.paused and not execution.is_over:
+        return "paused"
+    return "running" if execution.status == "new" else execution.status
+
+
+def hydrate(record: Record, blobs: Blobs) -> Event:
+    """The event of a record, its payload brought back from outside; raises codec.CodecError, KeyError."""
+    event = read_event(record.body)
+    outside: Json = event.data.get(PAYLOAD)
+    if len(event.data) == 1 and is_reference(outside) and isinstance(outside, dict):
+        data = codec.unpack(blobs.get(outside), max_bytes=MAX_BYTES, max_items=MAX_ITEMS)
+        event = event._replace(data=data if isinstance(data, dict) else {})
+    return event
+
+
+def evolve_record(program: Program, execution: Execution, record: Record, blobs: Blobs) -> Event:
+    """Fold one stored record in; returns its event."""
+    event = hydrate(record, blobs)
+    evolve(program, execution, event)
+    return event

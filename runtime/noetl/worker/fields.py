@@ -1,0 +1,102 @@
+"""A task's fields, args and knobs, rendered into the call of its tool.
+
+Markers that stand for secrets are put back here and nowhere else, and never in the call of a task that parks: that
+one is written into the log.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from noetl.engine.program import Program
+from noetl.ports import Call
+from noetl_ir import registry
+from noetl_ir.evaluate import Fault, Scope
+from noetl_ir.expr import Json
+from noetl_ir.kinds import Kind, misfits
+from noetl_ir.plan import Task
+
+
+class Position(Protocol):
+    """Where a pipeline stands, as far as a call tells its tool."""
+
+    attempt_number: int
+    action_id: str
+    ctx: dict[str, Json]
+    iter: dict[str, Json]
+    prev: Json
+
+
+class Rendered(NamedTuple):
+    """A call ready to run; `parks` when the task waits outside a worker instead."""
+
+    call: Call
+    parks: bool
+
+    def call_json(self) -> dict[str, Json]:
+        """The call of a parked task as its `task.started` records it."""
+        return {**self.call.fields, "args": self.call.args} if self.call.args else dict(self.call.fields)
+
+
+class Renderer:
+    """Renders calls of one execution. `restore` puts secrets back into a value."""
+
+    def __init__(
+        self, program: Program, execution_id: str, *, token_args: dict[str, Json], workload: dict[str, Json],
+        restore: Callable[[Json], Json],
+    ) -> None:  # fmt: skip
+        self._program = program
+        self._execution_id = execution_id
+        self._restore = restore
+        self._token_args = token_args
+        self._workload = workload
+
+    def render(self, task: Task, scope: Scope, position: Position) -> Rendered:
+        """The call of a task; raises Fault when a field cannot be rendered or does not fit its kind."""
+        kind = kind_of(task.kind)
+        fields = self._mapping(task.fields, scope)
+        args = self._mapping(task.args, scope)
+        if task.kind == "noop" and not args and "result" not in fields:
+            fields["result"] = position.prev
+        wrong = misfits(kind, fields) if kind.available else ()
+        if wrong:
+            raise Fault("task.fields", f"task `{task.name}`: {'; '.join(wrong)}")
+        if not kind.parks:
+            fields, args = self._whole(fields), self._whole(args)
+        knobs = self._mapping(task.knobs, scope)
+        timeout = None if task.timeout < 0 else self._program.value(task.timeout)(scope)
+        step = self._program.plan.steps[task.step].name
+        seen: dict[str, Json] = {
+            "args": {**self._token_args, **args},
+            "ctx": position.ctx,
+            "iter": position.iter,
+            "workload": self._workload,
+            "execution_id": self._execution_id,
+        }
+        call = Call(
+            self._execution_id, step, task.name, task.kind, fields, args, knobs, timeout, position.action_id,
+            position.attempt_number, seen,
+        )  # fmt: skip
+        return Rendered(call, kind.parks)
+
+    def _mapping(self, index: int, scope: Scope) -> dict[str, Json]:
+        value = self._program.value(index)(scope) if index >= 0 else {}
+        return dict(value) if isinstance(value, dict) else {}
+
+    def _whole(self, fields: dict[str, Json]) -> dict[str, Json]:
+        value = self._restore(fields)
+        return value if isinstance(value, dict) else fields
+
+
+def kind_of(name: str) -> Kind:
+    """The contract of a kind that a plan names; raises Fault when this installation does not know it."""
+    kind = _KINDS.get(name)
+    if kind is None:
+        try:
+            found = registry.load("noetl_ir.kinds", name, "KIND", Kind)
+        except LookupError:
+            raise Fault("kind.unknown", f"this installation does not know the tool kind `{name}`") from None
+        kind = _KINDS[name] = found
+    return kind
+
+
+_KINDS: dict[str, Kind] = {}

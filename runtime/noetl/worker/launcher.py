@@ -1,0 +1,160 @@
+"""Runs tools beside the worker, on an event loop that exists only once a tool has to wait.
+
+Tools without effects never wait: they are stepped once, on the spot, and asyncio is never imported for them. The
+loop runs only while the driver has nothing else to do (`pass_time`), so the worker and the server share one thread
+without locks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import FunctionType
+from typing import TYPE_CHECKING
+
+from noetl.ports import Call, Clock, Env
+from noetl.worker.fields import kind_of
+from noetl_ir import registry
+from noetl_ir.expr import Json
+from noetl_ir.kinds import seconds_of
+from noetl_ir.outcome import Outcome, error
+
+if TYPE_CHECKING:
+    import asyncio
+
+LONGEST_SLEEP = 0.2
+"""Seconds; requests from outside are seen within this time."""
+
+
+class AsyncLauncher:
+    """The launcher of real tools. `env_of` gives the surroundings of a call."""
+
+    def __init__(self, env_of: Callable[[Call], Env], clock: Clock) -> None:
+        self._env_of = env_of
+        self._clock = clock
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._stopped: list[asyncio.Task[None]] = []
+        self._outcomes: list[tuple[object, Outcome]] = []
+        self._woken: asyncio.Event | None = None
+
+    def immediate(self, call: Call) -> Outcome | None:
+        kind = kind_of(call.kind)
+        if not kind.available:
+            return error("kind.unavailable", f"the tool kind `{call.kind}` is not available in this version")
+        if not kind.pure:
+            return None
+        coroutine = _tool(call.kind)(call, self._env_of(call))
+        try:
+            coroutine.send(None)
+        except StopIteration as done:
+            return _checked(call, done.value)
+        except Exception as problem:  # a tool must not take the worker down
+            return _crashed(call, problem)
+        coroutine.close()
+        return error("tool.broken", f"the tool `{call.kind}` says that it has no effects and waited for something")
+
+    def launch(self, ticket: object, call: Call) -> None:
+        task = self._ensure().create_task(self._run(ticket, call))
+        self._tasks[id(ticket)] = task
+
+    def finished(self) -> list[tuple[object, Outcome]]:
+        done, self._outcomes = self._outcomes, []
+        return done
+
+    def stop(self, ticket: object) -> None:
+        task = self._tasks.pop(id(ticket), None)
+        if task is not None:
+            task.cancel()
+            self._stopped.append(task)
+
+    def pass_time(self, due: int | None) -> bool:
+        """Let tools run until one is done, something wakes, or it is `due` (at most `LONGEST_SLEEP` from now)."""
+        left = LONGEST_SLEEP if due is None else (due - self._clock.now()) / 1_000_000
+        limit = min(max(left, 0.0), LONGEST_SLEEP)
+        if self._loop is None:
+            time.sleep(limit)
+        else:
+            self._loop.run_until_complete(self._pause(limit))
+        return True
+
+    def wake(self) -> None:
+        """End `pass_time` early; from any thread or signal handler."""
+        if self._loop is not None and self._woken is not None:
+            self._loop.call_soon_threadsafe(self._woken.set)
+
+    def close(self) -> None:
+        """Stop every tool and end the loop; returns when their processes are gone."""
+        if self._loop is None:
+            return
+        left = [*self._tasks.values(), *self._stopped]
+        for task in left:
+            task.cancel()
+        if left:
+            self._loop.run_until_complete(_all_done(left))
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()
+        self._loop = None
+
+    def _ensure(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            import asyncio
+
+            self._loop = asyncio.new_event_loop()
+            self._woken = asyncio.Event()
+        return self._loop
+
+    async def _pause(self, seconds: float) -> None:
+        import asyncio
+
+        woken = self._woken
+        assert woken is not None
+        try:
+            async with asyncio.timeout(seconds):
+                await woken.wait()
+        except TimeoutError:
+            pass
+        woken.clear()
+
+    async def _run(self, ticket: object, call: Call) -> None:
+        import asyncio
+
+        limit = seconds_of(call.timeout) if not isinstance(call.timeout, dict) else None
+        try:
+            async with asyncio.timeout(limit):
+                outcome = _checked(call, await _tool(call.kind)(call, self._env_of(call)))
+        except TimeoutError:
+            outcome = error("timeout", f"the attempt was not done within {limit:g} s", retryable=True)
+        except Exception as problem:  # a tool must not take the worker down
+            outcome = _crashed(call, problem)
+        self._tasks.pop(id(ticket), None)
+        self._outcomes.append((ticket, outcome))
+        if self._woken is not None:
+            self._woken.set()
+
+
+async def _all_done(tasks: list[asyncio.Task[None]]) -> None:
+    import asyncio
+
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _tool(kind: str) -> Callable[..., object]:
+    tool = _TOOLS.get(kind)
+    if tool is None:
+        tool = _TOOLS[kind] = registry.load("noetl.tools", kind, "run", FunctionType)
+    return tool
+
+
+_TOOLS: dict[str, Callable[..., object]] = {}
+
+
+def _checked(call: Call, outcome: object) -> Outcome:
+    if isinstance(outcome, Outcome):
+        return outcome
+    return error("tool.broken", f"the tool `{call.kind}` returned {type(outcome).__name__} instead of an outcome")
+
+
+def _crashed(call: Call, problem: Exception) -> Outcome:
+    text: Json = f"the tool `{call.kind}` failed unexpectedly: {type(problem).__name__}: {problem}"
+    return error("tool.crashed", str(text))

@@ -1,0 +1,94 @@
+"""Results on their way into the log and back: secrets hidden, large values outside, references followed.
+
+A result over `limits.max_payload_bytes` is stored as a blob before the event that names it; the paths into it that
+the server's expressions read go along in the event (v10 §10, LANGUAGE §2).
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+from noetl.ports import Blobs
+from noetl_ir import codec
+from noetl_ir.expr import Json
+from noetl_ir.outcome import Outcome, is_reference
+from noetl_ir.plan import Plan
+from noetl_ir.scopes.values import Fault, Reference
+
+MAX_BYTES = 1 << 30
+MAX_ITEMS = 50_000_000
+"""Limits of one stored result."""
+
+
+class Ordered(Protocol):
+    """The session whose outcome is recorded, as far as its step goes."""
+
+    @property
+    def step(self) -> int: ...
+
+
+class Results:
+    """Records and follows results of one execution. `redact` hides secrets in a value."""
+
+    def __init__(self, plan: Plan, execution_id: str, blobs: Blobs, redact: Callable[[Json], Json]) -> None:
+        self._plan = plan
+        self._execution_id = execution_id
+        self._blobs = blobs
+        self._redact = redact
+
+    def recorded(self, session: Ordered, outcome: Outcome) -> tuple[Outcome, Json]:
+        """The outcome with its secrets hidden, and its result as the log will hold it."""
+        clean = replace(
+            outcome,
+            result=self._redact(outcome.result),
+            error=_mapping(self._redact(outcome.error)),
+            extras=_mapping(self._redact(outcome.extras)) or {},
+        )
+        return clean, self._shown(session.step, clean.result)
+
+    def follow(self, value: Json) -> "Json | Reference":
+        """A result as expressions see it: a reference is fetched only when something reads it."""
+        if is_reference(value) and isinstance(value, dict):
+            record = value
+            return Reference({key: part for key, part in record.items() if key != "projected"}, lambda: self.fetch(record))
+        return value
+
+    def fetch(self, record: dict[str, Json]) -> Json:
+        """The value of a reference; raises Fault `ref.missing`."""
+        try:
+            return codec.unpack(self._blobs.get(record), max_bytes=MAX_BYTES, max_items=MAX_ITEMS)
+        except (KeyError, codec.CodecError) as problem:
+            raise Fault("ref.missing", f"the stored result {record.get('key')} is gone or altered: {problem}") from None
+
+    def _shown(self, step: int, value: Json) -> Json:
+        if isinstance(value, (bool, int, float)) or value is None or (isinstance(value, str) and len(value) < 1024):
+            return value
+        reads = self._plan.steps[step].reads
+        packed = codec.pack_unsorted(value)
+        if len(packed) <= self._plan.limits.max_payload_bytes or (reads is not None and () in reads):
+            return value
+        record = self._blobs.put(self._execution_id, packed)
+        return {**record, "projected": _projection(value, reads or ())}
+
+
+def _mapping(value: Json) -> dict[str, Json] | None:
+    return value if isinstance(value, dict) else None
+
+
+def _projection(value: Json, paths: tuple[tuple[str, ...], ...]) -> Json:
+    """The part of a mapping that the paths reach."""
+    projected: dict[str, Json] = {}
+    for path in paths:
+        there, here = value, projected
+        for position, key in enumerate(path):
+            if not isinstance(there, dict) or key not in there:
+                break
+            there = there[key]
+            if position == len(path) - 1:
+                here[key] = there
+            else:
+                deeper = here.setdefault(key, {})
+                if not isinstance(deeper, dict):
+                    break
+                here = deeper
+    return projected

@@ -1,0 +1,87 @@
+"""The names that task fields and rules see on the worker (`noetl_ir.scopes`, LANGUAGE §2)."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
+
+from noetl.engine.program import Program
+from noetl.engine.views import LoopValue
+from noetl_ir.commands import RunPipeline
+from noetl_ir.expr import Json
+from noetl_ir.plan import Task
+from noetl_ir.scopes import PlayScope
+from noetl_ir.scopes.values import LoopResult, Reference
+
+Follow = Callable[[Json], "Json | Reference"]
+
+
+class Position(Protocol):
+    """The session as far as names reach into it."""
+
+    order: RunPipeline
+    attempt_number: int
+    ctx: dict[str, Json]
+    iter: dict[str, Json]
+    prev: Json
+    task_results: dict[str, Json]
+
+    @property
+    def row(self) -> Task: ...
+
+
+class WorkerResults(Mapping[str, object]):
+    """Step results as the order carried them; a stored one is fetched only when something reads it."""
+
+    __slots__ = ("_follow", "_results")
+
+    def __init__(self, results: Mapping[str, object], follow: Follow) -> None:
+        self._results = results
+        self._follow = follow
+
+    def __getitem__(self, name: str) -> object:
+        result = self._results[name]
+        if isinstance(result, LoopValue):
+            return LoopResult([self._follow(entry) for entry in result.entries], result.stats)
+        return self._follow(result)  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+
+def field_scope(
+    program: Program, at: Position, follow: Follow, now: int, keychain: Mapping[str, Json] | None
+) -> PlayScope:
+    """For task fields: `keychain` holds markers, which rendering replaces."""
+    reserved: dict[str, object] = {} if keychain is None else {"keychain": keychain}
+    return _scope(program, at, follow, now, reserved)
+
+
+def rule_scope(program: Program, at: Position, follow: Follow, now: int, outcome: dict[str, Json]) -> PlayScope:
+    """For rules, delays and patches: the outcome, and the seconds since this run or iteration began."""
+    elapsed = (now - at.order.began) / 1_000_000
+    return _scope(program, at, follow, now, {"outcome": outcome, "_elapsed": elapsed})
+
+
+def _scope(program: Program, at: Position, follow: Follow, now: int, reserved: dict[str, object]) -> PlayScope:
+    order = at.order
+    step = program.plan.steps[order.step]
+    names = {
+        **reserved,
+        "execution_id": order.execution_id,
+        "_prev": follow(at.prev),
+        "_task": at.row.name,
+        "_attempt": at.attempt_number,
+    }
+    return PlayScope(
+        names,
+        iterator=step.loops[-1].iterator if step.loops else "",
+        tasks=WorkerResults(at.task_results, follow),
+        args=order.args,
+        ctx=at.ctx,
+        iteration=at.iter,
+        workload=order.workload,
+        results=WorkerResults(order.results, follow),
+        now=now,
+    )

@@ -1,0 +1,173 @@
+"""Tools replaced by a script, on a virtual clock: with the payload, it fixes the whole order of a run.
+
+Entries are tried in file order; the first whose given keys all fit the attempt is used, any number of times:
+`step run task index visit attempt` (`index` is the loop index path, `run` counts the step's runs from 1). `takes`
+is how long the attempt takes. An attempt that no entry fits runs for real where its kind has no effects, else it is
+the error outcome `script.unlisted`.
+"""
+
+import heapq
+from typing import NamedTuple
+
+from noetl.ports import Call
+from noetl.worker.launcher import AsyncLauncher
+from noetl_ir.expr import Json
+from noetl_ir.kinds import seconds_of
+from noetl_ir.outcome import Outcome, error
+
+
+class ScriptError(Exception):
+    """A script that cannot be read; the text names the entry."""
+
+
+class Signal(NamedTuple):
+    """A signal that reaches the run at `at` microseconds of virtual time."""
+
+    at: int
+    name: str
+    data: Json
+
+
+class _Entry(NamedTuple):
+    keys: dict[str, Json]
+    takes: int
+    outcome: Outcome
+
+
+class Script(NamedTuple):
+    """A read script."""
+
+    entries: tuple[_Entry, ...]
+    signals: tuple[Signal, ...]
+
+
+_KEYS = ("step", "task", "run", "index", "visit", "attempt")
+
+
+def read_script(document: Json) -> Script:
+    """The script of a parsed YAML or JSON document; raises ScriptError."""
+    if not isinstance(document, dict) or not set(document) <= {"outcomes", "signals"}:
+        raise ScriptError("a script is a mapping with `outcomes` and `signals`")
+    outcomes, signals = document.get("outcomes") or [], document.get("signals") or []
+    if not isinstance(outcomes, list) or not isinstance(signals, list):
+        raise ScriptError("`outcomes` and `signals` are lists")
+    return Script(
+        tuple(_entry(number, row) for number, row in enumerate(outcomes)),
+        tuple(sorted((_signal(number, row) for number, row in enumerate(signals)), key=lambda s: s.at)),
+    )
+
+
+def _entry(number: int, row: Json) -> _Entry:
+    if not isinstance(row, dict):
+        raise ScriptError(f"outcome {number}: not a mapping")
+    unknown = sorted(set(row) - {*_KEYS, "takes", "outcome"})
+    if unknown:
+        raise ScriptError(f"outcome {number}: unknown key `{unknown[0]}`; known are {', '.join(_KEYS)}, takes, outcome")
+    keys: dict[str, Json] = {key: row[key] for key in _KEYS if key in row}
+    index = keys.get("index")
+    if index is not None:
+        keys["index"] = index if isinstance(index, list) else [index]
+    return _Entry(keys, _micros(row.get("takes", 0), f"outcome {number}: `takes`"), _outcome(number, row.get("outcome")))
+
+
+def _outcome(number: int, row: Json) -> Outcome:
+    if row is None:
+        return Outcome("ok")
+    if not isinstance(row, dict) or row.get("status", "ok") not in ("ok", "error"):
+        raise ScriptError(f"outcome {number}: `outcome` is a mapping with status `ok` or `error`")
+    extras = {key: value for key, value in row.items() if key not in ("status", "result", "error", "meta")}
+    if row.get("status", "ok") == "ok":
+        return Outcome("ok", row.get("result"), None, extras)
+    problem: dict[str, Json] = {"code": "scripted", "message": "scripted failure", "retryable": False}
+    given = row.get("error")
+    problem.update(given if isinstance(given, dict) else {} if given is None else {"message": given})
+    return Outcome("error", row.get("result"), problem, extras)
+
+
+def _signal(number: int, row: Json) -> Signal:
+    if not isinstance(row, dict) or not isinstance(row.get("name"), str):
+        raise ScriptError(f"signal {number}: a mapping with `at`, `name` and `data`")
+    return Signal(_micros(row.get("at", 0), f"signal {number}: `at`"), str(row["name"]), row.get("data"))
+
+
+def _micros(value: Json, where: str) -> int:
+    found = seconds_of(value)
+    if found is None:
+        raise ScriptError(f"{where} is no duration; write seconds, or text like `1.5s`, `5m`")
+    return round(found * 1_000_000)
+
+
+class VirtualClock:
+    """A clock that moves only when it is told to, from 0."""
+
+    def __init__(self) -> None:
+        self._now = 0
+
+    def now(self) -> int:
+        return self._now
+
+    def move_to(self, time: int) -> None:
+        """Move forward; never back."""
+        self._now = max(self._now, time)
+
+
+class ScriptedLauncher:
+    """The launcher of scripted runs: outcomes come from the script, when virtual time reaches them."""
+
+    def __init__(self, script: Script, clock: VirtualClock, real: AsyncLauncher) -> None:
+        self._script = script
+        self._clock = clock
+        self._real = real
+        self._heap: list[tuple[int, int, object, Outcome]] = []
+        self._stopped: set[int] = set()
+        self._count = 0
+
+    def immediate(self, call: Call) -> Outcome | None:
+        entry = self._find(call)
+        if entry is None:
+            outcome = self._real.immediate(call)
+            if outcome is not None:
+                return outcome
+            where = f"step `{call.step}`, task `{call.task}`, attempt {call.attempt}"
+            return error("script.unlisted", f"the script has no outcome for {where}")
+        return entry.outcome if entry.takes == 0 and self._real.immediate(call) is not None else None
+
+    def launch(self, ticket: object, call: Call) -> None:
+        entry = self._find(call)
+        takes, outcome = (0, Outcome("ok")) if entry is None else (entry.takes, entry.outcome)
+        self._count += 1
+        heapq.heappush(self._heap, (self._clock.now() + takes, self._count, ticket, outcome))
+
+    def finished(self) -> list[tuple[object, Outcome]]:
+        done = []
+        while self._heap and self._heap[0][0] <= self._clock.now():
+            _, _, ticket, outcome = heapq.heappop(self._heap)
+            if id(ticket) not in self._stopped:
+                done.append((ticket, outcome))
+            self._stopped.discard(id(ticket))
+        return done
+
+    def stop(self, ticket: object) -> None:
+        self._stopped.add(id(ticket))
+
+    def pass_time(self, due: int | None) -> bool:
+        """Move the clock to the next scripted outcome or to `due`, whichever is first."""
+        times = [time for time in (due, self._heap[0][0] if self._heap else None) if time is not None]
+        if not times:
+            return False
+        self._clock.move_to(min(times))
+        return True
+
+    def close(self) -> None:
+        self._real.close()
+
+    def _find(self, call: Call) -> _Entry | None:
+        place: dict[str, Json] = {
+            "step": call.step, "task": call.task, "run": call.run, "index": list(call.index), "visit": call.visit,
+            "attempt": call.attempt,
+        }  # fmt: skip
+        for entry in self._script.entries:
+            if all(place.get(key) == value for key, value in entry.keys.items()):
+                return entry
+        return None
+

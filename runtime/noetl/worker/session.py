@@ -1,0 +1,173 @@
+"""A pipeline under one claim, as a machine without I/O: what to run next, and what to report of it.
+
+Law: `task.started` is reported before a tool runs, and a task with an effect runs only once that is on disk. Tasks
+without an effect may be reported as started and done in one go. What the session knows follows from its order and
+from the outcomes it was given, so another worker can go on from the log at any task.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from noetl.engine.body import Directive, fault_directive, judge
+from noetl.engine.effects import action_id_of
+from noetl.engine.program import Program
+from noetl.worker.fields import Rendered, Renderer
+from noetl.worker.scope import WorkerScope
+from noetl_ir.commands import RunPipeline
+from noetl_ir.evaluate import Fault
+from noetl_ir.events import Event
+from noetl_ir.expr import Json
+from noetl_ir.outcome import Outcome, error
+from noetl_ir.plan import Task
+
+
+class Attempt(NamedTuple):
+    """The attempt that is due: `call` when a tool is to run, `fault` when its fields could not be rendered."""
+
+    task: Task
+    rendered: Rendered | None
+    fault: Fault | None
+    lost: bool
+
+
+class Session:
+    """The state of one pipeline on its worker. `over` once nothing more is to be done under this claim."""
+
+    __slots__ = (
+        "_chance", "_iteration_began", "_program", "_renderer", "_started", "action_id", "attempt_number", "ctx", "iter",
+        "order", "over", "prev", "task", "task_results", "tasks_run", "visits",
+    )  # fmt: skip
+
+    def __init__(self, program: Program, order: RunPipeline, renderer: Renderer, chance: Callable[[], float]) -> None:
+        self._program = program
+        self._renderer = renderer
+        self._chance = chance
+        self._started = order.began
+        self._iteration_began = order.began
+        self.order = order
+        self.task = order.task
+        self.attempt_number = order.attempt
+        self.ctx = order.ctx
+        self.iter = order.iter
+        self.prev = order.prev
+        self.task_results = order.task_results
+        self.tasks_run = order.tasks_run
+        self.visits = dict(order.visits)
+        self.over = False
+        self.action_id = action_id_of(order.execution_id, order.run, order.task, order.visit)
+
+    @property
+    def row(self) -> Task:
+        """The task it stands at."""
+        return self._program.plan.tasks[self.task]
+
+    def attempt(self, now: int) -> Attempt:
+        """Render what the task it stands at needs; a fault is kept for `faulted`."""
+        lost = self.order.lost and self.task == self.order.task
+        try:
+            rendered = None if lost else self._renderer.render(self.row, self.scope(now), self)
+        except Fault as fault:
+            return Attempt(self.row, None, fault, lost)
+        return Attempt(self.row, rendered, None, lost)
+
+    def scope(self, now: int) -> WorkerScope:
+        """The names that task fields see now."""
+        self._started = now
+        return WorkerScope(self._program, self, now)
+
+    def started(self, now: int, call: dict[str, Json] | None = None) -> Event:
+        """`task.started`; with the rendered call when the task parks."""
+        self._started = now
+        return self._event("task.started", now, "s", {} if call is None else {"call": call})
+
+    def faulted(self, now: int, fault: Fault) -> Event:
+        """`task.done` of a task whose fields could not be rendered: no rule is asked."""
+        outcome = error(fault.code, fault.message)
+        return self._done(now, outcome, fault_directive(fault))
+
+    def finished(self, now: int, outcome: Outcome, shown: Json) -> Event:
+        """`task.done` or `retry.started` after an outcome; the session moves on to where the directive leads.
+
+        Rules see the outcome whole; `shown` is its result as it goes into the log, a reference where it is large.
+        """
+        number = self.attempt_number
+        meta: dict[str, Json] = {
+            "attempt": number,
+            "duration": (now - self._started) / 1_000_000,
+            "started": self._started,
+            "ended": now,
+            "trace_id": self.order.execution_id,
+        }
+        outcome = outcome.with_meta(meta)
+        envelope = outcome.as_json()
+        scope = WorkerScope(self._program, self, now, envelope)
+        directive = judge(self._program, self.row, envelope, attempt=number, scope=scope, chance=self._chance)
+        if directive.kind == "retry":
+            return self._again(now, envelope, directive)
+        return self._done(now, outcome, directive, shown)
+
+    def _again(self, now: int, envelope: dict[str, Json], directive: Directive) -> Event:
+        wait = directive.wait or 0.0
+        data: dict[str, Json] = {
+            "status": envelope["status"],
+            "outcome": {key: value for key, value in envelope.items() if key != "result"},
+            "directive": "retry",
+            "rule": directive.rule,
+            "due": now + round(wait * 1_000_000),
+            "wait": wait,
+        }
+        self._patch(data, directive)
+        self.over = True
+        return self._event("retry.started", now, "r", data)
+
+    def _done(self, now: int, outcome: Outcome, directive: Directive, shown: Json = None) -> Event:
+        envelope = outcome.as_json()
+        data: dict[str, Json] = {
+            "status": outcome.status,
+            "outcome": {key: value for key, value in envelope.items() if key != "result"},
+            "directive": directive.kind,
+            "rule": directive.rule,
+        }
+        if shown is not None:
+            data["result"] = shown
+        if directive.error is not None:
+            data["error"] = {**directive.error, "step": self._program.plan.steps[self.order.step].name, "task": self.row.name}
+        if directive.kind == "jump":
+            data["to"] = directive.to
+        if directive.wait is not None:
+            data["due"] = now + round(directive.wait * 1_000_000)
+        if directive.passed_error:
+            data["passed_error"] = True
+        self._patch(data, directive)
+        event = self._event("task.done", now, "d", data)
+        self._move(directive, shown)
+        return event
+
+    def _patch(self, data: dict[str, Json], directive: Directive) -> None:
+        if directive.iter:
+            data["iter"] = directive.iter
+            self.iter = {**self.iter, **directive.iter}
+        if directive.ctx:
+            data["ctx"] = directive.ctx
+            self.ctx = {**self.ctx, **directive.ctx}
+
+    def _move(self, directive: Directive, result: Json) -> None:
+        row = self.row
+        self.tasks_run += 1
+        if not row.generated:
+            self.prev = result
+            self.task_results = {**self.task_results, row.name: result}
+        target = directive.to if directive.kind == "jump" else row.following
+        if directive.kind in ("fail", "fault", "break") or target < 0 or directive.wait is not None:
+            self.over = True
+            return
+        self.task = target
+        self.visits[target] = self.visits.get(target, 0) + 1
+        self.attempt_number = 1
+        self.action_id = action_id_of(self.order.execution_id, self.order.run, target, self.visits[target])
+
+    def _event(self, event_type: str, now: int, letter: str, data: dict[str, Json]) -> Event:
+        order, task = self.order, self.task
+        visit, number = self.visits.get(task, 1), self.attempt_number
+        event_id = f"{order.run}:{task}:{visit}:{number}:{order.claim}:{letter}"
+        return Event(event_id, event_type, now, order.step, order.run, task, visit, number, order.claim, (), data)

@@ -1,0 +1,232 @@
+"""The worker's shell: take orders, run tools in slots, report, and wait for each answer before the next effect.
+
+One thread: nothing here blocks. `step` does all that can be done now; a `Launcher` runs tools beside it and hands
+their outcomes back. Several pipelines at a time, one slot each; whatever waits (a retry delay, a child, a signal)
+has no session here and so holds no slot.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from noetl.engine.program import Program
+from noetl.ports import STOPS, Bus, Call, Clock, Delivery, Ticket
+from noetl.worker.fields import Renderer
+from noetl.worker.results import Results
+from noetl.worker.session import Attempt, Session
+from noetl_ir.commands import Answer, Report, RunPipeline, StopPipeline
+from noetl_ir.events import Event
+from noetl_ir.outcome import Outcome, error
+
+BATCH = 256
+"""How many events of tasks without an effect share one report."""
+
+
+
+class Launcher(Protocol):
+    """Runs tools beside the worker."""
+
+    def immediate(self, call: Call) -> Outcome | None:
+        """The outcome of a tool without effects, run on the spot; None when it is to be launched."""
+        ...
+
+    def launch(self, ticket: object, call: Call) -> None:
+        """Run a tool; its outcome comes back through `finished`."""
+        ...
+
+    def finished(self) -> list[tuple[object, Outcome]]:
+        """The outcomes that came in since the last call."""
+        ...
+
+    def stop(self, ticket: object) -> None:
+        """Stop a tool; no outcome comes back for it."""
+        ...
+
+
+class _Slot:
+    """A pipeline at work: its session, the delivery it came by, the attempt that waits for an answer or runs."""
+
+    __slots__ = ("attempt", "call", "delivery", "events", "running", "session", "ticket")
+
+    def __init__(self, session: Session, delivery: Delivery[object]) -> None:
+        self.session = session
+        self.delivery = delivery
+        self.attempt: Attempt | None = None
+        self.call: Call | None = None
+        self.ticket: Ticket[Answer] | None = None
+        self.events: list[Event] = []
+        self.running = False
+
+
+class Worker:
+    """Works off the orders of one pool in `slots` slots."""
+
+    def __init__(
+        self,
+        bus: Bus[object, Report, Answer],
+        *,
+        pool: str,
+        slots: int,
+        launcher: Launcher,
+        program_of: Callable[[str], Program],
+        renderer_of: Callable[[str], Renderer],
+        results_of: Callable[[str], Results],
+        clock: Clock,
+        chance: Callable[[], float],
+    ) -> None:
+        self._bus = bus
+        self._pool = pool
+        self._slots = slots
+        self._launcher = launcher
+        self._program_of = program_of
+        self._renderer_of = renderer_of
+        self._results_of = results_of
+        self._clock = clock
+        self._chance = chance
+        self._busy: dict[tuple[str, str], _Slot] = {}
+        self._asking: deque[_Slot] = deque()
+
+    @property
+    def busy(self) -> int:
+        """How many pipelines are at work now."""
+        return len(self._busy)
+
+    def step(self) -> bool:
+        """Do all that can be done now; False when that was nothing."""
+        did = False
+        for ticket, outcome in self._launcher.finished():
+            slot = ticket
+            if isinstance(slot, _Slot) and slot.running:
+                slot.running = False
+                self._go_on(slot, outcome)
+                did = True
+        for _ in range(len(self._asking)):
+            slot = self._asking.popleft()
+            answer = slot.ticket.answer if slot.ticket else None
+            if answer is None:
+                self._asking.append(slot)
+            else:
+                self._answered(slot, answer)
+                did = True
+        while (called_off := self._bus.take(STOPS)) is not None:
+            did = True
+            self._begin(called_off)
+        while len(self._busy) < self._slots:
+            delivery = self._bus.take(self._pool)
+            if delivery is None:
+                break
+            did = True
+            self._begin(delivery)
+        return did
+
+    def drop_all(self) -> None:
+        """Stop every tool; what was in flight is left to the log."""
+        for slot in list(self._busy.values()):
+            self._free(slot)
+
+    def stop(self, order: StopPipeline) -> None:
+        """Stop the pipeline of a claim that was called off."""
+        slot = self._busy.get((order.execution_id, order.run))
+        if slot is not None and slot.session.order.claim == order.claim:
+            self._free(slot)
+
+    def _begin(self, delivery: Delivery[object]) -> None:
+        order = delivery.body
+        if isinstance(order, StopPipeline):
+            delivery.ack()
+            self.stop(order)
+            return
+        if not isinstance(order, RunPipeline):
+            delivery.park("not an order that this worker knows")
+            return
+        key = (order.execution_id, order.run)
+        there = self._busy.get(key)
+        if there is not None:
+            if there.session.order.claim >= order.claim and there.session.order.outcome is None:
+                delivery.ack()
+                return
+            self._free(there)
+        program = self._program_of(order.execution_id)
+        session = Session(program, order, self._renderer_of(order.execution_id), self._chance)
+        slot = self._busy[key] = _Slot(session, delivery)
+        if order.outcome is not None:
+            self._go_on(slot, _outcome_of(order.outcome))
+        else:
+            self._advance(slot)
+
+    def _go_on(self, slot: _Slot, outcome: Outcome) -> None:
+        """An outcome is here: what follows from it, and the next start, go out in one report."""
+        self._finish(slot, outcome)
+        self._advance(slot)
+
+    def _finish(self, slot: _Slot, outcome: Outcome) -> None:
+        results = self._results_of(slot.session.order.execution_id)
+        outcome, shown = results.recorded(slot.session, outcome)
+        slot.events.append(slot.session.finished(self._clock.now(), outcome, shown))
+
+    def _advance(self, slot: _Slot) -> None:
+        """Go on until a tool with an effect is due, the session is over, or the batch is full; then report."""
+        session = slot.session
+        slot.attempt = slot.call = None
+        while not session.over and len(slot.events) < BATCH:
+            now = self._clock.now()
+            attempt = session.attempt(now)
+            if attempt.fault is not None:
+                slot.events.append(session.started(now))
+                slot.events.append(session.faulted(now, attempt.fault))
+            elif attempt.lost:
+                slot.events.append(session.started(now))
+                lost = error("worker.lost", "the worker was lost too often while the task ran", retryable=True)
+                self._finish(slot, lost)
+            elif attempt.rendered is not None and attempt.rendered.parks:
+                slot.events.append(session.started(now, attempt.rendered.call_json()))
+                session.over = True
+            else:
+                call = attempt.rendered.call if attempt.rendered is not None else None
+                slot.events.append(session.started(now))
+                outcome = self._launcher.immediate(call) if call is not None else None
+                if outcome is None:
+                    slot.attempt, slot.call = attempt, call
+                    break
+                self._finish(slot, outcome)
+        self._report(slot)
+
+    def _report(self, slot: _Slot) -> None:
+        order = slot.session.order
+        report = Report(order.execution_id, order.run, order.claim, tuple(slot.events))
+        slot.ticket = self._bus.report(slot.events[-1].event_id, report)
+        self._asking.append(slot)
+
+    def _answered(self, slot: _Slot, answer: Answer) -> None:
+        whole = answer.recorded >= len(slot.events)
+        slot.events = []
+        slot.ticket = None
+        if self._busy.get(_key_of(slot)) is not slot:
+            return
+        if not whole or (slot.session.over and slot.call is None):
+            self._free(slot)
+        elif slot.call is None:
+            self._advance(slot)
+        else:
+            slot.running = True
+            self._launcher.launch(slot, slot.call)
+
+    def _free(self, slot: _Slot) -> None:
+        if slot.running:
+            self._launcher.stop(slot)
+            slot.running = False
+        if self._busy.get(_key_of(slot)) is slot:
+            del self._busy[_key_of(slot)]
+        slot.delivery.ack()
+
+
+def _key_of(slot: _Slot) -> tuple[str, str]:
+    return (slot.session.order.execution_id, slot.session.order.run)
+
+
+def _outcome_of(envelope: Mapping[str, object]) -> Outcome:
+    """The outcome of a parked task as the server hands it over."""
+    status = "ok" if envelope.get("status") == "ok" else "error"
+    problem = envelope.get("error")
+    extras = {key: value for key, value in envelope.items() if key not in ("status", "result", "error", "meta")}
+    return Outcome(status, envelope.get("result"), problem if isinstance(problem, dict) else None, extras)  # type: ignore[arg-type]

@@ -1,0 +1,88 @@
+"""Commands: orders from the server. Each follows from events that are on disk, so a repeat is harmless.
+
+Workers run pipelines: from a position in a step's task list until it ends, parks, or is told to stop.
+"""
+
+from typing import NamedTuple
+
+from noetl_ir.events import Event
+from noetl_ir.expr import Json
+
+
+class RunPipeline(NamedTuple):
+    """Run a step's pipeline from task `task` on, for the run or iteration with key `run`.
+
+    `claim` is the fencing token: reports under another one are refused. `results` are step results by step name as
+    far as the pipeline's expressions need them, `task_results` those of its own tasks; `tasks_run` counts the task
+    runs so far and `visits` the arrivals per task; `began` is when this run or iteration began (microseconds).
+    `outcome` is given when the task was parked and its outcome is here; `lost` when the attempt was given up
+    after too many lost claims, so that its outcome is `worker.lost`. `ordinal` counts the step's runs from 1.
+    """
+
+    execution_id: str
+    step: int
+    run: str
+    task: int
+    visit: int
+    attempt: int
+    claim: int
+    args: dict[str, Json]
+    ctx: dict[str, Json]
+    iter: dict[str, Json]
+    workload: dict[str, Json]
+    results: dict[str, Json]
+    task_results: dict[str, Json]
+    prev: Json
+    tasks_run: int
+    visits: dict[int, int]
+    began: int
+    outcome: dict[str, Json] | None = None
+    lost: bool = False
+    ordinal: int = 1
+
+
+class StopPipeline(NamedTuple):
+    """Stop what the worker runs under this key and claim; its report will be refused."""
+
+    execution_id: str
+    run: str
+    claim: int
+
+
+class StartChild(NamedTuple):
+    """Start the child execution of a parked `playbook` task, if it was not started yet.
+
+    `call` holds the rendered fields and args as the worker recorded them; `parent_iter` the caller's iter in a loop.
+    """
+
+    execution_id: str
+    run: str
+    claim: int
+    child_id: str
+    call: dict[str, Json]
+    parent_iter: dict[str, Json] | None
+
+
+class ControlChild(NamedTuple):
+    """Hand `verb` (`cancel`, `pause`, `resume`) down to a child execution."""
+
+    child_id: str
+    verb: str
+
+
+Command = RunPipeline | StopPipeline | StartChild | ControlChild
+
+
+class Report(NamedTuple):
+    """What a worker says about one pipeline, in order: events without firings, all under one claim."""
+
+    execution_id: str
+    run: str
+    claim: int
+    events: tuple[Event, ...]
+
+
+class Answer(NamedTuple):
+    """How many events of a report were recorded, counted from its first; fewer than it has means: stop."""
+
+    recorded: int

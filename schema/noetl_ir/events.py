@@ -1,0 +1,99 @@
+"""Events: facts, past tense, append-only. The state of an execution is the fold over them and nothing else.
+
+An event names the transitions it fired, with the keys of the tokens they took and made. Its place in the log is
+its order; ids and times order nothing (LANGUAGE §8).
+"""
+
+from typing import NamedTuple, TypeAlias
+
+from noetl_ir import codec
+from noetl_ir.expr import Json
+
+Keys: TypeAlias = "str | tuple[str, ...]"
+"""The token keys at a transition's arcs: one text when all arcs have the same key, else one text an arc."""
+
+WORKER_EVENTS = frozenset({"task.started", "task.done", "retry.started"})
+"""Events whose content a worker reports; the server decides all others, or records them as they reach it."""
+
+INPUT_EVENTS = WORKER_EVENTS | {
+    "playbook.execution.requested",
+    "timer.fired",
+    "signal.received",
+    "task.lost",
+    "playbook.paused",
+    "playbook.resumed",
+    "playbook.cancelled",
+}
+"""Events that come from outside the fold. All others follow from the log before them, so a replay can check them."""
+
+MAX_BYTES = 1 << 30
+MAX_ITEMS = 50_000_000
+"""Limits of one event: what a store holds is ours, but may be damaged."""
+
+
+class Firing(NamedTuple):
+    """One firing of a transition: its index in the net and the token keys it took and made.
+
+    A key is the decimal number of a flow token, which is also the id of the step run that the token starts;
+    iterations append their index path (`7/0/2`). Memory tokens of joins have the key `""`.
+    """
+
+    transition: int
+    took: Keys
+    made: Keys
+
+
+class Event(NamedTuple):
+    """One event. `ts` is in microseconds since the epoch; `step` and `task` index the plan's tables, -1 for none.
+
+    `run` is the token key it is about. `visit` counts arrivals at the task in its run, `attempt` tries, `claim`
+    is the fencing token; 0 where they do not apply. `data` is the payload.
+    """
+
+    event_id: str
+    event_type: str
+    ts: int
+    step: int = -1
+    run: str = ""
+    task: int = -1
+    visit: int = 0
+    attempt: int = 0
+    claim: int = 0
+    fired: tuple[Firing, ...] = ()
+    data: "dict[str, Json]" = {}  # noqa: RUF012  (never written to)
+
+
+def write_event(event: Event) -> bytes:
+    """The stored bytes of an event."""
+    return codec.pack_unsorted([*event[:9], [[t, _packed(a), _packed(b)] for t, a, b in event.fired], event.data])
+
+
+def read_event(body: bytes) -> Event:
+    """The event of stored bytes; raises `codec.CodecError` when they are no event."""
+    fields = codec.unpack(body, max_bytes=MAX_BYTES, max_items=MAX_ITEMS)
+    if not isinstance(fields, list) or len(fields) != 11 or not isinstance(fields[9], list):
+        raise codec.CodecError("not an event")
+    try:
+        fired = tuple(Firing(t, _keys(a), _keys(b)) for t, a, b in fields[9])  # type: ignore[misc, arg-type]
+        return Event(*fields[:9], fired, fields[10])  # type: ignore[arg-type]
+    except (TypeError, ValueError) as problem:
+        raise codec.CodecError("not an event") from problem
+
+
+def _packed(keys: Keys) -> "str | list[str]":
+    return keys if isinstance(keys, str) else list(keys)
+
+
+def _keys(value: "str | list[str]") -> Keys:
+    return value if isinstance(value, str) else tuple(value)
+
+
+def step_run_of(key: str) -> str:
+    """The step run id of a token key."""
+    return key.split("/", 1)[0]
+
+
+def index_of(key: str) -> tuple[int, ...]:
+    """The loop index path of a token key, outermost first; empty outside loops."""
+    _, _, path = key.partition("/")
+    return tuple(int(part) for part in path.split("/")) if path else ()
