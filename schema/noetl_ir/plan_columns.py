@@ -14,7 +14,7 @@ from noetl_ir.span import Span
 
 T = TypeVar("T")
 Plain: TypeAlias = object
-"""Whatever the codec can write: lists, tuples, text, numbers, booleans, null."""
+"""Whatever the codec can write: lists, mappings, text, numbers, booleans, null."""
 
 MAX_NUMBER = 2**53
 NO_SPAN = Span(-1, -1, -1, -1)
@@ -50,7 +50,7 @@ class _Scalars(Generic[T]):
         self._allowed = frozenset(allowed)
 
     def flatten(self, values: Sequence[T]) -> Plain:
-        return values
+        return list(values)
 
     def restore(self, column: Plain) -> list[T]:
         values = listed(column)
@@ -78,7 +78,7 @@ class _Words:
 
     def flatten(self, values: Sequence[str]) -> Plain:
         index = {word: number for number, word in enumerate(dict.fromkeys(values))}
-        return list(index), [index[word] for word in values]
+        return [list(index), [index[word] for word in values]]
 
     def restore(self, column: Plain) -> list[str]:
         words, numbers = _parts(column, 2)
@@ -123,7 +123,7 @@ class _Lists(Generic[T]):
         self._inner = inner
 
     def flatten(self, values: Sequence[tuple[T, ...]]) -> Plain:
-        return list(map(len, values)), self._inner.flatten(list(chain.from_iterable(values)))
+        return [list(map(len, values)), self._inner.flatten(list(chain.from_iterable(values)))]
 
     def restore(self, column: Plain) -> list[tuple[T, ...]]:
         lengths, entries = _parts(column, 2)
@@ -142,7 +142,7 @@ class _Optional(Generic[T]):
 
     def flatten(self, values: Sequence[T | None]) -> Plain:
         there = [value for value in values if value is not None]
-        return [value is not None for value in values], self._inner.flatten(there)
+        return [[value is not None for value in values], self._inner.flatten(there)]
 
     def restore(self, column: Plain) -> list[T | None]:
         flags, present = _parts(column, 2)

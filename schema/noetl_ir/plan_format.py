@@ -96,7 +96,7 @@ class PlanError(Exception):
 
 def write_plan(plan: Plan) -> bytes:
     """The bytes of a plan."""
-    body = codec.pack_fast(cast("Json", _body(plan)))
+    body = codec.pack_unsorted(cast("Json", _body(plan)))
     head = MAGIC + VERSION.to_bytes(2, "big") + len(body).to_bytes(8, "big")
     children = [child.data for child in plan.children]
     return b"".join([head, _sha256([head, body, *children]), body, *children])
@@ -105,9 +105,9 @@ def write_plan(plan: Plan) -> bytes:
 def read_plan(data: bytes) -> Plan:
     """The plan of some bytes, checked through and through. Raises PlanError."""
     body, children = _split(data)
-    limits = codec.Limits(max_bytes=MAX_BYTES, max_depth=MAX_DEPTH, max_items=MAX_ITEMS)
     try:
-        plan = _plan(codec.unpack(body, limits), children)
+        value = codec.unpack(body, max_bytes=MAX_BYTES, max_depth=MAX_DEPTH, max_items=MAX_ITEMS)
+        plan = _plan(value, children)
     except (codec.CodecError, Malformed, BadNodes) as problem:
         raise PlanError(f"the plan is damaged: {problem}") from problem
     problems = verify(plan)
@@ -155,24 +155,30 @@ def _sha256(parts: Iterable[bytes | memoryview]) -> bytes:
 def _body(plan: Plan) -> Plain:
     expressions = Expressions()
     templates = [row_of(template, expressions) for template in plan.templates]
-    texts = (plan.name, plan.path, plan.version, plan.source)
-    net = (
+    net = [
         _PLACES.flatten(plan.net.places),
         _TRANSITIONS.flatten(plan.net.transitions),
         _INITIAL.flatten(plan.net.initial),
-    )
-    pool = (expressions.rows, templates, SPAN.flatten(plan.template_spans))
-    tables = (
+    ]
+    tables = [
         _STEPS.flatten(plan.steps),
         _TASKS.flatten(plan.tasks),
         _TABLE_ARCS.flatten(plan.arcs),
         _KEYCHAIN.flatten(plan.keychain),
         _LIMITS.flatten([plan.limits]),
-    )
-    numbers = (plan.entry, plan.workload)
-    flags = (plan.best_effort, plan.aliases)
-    children = [(child.path, child.digest, len(child.data)) for child in plan.children]
-    return (texts, net, pool, tables, numbers, flags, plan.workload_order, plan.executor, plan.kinds, children)
+    ]
+    return [
+        [plan.name, plan.path, plan.version, plan.source],
+        net,
+        [expressions.listed(), templates, SPAN.flatten(plan.template_spans)],
+        tables,
+        [plan.entry, plan.workload],
+        [plan.best_effort, plan.aliases],
+        list(plan.workload_order),
+        plan.executor,
+        list(plan.kinds),
+        [[child.path, child.digest, len(child.data)] for child in plan.children],
+    ]
 
 
 def _plan(body: object, children: memoryview) -> Plan:

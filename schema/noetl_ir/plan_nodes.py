@@ -57,6 +57,10 @@ class Expressions:
         found = self._known.get(id(root))
         return self._walk(root) if found is None else found
 
+    def listed(self) -> list[object]:
+        """The rows as plain lists."""
+        return [_listed(row) for row in self.rows]
+
     def _walk(self, root: Expr) -> int:
         known = self._known
         waiting = [root]
@@ -79,6 +83,10 @@ class Expressions:
             known[id(node)] = index
             self._kept.append(node)
         return known[id(root)]
+
+
+def _listed(row: tuple[object, ...]) -> list[object]:
+    return [_listed(part) if isinstance(part, tuple) else part for part in row]
 
 
 _Known: TypeAlias = dict[int, int]

@@ -17,28 +17,25 @@ MAX_DEPTH = 256
 """How deep templates may stand inside each other."""
 
 
-def row_of(template: Template, expressions: Expressions) -> tuple[object, ...]:
+def row_of(template: Template, expressions: Expressions) -> list[object]:
     """The row of a template; what is new in its expressions is added to `expressions`.
 
     The depth of templates is that of the file, which its reader bounds.
     """
     match template:
         case Literal(value=value):
-            return (LITERAL, value)
+            return [LITERAL, value]
         case Native(expr=expr, text=text):
-            return (NATIVE, expressions.add(expr), text)
+            return [NATIVE, expressions.add(expr), text]
         case Text(parts=parts, text=text):
-            return (
-                TEXT,
-                tuple([part if isinstance(part, str) else expressions.add(part) for part in parts]),
-                text,
-            )
+            rows = [part if isinstance(part, str) else expressions.add(part) for part in parts]
+            return [TEXT, rows, text]
         case MapTemplate(items=items):
-            return (MAP, tuple([(name, row_of(inner, expressions)) for name, inner in items]))
+            return [MAP, [[name, row_of(inner, expressions)] for name, inner in items]]
         case ListTemplate(items=entries):
-            return (LIST, tuple([row_of(inner, expressions) for inner in entries]))
+            return [LIST, [row_of(inner, expressions) for inner in entries]]
         case Block(text=text):
-            return (BLOCK, text)
+            return [BLOCK, text]
 
 
 def template_of(row: object, expressions: ExpressionReader, depth: int = 0) -> Template:

@@ -46,5 +46,11 @@ NET_CODES: dict[str, Code] = {
         "tool: {kind: playbook, path: \"{{ workload.job }}\"}",
         "tool: {kind: playbook, path: jobs/load}",
     ),
+    "NL694": Code(
+        "child-too-large", _WARNING, "A child playbook whose plan is too large to be embedded",
+        "It is not part of the plan; at run time it is looked up in the catalogue.",
+        "# a child that embeds children that embed the same large children",
+        "Call the shared child from fewer places.",
+    ),
 }  # fmt: skip
 """Code → what it means."""

@@ -1,0 +1,115 @@
+"""The playbooks that a playbook calls, directly or not, and in which order their plans can be made.
+
+A call inside a circle of calls stays a path wherever it is made from, so that the plan of a child is the same
+for every caller.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from noetl_ir.expr import Literal
+from noetl_ir.span import Span
+from noetlc.ast.playbook import Playbook
+from noetlc.build.components import components_of
+from noetlc.diag.codes_net import NET_CODES
+from noetlc.diag.diagnostic import Diagnostic
+
+KIND, FIELD = "playbook", "path"
+NOT_FOUND, BROKEN, CIRCLE, COMPUTED, TOO_LARGE = "NL690", "NL691", "NL692", "NL693", "NL694"
+
+
+class Call(NamedTuple):
+    """One call: the path as written, None where it is a template, and its place in the file."""
+
+    path: str | None
+    span: Span
+
+
+class Member(NamedTuple):
+    """A playbook of the family: the name of its file, and the tree."""
+
+    file: str
+    playbook: Playbook
+
+
+class Family(NamedTuple):
+    """Who calls whom. `members` and `circle_of` are by key; `keys` says which member a path means, or the
+    code of the finding that says why it means none. `order` has every member after those it calls.
+    """
+
+    members: dict[str, Member]
+    keys: dict[str, str]
+    missing: dict[str, str]
+    circle_of: dict[str, int]
+    order: tuple[str, ...]
+
+    def obstacle(self, caller: str, path: str) -> str:
+        """The code of the finding that says why `caller` cannot embed what it calls `path`; "" if it can."""
+        if path in self.missing:
+            return self.missing[path]
+        return CIRCLE if self.circle_of[self.keys[path]] == self.circle_of[caller] else ""
+
+
+def calls_of(playbook: Playbook) -> Iterator[Call]:
+    """Every call in file order, those of workbook entries last; a path may come several times."""
+    tasks = [task for step in playbook.steps for task in step.tasks]
+    for task in (*tasks, *(task for _, task in playbook.workbook)):
+        if task.kind == KIND:
+            for name, value in task.fields:
+                if name == FIELD:
+                    constant = value.template if isinstance(value.template, Literal) else None
+                    yield Call(None if constant is None else str(constant.value), value.span)
+
+
+def paths_of(playbook: Playbook) -> tuple[str, ...]:
+    """The paths that a playbook calls, each once."""
+    return tuple(dict.fromkeys(call.path for call in calls_of(playbook) if call.path is not None))
+
+
+def family_of(root: Member, look: Callable[[str], Member | str]) -> tuple[Family, str]:
+    """The family of a playbook and its own key; `look` finds a path's playbook or says what is in the way."""
+    key = _key(root)
+    members, keys, missing = {key: root}, dict[str, str](), dict[str, str]()
+    waiting = list(paths_of(root.playbook))
+    while waiting:
+        path = waiting.pop()
+        if path in keys or path in missing:
+            continue
+        found = look(path)
+        if isinstance(found, str):
+            missing[path] = found
+            continue
+        keys[path] = _key(found)
+        if keys[path] not in members:
+            members[keys[path]] = found
+            waiting += paths_of(found.playbook)
+    after = {
+        name: [keys[path] for path in paths_of(member.playbook) if path in keys] for name, member in members.items()
+    }
+    circles = list(components_of(after))
+    circle_of = {name: number for number, circle in enumerate(circles) for name in circle}
+    order = tuple([name for circle in circles for name in circle])
+    return Family(members, keys, missing, circle_of, order), key
+
+
+def obstacle_finding(code: str, span: Span, path: str) -> Diagnostic:
+    """The finding about a call that stays a path."""
+    message = {
+        NOT_FOUND: f"there is no playbook `{path}` in the catalogue",
+        BROKEN: f"the playbook `{path}` does not compile",
+        CIRCLE: f"the call of `{path}` comes back to a playbook that is being called",
+        COMPUTED: "which playbook is called is known at run time only",
+        TOO_LARGE: f"the plan of `{path}` is too large to be part of this one",
+    }[code]
+    return Diagnostic(code, NET_CODES[code].severity, message, span, help=_HELP.get(code, ""))
+
+
+_HELP = {
+    NOT_FOUND: "give the folder that holds it with `--path`; else it is looked up when the task runs",
+    BROKEN: "run `noetlc lint` on it",
+}
+
+
+def _key(member: Member) -> str:
+    """What makes two paths the same playbook: its `metadata.path`, else its file."""
+    return member.playbook.path or f"file {member.file}"
