@@ -6,7 +6,6 @@ from difflib import get_close_matches
 from typing import TypeAlias
 
 from noetl_ir.expr import Expr
-
 from noetlc.expr.errors import TemplateError
 
 Parse: TypeAlias = Callable[[str, int], Expr]
@@ -75,9 +74,5 @@ def _tag_errors(word: str, found: "re.Match[str]", opened: list[tuple[str, int]]
             opened.pop()
     elif word not in _SINGLE:
         near = get_close_matches(word, _WORDS, 1)
-        help = (
-            f"did you mean `{near[0]}`?"
-            if near
-            else "put text with `{%` between `{% raw %}` and `{% endraw %}`"
-        )
+        help = f"did you mean `{near[0]}`?" if near else "put text with `{%` between `{% raw %}` and `{% endraw %}`"
         yield TemplateError(f"there is no block tag `{word}`", start, end, help)

@@ -28,7 +28,6 @@ from noetl_ir.expr import (
     TupleOf,
     Unary,
 )
-
 from noetlc.expr.errors import TemplateError
 
 Parts: TypeAlias = list[Any]
@@ -117,9 +116,7 @@ def arguments(parts: Parts, start: int, end: int) -> Arguments:
         seen = [word for word, _ in named]
         # Jinja2's order: plain ones, then `name=value` and one `*`, then one `**`.
         if not key or "**" in seen or key in seen:
-            what = (
-                f"`{key}` is given twice" if key and key in seen else "an argument stands behind named ones"
-            )
+            what = f"`{key}` is given twice" if key and key in seen else "an argument stands behind named ones"
             raise TemplateError(what, value.start, value.end, "plain arguments come first, `**` last")
         named.append((key, value))
     return tuple(args), tuple(named)

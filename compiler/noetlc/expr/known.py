@@ -4,7 +4,6 @@ from difflib import get_close_matches
 
 from noetl_ir.expr import Attribute, Call, Expr, Filter, Name, Test, walk
 from noetl_ir.scopes import vocabulary as words
-
 from noetlc.expr.errors import TemplateError
 
 

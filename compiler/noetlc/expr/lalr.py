@@ -4,7 +4,6 @@ from functools import cache
 from typing import NamedTuple
 
 from noetl_ir.expr import Expr, children
-
 from noetlc.expr import build
 from noetlc.expr.errors import TemplateError
 from noetlc.expr.tokens import END, Token
@@ -136,10 +135,10 @@ def _unexpected(token: Token, tokens: list[Token], states: list[int]) -> Templat
     kind, value, start, end = token
     wanted = _accepted(states)
     words = []
-    if _OPERANDS <= wanted:
+    if wanted.issuperset(_OPERANDS):
         words.append("a value")
         wanted -= _OPERANDS | {"NOT"}
-    if _OPERATORS <= wanted:
+    if wanted.issuperset(_OPERATORS):
         words.append("an operator")
         wanted -= _OPERATORS | _LESSER | {"PLUS", "MINUS", "LPAR", "LSQB"}
     words += sorted(_SHOWN[word] for word in wanted if word in _SHOWN)

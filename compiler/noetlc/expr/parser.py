@@ -8,7 +8,6 @@ from string import ascii_letters
 from typing import NamedTuple
 
 from noetl_ir.expr import Block, Expr, Literal, Native, Template, Text
-
 from noetlc.expr import lalr
 from noetlc.expr.blocks import block_errors
 from noetlc.expr.errors import TemplateError
@@ -135,12 +134,12 @@ def generated_tables() -> str:
     order, places = [table.start_states["start"]], {table.start_states["start"]: 0}
     states = []
     for state in order:
-        shifts, gotos, reductions = [], [], {}
+        shifts: list[tuple[str, int]] = []
+        gotos: list[tuple[str, int]] = []
+        reductions: dict[int, list[str]] = {}
         for symbol, (act, target) in sorted(table.states[state].items()):
             if act.name != "Shift":
-                reductions.setdefault(numbers[target.origin, tuple(target.expansion)], []).append(
-                    letters[symbol]
-                )
+                reductions.setdefault(numbers[target.origin, tuple(target.expansion)], []).append(letters[symbol])
                 continue
             if target not in places:
                 places[target] = len(order)

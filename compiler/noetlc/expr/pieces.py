@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from noetl_ir.expr import Expr
-
 from noetlc.expr.errors import TemplateError
 
 Read: TypeAlias = Callable[[str, int], tuple[Expr, int, str]]

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from noetl_ir.expr import Attribute, Compare, Const, Expr, Filter, ListOf, Logic, Name, Not, Test, Unary
 from noetl_ir.scopes.vocabulary import FILTERS, TESTS
-
 from noetlc.expr.tokens import CONSTANTS, KEYWORDS
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"

@@ -125,9 +125,7 @@ def _kind_of(word: str, tokens: list[Token], text: str, start: int, end: int) ->
         return "KEY"
     if word in KEYWORDS:
         if word in ("in", "not", "is", "if") and _is_test_name(tokens):
-            raise TemplateError(
-                f"`{word}` cannot follow a test directly", start, end, "put the test in parentheses"
-            )
+            raise TemplateError(f"`{word}` cannot follow a test directly", start, end, "put the test in parentheses")
         return KEYWORDS[word]
     return "CONST" if word in CONSTANTS else "NAME"
 

@@ -84,7 +84,7 @@ def formatted(text: str, values: Operand) -> str:
         widths += [str(abs(value)) for value in given if isinstance(value, int)]
     if any(width != "*" and (len(width) > 5 or int(width) > MAX_WIDTH) for width in widths):
         raise Fault("template.error", f"a width above {MAX_WIDTH:,} in the format")
-    result = text % values
+    result: str = text % values
     check_chars(len(result))
     return result
 

@@ -6,9 +6,8 @@ from typing import Any
 
 from noetl_ir.evaluate.operators import within
 from noetl_ir.evaluate.settle import text_of
+from noetl_ir.scopes import vocabulary
 from noetl_ir.scopes.values import Undefined
-from noetl_ir.scopes.vocabulary import FILTERS
-from noetl_ir.scopes.vocabulary import TESTS as NAMES
 
 
 def odd(value: Any) -> bool:
@@ -32,11 +31,11 @@ def undefined(value: object) -> bool:
 
 
 def is_filter(value: object) -> bool:
-    return value in FILTERS
+    return value in vocabulary.FILTERS
 
 
 def is_test(value: object) -> bool:
-    return value in NAMES or value in ("==", "!=", "<", "<=", ">", ">=")
+    return value in vocabulary.TESTS or value in vocabulary.OPERATOR_TESTS
 
 
 def none(value: object) -> bool:

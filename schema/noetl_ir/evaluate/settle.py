@@ -8,7 +8,7 @@ from noetl_ir.evaluate.limits import MAX_ITEMS, MAX_LEVELS, check_chars
 from noetl_ir.expr import Json
 from noetl_ir.scopes.values import Fault, Undefined, View
 
-VIEW_TYPES = (type({}.keys()), type({}.values()), type({}.items()))
+VIEW_TYPES: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _SCALARS = frozenset({str, int, bool, type(None)})
 _Take: TypeAlias = Callable[[object], object]
 
@@ -89,7 +89,7 @@ class _Walk:
         if isinstance(value, (list, tuple, range, GeneratorType, *VIEW_TYPES)):
             if self._other is _lenient and isinstance(value, (range, *VIEW_TYPES)):
                 return value
-            entries = list(value)
+            entries: list[object] = list(value)  # type: ignore[call-overload]
             self._count(len(entries))
             return [self.take(entry, level + 1) for entry in entries]
         if isinstance(value, dict):

@@ -3,110 +3,30 @@
 The compiler names them in its errors and the evaluator implements them; a test holds the two together.
 """
 
-FILTERS = frozenset(
-    [
-        "abs",
-        "b64decode",
-        "b64encode",
-        "batch",
-        "capitalize",
-        "center",
-        "count",
-        "d",
-        "default",
-        "dictsort",
-        "e",
-        "escape",
-        "filesizeformat",
-        "first",
-        "float",
-        "forceescape",
-        "format",
-        "fromjson",
-        "groupby",
-        "indent",
-        "int",
-        "items",
-        "join",
-        "last",
-        "length",
-        "list",
-        "lower",
-        "map",
-        "max",
-        "min",
-        "pprint",
-        "reject",
-        "rejectattr",
-        "replace",
-        "reverse",
-        "round",
-        "safe",
-        "select",
-        "selectattr",
-        "slice",
-        "sort",
-        "string",
-        "striptags",
-        "sum",
-        "title",
-        "tojson",
-        "trim",
-        "truncate",
-        "unique",
-        "upper",
-        "urlencode",
-        "urlize",
-        "wordcount",
-        "wordwrap",
-        "xmlattr",
-    ]
-)
+FILTERS = frozenset({
+    "abs", "b64decode", "b64encode", "batch", "capitalize", "center", "count", "d", "default", "dictsort", "e",
+    "escape", "filesizeformat", "first", "float", "forceescape", "format", "fromjson", "groupby", "indent",
+    "int", "items", "join", "last", "length", "list", "lower", "map", "max", "min", "pprint", "reject",
+    "rejectattr", "replace", "reverse", "round", "safe", "select", "selectattr", "slice", "sort", "string",
+    "striptags", "sum", "title", "tojson", "trim", "truncate", "unique", "upper", "urlencode", "urlize",
+    "wordcount", "wordwrap", "xmlattr",
+})  # fmt: skip
 """Jinja2's pure filters, and `b64encode b64decode tojson fromjson` (LANGUAGE §2)."""
 
-TESTS = frozenset(
-    [
-        "boolean",
-        "callable",
-        "defined",
-        "divisibleby",
-        "eq",
-        "equalto",
-        "escaped",
-        "even",
-        "false",
-        "filter",
-        "float",
-        "ge",
-        "greaterthan",
-        "gt",
-        "in",
-        "integer",
-        "iterable",
-        "le",
-        "lessthan",
-        "lower",
-        "lt",
-        "mapping",
-        "ne",
-        "none",
-        "number",
-        "odd",
-        "sameas",
-        "sequence",
-        "string",
-        "test",
-        "true",
-        "undefined",
-        "upper",
-    ]
-)
+TESTS = frozenset({
+    "boolean", "callable", "defined", "divisibleby", "eq", "equalto", "escaped", "even", "false", "filter",
+    "float", "ge", "greaterthan", "gt", "in", "integer", "iterable", "le", "lessthan", "lower", "lt",
+    "mapping", "ne", "none", "number", "odd", "sameas", "sequence", "string", "test", "true", "undefined",
+    "upper",
+})  # fmt: skip
+"""Jinja2's tests."""
 OPERATOR_TESTS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 """Tests that can be named only in a text, as in `select('>', 3)`."""
 
-METHODS = frozenset(
-    ["get", "keys", "values", "items", "split", "strip", "lower", "upper", "startswith", "endswith", "replace", "join"]
-)
+METHODS = frozenset({
+    "get", "keys", "values", "items", "split", "strip", "lower", "upper", "startswith", "endswith", "replace",
+    "join",
+})  # fmt: skip
 """The methods of text and mappings that are pure (LANGUAGE §2)."""
 
 FUNCTIONS = frozenset({"range", "dict", "now", "ref"})

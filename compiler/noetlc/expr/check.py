@@ -1,0 +1,222 @@
+"""Whether the names of an expression mean something in the place where it stands (`noetl_ir.scopes`)."""
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from enum import Enum
+from itertools import pairwise, takewhile
+from typing import NamedTuple
+
+from noetl_ir.expr import Expr
+from noetl_ir.scopes import EVENT_ATTRIBUTES, LAYERS, PLACES, RESERVED, Place, Row
+from noetl_ir.scopes.vocabulary import FUNCTIONS, LEGACY_FUNCTIONS
+from noetlc.expr.paths import Access, accesses
+
+_NONE: frozenset[str] = frozenset()
+
+
+class Names(NamedTuple):
+    """What is declared around an expression.
+
+    `iterators` are those of the loops around, innermost first; `args`, `ctx`, `iter` and `workload` the keys
+    that are known of these scopes; `tasks` those of the same pipeline.
+    """
+
+    iterators: tuple[str, ...] = ()
+    tasks: frozenset[str] = _NONE
+    steps: frozenset[str] = _NONE
+    args: frozenset[str] = _NONE
+    ctx: frozenset[str] = _NONE
+    iter: frozenset[str] = _NONE
+    workload: frozenset[str] = _NONE
+
+    def layer(self, name: str) -> frozenset[str]:
+        """The known keys of one of `scopes.LAYERS`."""
+        return {"args": self.args, "ctx": self.ctx, "iter": self.iter, "workload": self.workload}[name]
+
+
+class Kind(Enum):
+    """What sort of problem a name is."""
+
+    OUT_OF_PLACE = "out-of-place"
+    UNKNOWN = "unknown"
+    ATTRIBUTE = "attribute"
+    NO_LOOP = "no-loop"
+    DYNAMIC_STEP = "dynamic-step"
+    AMBIGUOUS = "ambiguous"
+    LEGACY_FUNCTION = "legacy-function"
+
+
+class Problem(NamedTuple):
+    """A name that means nothing, or two things. `start` and `end` are offsets in the expression's template."""
+
+    message: str
+    start: int
+    end: int
+    help: str
+    kind: Kind
+
+
+def check_names(expr: Expr, place: Place, names: Names) -> Iterator[Problem]:
+    """What is wrong with the names of an expression that stands in `place`, in the order of the text."""
+    row = PLACES[place]
+    found = list(accesses(expr))
+    dashed = dict(_dashed(found, names))
+    for access in found:
+        word = access.root.name
+        if access.root.start in dashed:
+            yield from dashed[access.root.start]
+        elif access.called:
+            yield from _function(access, row)
+        elif word == "event" and word in row.names:
+            yield from _event(access)
+        elif word in ("iter", "loop_index") and word in row.names:
+            yield from _iter(access, row, names)
+        elif word == "steps" and word in row.names:
+            yield from _steps(access, names)
+        elif word in RESERVED:
+            if word not in row.names:
+                yield _out_of_place(access, row)
+        else:
+            yield from _bare(access, row, names)
+
+
+def _problem(access: Access, message: str, help: str, kind: Kind) -> Problem:
+    return Problem(message, access.root.start, access.root.end, help, kind)
+
+
+def _function(access: Access, row: Row) -> Iterator[Problem]:
+    word = access.root.name
+    if word in LEGACY_FUNCTIONS:
+        yield _problem(
+            access, f"`{word}()` is a function of old playbooks", "declare a keychain entry", Kind.LEGACY_FUNCTION
+        )
+    elif word in FUNCTIONS and word not in row.functions:
+        yield _problem(access, f"`{word}()` is not known in {row.place.value}", "", Kind.OUT_OF_PLACE)
+
+
+def _event(access: Access) -> Iterator[Problem]:
+    if not access.keys or access.keys[0] in EVENT_ATTRIBUTES:
+        return
+    key, node = str(access.keys[0]), access.nodes[0]
+    help = _nearest(key, EVENT_ATTRIBUTES) or f"it has {', '.join(sorted(EVENT_ATTRIBUTES))}"
+    yield Problem(f"`event` has no `{key}`", node.end - len(key), node.end, help, Kind.ATTRIBUTE)
+
+
+def _iter(access: Access, row: Row, names: Names) -> Iterator[Problem]:
+    loops = len(names.iterators)
+    if row.place is Place.LOOP and not loops:
+        yield _problem(access, "`iter` is not known here: there is no outer loop", "", Kind.OUT_OF_PLACE)
+        return
+    if access.root.name == "loop_index":
+        if not loops:
+            yield _problem(access, "`loop_index` needs a loop", "", Kind.NO_LOOP)
+        return
+    if not loops:
+        if access.keys and access.keys[0] in ("index", "parent"):
+            end = access.nodes[0].end
+            yield Problem(f"`iter.{access.keys[0]}` needs a loop", access.root.start, end, "", Kind.NO_LOOP)
+        return
+    parents = list(takewhile(lambda key: key == "parent", access.keys))
+    # A child called by a task of a loop sees its caller's `iter` above its own outermost loop.
+    if len(parents) > loops:
+        message = f"`iter.parent` goes {len(parents)} levels up, and the loops nest {loops} deep"
+        yield Problem(message, access.root.start, access.nodes[loops].end, "", Kind.NO_LOOP)
+
+
+def _steps(access: Access, names: Names) -> Iterator[Problem]:
+    if not access.keys:
+        if access.dynamic is not None:
+            node = access.dynamic
+            message = "the subscript of `steps` is a literal name"
+            yield Problem(message, node.start, node.end, "write `steps['a/b']`", Kind.DYNAMIC_STEP)
+        return
+    step, node = str(access.keys[0]), access.nodes[0]
+    if step not in names.steps:
+        help = _nearest(step, names.steps)
+        yield Problem(f"there is no step `{step}`", access.root.start, node.end, help, Kind.UNKNOWN)
+
+
+def _out_of_place(access: Access, row: Row) -> Problem:
+    word = access.root.name
+    others = [other.place.value for other in PLACES.values() if word in other.names]
+    help = f"it is known in {'; '.join(others)}"
+    return _problem(access, f"`{word}` is not known in {row.place.value}", help, Kind.OUT_OF_PLACE)
+
+
+def _bare(access: Access, row: Row, names: Names) -> Iterator[Problem]:
+    word = access.root.name
+    meanings = [what for what, known in _scopes(row, names) if word in known]
+    if len(meanings) > 1:
+        message = f"`{word}` is {_listed(meanings)}"
+        yield _problem(access, message, f"it means {meanings[0]}: write the scope out", Kind.AMBIGUOUS)
+    if meanings:
+        return
+    hidden = _hidden(word, row, names)
+    if hidden:
+        yield _problem(access, *hidden, Kind.OUT_OF_PLACE)
+        return
+    if word in FUNCTIONS:
+        yield _problem(access, f"`{word}` is a function", f"write `{word}(…)`", Kind.UNKNOWN)
+        return
+    known = frozenset().union(*(some for _, some in _scopes(row, names))) | row.names
+    help = _nearest(word, known) or f"a key of the payload is `workload.{word}`"
+    yield _problem(access, f"there is no `{word}`", help, Kind.UNKNOWN)
+
+
+def _scopes(row: Row, names: Names) -> Iterator[tuple[str, frozenset[str]]]:
+    """The meanings that a bare name can have in a place, the strongest first."""
+    if row.tasks or (row.place is Place.LOOP and names.iterators):
+        yield "an iterator", frozenset(names.iterators)
+    if row.tasks:
+        yield "a task's result", names.tasks
+    for layer in LAYERS:
+        if layer in row.names:
+            yield f"a key of `{layer}`", names.layer(layer)
+    if row.results:
+        yield "a step's result", names.steps
+
+
+def _hidden(word: str, row: Row, names: Names) -> tuple[str, str] | None:
+    """Why a name that exists is not known in this place, and what to write."""
+    where = row.place.value
+    if word in names.tasks:
+        return f"the result of task `{word}` is not known in {where}", "use the step's result, or `set_iter` it"
+    if word in names.iterators:
+        return f"the iterator `{word}` is not known in {where}", ""
+    if word in names.steps:
+        return f"the result of step `{word}` is not known in {where}", ""
+    for layer in LAYERS:
+        if word in names.layer(layer):
+            return f"`{layer}.{word}` is not known in {where}", ""
+    return None
+
+
+def _dashed(found: list[Access], names: Names) -> Iterator[tuple[int, list[Problem]]]:
+    """Names with a dash that are read as a subtraction: one problem at the first part, none at the others."""
+    known = {name for name in names.steps | names.tasks if "-" in name}
+    at = 0
+    while known and at < len(found):
+        for last in range(len(found) - 1, at, -1):
+            run = found[at : last + 1]
+            tight = all(left.root.end + 1 == right.root.start for left, right in pairwise(run))
+            name = "-".join(access.root.name for access in run)
+            if tight and name in known and not any(access.keys for access in run[:-1]):
+                help = (
+                    f"write `steps['{name}']`" if name in names.steps else f"rename it, as `{name.replace('-', '_')}`"
+                )
+                message = f"`{name}` is read as a subtraction"
+                yield run[0].root.start, [_problem(run[0], message, help, Kind.UNKNOWN)]
+                for access in run[1:]:
+                    yield access.root.start, []
+                at = last
+                break
+        at += 1
+
+
+def _nearest(word: str, known: frozenset[str]) -> str:
+    near = get_close_matches(word, sorted(known), 1)
+    return f"did you mean `{near[0]}`?" if near else ""
+
+
+def _listed(meanings: list[str]) -> str:
+    return " and ".join([", ".join(meanings[:-1]), meanings[-1]])

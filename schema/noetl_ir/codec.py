@@ -1,0 +1,167 @@
+"""JSON values to bytes and back: canonical msgpack, with limits on everything that is read.
+
+Invariants: equal values give equal bytes, whatever the order of their keys; `unpack(pack(x)) == x` for every
+JSON value, with integers of any size that has decimal digits, NUL and lone surrogates included; `unpack`
+raises nothing but `CodecError` and needs memory only in proportion to the bytes it is given.
+
+An integer outside 64 bits is extension type 1, its decimal text. NaN and the infinities are refused.
+"""
+
+from typing import Final
+
+import msgpack
+
+from noetl_ir.expr import Json
+
+MAX_BYTES: Final = 256 * 1024 * 1024
+MAX_DEPTH: Final = 200
+MAX_ITEMS: Final = 10_000_000
+
+_BIG: Final = 1
+_SMALLEST: Final = -(2**63)
+_LARGEST: Final = 2**64 - 1
+_INFINITE: Final = (float("inf"), float("-inf"))
+_LEAVES: Final = frozenset({str, int, bool, type(None)})
+
+
+class CodecError(Exception):
+    """Why a value cannot be written, or why bytes are not one."""
+
+
+def pack(value: Json) -> bytes:
+    """Canonical bytes: mapping keys in code point order. Raises CodecError for what is not JSON."""
+    return _packed(_sorted(value, 0))
+
+
+def pack_unsorted(value: Json) -> bytes:
+    """Bytes that `unpack` reads, keys as they stand; for what is never compared by its bytes.
+
+    The caller vouches that the value is JSON without NaN and infinities.
+    """
+    return _packed(value)
+
+
+def unpack(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH, max_items: int = MAX_ITEMS) -> Json:
+    """The value that the bytes are. Raises CodecError for anything else, within the limits' memory."""
+    if len(data) > max_bytes:
+        raise CodecError(f"{len(data):,} bytes are more than the {max_bytes:,} allowed")
+    try:
+        _check_whole(data)
+        value = msgpack.unpackb(
+            data,
+            raw=False,
+            unicode_errors="surrogatepass",
+            strict_map_key=True,
+            object_pairs_hook=_mapping,
+            ext_hook=_extension,
+            max_bin_len=0,
+        )
+    except CodecError:
+        raise
+    except (ValueError, TypeError, OverflowError, RecursionError, msgpack.UnpackException) as error:
+        raise CodecError(f"no value: {str(error) or type(error).__name__}") from error
+    _check_value(value, max_depth, max_items)
+    return value  # type: ignore[no-any-return]
+
+
+def _packed(value: object) -> bytes:
+    try:
+        return msgpack.packb(  # type: ignore[no-any-return]
+            value, default=_big, unicode_errors="surrogatepass", strict_types=True
+        )
+    except CodecError:
+        raise
+    except (ValueError, TypeError, OverflowError) as error:
+        raise CodecError(f"cannot be written: {error}") from error
+
+
+def _big(value: object) -> msgpack.ExtType:
+    if type(value) is not int:
+        raise CodecError(f"a {type(value).__name__} is not JSON")
+    try:
+        return msgpack.ExtType(_BIG, str(value).encode("ascii"))
+    except ValueError as error:
+        raise CodecError("the integer has more digits than can be written") from error
+
+
+def _sorted(value: Json, level: int) -> Json:
+    kind = type(value)
+    if kind in _LEAVES:
+        return value
+    if level >= MAX_DEPTH:
+        raise CodecError(f"the value nests deeper than {MAX_DEPTH} levels")
+    if isinstance(value, dict):
+        try:
+            keys = sorted(value)
+        except TypeError:
+            keys = list(value)
+        for key in keys:
+            if type(key) is not str:
+                raise CodecError(f"the key {key!r} of a mapping is no text")
+        return {key: _sorted(value[key], level + 1) for key in keys}
+    if kind is list:
+        return [_sorted(entry, level + 1) for entry in value]  # type: ignore[union-attr]
+    if isinstance(value, float):
+        if value != value or value in _INFINITE:
+            raise CodecError(f"{value} is not JSON")
+        return value
+    raise CodecError(f"a {kind.__name__} is not JSON")
+
+
+def _check_whole(data: bytes) -> None:
+    """Raises when the bytes end early. It allocates nothing, whatever sizes the headers claim; afterwards every
+    claimed entry is known to be there, so that reading needs memory in proportion to the bytes."""
+    unpacker = msgpack.Unpacker(max_buffer_size=max(len(data), 1))
+    unpacker.feed(data)
+    try:
+        unpacker.skip()
+    except msgpack.OutOfData:
+        raise CodecError("the bytes end early") from None
+    if unpacker.tell() != len(data):
+        raise CodecError("there are bytes behind the value")
+
+
+def _mapping(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise CodecError("a mapping has a key twice")
+    return made
+
+
+def _extension(code: int, data: bytes) -> int:
+    if code != _BIG:
+        raise CodecError(f"unknown extension type {code}")
+    text = bytes(data).decode("ascii")
+    value = int(text)
+    if str(value) != text or _SMALLEST <= value <= _LARGEST:
+        raise CodecError("the integer is not written as it should be")
+    return value
+
+
+def _check_value(value: Json, max_depth: int, max_items: int) -> None:
+    level: list[object] = [value]
+    depth = count = 0
+    while level:
+        depth += 1
+        if depth > max_depth + 1:
+            raise CodecError(f"the value nests deeper than {max_depth} levels")
+        inner: list[object] = []
+        for here in level:
+            kind = type(here)
+            if kind in _LEAVES:
+                continue
+            if kind is dict:
+                for key in here:  # type: ignore[attr-defined]
+                    if type(key) is not str:
+                        raise CodecError("a key of a mapping is no text")
+                inner.extend(here.values())  # type: ignore[attr-defined]
+            elif kind is list:
+                inner.extend(here)  # type: ignore[arg-type]
+            elif kind is not float:
+                raise CodecError(f"a {kind.__name__} is not JSON")
+            elif here != here or here in _INFINITE:
+                raise CodecError(f"{here} is not JSON")
+        count += len(inner)
+        if count > max_items:
+            raise CodecError(f"the value has more than {max_items:,} parts")
+        level = inner

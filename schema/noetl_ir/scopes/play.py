@@ -1,0 +1,79 @@
+"""The names of a running playbook: what `noetl_ir.evaluate` asks while it evaluates an expression."""
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from noetl_ir.scopes import LAYERS, RESERVED
+from noetl_ir.scopes.values import StepResult, Steps, Undefined, view_of
+
+Results: TypeAlias = Mapping[str, object]
+"""Step or task name → its result: JSON, a `Reference`, or a `LoopResult`. A step that has not run is not in it."""
+
+NO_RESULTS: Results = {}
+
+
+class PlayScope:
+    """One scope for one moment, in the order of resolution of `noetl_ir.scopes`. It never changes.
+
+    `given` has what the place's reserved names mean: JSON, for `now` and `ref` a function. A reserved name that
+    it lacks is undefined, whatever else is called so. `iterators` are the loops' iterators, innermost first.
+    """
+
+    __slots__ = ("_given", "_iterators", "_layers", "_results", "_tasks")
+
+    def __init__(
+        self,
+        given: Mapping[str, object],
+        *,
+        results: Results = NO_RESULTS,
+        tasks: Results = NO_RESULTS,
+        iterators: tuple[str, ...] = (),
+    ) -> None:
+        self._given = given
+        self._results = results
+        self._tasks = tasks
+        self._iterators = iterators
+        self._layers = [layer for name in LAYERS if isinstance(layer := given.get(name), dict)]
+
+    def lookup(self, name: str) -> object:
+        """The value, view or function that a bare name means here, else `Undefined`."""
+        if name in self._given:
+            value = self._given[name]
+            return StepResult(value) if name == "_prev" else value  # type: ignore[arg-type]
+        if name in RESERVED:
+            return self._reserved(name)
+        if name in self._iterators:
+            return self._iterator(name)
+        if name in self._tasks:
+            return view_of(self._tasks[name])
+        for layer in self._layers:
+            if name in layer:
+                return layer[name]
+        if name in self._results:
+            return view_of(self._results[name])
+        return Undefined(name)
+
+    def _reserved(self, name: str) -> object:
+        if name == "steps":
+            return Steps(self._results)
+        if name == "loop_index":
+            index = self._entry(0, "index")
+            return Undefined(name, "there is no loop") if index is None else index
+        return Undefined(name, "it is not known here")
+
+    def _iterator(self, name: str) -> object:
+        depth = self._iterators.index(name)
+        value = self._entry(depth, name)
+        return Undefined(name, "there is no such loop") if value is None and not self._has(depth, name) else value
+
+    def _level(self, depth: int) -> dict[str, object]:
+        level = self._given.get("iter")
+        for _ in range(depth):
+            level = level.get("parent") if isinstance(level, dict) else None
+        return level if isinstance(level, dict) else {}
+
+    def _entry(self, depth: int, key: str) -> object:
+        return self._level(depth).get(key)
+
+    def _has(self, depth: int, key: str) -> bool:
+        return key in self._level(depth)
