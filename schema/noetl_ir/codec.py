@@ -9,7 +9,7 @@ An integer outside 64 bits is extension type 1, its decimal text. NaN and the in
 
 from typing import Final
 
-import msgpack
+import msgpack  # type: ignore[import-untyped]
 
 from noetl_ir.expr import Json
 

@@ -1,99 +1,24 @@
-"""Which names an expression may use where: the one table of LANGUAGE §2.
+"""Which names an expression may use where, and what they mean: the table (`places`), the words that may be
+called (`vocabulary`), what a name can stand for (`values`) and the scope of a running playbook (`play`)."""
 
-The compiler's checks, the run-time scope and the documentation all read `PLACES`. Bare names resolve in this
-order: the reserved names; lexical names (the iterators, `loop_index`, the tasks of this pipeline); the keys of
-`args`, `ctx`, `iter`, `workload`; the names of steps; the functions.
-"""
-
-from enum import Enum
-from typing import NamedTuple
-
-LAYERS = ("args", "ctx", "iter", "workload")
-"""The scopes whose keys are bare names too, the strongest first."""
-
-RESERVED = frozenset(
-    {"workload", "ctx", "args", "iter", "event", "outcome", "keychain", "execution_id", "steps", "loop_index"}
-    | {"_prev", "_task", "_attempt", "_iteration", "_elapsed"}
+from noetl_ir.scopes.places import (
+    EVENT_ATTRIBUTES,
+    EVENT_NAMES,
+    LAYERS,
+    LOOP_EVENT_NAMES,
+    PLACES,
+    RESERVED,
+    SIGNAL_NAMES,
+    Evaluator,
+    Place,
+    Row,
+    table_markdown,
 )
-"""Names that no step, task, iterator or key may take over; so is everything that begins with `__`."""
+from noetl_ir.scopes.play import PlayScope
+from noetl_ir.scopes.values import Fault, LoopResult, Reference, StepResult, Undefined
 
-EVENT_NAMES = frozenset({"name", "status", "step", "step_run_id", "ts", "result", "error", "outcome"})
-LOOP_EVENT_NAMES = frozenset({"total", "ok", "failed", "skipped", "errors"})
-SIGNAL_NAMES = frozenset({"data"})
-EVENT_ATTRIBUTES = EVENT_NAMES | LOOP_EVENT_NAMES | SIGNAL_NAMES
-"""What `event` has: always, for a loop's end, for an event from outside."""
-
-
-class Evaluator(Enum):
-    """Who evaluates a template."""
-
-    SERVER = "server"
-    WORKER = "worker"
-
-
-class Place(Enum):
-    """A place in a playbook where templates stand. The value is how it is written in a playbook."""
-
-    WORKLOAD = "`workload` values"
-    ADMIT = "`admit.rules[].when`"
-    LOOP = "`loop.in`, `max_in_flight`, `arc.spec.delay`"
-    TASK = "task fields"
-    RULE = "`policy.rules[].when`, `delay`, `set_iter`, `set_ctx`"
-    ARC = "`next.arcs[].when`, `args`"
-
-
-class Row(NamedTuple):
-    """What holds in one place.
-
-    `names` are the reserved ones that are known; `results` and `tasks` whether the names of steps and of this
-    pipeline's tasks are; `iter_of` what `iter` is; `moment` when the evaluation happens.
-    """
-
-    place: Place
-    evaluator: Evaluator
-    moment: str
-    names: frozenset[str]
-    functions: frozenset[str]
-    results: bool
-    tasks: bool
-    iter_of: str
-
-
-_PURE = frozenset({"range", "dict"})
-_ALL = _PURE | {"now", "ref"}
-_SERVER = frozenset({"ctx", "workload", "args", "event", "execution_id", "steps"})
-_RUN = frozenset({"args", "workload", "ctx", "iter", "loop_index", "execution_id", "steps"})
-_TASK = _RUN | {"_prev", "_task", "_attempt", "_iteration"}
-_HERE = "this iteration or run"
-_S, _W = Evaluator.SERVER, Evaluator.WORKER
-
-PLACES: dict[Place, Row] = {
-    row.place: row
-    for row in (
-        Row(Place.WORKLOAD, _S, "at start", frozenset({"workload", "execution_id"}), _PURE | {"now"}, False, False, ""),
-        Row(Place.ADMIT, _S, "when a token asks", _SERVER, _ALL, True, False, ""),
-        Row(Place.LOOP, _S, "when a token asks", _SERVER | {"iter", "loop_index"}, _ALL, True, False, "the outer loop"),
-        Row(Place.TASK, _W, "before an attempt", _TASK | {"keychain"}, _ALL, True, True, _HERE),
-        Row(Place.RULE, _W, "after the task", _TASK | {"outcome", "_elapsed"}, _ALL, True, True, _HERE),
-        Row(Place.ARC, _S, "on the terminal event", _SERVER | {"iter"}, _ALL, True, False, "the end of the run"),
-    )
-}
-
-
-def table_markdown() -> str:
-    """The table for the documentation."""
-    lines = ["| where | evaluated by | names |", "|---|---|---|"]
-    for row in PLACES.values():
-        names = " ".join(f"`{name}`" for name in sorted(row.names))
-        more = [f"`iter` of {row.iter_of}"] if row.iter_of else []
-        more += ["step results"] if row.results else []
-        more += ["the iterator, results of this pipeline's tasks"] if row.tasks else []
-        functions = " ".join(f"`{name}()`" for name in sorted(row.functions))
-        lines.append(
-            f"| {row.place.value} | {row.evaluator.value}, {row.moment} | {'; '.join([names, *more, functions])} |"
-        )
-    lines.append("")
-    lines.append(f"`event` has {' '.join(f'`{name}`' for name in sorted(EVENT_NAMES))};")
-    lines.append(f"at a loop's end also {' '.join(f'`{name}`' for name in sorted(LOOP_EVENT_NAMES))};")
-    lines.append(f"from outside also {' '.join(f'`{name}`' for name in sorted(SIGNAL_NAMES))}.")
-    return "\n".join(lines) + "\n"
+__all__ = [
+    "EVENT_ATTRIBUTES", "EVENT_NAMES", "LAYERS", "LOOP_EVENT_NAMES", "PLACES", "RESERVED", "SIGNAL_NAMES",
+    "Evaluator", "Fault", "LoopResult", "Place", "PlayScope", "Reference", "Row", "StepResult", "Undefined",
+    "table_markdown",
+]  # fmt: skip

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from noetl_ir.scopes import LAYERS, RESERVED
+from noetl_ir.scopes.places import LAYERS, RESERVED
 from noetl_ir.scopes.values import StepResult, Steps, Undefined, view_of
 
 Results: TypeAlias = Mapping[str, object]
