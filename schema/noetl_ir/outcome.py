@@ -52,7 +52,15 @@ def error(code: str, message: str, *, result: Json = None, retryable: bool = Fal
 
 REFERENCE_KEY = "__ref__"
 HANDLE_KEY = "__secret__"
-"""The key that tells the handle of a credential, as the `secrets` tool gives it: `{__secret__: name, fields}`."""
+"""The key under which a handle of a credential names it."""
+
+
+class Handle(dict[str, Json]):
+    """A credential's handle before it is stored: `{__secret__: name, <field>: null, …}`, one key a field.
+
+    Its type tells it from a look-alike that came from outside. What hides secrets replaces it by a plain mapping
+    that has a marker under each field, which only task fields can open (LANGUAGE §7).
+    """
 
 
 def reference(*, store: str, key: str, size: int, checksum: str, schema_hint: str | None = None) -> dict[str, Json]:

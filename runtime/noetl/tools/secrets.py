@@ -1,14 +1,13 @@
 """secrets: a handle to a credential; what it stands for is put in where a task field uses it (LANGUAGE §7).
 
-The handle names the credential and says which fields it has. It holds no value, and the worker authenticates it
-before it is stored, so that a look-alike from outside opens nothing.
+The handle names the credential and its fields and holds no value. Before it is stored the worker puts a marker
+under each field, authenticated, so that a look-alike from outside opens nothing.
 """
 
 from noetl.ports import Call, Env
-from noetl_ir.expr import Json
 from noetl_ir.kinds import misfits
 from noetl_ir.kinds.secrets import KIND
-from noetl_ir.outcome import HANDLE_KEY, Outcome, error, ok
+from noetl_ir.outcome import HANDLE_KEY, Handle, Outcome, error, ok
 
 
 async def run(call: Call, env: Env) -> Outcome:
@@ -25,7 +24,5 @@ async def run(call: Call, env: Env) -> Outcome:
     wanted = fields.get("key")
     if wanted is not None and str(wanted) not in found:
         return error("credential.missing", f"credential {name!r} has no field {wanted!r}")
-    handle: dict[str, Json] = {HANDLE_KEY: name, "fields": list[Json](sorted(found))}
-    if wanted is not None:
-        handle["field"] = str(wanted)
-    return ok(handle)
+    shown = sorted(found) if wanted is None else [str(wanted)]
+    return ok(Handle({HANDLE_KEY: name, **dict.fromkeys(shown)}))

@@ -20,5 +20,5 @@ KIND = Kind(
         "version": Field(("text", "integer"), doc="Read from older playbooks, as `provider`."),
     },
     one_of=(("auth", "credential", "secret", "secret_name"),),
-    result="{__secret__, fields}: a handle and the names of the credential's fields",
+    result="{__secret__, …}: a handle with the credential's fields, which only task fields can open",
 )

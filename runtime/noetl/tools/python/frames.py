@@ -2,7 +2,7 @@
 
 import struct
 
-from noetl_ir.codec import pack, unpack
+from noetl_ir.codec import pack_unsorted, unpack
 from noetl_ir.expr import Json
 
 HEADER = struct.Struct(">I")
@@ -12,7 +12,7 @@ MOST_DEPTH = 512
 
 def frame_of(message: dict[str, Json]) -> bytes:
     """The bytes of a message with their length before them; raises ValueError for one that is too large."""
-    data = pack(message)
+    data = pack_unsorted(message)
     if len(data) > MOST:
         raise ValueError("the message has more than 4 GiB")
     return HEADER.pack(len(data)) + data

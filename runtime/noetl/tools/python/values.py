@@ -4,7 +4,9 @@ import math
 
 from noetl_ir.expr import Json
 
-MOST_DEPTH = 400
+MOST_DEPTH = 150
+MOST_BITS = 14_000
+"""What Python still turns into decimal digits, which is how a larger integer than 64 bits is written."""
 _AS_THEY_ARE = frozenset({str, int, bool, type(None)})
 
 
@@ -28,6 +30,8 @@ class Unfit(Exception):
 
 def plain(value: object, depth: int = 0) -> Json:
     """The value as a result: tuples are lists, dates and times ISO text. Raises Unfit."""
+    if type(value) is int and value.bit_length() > MOST_BITS:
+        raise Unfit("is an integer with too many digits")
     if type(value) in _AS_THEY_ARE:
         return value  # type: ignore[return-value]
     if depth > MOST_DEPTH:
@@ -44,7 +48,7 @@ def plain(value: object, depth: int = 0) -> Json:
         case str():
             return str(value)
         case int():
-            return int(value)
+            return plain(int(value), depth)
     if type(value).__module__ == "datetime" and hasattr(value, "isoformat"):
         return str(value.isoformat())
     raise Unfit(f"is of type {_name(value)}, which no result can hold")

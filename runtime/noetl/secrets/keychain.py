@@ -1,0 +1,273 @@
+"""The keychain of an execution: declared entries, each resolved by its name when it is used.
+
+Nothing is kept: a rotated value is seen at its next use. A name that no entry declares is looked up in the
+credential store. What each kind reads, as `fields` of its entry:
+
+    env                  `var` (else the entry's name), or `map` of field to variable
+    file                 `path`, its text without the last line end; `format: json` for a mapping of fields
+    static               `value`, or `map`, or the fields themselves
+    bearer               `token`, or where it comes from: `env`, `file`, `credential`; `header` for another header
+    postgres_credential  `host port user password dbname` or `dsn`; else the stored `credential` (or entry's name)
+    credential           the stored credential named by `credential`, `key` or `auth` (else the entry's name)
+    secrets              `map` of field to stored credential, or to variable with `provider: env`
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from noetl.secrets.credentials import CredentialProblem, Credentials
+from noetl_ir.expr import Json
+
+PUBLIC = frozenset(
+    {"host", "hostaddr", "db_host", "port", "db_port", "user", "username", "db_user", "database", "dbname"}
+    | {"db_name", "schema", "sslmode", "options", "header", "type", "account", "warehouse", "role", "region"}
+    | {"project", "project_id", "scope"}
+)
+"""Fields that are no secret, whatever the kind; every other text is one."""
+ADDRESSES = frozenset({"url", "uri", "dsn", "endpoint", "base_url", "token_url"})
+"""Fields that are secret only when they hold a password."""
+UNREACHABLE = frozenset({"oauth2", "secret_manager", "google_id_token"})
+
+_NO_FIELDS = frozenset({"scope", "auto_renew", "ttl", "cache", "provider", "map", "description", "desc"})
+_DERIVED = "#password"
+
+
+class Unresolved(KeyError):
+    """A name that cannot be resolved; the text says why and holds no value."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Entry(NamedTuple):
+    """A declared entry; `fields` are its other keys, rendered."""
+
+    name: str
+    kind: str
+    fields: Mapping[str, Json]
+
+
+class Keychain:
+    """Resolves the names of one execution. `root` is where relative file paths start."""
+
+    def __init__(
+        self,
+        entries: Sequence[Entry],
+        store: Credentials,
+        *,
+        root: str,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._entries = {entry.name: entry for entry in entries}
+        self._store = store
+        self._root = root
+        self._environ = environ
+
+    def fields(self, name: str) -> dict[str, Json]:
+        """The fields behind a name, as they are now. Raises Unresolved."""
+        entry = self._entries.get(name)
+        return self._stored(name) if entry is None else self._resolved(entry)
+
+    def value(self, name: str, field: str) -> Json:
+        """One field as `secrets` names it. Raises Unresolved."""
+        found: Json = self.fields(name)
+        for step in field.removesuffix(_DERIVED).split("/"):
+            found = found.get(step) if isinstance(found, dict) else None
+        if field.endswith(_DERIVED):
+            found = _password_of(found) if isinstance(found, str) else None
+        if found is None:
+            raise Unresolved(f"keychain entry {name!r} has no field {field!r} any more")
+        return found
+
+    def secrets(self, name: str) -> tuple[tuple[str, str, str], ...]:
+        """What must not be seen of a name: (name, field, value). Raises Unresolved."""
+        return tuple((name, field, value) for field, value in secrets_of(self.fields(name)))
+
+    def known(self) -> tuple[tuple[str, str, str], ...]:
+        """What must not be seen of all declared entries, as far as they resolve now."""
+        found: list[tuple[str, str, str]] = []
+        for name in self._entries:
+            try:
+                found += self.secrets(name)
+            except Unresolved:
+                continue  # `check` tells; a run may have been started long ago
+        return tuple(found)
+
+    def check(self) -> tuple[str, ...]:
+        """What cannot be resolved, a sentence each; nothing is revealed of what can be."""
+        problems = []
+        for name in self._entries:
+            try:
+                self.fields(name)
+            except Unresolved as problem:
+                problems.append(str(problem))
+        return tuple(problems)
+
+    def _resolved(self, entry: Entry) -> dict[str, Json]:
+        if entry.kind in UNREACHABLE:
+            raise Unresolved(
+                f"keychain entry {entry.name!r}: kind {entry.kind!r} cannot be resolved in this version; store its "
+                "value with `noetl credential add` and declare the entry with kind credential"
+            )
+        resolve = _KINDS.get(entry.kind)
+        if resolve is None:
+            raise Unresolved(f"keychain entry {entry.name!r}: there is no kind {entry.kind!r}")
+        return resolve(self, entry)
+
+    def _stored(self, name: str) -> dict[str, Json]:
+        try:
+            found = self._store.fields(name)
+        except CredentialProblem as problem:
+            raise Unresolved(str(problem)) from None
+        if found is None:
+            raise Unresolved(f"there is no keychain entry and no stored credential named {name!r}")
+        return found
+
+    def variable(self, entry: Entry, name: Json) -> Json:
+        """An environment variable. Raises Unresolved."""
+        if not isinstance(name, str) or name not in self._environ:
+            raise Unresolved(f"keychain entry {entry.name!r}: the environment variable {name!r} is not set")
+        return self._environ[name]
+
+    def file(self, entry: Entry, path: Json) -> str:
+        """The text of a file without its last line end. Raises Unresolved."""
+        if not isinstance(path, str) or "\0" in path:
+            raise Unresolved(f"keychain entry {entry.name!r}: path is missing")
+        try:
+            with open(os.path.join(self._root, path), encoding="utf-8") as file:
+                return file.read().removesuffix("\n").removesuffix("\r")
+        except (OSError, UnicodeError) as problem:
+            reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8 text"
+            raise Unresolved(f"keychain entry {entry.name!r}: {path!r} cannot be read: {reason}") from None
+
+    def stored(self, entry: Entry, name: Json) -> dict[str, Json]:
+        """A stored credential, told about as the entry's problem. Raises Unresolved."""
+        try:
+            return self._stored(str(name))
+        except Unresolved as problem:
+            raise Unresolved(f"keychain entry {entry.name!r}: {problem}") from None
+
+
+def secrets_of(fields: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
+    """The secret texts among some fields with their paths, and the passwords inside addresses."""
+    for field, value in fields.items():
+        match value:
+            case dict():
+                yield from ((f"{field}/{path}", text) for path, text in secrets_of(value))
+            case str() if field in ADDRESSES:
+                if (password := _password_of(value)) is not None:
+                    yield field, value
+                    yield field + _DERIVED, password
+            case str() if field not in PUBLIC:
+                yield field, value
+
+
+def _password_of(address: str) -> str | None:
+    """The password in a URL or a libpq string."""
+    from urllib.parse import unquote, urlsplit
+
+    try:
+        found = urlsplit(address).password
+    except ValueError:
+        found = None
+    if found is not None:
+        return unquote(found)
+    words = [word.partition("=") for word in address.split()]
+    return next((text.strip("'") for key, _, text in words if key == "password" and text), None)
+
+
+def _env(keychain: Keychain, entry: Entry) -> dict[str, Json]:
+    if isinstance(mapping := entry.fields.get("map"), dict):
+        return {field: keychain.variable(entry, name) for field, name in mapping.items()}
+    return {"value": keychain.variable(entry, _first(entry, "var", "variable", "env", "key") or entry.name)}
+
+
+def _file(keychain: Keychain, entry: Entry) -> dict[str, Json]:
+    text = keychain.file(entry, _first(entry, "path", "file"))
+    if entry.fields.get("format") != "json":
+        return {"value": text}
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise Unresolved(f"keychain entry {entry.name!r}: the file is no JSON mapping")
+    return found
+
+
+def _static(_: Keychain, entry: Entry) -> dict[str, Json]:
+    if isinstance(mapping := entry.fields.get("map"), dict):
+        return dict(mapping)
+    found = {name: value for name, value in entry.fields.items() if name not in _NO_FIELDS}
+    if not found:
+        raise Unresolved(f"keychain entry {entry.name!r}: value is missing")
+    return found
+
+
+def _bearer(keychain: Keychain, entry: Entry) -> dict[str, Json]:
+    token = _first(entry, "token", "value")
+    if token is None and (name := _first(entry, "env", "var")) is not None:
+        token = keychain.variable(entry, name)
+    if token is None and (path := _first(entry, "file", "path")) is not None:
+        token = keychain.file(entry, path)
+    if token is None:
+        stored = keychain.stored(entry, _first(entry, "credential", "auth", "key") or entry.name)
+        token = _only(entry, stored)
+    header = entry.fields.get("header")
+    return {"token": token} if header is None else {"token": token, "header": header}
+
+
+def _postgres(keychain: Keychain, entry: Entry) -> dict[str, Json]:
+    own = {name: value for name, value in entry.fields.items() if name in PUBLIC | {"password", "dsn", "url"}}
+    if own.keys() & {"host", "dsn", "url", "db_host", "hostaddr"}:
+        if (name := entry.fields.get("password_env")) is not None:
+            own["password"] = keychain.variable(entry, name)
+        return own
+    return keychain.stored(entry, _first(entry, "credential", "key", "auth") or entry.name) | own
+
+
+def _credential(keychain: Keychain, entry: Entry) -> dict[str, Json]:
+    return keychain.stored(entry, _first(entry, "credential", "key", "auth", "ref") or entry.name)
+
+
+def _secrets(keychain: Keychain, entry: Entry) -> dict[str, Json]:
+    provider = entry.fields.get("provider")
+    mapping = entry.fields.get("map")
+    if not isinstance(mapping, dict):
+        mapping = {"value": _first(entry, "secret_name", "secret", "key") or entry.name}
+    match provider:
+        case None | "noetl" | "store" | "credential":
+            return {field: _only(entry, keychain.stored(entry, name)) for field, name in mapping.items()}
+        case "env":
+            return {field: keychain.variable(entry, name) for field, name in mapping.items()}
+        case "file":
+            return {field: keychain.file(entry, path) for field, path in mapping.items()}
+    raise Unresolved(f"keychain entry {entry.name!r}: there is no provider {provider!r} in this version")
+
+
+def _only(entry: Entry, fields: dict[str, Json]) -> Json:
+    """The one value of a credential: its token or value, else its only secret field."""
+    for name in ("value", "token", "secret", "api_key", "password"):
+        if fields.get(name) is not None:
+            return fields[name]
+    if len(fields) == 1:
+        return next(iter(fields.values()))
+    raise Unresolved(f"keychain entry {entry.name!r}: the stored credential has no single value")
+
+
+def _first(entry: Entry, *names: str) -> Json:
+    return next((entry.fields[name] for name in names if entry.fields.get(name) is not None), None)
+
+
+_KINDS: dict[str, Callable[[Keychain, Entry], dict[str, Json]]] = {
+    "env": _env,
+    "file": _file,
+    "static": _static,
+    "bearer": _bearer,
+    "postgres_credential": _postgres,
+    "credential": _credential,
+    "secrets": _secrets,
+    "secret": _secrets,
+}

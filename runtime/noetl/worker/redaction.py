@@ -1,0 +1,189 @@
+"""Hides known secrets in what is recorded and puts them back into task fields (LANGUAGE §7, last bullet).
+
+Where a known secret of 8 characters or more occurs in an outcome, as it is or base64, URL-quoted, hex or
+JSON-escaped, a marker stands for it: `[[secret:<entry>:<field>:<form>:<code>]]`. The code authenticates the rest
+with a key of the execution, so that text from outside that looks like a marker is text, and stays. The form says
+how the secret was written there, so that putting it back gives the very text that was hidden. Base64 has three
+more forms: the part that a secret alone decides when it begins at byte 0, 1 or 2 of a group of three, which finds
+it inside something larger (`user:password`).
+
+Nothing else is ever hidden: no value is touched because of its key or because it looks like a secret.
+"""
+
+import hmac
+import re
+from base64 import b64encode
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from noetl_ir.expr import Json
+from noetl_ir.outcome import HANDLE_KEY, Handle
+from noetl_ir.scopes.values import Fault
+
+Secret: TypeAlias = tuple[str, str, str]
+"""(entry, field, value)."""
+Open: TypeAlias = Callable[[str, str], Json]
+"""The value of a field of an entry as it is now; raises KeyError with a clear text."""
+
+SHORTEST = 8
+_MARKER = re.compile(r"\[\[secret:([\w.%~-]+):([\w.%~-]+):([a-z0-9]+):([0-9a-f]{32})\]\]", re.ASCII)
+
+
+class Redactor:
+    """The secrets of one execution. `key` is the execution's own."""
+
+    def __init__(self, key: bytes, open: Open) -> None:
+        self._key = key
+        self._open = open
+        self._known: set[Secret] = set()
+        self._markers: dict[str, str] = {}
+
+    def learn(self, secrets: Iterable[Secret]) -> None:
+        """Know these secrets from now on; values under 8 characters are left alone."""
+        for secret in secrets:
+            if secret not in self._known:
+                self._known.add(secret)
+                entry, field, value = secret
+                for form, text in forms_of(value).items():
+                    self._markers.setdefault(text, self.marker(entry, field, form))
+
+    def redact(self, value: Json) -> Json:
+        """The value with a marker for every known secret, in keys too, and with handles sealed.
+
+        The very same object where there is nothing to hide.
+        """
+        texts: list[str] = []
+        sealed = _collect(value, texts)
+        whole = "\0".join(texts)
+        found = sorted((text for text in self._markers if text in whole), key=len, reverse=True)
+        if not found and not sealed:
+            return value
+        pattern = re.compile("|".join(map(re.escape, found))) if found else None
+        markers = self._markers
+
+        def hidden(text: str) -> str:
+            return pattern.sub(lambda hit: markers[hit[0]], text) if pattern is not None else text
+
+        return _mapped(value, hidden, self._seal)
+
+    def redact_text(self, text: str) -> str:
+        """The same for one text, for logs."""
+        return str(self.redact(text))
+
+    def restore(self, value: Json) -> Json:
+        """The value with the secret for every marker of ours; the marker of a handle's field becomes the field.
+
+        Raises Fault `credential.missing` when the secret is not to be had any more.
+        """
+        texts: list[str] = []
+        _collect(value, texts)
+        if not any("[[secret:" in text for text in texts):
+            return value
+        return _mapped(value, self._shown, lambda handle: handle)
+
+    def marker(self, entry: str, field: str, form: str) -> str:
+        """The marker of a secret in a form."""
+        name = f"{_quoted(entry)}:{_quoted(field)}:{form}"
+        return f"[[secret:{name}:{self._code(name)}]]"
+
+    def _code(self, name: str) -> str:
+        return hmac.digest(self._key, name.encode("ascii"), "sha256").hex()[:32]
+
+    def _seal(self, handle: Handle) -> dict[str, Json]:
+        entry = str(handle[HANDLE_KEY])
+        fields = (field for field in handle if field != HANDLE_KEY)
+        return {HANDLE_KEY: entry, **{field: self.marker(entry, field, "value") for field in fields}}
+
+    def _shown(self, text: str) -> Json:
+        alone = _MARKER.fullmatch(text)
+        if alone is not None and alone[3] == "value" and self._is_ours(alone):
+            return self._opened(alone)
+        return _MARKER.sub(lambda hit: self._text(hit) if self._is_ours(hit) else hit[0], text)
+
+    def _is_ours(self, hit: re.Match[str]) -> bool:
+        return hmac.compare_digest(self._code(f"{hit[1]}:{hit[2]}:{hit[3]}"), hit[4])
+
+    def _opened(self, hit: re.Match[str]) -> Json:
+        from urllib.parse import unquote
+
+        try:
+            return self._open(unquote(hit[1]), unquote(hit[2]))
+        except KeyError as problem:
+            raise Fault("credential.missing", str(problem.args[0] if problem.args else problem)) from None
+
+    def _text(self, hit: re.Match[str]) -> str:
+        value = self._opened(hit)
+        if hit[3] == "value" or not isinstance(value, str):
+            return value if isinstance(value, str) else str(value)
+        return forms_of(value).get(hit[3], value)
+
+
+def forms_of(value: str) -> dict[str, str]:
+    """The texts that a secret is found as, by the name of their form; none for a value under 8 characters."""
+    from json import dumps
+    from urllib.parse import quote, quote_plus
+
+    if len(value) < SHORTEST:
+        return {}
+    data = value.encode("utf-8", "surrogatepass")
+    escaped = {"json": dumps(value)[1:-1], "jsonu": dumps(value, ensure_ascii=False)[1:-1]}
+    quoted = {"url": quote(data, safe=""), "urlpath": quote(data), "form": quote_plus(data)}
+    lower = {f"{name}l": _PERCENT.sub(lambda hit: hit[0].lower(), text) for name, text in quoted.items()}
+    coded = {"hex": data.hex(), "hexu": data.hex().upper(), **_base64_forms(data)}
+    found: dict[str, str] = {}
+    taken = set()
+    for name, text in {"plain": value, **escaped, **quoted, **lower, **coded}.items():
+        if text not in taken and len(text) >= SHORTEST:
+            taken.add(text)
+            found[name] = text
+    return found
+
+
+_PERCENT = re.compile(r"%[0-9A-F]{2}")
+
+
+def _base64_forms(data: bytes) -> dict[str, str]:
+    """Base64 with and without padding, and the inner part at each of three offsets, in both alphabets."""
+    whole = b64encode(data).decode("ascii")
+    found = {"b64": whole, "b64n": whole.rstrip("=")}
+    for offset in range(3):
+        first, last = -(-offset * 8 // 6), (offset + len(data)) * 8 // 6
+        found[f"b64i{offset}"] = b64encode(b"\0" * offset + data).decode("ascii")[first:last]
+    safe = str.maketrans("+/", "-_")
+    return found | {f"{name}s": text.translate(safe) for name, text in found.items()}
+
+
+def _quoted(name: str) -> str:
+    from urllib.parse import quote
+
+    return quote(name, safe="") if name else "%"
+
+
+def _collect(value: Json, texts: list[str]) -> bool:
+    """Gather every text of a value, keys included; whether there are handles to seal."""
+    sealed = False
+    waiting: list[Json] = [value]
+    while waiting:
+        match waiting.pop():
+            case str() as text:
+                texts.append(text)
+            case list() as entries:
+                waiting.extend(entries)
+            case dict() as mapping:
+                sealed = sealed or type(mapping) is Handle
+                texts.extend(mapping)
+                waiting.extend(mapping.values())
+    return sealed
+
+
+def _mapped(value: Json, change: Callable[[str], Json], seal: Callable[[Handle], dict[str, Json]]) -> Json:
+    """The value with every text changed, keys included."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [_mapped(entry, change, seal) for entry in value]
+    if isinstance(value, Handle):
+        return seal(value)
+    if isinstance(value, dict):
+        return {str(change(key)): _mapped(entry, change, seal) for key, entry in value.items()}
+    return value

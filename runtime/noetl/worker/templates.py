@@ -1,0 +1,187 @@
+"""Renders block templates (`{% %}`) of task fields in Jinja2's immutable sandbox: the only door to Jinja2.
+
+Statements are Jinja2's. What their expressions reach, call and print is what the evaluator's expressions do: keys
+before anything else, the closed lists of filters, tests and methods, null as nothing, the undefined as the fault
+`template.undefined`. Passes through loops, texts and repetitions are bounded, so that every template ends; what
+goes over a bound, and every other error, is the fault `template.error`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import jinja2
+from jinja2 import meta, nodes
+from jinja2.runtime import LoopContext
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from noetl_ir.evaluate import Scope
+from noetl_ir.evaluate.access import item, method
+from noetl_ir.evaluate.data_filters import range_
+from noetl_ir.evaluate.limits import check_chars
+from noetl_ir.evaluate.operators import BINARY
+from noetl_ir.evaluate.predicates import TESTS
+from noetl_ir.evaluate.selecting import FILTERS
+from noetl_ir.evaluate.settle import printed
+from noetl_ir.scopes.values import Fault, Undefined, key_text, plain
+from noetl_ir.scopes.vocabulary import METHODS
+
+MAX_STEPS = 1_000_000
+"""Passes through loops in one rendering."""
+_BUDGET = "__budget"
+_PLAIN, _COUNTED, _JOINED = "__plain", "__counted", "__joined"
+
+
+def render(text: str, scope: Scope) -> str:
+    """The text that a block template renders to. Raises Fault, and nothing else."""
+    try:
+        template, names = _compiled(text)
+        values: dict[str, object] = {name: scope.lookup(name) for name in names}
+        values[_BUDGET] = _Budget()
+        pieces: list[str] = []
+        length = 0
+        for piece in template.generate(values):
+            length += len(piece)
+            check_chars(length)
+            pieces.append(piece)
+        return "".join(pieces)
+    except Fault:
+        raise
+    except jinja2.TemplateSyntaxError as problem:
+        raise Fault("template.error", f"line {problem.lineno} of the template: {problem.message}") from None
+    except RecursionError:
+        raise Fault("template.error", "the template calls itself too deeply") from None
+    except Exception as problem:
+        raise Fault("template.error", str(problem) or type(problem).__name__) from problem
+
+
+class _Budget:
+    """The passes that one rendering has left."""
+
+    def __init__(self) -> None:
+        self.left = MAX_STEPS
+
+    def spend(self) -> None:
+        """Count one pass. Raises Fault when there are none left."""
+        self.left -= 1
+        if self.left < 0:
+            raise Fault("template.error", f"the template's loops have more than {MAX_STEPS:,} passes")
+
+
+class _Sandbox(ImmutableSandboxedEnvironment):
+    """The sandbox over our own data model."""
+
+    intercepted_binops = frozenset(BINARY)
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """`obj.attribute`: the value under the key, else one of the pure methods, else undefined."""
+        if isinstance(obj, LoopContext):
+            return super().getattr(obj, attribute)
+        found = item(obj, attribute)
+        if isinstance(found, Undefined) and attribute in METHODS and not isinstance(obj, Undefined):
+            return lambda *args, **named: method(plain(obj), attribute, args, named)
+        return found
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        """`obj[argument]`: data only."""
+        return obj[argument] if isinstance(argument, slice) else item(obj, plain(argument))
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        """An operator, bounded as in expressions."""
+        return BINARY[operator](left, right)
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str) -> tuple[jinja2.Template, tuple[str, ...]]:
+    """The template and the names it needs from outside."""
+    tree = _ENVIRONMENT.parse(text)
+    names = tuple(sorted(meta.find_undeclared_variables(tree) - _ENVIRONMENT.globals.keys()))
+    _guard(tree)
+    return _ENVIRONMENT.from_string(tree), names
+
+
+def _guard(tree: nodes.Node) -> None:
+    """Rewrite a tree in place: paths become plain data where they end, loops count, joined texts are bounded."""
+    waiting: list[nodes.Node] = [tree]
+    while waiting:
+        node = waiting.pop()
+        for field, value in list(node.iter_fields()):
+            if isinstance(value, list):
+                value[:] = [_guarded(node, field, entry) for entry in value]
+            elif isinstance(value, nodes.Node):
+                setattr(node, field, _guarded(node, field, value))
+        waiting.extend(_inner(child) for child in node.iter_child_nodes())
+
+
+def _guarded(parent: nodes.Node, field: str, node: Any) -> Any:
+    """A child of a node, wrapped where it has to be."""
+    if isinstance(node, nodes.Name | nodes.Getattr | nodes.Getitem) and node.ctx == "load":
+        is_inside_path = field == "node" and isinstance(parent, nodes.Getattr | nodes.Getitem | nodes.Call)
+        if not is_inside_path:
+            node = _filtered(node, _PLAIN, nodes.Const(_path(node)))
+    elif isinstance(node, nodes.Concat):
+        node = _filtered(node, _JOINED)
+    if field == "iter" and isinstance(parent, nodes.For):
+        node = _filtered(node, _COUNTED, nodes.Name(_BUDGET, "load"))
+    return node
+
+
+def _filtered(node: nodes.Expr, name: str, *arguments: nodes.Expr) -> nodes.Filter:
+    return nodes.Filter(node, name, list(arguments), [], None, None, lineno=node.lineno)
+
+
+def _path(node: nodes.Expr) -> str:
+    """A path as it is written, for messages."""
+    match node:
+        case nodes.Name(name=name):
+            return str(name)
+        case nodes.Getattr(node=of, attr=name):
+            return f"{_path(of)}.{name}"
+        case nodes.Getitem(node=of, arg=nodes.Const(value=key)):
+            return f"{_path(of)}{key_text(key)}"
+        case nodes.Getitem(node=of):
+            return f"{_path(of)}[…]"
+    return "…"
+
+
+def _inner(node: nodes.Node) -> nodes.Node:
+    """The node that a wrapper of ours holds, whose own children are still to be looked at."""
+    while isinstance(node, nodes.Filter) and node.name in (_PLAIN, _COUNTED, _JOINED) and node.node is not None:
+        node = node.node
+    return node
+
+
+def _plain(value: object, path: str) -> object:
+    """A value as data; a name that only a branch not taken would have set is undefined like any other."""
+    if isinstance(value, jinja2.Undefined):
+        return Undefined(path)
+    return Undefined(path, value.hint) if isinstance(value, Undefined) else plain(value)
+
+
+def _counted(values: Iterable[object], budget: _Budget) -> Iterator[object]:
+    for value in values:
+        budget.spend()
+        yield value
+
+
+def _joined(text: str) -> str:
+    check_chars(len(text))
+    return text
+
+
+def _finalized(value: object) -> str:
+    if isinstance(value, jinja2.Undefined):
+        raise Undefined(str(value._undefined_name or "")).fault()
+    return printed(value)
+
+
+def _environment() -> _Sandbox:
+    environment = _Sandbox(undefined=jinja2.ChainableUndefined, finalize=_finalized, keep_trailing_newline=True)
+    own: Mapping[str, Callable[..., object]] = {_PLAIN: _plain, _COUNTED: _counted, _JOINED: _joined}
+    environment.filters = {**FILTERS, **own}
+    environment.tests = dict(TESTS)
+    environment.globals = {"range": range_, "dict": dict}
+    return environment
+
+
+_ENVIRONMENT = _environment()
