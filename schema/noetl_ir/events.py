@@ -97,3 +97,21 @@ def index_of(key: str) -> tuple[int, ...]:
     """The loop index path of a token key, outermost first; empty outside loops."""
     _, _, path = key.partition("/")
     return tuple(int(part) for part in path.split("/")) if path else ()
+
+
+def iso_of(ts: int) -> str:
+    """A time in microseconds since the epoch as RFC 3339 text in UTC.
+
+    Days to a civil date as in Howard Hinnant, "chrono-compatible low-level date algorithms", civil_from_days.
+    """
+    seconds, micros = divmod(ts, 1_000_000)
+    days, second = divmod(seconds, 86_400)
+    era, day_of_era = divmod(days + 719_468, 146_097)
+    year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    shifted = (5 * day_of_year + 2) // 153
+    day = day_of_year - (153 * shifted + 2) // 5 + 1
+    month = shifted + 3 if shifted < 10 else shifted - 9
+    year = year_of_era + era * 400 + (month <= 2)
+    clock = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}.{micros:06}"
+    return f"{year:04}-{month:02}-{day:02}T{clock}Z"

@@ -9,10 +9,11 @@ from noetl_ir.evaluate import Fault
 from noetl_ir.events import Firing
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
+from noetl_ir.net import Arc
 
 
 def arrive(turn: Turn, place: int, key: str) -> None:
-    """A token lies in an entrance of a step: whichever transition of the join it enables now fires."""
+    """A token, or the dead one of a branch not taken, lies in an entrance of a step: the join takes it if it can."""
     if turn.is_winding_down:
         return
     net = turn.program.plan.net
@@ -21,19 +22,18 @@ def arrive(turn: Turn, place: int, key: str) -> None:
         if transition.role == "enter":
             _gate(turn, transition.step, key, (Firing(number, key, key),))
             return
-        if transition.role in ("meet", "meet_none"):
-            keys = _enabled(turn, number)
-            if keys is not None:
-                _meet(turn, number, keys, place, key)
-                return
-        if transition.role == "arrive" and _enabled(turn, number) is not None:
-            _count(turn, number, key)
-            return
+        if _enabled(turn, number) is None:
+            continue
+        if transition.role == "meet":
+            _meet(turn, number, key)
+        else:
+            _take_into_wave(turn, number, key)
+        return
 
 
 def decide_gate(turn: Turn, place: int, key: str) -> None:
     """A token lies at a gate."""
-    if not turn.is_winding_down and turn.execution.marking.count(place, key):
+    if not turn.is_winding_down:
         _gate(turn, turn.program.plan.net.places[place].step, key, ())
 
 
@@ -50,49 +50,63 @@ def _enabled(turn: Turn, number: int) -> tuple[str, ...] | None:
     return tuple(keys)
 
 
-def _meet(turn: Turn, number: int, keys: tuple[str, ...], place: int, key: str) -> None:
-    """All sources have delivered: one token with the key of the one that completed the wave goes on."""
-    transition = turn.program.plan.net.transitions[number]
-    live = [k for k in keys if k in turn.execution.arrivals]
-    completing = max(live, key=int, default=key) if key not in live else key
-    data: dict[str, Json] = {"tokens": list(live)}
-    if transition.role == "meet_none":
-        turn.emit("token.ended", step=transition.step, fired=(Firing(number, keys, ""),), data={"reason": "no branch taken"})
-        return
-    turn.emit("token.joined", step=transition.step, run=completing, fired=(Firing(number, keys, completing),), data=data)
-
-
-def _count(turn: Turn, number: int, key: str) -> None:
-    """Join n: the n-th token of a wave starts the step, the rest are swallowed (NET.md, JOIN n)."""
-    program, net = turn.program, turn.program.plan.net
-    transition = net.transitions[number]
+def _take_into_wave(turn: Turn, number: int, key: str) -> None:
+    """Joins that keep a wave: take the token in, meet when the wave is ready, and begin the next when it is whole."""
+    program, marking = turn.program, turn.execution.marking
+    transition = program.plan.net.transitions[number]
     step = transition.step
-    arrive_firing = Firing(number, (key, ""), (key, ""))
-    meet = program.transition("meet", step)
-    needed, idle = net.transitions[meet].inputs
-    marking = turn.execution.marking
-    if not marking.count(idle.place, ""):
-        turn.emit("token.swallowed", step=step, run=key, fired=(arrive_firing,))
-    elif marking.count(needed.place, "") + 1 < int(needed.weight):
-        turn.emit("token.enqueued", step=step, run=key, fired=(arrive_firing,))
-    else:
-        held = _held(turn, step)
-        tokens: list[Json] = [k for p in held for k in marking.keys(p)]
-        tokens.append(key)
-        fired = (arrive_firing, Firing(meet, "", (key, "")))
-        turn.emit("token.joined", step=step, run=key, fired=fired, data={"tokens": tokens})
-    rearm = program.transition("rearm", step)
-    keys = _enabled(turn, rearm)
+    firing = Firing(number, _keys(turn, transition.inputs, key), _keys(turn, transition.outputs, key))
+    idle = program.idle_place(step)
+    late = idle >= 0 and not marking.count(idle, "")
+    turn.emit("token.swallowed" if late else "token.enqueued", step=step, run=key, fired=(firing,))
+    for role in ("meet", "meet_none"):
+        meeting = program.find(role, step)
+        if meeting >= 0 and _enabled(turn, meeting) is not None:
+            _meet(turn, meeting, key)
+            break
+    rearm = program.find("rearm", step)
+    keys = _enabled(turn, rearm) if rearm >= 0 else None
     if keys is not None:
         turn.emit("token.enqueued", step=step, fired=(Firing(rearm, keys, ""),), data={"wave": "complete"})
-        for entrance in program.entrances(step):
-            turn.execution.agenda.extend((entrance, k) for k in marking.keys(entrance))
+    for entrance in program.entrances(step):
+        turn.execution.agenda.extend((entrance, waiting) for waiting in marking.keys(entrance))
 
 
-def _held(turn: Turn, step: int) -> list[int]:
-    net = turn.program.plan.net
-    rearm = net.transitions[turn.program.transition("rearm", step)]
-    return [arc.place for arc in rearm.inputs if net.places[arc.place].role == "held"]
+def _keys(turn: Turn, arcs: tuple[Arc, ...], key: str) -> tuple[str, ...]:
+    """The token's key where tokens lie by key, the empty one where the join counts."""
+    places = turn.program.plan.net.places
+    return tuple(key if places[arc.place].role in _KEYED else "" for arc in arcs)
+
+
+_KEYED = frozenset({"in", "dead", "held", "gate"})
+
+
+def _meet(turn: Turn, number: int, key: str) -> None:
+    """A wave is ready: one token goes on with the key of the live one that came last; it may be that none is live."""
+    transition = turn.program.plan.net.transitions[number]
+    places = turn.program.plan.net.places
+    took: list[str] = []
+    tokens: list[str] = []
+    for arc, oldest in zip(transition.inputs, _enabled(turn, number) or (), strict=True):
+        took.append(key if places[arc.place].role == "in" and turn.execution.marking.count(arc.place, key) else oldest)
+        if places[arc.place].role in _KEYED and took[-1]:
+            tokens.append(took[-1])
+    if not tokens and transition.role == "meet":
+        tokens = _held(turn, transition.step)
+    last = key if key in tokens else next((k for k in reversed(turn.execution.arrivals) if k in tokens), "")
+    firing = Firing(number, tuple(took), _keys(turn, transition.outputs, last))
+    if transition.role == "meet":
+        turn.emit("token.joined", step=transition.step, run=last, fired=(firing,), data={"tokens": list(tokens)})
+    else:
+        turn.emit("token.ended", step=transition.step, fired=(firing,), data={"reason": "no branch was taken"})
+
+
+def _held(turn: Turn, step: int) -> list[str]:
+    """The tokens of the wave that a counting join holds, in file order of their sources."""
+    program = turn.program
+    arcs = program.plan.net.transitions[program.transition("rearm", step)].inputs
+    held = (arc.place for arc in arcs if program.plan.net.places[arc.place].role == "held")
+    return [key for place in held for key in turn.execution.marking.keys(place)]
 
 
 def _gate(turn: Turn, step: int, key: str, entering: tuple[Firing, ...]) -> None:

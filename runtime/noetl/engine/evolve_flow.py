@@ -54,7 +54,10 @@ def token_gone(program: Program, execution: Execution, event: Event) -> None:
 
 
 def token_kept(program: Program, execution: Execution, event: Event) -> None:
-    """`token.enqueued`, and `token.waiting` at a gate that asks again when ctx changes."""
+    """`token.enqueued` in a join, and `token.waiting` at a gate that asks again when ctx changes."""
+    arrival = execution.arrivals.pop(event.run, None)
+    if arrival is not None:
+        execution.arrivals[event.run] = arrival  # the order of arrivals is the order of this table
     if event.event_type == "token.waiting":
         gate = program.transition("admit", event.step)
         execution.waiting[event.run] = program.plan.net.transitions[gate].inputs[0].place

@@ -11,7 +11,7 @@ from noetl.engine.marking import Marking
 from noetl_ir.expr import Json
 from noetl_ir.net import Net
 
-Mapping: TypeAlias = "dict[str, Json]"
+Mapping: TypeAlias = dict[str, Json]
 Phase: TypeAlias = Literal["at", "run", "due", "parked", "over"]
 Status: TypeAlias = Literal["new", "running", "completed", "failed", "cancelled", "blocked"]
 

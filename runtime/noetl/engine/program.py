@@ -32,7 +32,7 @@ def _key_of(net: Net, transition: Transition) -> tuple[str, int, int, int, str, 
 
 
 def _entrances(net: Net, transition: Transition) -> list[int]:
-    return [arc.place for arc in transition.inputs if net.places[arc.place].role == "in"]
+    return [arc.place for arc in transition.inputs if net.places[arc.place].role in ("in", "dead")]
 
 
 class Program:
@@ -62,8 +62,9 @@ class Program:
             self._by_role.setdefault(_key_of(net, transition), number)
             if transition.role == "land":
                 self._landings[transition.arc] = number
-            elif transition.role == "enter" or transition.role == "meet":
-                self._entrances.setdefault(transition.step, []).extend(_entrances(net, transition))
+            elif transition.role in ("enter", "meet", "arrive", "arrive_dead"):
+                known = self._entrances.setdefault(transition.step, [])
+                known.extend(place for place in _entrances(net, transition) if place not in known)
             elif transition.role == "rearm":
                 self.counting.append(transition.step)
 
@@ -77,6 +78,16 @@ class Program:
             raise Missing(f"the net has no `{role} {outcome}` of step `{name}`, task {task}, level {level}")
         return found
 
+    def find(self, role: str, step: int) -> int:
+        """The index of a step's transition with this role, -1 when it has none."""
+        return self._by_role.get((role, step, -1, -1, "", -1), -1)
+
+    def idle_place(self, step: int) -> int:
+        """The place that says a counting join is waiting for its wave, -1 for other joins."""
+        if step not in self.counting:
+            return -1
+        return self.plan.net.transitions[self.transition("meet", step)].inputs[1].place
+
     def landing(self, arc: int) -> int:
         """The transition that lands the delayed token of an arc."""
         return self._landings[arc]
@@ -84,6 +95,10 @@ class Program:
     def entrances(self, step: int) -> list[int]:
         """The places where tokens reach a step, in file order of their sources."""
         return self._entrances.get(step, [])
+
+    def iterators(self, step: int, levels: int) -> tuple[str, ...]:
+        """The iterators of a step's outer `levels` loops, innermost first."""
+        return tuple(loop.iterator for loop in reversed(self.plan.steps[step].loops[:levels]))
 
     def value(self, index: int) -> Callable[[evaluate.Scope], Json]:
         """The compiled template at a pool index."""

@@ -172,7 +172,7 @@ def _expiries(turn: Turn, run: str) -> list[Firing]:
 def control(turn: Turn, verb: str, row: int | None) -> bool:
     """Cancel, pause or resume; `row` is the inbox row that asked. False when it changes nothing."""
     execution = turn.execution
-    if execution.is_over or (verb == "pause") == execution.paused and verb != "cancel":
+    if execution.is_over or (verb != "cancel" and (verb == "pause") == execution.paused):
         return False
     event_type = {"cancel": "playbook.cancelled", "pause": "playbook.paused", "resume": "playbook.resumed"}[verb]
     turn.emit(event_type, data={} if row is None else {"row": row})

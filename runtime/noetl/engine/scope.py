@@ -1,13 +1,14 @@
 """The names that expressions of the server see, by place (`noetl_ir.scopes`, LANGUAGE §2)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.turn import Turn
-from noetl.engine.views import server_result, terminal_event
+from noetl.engine.views import reference_of, server_result, terminal_event
+from noetl_ir.events import iso_of, step_run_of
 from noetl_ir.expr import Json
-from noetl_ir.scopes import PlayScope
+from noetl_ir.scopes.play import PlayScope
 
 
 class ServerResults(Mapping[str, object]):
@@ -35,52 +36,49 @@ class ServerResults(Mapping[str, object]):
 
 def workload_scope(turn: Turn, merged: dict[str, Json]) -> PlayScope:
     """For `workload` values at start: the keys that are settled already."""
-    return _scope(turn, {"workload": merged}, args={}, iteration=None, workload=merged)
+    given = {"workload": merged, "execution_id": turn.execution.execution_id, "now": _now(turn)}
+    return PlayScope(given)
 
 
 def admit_scope(turn: Turn, key: str) -> PlayScope:
     """For admission rules and the step's timeout: the token's args, and the event that brought it."""
     arrival = turn.execution.arrivals[key]
-    return _scope(turn, {"event": arrival.event}, args=arrival.args, iteration=None)
+    return _scope(turn, {"event": arrival.event, "args": arrival.args})
 
 
 def items_scope(turn: Turn, step: int, level: int, key: str) -> PlayScope:
     """For `loop.in` and `max_in_flight`: in a nested loop the outer `iter` too."""
     execution = turn.execution
-    run = execution.runs[key.split("/", 1)[0]]
-    arrived: dict[str, Json] = {}
+    given: dict[str, object] = {"args": execution.runs[step_run_of(key)].args}
     if not level:
-        return _scope(turn, arrived, args=run.args, iteration=execution.iter_parent and {"parent": execution.iter_parent})
+        if execution.iter_parent is not None:
+            given["iter"] = {"parent": execution.iter_parent}
+        return _scope(turn, given)
     region = execution.regions[key]
-    iterator = turn.program.plan.steps[step].loops[level - 1].iterator
-    return _scope(turn, arrived, args=run.args, iteration=region.iter, iterator=iterator, ctx=region.ctx)
+    given.update(iter=region.iter, ctx=region.ctx)
+    return _scope(turn, given, turn.program.iterators(step, level))
 
 
 def arc_scope(turn: Turn, key: str) -> PlayScope:
     """For guards, args and delays of arcs: the terminal event and `iter` as it stood at the end of the run."""
     run = turn.execution.runs[key]
     event = terminal_event(turn.program, turn.execution, key, run)
-    return _scope(turn, {"event": event}, args=run.args, iteration=run.iter)
+    return _scope(turn, {"event": event, "args": run.args, "iter": run.iter})
 
 
-def _scope(
-    turn: Turn,
-    reserved: dict[str, Json],
-    *,
-    args: dict[str, Json],
-    iteration: dict[str, Json] | None,
-    iterator: str = "",
-    ctx: dict[str, Json] | None = None,
-    workload: dict[str, Json] | None = None,
-) -> PlayScope:
+def _scope(turn: Turn, given: dict[str, object], iterators: tuple[str, ...] = ()) -> PlayScope:
     execution = turn.execution
-    return PlayScope(
-        {**reserved, "execution_id": execution.execution_id},
-        iterator=iterator,
-        args=args,
-        ctx=execution.ctx if ctx is None else ctx,
-        iteration=iteration,
-        workload=execution.workload if workload is None else workload,
-        results=ServerResults(turn.program, execution),
-        now=turn.now,
-    )
+    known: dict[str, object] = {
+        "ctx": execution.ctx,
+        "workload": execution.workload,
+        "execution_id": execution.execution_id,
+        "now": _now(turn),
+        "ref": reference_of,
+        **given,
+    }
+    return PlayScope(known, results=ServerResults(turn.program, execution), iterators=iterators)
+
+
+def _now(turn: Turn) -> Callable[[], str]:
+    moment = turn.now
+    return lambda: iso_of(moment)

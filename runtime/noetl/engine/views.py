@@ -51,7 +51,7 @@ def server_result(result: object) -> object:
 
 def _projected(value: object) -> "Json | Reference":
     if is_reference(value) and isinstance(value, dict):
-        return value.get("projected")  # type: ignore[no-any-return]
+        return Reference({k: part for k, part in value.items() if k != "projected"}, lambda: value.get("projected"))
     return value  # type: ignore[return-value]
 
 
@@ -77,4 +77,12 @@ def terminal_event(program: Program, execution: Execution, key: str, run: Run) -
 
 
 def _event_result(result: object) -> Json:
-    return _projected(plain_result(result))  # type: ignore[return-value]
+    plain = plain_result(result)
+    return plain.get("projected") if is_reference(plain) and isinstance(plain, dict) else plain
+
+
+def reference_of(value: object) -> Json:
+    """What `ref(x)` gives: the reference of a result that is stored outside, of any other null."""
+    if isinstance(value, Reference):
+        return value.record
+    return None

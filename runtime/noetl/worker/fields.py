@@ -10,7 +10,9 @@ from typing import NamedTuple, Protocol
 from noetl.engine.program import Program
 from noetl.ports import Call
 from noetl_ir import registry
+from noetl_ir.commands import RunPipeline
 from noetl_ir.evaluate import Fault, Scope
+from noetl_ir.events import index_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import Kind, misfits
 from noetl_ir.plan import Task
@@ -24,6 +26,8 @@ class Position(Protocol):
     ctx: dict[str, Json]
     iter: dict[str, Json]
     prev: Json
+    task: int
+    visits: dict[int, int]
 
 
 class Rendered(NamedTuple):
@@ -38,17 +42,14 @@ class Rendered(NamedTuple):
 
 
 class Renderer:
-    """Renders calls of one execution. `restore` puts secrets back into a value."""
+    """Renders the calls of one order. `restore` puts secrets back into a value."""
 
-    def __init__(
-        self, program: Program, execution_id: str, *, token_args: dict[str, Json], workload: dict[str, Json],
-        restore: Callable[[Json], Json],
-    ) -> None:  # fmt: skip
+    __slots__ = ("_order", "_program", "_restore")
+
+    def __init__(self, program: Program, order: RunPipeline, restore: Callable[[Json], Json]) -> None:
         self._program = program
-        self._execution_id = execution_id
+        self._order = order
         self._restore = restore
-        self._token_args = token_args
-        self._workload = workload
 
     def render(self, task: Task, scope: Scope, position: Position) -> Rendered:
         """The call of a task; raises Fault when a field cannot be rendered or does not fit its kind."""
@@ -65,16 +66,17 @@ class Renderer:
         knobs = self._mapping(task.knobs, scope)
         timeout = None if task.timeout < 0 else self._program.value(task.timeout)(scope)
         step = self._program.plan.steps[task.step].name
+        order = self._order
         seen: dict[str, Json] = {
-            "args": {**self._token_args, **args},
+            "args": {**order.args, **args},
             "ctx": position.ctx,
             "iter": position.iter,
-            "workload": self._workload,
-            "execution_id": self._execution_id,
+            "workload": order.workload,
+            "execution_id": order.execution_id,
         }
         call = Call(
-            self._execution_id, step, task.name, task.kind, fields, args, knobs, timeout, position.action_id,
-            position.attempt_number, seen,
+            order.execution_id, step, task.name, task.kind, fields, args, knobs, timeout, position.action_id,
+            position.attempt_number, seen, order.ordinal, index_of(order.run), position.visits[position.task],
         )  # fmt: skip
         return Rendered(call, kind.parks)
 

@@ -6,7 +6,6 @@ the server's expressions read go along in the event (v10 §10, LANGUAGE §2).
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol
 
 from noetl.ports import Blobs
 from noetl_ir import codec
@@ -20,13 +19,6 @@ MAX_ITEMS = 50_000_000
 """Limits of one stored result."""
 
 
-class Ordered(Protocol):
-    """The session whose outcome is recorded, as far as its step goes."""
-
-    @property
-    def step(self) -> int: ...
-
-
 class Results:
     """Records and follows results of one execution. `redact` hides secrets in a value."""
 
@@ -36,7 +28,7 @@ class Results:
         self._blobs = blobs
         self._redact = redact
 
-    def recorded(self, session: Ordered, outcome: Outcome) -> tuple[Outcome, Json]:
+    def recorded(self, step: int, outcome: Outcome) -> tuple[Outcome, Json]:
         """The outcome with its secrets hidden, and its result as the log will hold it."""
         clean = replace(
             outcome,
@@ -44,7 +36,7 @@ class Results:
             error=_mapping(self._redact(outcome.error)),
             extras=_mapping(self._redact(outcome.extras)) or {},
         )
-        return clean, self._shown(session.step, clean.result)
+        return clean, self._shown(step, clean.result)
 
     def follow(self, value: Json) -> "Json | Reference":
         """A result as expressions see it: a reference is fetched only when something reads it."""

@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 from noetl.engine.program import Program
-from noetl.engine.views import LoopValue
+from noetl.engine.views import LoopValue, reference_of
 from noetl_ir.commands import RunPipeline
+from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 from noetl_ir.plan import Task
-from noetl_ir.scopes import PlayScope
+from noetl_ir.scopes.play import PlayScope
 from noetl_ir.scopes.values import LoopResult, Reference
 
 Follow = Callable[[Json], "Json | Reference"]
@@ -66,22 +67,23 @@ def rule_scope(program: Program, at: Position, follow: Follow, now: int, outcome
 
 def _scope(program: Program, at: Position, follow: Follow, now: int, reserved: dict[str, object]) -> PlayScope:
     order = at.order
-    step = program.plan.steps[order.step]
-    names = {
+    given: dict[str, object] = {
         **reserved,
+        "args": order.args,
+        "ctx": at.ctx,
+        "iter": at.iter,
+        "workload": order.workload,
         "execution_id": order.execution_id,
         "_prev": follow(at.prev),
         "_task": at.row.name,
         "_attempt": at.attempt_number,
+        "now": lambda: iso_of(now),
+        "ref": reference_of,
     }
+    levels = len(program.plan.steps[order.step].loops)
     return PlayScope(
-        names,
-        iterator=step.loops[-1].iterator if step.loops else "",
-        tasks=WorkerResults(at.task_results, follow),
-        args=order.args,
-        ctx=at.ctx,
-        iteration=at.iter,
-        workload=order.workload,
+        given,
         results=WorkerResults(order.results, follow),
-        now=now,
+        tasks=WorkerResults(at.task_results, follow),
+        iterators=program.iterators(order.step, levels),
     )

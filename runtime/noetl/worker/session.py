@@ -12,7 +12,8 @@ from noetl.engine.body import Directive, fault_directive, judge
 from noetl.engine.effects import action_id_of
 from noetl.engine.program import Program
 from noetl.worker.fields import Rendered, Renderer
-from noetl.worker.scope import WorkerScope
+from noetl.worker.results import Results
+from noetl.worker.scope import field_scope, rule_scope
 from noetl_ir.commands import RunPipeline
 from noetl_ir.evaluate import Fault
 from noetl_ir.events import Event
@@ -30,20 +31,28 @@ class Attempt(NamedTuple):
     lost: bool
 
 
+class Kit(NamedTuple):
+    """What the sessions of one execution share: its results, its declared secrets as markers, and chance in [0, 1)."""
+
+    results: Results
+    keychain: dict[str, Json] | None
+    restore: Callable[[Json], Json]
+    chance: Callable[[], float]
+
+
 class Session:
     """The state of one pipeline on its worker. `over` once nothing more is to be done under this claim."""
 
     __slots__ = (
-        "_chance", "_iteration_began", "_program", "_renderer", "_started", "action_id", "attempt_number", "ctx", "iter",
+        "_kit", "_program", "_renderer", "_started", "action_id", "attempt_number", "ctx", "iter",
         "order", "over", "prev", "task", "task_results", "tasks_run", "visits",
     )  # fmt: skip
 
-    def __init__(self, program: Program, order: RunPipeline, renderer: Renderer, chance: Callable[[], float]) -> None:
+    def __init__(self, program: Program, order: RunPipeline, kit: Kit) -> None:
         self._program = program
-        self._renderer = renderer
-        self._chance = chance
+        self._kit = kit
+        self._renderer = Renderer(program, order, kit.restore)
         self._started = order.began
-        self._iteration_began = order.began
         self.order = order
         self.task = order.task
         self.attempt_number = order.attempt
@@ -64,16 +73,13 @@ class Session:
     def attempt(self, now: int) -> Attempt:
         """Render what the task it stands at needs; a fault is kept for `faulted`."""
         lost = self.order.lost and self.task == self.order.task
+        self._started = now
         try:
-            rendered = None if lost else self._renderer.render(self.row, self.scope(now), self)
+            scope = field_scope(self._program, self, self._kit.results.follow, now, self._kit.keychain)
+            rendered = None if lost else self._renderer.render(self.row, scope, self)
         except Fault as fault:
             return Attempt(self.row, None, fault, lost)
         return Attempt(self.row, rendered, None, lost)
-
-    def scope(self, now: int) -> WorkerScope:
-        """The names that task fields see now."""
-        self._started = now
-        return WorkerScope(self._program, self, now)
 
     def started(self, now: int, call: dict[str, Json] | None = None) -> Event:
         """`task.started`; with the rendered call when the task parks."""
@@ -85,11 +91,12 @@ class Session:
         outcome = error(fault.code, fault.message)
         return self._done(now, outcome, fault_directive(fault))
 
-    def finished(self, now: int, outcome: Outcome, shown: Json) -> Event:
+    def finished(self, now: int, outcome: Outcome) -> Event:
         """`task.done` or `retry.started` after an outcome; the session moves on to where the directive leads.
 
-        Rules see the outcome whole; `shown` is its result as it goes into the log, a reference where it is large.
+        Rules see the outcome whole; the log gets its result with secrets hidden, and a reference where it is large.
         """
+        outcome, shown = self._kit.results.recorded(self.order.step, outcome)
         number = self.attempt_number
         meta: dict[str, Json] = {
             "attempt": number,
@@ -100,8 +107,8 @@ class Session:
         }
         outcome = outcome.with_meta(meta)
         envelope = outcome.as_json()
-        scope = WorkerScope(self._program, self, now, envelope)
-        directive = judge(self._program, self.row, envelope, attempt=number, scope=scope, chance=self._chance)
+        scope = rule_scope(self._program, self, self._kit.results.follow, now, envelope)
+        directive = judge(self._program, self.row, envelope, attempt=number, scope=scope, chance=self._kit.chance)
         if directive.kind == "retry":
             return self._again(now, envelope, directive)
         return self._done(now, outcome, directive, shown)

@@ -11,9 +11,7 @@ from typing import Protocol
 
 from noetl.engine.program import Program
 from noetl.ports import STOPS, Bus, Call, Clock, Delivery, Ticket
-from noetl.worker.fields import Renderer
-from noetl.worker.results import Results
-from noetl.worker.session import Attempt, Session
+from noetl.worker.session import Attempt, Kit, Session
 from noetl_ir.commands import Answer, Report, RunPipeline, StopPipeline
 from noetl_ir.events import Event
 from noetl_ir.outcome import Outcome, error
@@ -69,20 +67,16 @@ class Worker:
         slots: int,
         launcher: Launcher,
         program_of: Callable[[str], Program],
-        renderer_of: Callable[[str], Renderer],
-        results_of: Callable[[str], Results],
+        kit_of: Callable[[str], Kit],
         clock: Clock,
-        chance: Callable[[], float],
     ) -> None:
         self._bus = bus
         self._pool = pool
         self._slots = slots
         self._launcher = launcher
         self._program_of = program_of
-        self._renderer_of = renderer_of
-        self._results_of = results_of
+        self._kit_of = kit_of
         self._clock = clock
-        self._chance = chance
         self._busy: dict[tuple[str, str], _Slot] = {}
         self._asking: deque[_Slot] = deque()
 
@@ -147,7 +141,7 @@ class Worker:
                 return
             self._free(there)
         program = self._program_of(order.execution_id)
-        session = Session(program, order, self._renderer_of(order.execution_id), self._chance)
+        session = Session(program, order, self._kit_of(order.execution_id))
         slot = self._busy[key] = _Slot(session, delivery)
         if order.outcome is not None:
             self._go_on(slot, _outcome_of(order.outcome))
@@ -160,9 +154,7 @@ class Worker:
         self._advance(slot)
 
     def _finish(self, slot: _Slot, outcome: Outcome) -> None:
-        results = self._results_of(slot.session.order.execution_id)
-        outcome, shown = results.recorded(slot.session, outcome)
-        slot.events.append(slot.session.finished(self._clock.now(), outcome, shown))
+        slot.events.append(slot.session.finished(self._clock.now(), outcome))
 
     def _advance(self, slot: _Slot) -> None:
         """Go on until a tool with an effect is due, the session is over, or the batch is full; then report."""

@@ -1,0 +1,16 @@
+"""The wall clock."""
+
+import time
+
+
+class WallClock:
+    """Microseconds since the epoch, never running backwards within this process."""
+
+    __slots__ = ("_last",)
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def now(self) -> int:
+        self._last = max(self._last, time.time_ns() // 1000)
+        return self._last
