@@ -69,9 +69,7 @@ def at_least(label: str, product: float, base: float, *, times: float, unit: str
 
 def limit(label: str, product: float, most: float, *, unit: str, note: str = "") -> Reading:
     """The product's figure has a limit of its own."""
-    return Reading(
-        label, product, most, unit, "limit", product / most, f"≤ {most:g} {unit}", product <= most, note
-    )
+    return Reading(label, product, most, unit, "limit", product / most, f"≤ {most:g} {unit}", product <= most, note)
 
 
 def missing(label: str, bar: str, why: str) -> Reading:

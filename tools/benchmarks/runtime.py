@@ -42,9 +42,7 @@ def durable_steps(bench: Bench) -> list[Reading]:
     slope = median(late)
     return [
         at_least("durable steps a second", rate, base, times=8, unit="/s", base_name="DBOS, SQLite"),
-        Reading(
-            "steps 18,000–20,000", rate * slope, rate, "/s", "first 2,000", slope, "≥ 1 ×", slope >= _NOISE
-        ),
+        Reading("steps 18,000–20,000", rate * slope, rate, "/s", "first 2,000", slope, "≥ 1 ×", slope >= _NOISE),
         *(_other(bench, name, count, rate) for name, count in _OTHERS.items()),
     ]
 
@@ -95,9 +93,7 @@ def jump_loop(bench: Bench) -> list[Reading]:
     """A run of 100,000 tasks completes in the memory of one of 10,000."""
     short = _peak(bench, "jumps_10000", jumps(10_000))
     long = _peak(bench, "jumps_100000", jumps(100_000))
-    return [
-        at_most("jump loop, 100,000 tasks", long, short, times=_FLAT, unit="MB", base_name="10,000 tasks")
-    ]
+    return [at_most("jump loop, 100,000 tasks", long, short, times=_FLAT, unit="MB", base_name="10,000 tasks")]
 
 
 def long_chain(bench: Bench) -> list[Reading]:

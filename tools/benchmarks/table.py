@@ -20,10 +20,7 @@ def lines(readings: Iterable[Reading]) -> list[str]:
     """The table as text, its columns aligned."""
     cells = [_COLUMNS, *(_cells(reading) for reading in readings)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(_COLUMNS) - 1)]
-    return [
-        "  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]).rstrip()
-        for row in cells
-    ]
+    return ["  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]).rstrip() for row in cells]
 
 
 def _cells(reading: Reading) -> tuple[str, ...]:
@@ -47,6 +44,4 @@ def _figure(value: float | None, unit: str) -> str:
 
 def document(readings: Iterable[Reading]) -> str:
     """The readings as one JSON list."""
-    return json.dumps(
-        [{**r._asdict(), "verdict": verdict(r)} for r in readings], indent=2, ensure_ascii=False
-    )
+    return json.dumps([{**r._asdict(), "verdict": verdict(r)} for r in readings], indent=2, ensure_ascii=False)
