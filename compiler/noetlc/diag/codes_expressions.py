@@ -42,12 +42,6 @@ EXPRESSION_CODES: dict[str, Code] = {
         "next: {arcs: [{step: b, args: {n: \"{% if ctx.a %}1{% endif %}\"}}]}",
         "next: {arcs: [{step: b, args: {n: \"{{ 1 if ctx.a else 0 }}\"}}]}",
     ),
-    "NL307": Code(
-        "unknown-function", _ERROR, "A filter, test, function or method that expressions do not have",
-        "Only pure functions are known: everything an expression reads must be in the event log.",
-        "n: \"{{ workload.items | random }}\"",
-        "n: \"{{ workload.items | first }}\"",
-    ),
     "NL308": Code(
         "workload-cycle", _ERROR, "Workload values that read each other in a circle",
         "There is no order in which they could be rendered.",
@@ -71,5 +65,11 @@ EXPRESSION_CODES: dict[str, Code] = {
         "It is undefined whenever it is asked for.",
         "when: \"{{ event.nam == 'step.failed' }}\"",
         "when: \"{{ event.name == 'step.failed' }}\"",
+    ),
+    "NL313": Code(
+        "ambiguous-name", _WARNING, "A bare name that means two things",
+        "It has the meaning of the stronger scope, and a change elsewhere in the file can take it over.",
+        "n: \"{{ total }}\"                        # a key of `ctx` and of `workload`",
+        "n: \"{{ workload.total }}\"",
     ),
 }  # fmt: skip

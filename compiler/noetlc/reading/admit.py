@@ -4,7 +4,7 @@ from noetlc.ast.playbook import Admit, AdmitRule
 from noetlc.reading.drafts import AdmitDraft
 from noetlc.reading.policy import CONTROL, read_branch
 from noetlc.reading.reader import Reader, Table, stray_key, take_all
-from noetlc.reading.shapes import boolean_of, choice_of, mapping_of, missing, sequence_of
+from noetlc.reading.shapes import boolean_of, choice_of, is_misspelt, mapping_of, missing, sequence_of
 from noetlc.source.nodes import Mapping, Node, Scalar
 
 
@@ -15,7 +15,7 @@ def read_admit(r: Reader, node: Node) -> Admit | None:
         return None
     draft = AdmitDraft()
     take_all(r, "admit", r.tables.admit, draft, mapping)
-    if mapping.get("rules") is None:
+    if mapping.get("rules") is None and not is_misspelt(mapping, "rules", r.tables.admit):
         missing(r, "`rules` of the admission policy", mapping.span, help="leave `admit` out to admit every token")
     return Admit(tuple(draft.rules), draft.waits, mapping.span) if draft.rules else None
 
@@ -65,7 +65,8 @@ def _allow(r: Reader, body: Mapping) -> bool | None:
             stray_key(r, "admit", key, ("allow",))
     node = body.get("allow")
     if node is None:
-        missing(r, "`allow`", body.span, help="write `then: {allow: true}` or `then: {allow: false}`")
+        if not is_misspelt(body, "allow", ("allow",)):
+            missing(r, "`allow`", body.span, help="write `then: {allow: true}` or `then: {allow: false}`")
         return None
     return boolean_of(r, node, "`allow`")
 

@@ -2,6 +2,7 @@
 (LANGUAGE §9).
 """
 
+from noetl_ir.scopes import RESERVED
 from noetl_ir.span import Span
 from noetlc.ast.graph import END, ENTRY, StepGraph, graph_of
 from noetlc.ast.order import order_of
@@ -31,6 +32,7 @@ def check_document(r: Reader, playbook: Playbook, node: Mapping) -> None:
 
 def _check_step_names(r: Reader, playbook: Playbook, graph: StepGraph) -> None:
     for position, step in enumerate(playbook.steps):
+        _check_reserved(r, "a step", step.name, step.name_span)
         first = graph.positions[step.name]
         if first != position:
             r.report(
@@ -76,6 +78,16 @@ def _check_entry(r: Reader, playbook: Playbook, graph: StepGraph, node: Mapping)
     )
 
 
+def _check_reserved(r: Reader, what: str, name: str, span: Span) -> None:
+    if name in RESERVED:
+        r.report(
+            "NL212",
+            f"{what} cannot be named `{name}`: that is a scope of expressions",
+            span,
+            help="choose another name",
+        )
+
+
 def _check_targets(r: Reader, step: Step, graph: StepGraph, names: tuple[str, ...]) -> None:
     for arc in step.router.arcs if step.router is not None else ():
         if arc.target not in graph.positions and arc.target != END:
@@ -99,6 +111,7 @@ def _check_join(r: Reader, step: Step, sources: int) -> None:
 def _check_tasks(r: Reader, step: Step, owners: dict[str, str]) -> None:
     found: dict[str, Task] = {}
     for task in step.tasks:
+        _check_reserved(r, "a task", task.name, task.name_span)
         first = found.setdefault(task.name, task)
         if first is not task:
             r.report(
@@ -109,6 +122,7 @@ def _check_tasks(r: Reader, step: Step, owners: dict[str, str]) -> None:
                 help="rename one of them",
             )
     for loop in loops_of(step):
+        _check_reserved(r, "an iterator", loop.iterator, loop.iterator_span)
         if loop.iterator in found:
             r.report(
                 "NL210",

@@ -8,7 +8,7 @@ from noetlc.reading.drafts import DocumentDraft, ExecutorDraft
 from noetlc.reading.executor import executor_of, read_executor
 from noetlc.reading.keychain import read_keychain
 from noetlc.reading.reader import Reader, Table, stray_key
-from noetlc.reading.shapes import is_empty, mapping_of, missing, sequence_of, text_of, wrong_shape
+from noetlc.reading.shapes import is_empty, is_misspelt, mapping_of, missing, sequence_of, text_of, wrong_shape
 from noetlc.reading.step import read_step
 from noetlc.reading.task import read_single, read_task
 from noetlc.reading.values import read_value
@@ -57,13 +57,14 @@ def read_document(r: Reader, node: Node | None) -> Playbook | None:
 
 def _check_required(r: Reader, draft: DocumentDraft, node: Mapping) -> None:
     at = node.entries[0][0].span if node.entries else node.span
-    if "apiVersion" not in draft.seen:
+    table = r.tables.document
+    if "apiVersion" not in draft.seen and not is_misspelt(node, "apiVersion", table):
         missing(r, "`apiVersion`", at, help=f"write `apiVersion: {VERSIONS[0]}`")
-    if "kind" not in draft.seen:
+    if "kind" not in draft.seen and not is_misspelt(node, "kind", table):
         missing(r, "`kind`", at, help="write `kind: Playbook`")
-    if "name" not in draft.metadata and "name" not in draft.moved:
+    if "name" not in draft.metadata | draft.moved and not is_misspelt(node, "metadata", table):
         missing(r, "`metadata.name`", at, help="write `metadata: {name: …, path: …}`")
-    if "workflow" not in draft.seen:
+    if "workflow" not in draft.seen and not is_misspelt(node, "workflow", table):
         missing(r, "`workflow`", at, help="write `workflow:` with a list of steps")
 
 

@@ -4,7 +4,7 @@ from noetlc.ast.playbook import Executor
 from noetlc.reading.drafts import ExecutorDraft
 from noetlc.reading.knob import take_policy, take_spec
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
-from noetlc.reading.shapes import boolean_of, choice_of, mapping_of, name_of, text_of, whole_of
+from noetlc.reading.shapes import boolean_of, choice_of, mapping_of, reference_of, text_of, whole_of
 from noetlc.reading.values import plain
 from noetlc.source.nodes import Node, Scalar
 
@@ -46,7 +46,7 @@ def _spec(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
 
 
 def _entry_step(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
-    draft.entry_step = name_of(r, node, "`entry_step`")
+    draft.entry_step = reference_of(r, node, "`entry_step`")
     draft.entry_span = node.span
 
 

@@ -5,7 +5,7 @@ from noetlc.ast.playbook import Loop
 from noetlc.reading.drafts import LoopDraft
 from noetlc.reading.knob import take_policy, take_spec
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
-from noetlc.reading.shapes import choice_of, mapping_of, missing, name_of
+from noetlc.reading.shapes import choice_of, is_misspelt, mapping_of, missing, name_of
 from noetlc.reading.values import read_value
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
@@ -36,9 +36,10 @@ def read_loop(r: Reader, node: Node) -> Loop | None:
 
 
 def _check_whole(r: Reader, draft: LoopDraft, mapping: Mapping) -> None:
-    if mapping.get("in") is None:
+    known = r.tables.loop
+    if mapping.get("in") is None and not is_misspelt(mapping, "in", known):
         missing(r, "the loop's `in`", mapping.span, help='write `in: "{{ … }}"`, an expression that gives a list')
-    if mapping.get("iterator") is None:
+    if mapping.get("iterator") is None and not is_misspelt(mapping, "iterator", known):
         missing(r, "the loop's `iterator`", mapping.span, help="name the current item, as in `iterator: item`")
 
 

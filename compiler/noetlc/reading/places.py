@@ -2,10 +2,32 @@
 §2).
 """
 
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from noetl_ir.expr import Expr, Literal, Name, walk
+from noetl_ir.scopes import RESERVED, Place
+from noetl_ir.span import Span
 from noetlc.ast.order import order_of
-from noetlc.ast.playbook import Playbook
+from noetlc.ast.playbook import Guard, Playbook, Step, Task, Value
+from noetlc.ast.walk import blocks_in, expressions_in, loops_of, rule_guards, rule_values, task_values
 from noetlc.ast.workload import workload_needs
-from noetlc.reading.reader import Reader
+from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.expr.check import Kind, Names, Problem, check_names
+from noetlc.expr.paths import Access, accesses
+from noetlc.reading.around import Around
+from noetlc.reading.reader import Reader, nearest
+from noetlc.source.nodes import Scalar
+
+_CODES = {
+    Kind.OUT_OF_PLACE: "NL304",
+    Kind.UNKNOWN: "NL303",
+    Kind.ATTRIBUTE: "NL311",
+    Kind.NO_LOOP: "NL304",
+    Kind.DYNAMIC_STEP: "NL304",
+    Kind.AMBIGUOUS: "NL313",
+    Kind.LEGACY_FUNCTION: "NL901",
+}
 
 
 def check_expressions(r: Reader, playbook: Playbook) -> None:
@@ -13,6 +35,136 @@ def check_expressions(r: Reader, playbook: Playbook) -> None:
     circle.
     """
     _check_workload(r, playbook)
+    around = Around(playbook)
+    checks = _Checks(r, playbook)
+    outside = around.outside()
+    checks.values((value for _, value in playbook.workload), Place.WORKLOAD, outside)
+    for entry in playbook.keychain:
+        checks.values((value for _, value in entry.fields), Place.WORKLOAD, outside)
+    checks.values((value for _, value in playbook.executor.knobs), Place.TASK, outside)
+    for step in playbook.steps:
+        _check_step(checks, step, around.names(step))
+    checks.open = True
+    for _, task in playbook.workbook:
+        _check_task(checks, task, outside)
+
+
+def _check_step(checks: "_Checks", step: Step, names: Names) -> None:
+    checks.open = names.args is _ANYTHING
+    bare = names._replace(iterators=(), tasks=frozenset())
+    spec = step.spec
+    if spec.admit is not None:
+        checks.guards((rule.when for rule in spec.admit.rules if rule.when is not None), Place.ADMIT, bare)
+    if spec.lifecycle_timeout is not None:
+        checks.values((spec.lifecycle_timeout,), Place.LOOP, bare)
+    if spec.timeout is not None:
+        checks.values((spec.timeout,), Place.TASK, names)
+    checks.values((value for _, value in spec.knobs), Place.TASK, names)
+    outer: tuple[str, ...] = ()
+    for loop in loops_of(step):
+        level = bare._replace(iterators=outer)
+        checks.values((value for value in (loop.items, loop.max_in_flight) if value is not None), Place.LOOP, level)
+        checks.values((value for _, value in loop.knobs), Place.TASK, names)
+        outer = (loop.iterator, *outer)
+    for task in step.tasks:
+        _check_task(checks, task, names)
+    for arc in step.router.arcs if step.router is not None else ():
+        if arc.when is not None:
+            checks.guards((arc.when,), Place.ARC, names)
+        if arc.args is not None:
+            checks.values((arc.args,), Place.ARC, names)
+        if arc.delay is not None:
+            checks.values((arc.delay,), Place.LOOP, bare)
+
+
+def _check_task(checks: "_Checks", task: Task, names: Names) -> None:
+    checks.values(task_values(task), Place.TASK, names)
+    checks.values(rule_values(task), Place.RULE, names)
+    checks.guards(rule_guards(task), Place.RULE, names)
+
+
+_ANYTHING: frozenset[str] = Around.ANYTHING
+
+
+_Verdict: TypeAlias = tuple[tuple[Problem, ...], tuple[Access, ...]]
+
+
+class _Checks:
+    """Checks expressions and remembers those that read reserved names only: their verdict is the same
+    everywhere.
+
+    `open` says that names may come from args that are not known before the run.
+    """
+
+    __slots__ = ("_bare", "_keychain", "_verdicts", "open", "r")
+
+    def __init__(self, r: Reader, playbook: Playbook) -> None:
+        self.r = r
+        self.open = False
+        self._keychain = frozenset(entry.name for entry in playbook.keychain)
+        self._bare: dict[int, bool] = {}
+        self._verdicts: dict[tuple[int, Place, int], _Verdict] = {}
+
+    def values(self, values: Iterable[Value], place: Place, names: Names) -> None:
+        """Check every expression of some values."""
+        for value in values:
+            if type(value.template) is Literal:
+                continue
+            if place is not Place.TASK and any(True for _ in blocks_in(value)):
+                message = f"block templates have no place in {place.value}"
+                self.r.report("NL306", message, value.span, help="write one expression, or move it into a task's field")
+            for expr, scalar in expressions_in(value):
+                self._check(expr, scalar, value.span, place, names)
+
+    def guards(self, guards: Iterable[Guard], place: Place, names: Names) -> None:
+        """Check some guards."""
+        for guard in guards:
+            self._check(guard.expr, guard.node, guard.span, place, names)
+
+    def _check(self, expr: Expr, scalar: Scalar | None, span: Span, place: Place, names: Names) -> None:
+        problems, credentials = self._verdict(expr, place, names)
+        for problem in problems:
+            self._tell(problem, self._place(scalar, span, problem.start, problem.end))
+        for access in credentials:
+            self._tell_credential(access, self._place(scalar, span, access.root.start, access.nodes[0].end))
+
+    def _place(self, scalar: Scalar | None, span: Span, start: int, end: int) -> Span:
+        return span if scalar is None else self.r.source.inner_span(scalar, start, end)
+
+    def _verdict(self, expr: Expr, place: Place, names: Names) -> _Verdict:
+        bare = self._bare.get(id(expr))
+        if bare is None:
+            bare = any(type(part) is Name and part.name not in RESERVED for part in walk(expr))
+            self._bare[id(expr)] = bare
+        if bare:
+            return tuple(check_names(expr, place, names)), self._undeclared(expr)
+        key = (id(expr), place, len(names.iterators))
+        found = self._verdicts.get(key)
+        if found is None:
+            found = self._verdicts[key] = tuple(check_names(expr, place, names)), self._undeclared(expr)
+        return found
+
+    def _undeclared(self, expr: Expr) -> tuple[Access, ...]:
+        """Uses of `keychain.x` without such an entry."""
+        return tuple(
+            access
+            for access in accesses(expr)
+            if access.root.name == "keychain" and access.keys and access.keys[0] not in self._keychain
+        )
+
+    def _tell_credential(self, access: Access, span: Span) -> None:
+        name = str(access.keys[0])
+        near = nearest(name, tuple(self._keychain))
+        help = f"did you mean `{near}`?" if near else f"declare it: `keychain: [{{name: {name}, kind: …}}]`"
+        self.r.report("NL213", f"the keychain has no entry `{name}`", span, help=help)
+
+    def _tell(self, problem: Problem, span: Span) -> None:
+        if problem.kind is Kind.LEGACY_FUNCTION:
+            self.r.refuse(problem.message.partition(" is ")[0] + " (v1 dialect)", span, help=problem.help)
+        elif problem.kind is Kind.UNKNOWN and self.r.legacy_seen:
+            self.r.findings.append(Diagnostic("NL303", Severity.WARNING, problem.message, span, problem.help))
+        elif problem.kind is not Kind.UNKNOWN or not self.open:
+            self.r.report(_CODES[problem.kind], problem.message, span, help=problem.help)
 
 
 def _check_workload(r: Reader, playbook: Playbook) -> None:

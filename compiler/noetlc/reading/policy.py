@@ -9,10 +9,11 @@ from noetlc.reading.shapes import (
     boolean_of,
     choice_of,
     is_empty,
+    is_misspelt,
     mapping_of,
     missing,
-    name_of,
     number_of,
+    reference_of,
     sequence_of,
     wrong_shape,
 )
@@ -23,6 +24,7 @@ DIRECTIVES = ("continue", "retry", "jump", "break", "fail")
 CONTROL = frozenset({"do", "attempts", "backoff", "delay", "to", "set_iter", "set_ctx", *DIRECTIVES})
 """What only a task's policy may hold."""
 
+_BRANCH = ("when", "then", "else")
 _STARTS_STEPS = frozenset({"step", "next", "arcs", "goto", "steps"})
 _ONLY_WITH = {
     "attempts": ("retry",),
@@ -51,7 +53,7 @@ def read_policy(r: Reader, draft: TaskDraft, node: Node) -> None:
     if policy is None:
         return
     take_all(r, "task_policy", r.tables.task_policy, draft, policy)
-    if policy.get("rules") is None:
+    if policy.get("rules") is None and not is_misspelt(policy, "rules", r.tables.task_policy):
         missing(r, "`rules` of the policy", policy.span, help="write `rules: [{when: …, then: {do: …}}, …]`")
 
 
@@ -66,20 +68,22 @@ def read_branch(r: Reader, node: Node, short: tuple[str, ...]) -> tuple[Guard | 
         return None
     when, otherwise, then = node.get("when"), node.key("else"), node.get("then")
     for key, _ in node.entries:
-        if key.text not in ("when", "then", "else"):
-            stray_key(r, "rule", key, ("when", "then", "else"))
+        if key.text not in _BRANCH:
+            stray_key(r, "rule", key, _BRANCH)
     if otherwise is not None and when is not None:
         r.report("NL109", "a rule has either `when` or `else`", otherwise.span, help="make two rules of them")
     if otherwise is not None:
         then = _else_body(r, node, otherwise, short)
     guard = read_guard(r, when, "`when`") if when is not None and otherwise is None else None
     if when is None and otherwise is None:
+        if is_misspelt(node, "when", _BRANCH) or is_misspelt(node, "else", _BRANCH):
+            return None
         missing(r, "the rule's `when`", node.span, help='write `when: "{{ … }}"`, or `else:` for the last rule')
         return None
     if when is not None and guard is None and otherwise is None:
         return None
     body = None if then is None else mapping_of(r, then, "`then`")
-    if body is None and (then is None or is_empty(then)):
+    if body is None and (then is None or is_empty(then)) and not is_misspelt(node, "then", _BRANCH):
         missing(r, "the rule's `then`", node.span)
     return guard, body, node.span
 
@@ -158,7 +162,7 @@ def _rule(r: Reader, node: Node) -> Rule | None:
             continue
         then.given.append((key.text, key.span))
         take(r, then, key, value)
-    if body.get("do") is None:
+    if body.get("do") is None and not is_misspelt(body, "do", r.tables.then):
         missing(r, "`do`", body.span, help="one of " + ", ".join(f"`{name}`" for name in DIRECTIVES))
     if not then.directive:
         return None
@@ -184,7 +188,7 @@ def _rule(r: Reader, node: Node) -> Rule | None:
 
 def _check_together(r: Reader, then: ThenDraft, body: Mapping) -> None:
     """Keys that belong to another directive than the one given."""
-    if then.directive == "jump" and body.get("to") is None:
+    if then.directive == "jump" and body.get("to") is None and not is_misspelt(body, "to", r.tables.then):
         missing(r, "the target `to` of the jump", body.span, help="name a task of this step")
     for name, span in then.given:
         owners = _ONLY_WITH.get(name)
@@ -237,7 +241,7 @@ def _jitter(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
 
 
 def _to(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
-    then.to = name_of(r, node, "`to`")
+    then.to = reference_of(r, node, "`to`")
     then.to_span = node.span
 
 

@@ -5,7 +5,7 @@ from noetlc.ast.playbook import Arc, Router
 from noetlc.reading.drafts import ArcDraft, RouterDraft
 from noetlc.reading.knob import take_policy
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
-from noetlc.reading.shapes import choice_of, mapping_of, missing, name_of, sequence_of, whole_of
+from noetlc.reading.shapes import choice_of, is_misspelt, mapping_of, missing, reference_of, sequence_of, whole_of
 from noetlc.reading.values import read_args, read_duration, read_guard
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
@@ -25,7 +25,11 @@ def read_router(r: Reader, node: Node) -> Router | None:
     draft = RouterDraft()
     take_all(r, "next", r.tables.next, draft, mapping)
     if draft.arcs is None:
-        if not any(key.text in r.legacy.get("next", {}) for key, _ in mapping.entries) and mapping.key("arcs") is None:
+        if (
+            not any(key.text in r.legacy.get("next", {}) for key, _ in mapping.entries)
+            and mapping.key("arcs") is None
+            and not is_misspelt(mapping, "arcs", r.tables.next)
+        ):
             missing(r, "`arcs` of the router", mapping.span, help="leave `next` out where the step is a leaf")
         return None
     return Router(draft.mode, tuple(draft.arcs), mapping.span)
@@ -52,7 +56,7 @@ def _arc(r: Reader, node: Node) -> Arc | None:
         return None
     draft = ArcDraft()
     take_all(r, "arc", r.tables.arc, draft, mapping)
-    if mapping.get("step") is None:
+    if mapping.get("step") is None and not is_misspelt(mapping, "step", r.tables.arc):
         missing(r, "the arc's `step`", mapping.span, help="write `- {step: name}`")
     guard = mapping.get("when")
     if not draft.target or (guard is not None and draft.when is None):
@@ -82,7 +86,7 @@ def _step(r: Reader, draft: ArcDraft, key: Scalar, node: Node) -> None:
     if isinstance(node, Scalar) and "{{" in node.text:
         r.refuse("a template as the target of an arc", node.span, help="write one guarded arc per target")
         return
-    draft.target = name_of(r, node, "the arc's `step`") or ""
+    draft.target = reference_of(r, node, "the arc's `step`") or ""
 
 
 def _when(r: Reader, draft: ArcDraft, key: Scalar, node: Node) -> None:

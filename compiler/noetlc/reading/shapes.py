@@ -2,6 +2,7 @@
 None.
 """
 
+from collections.abc import Iterable
 from re import compile as pattern
 
 from noetl_ir.expr import Json
@@ -70,17 +71,8 @@ def name_of(r: Reader, node: Node, what: str) -> str | None:
     """A name after NFC: letters, digits, `_ - . /` (LANGUAGE §1). Yes, no and the like are taken as
     written.
     """
-    if not isinstance(node, Scalar) or node.value is None:
-        wrong_shape(r, node, what, "a name")
-        return None
-    text = node.text
-    if text.isascii():
-        name = text
-    else:
-        from unicodedata import normalize
-
-        name = normalize("NFC", text)
-    if _NAME.fullmatch(name) is None:
+    name = reference_of(r, node, what)
+    if name is not None and _NAME.fullmatch(name) is None:
         r.report(
             "NL120",
             f"{what}: {name!r} is no name",
@@ -89,6 +81,18 @@ def name_of(r: Reader, node: Node, what: str) -> str | None:
         )
         return name or None
     return name
+
+
+def reference_of(r: Reader, node: Node, what: str) -> str | None:
+    """A name that something else must have, after NFC; whether it is one is asked where it is declared."""
+    if not isinstance(node, Scalar) or node.value is None:
+        wrong_shape(r, node, what, "a name")
+        return None
+    if node.text.isascii():
+        return node.text
+    from unicodedata import normalize
+
+    return normalize("NFC", node.text)
 
 
 def choice_of(r: Reader, node: Node, what: str, values: tuple[str, ...]) -> str | None:
@@ -145,6 +149,12 @@ def is_duration(value: Json) -> bool:
     if isinstance(value, str):
         return _DURATION.fullmatch(value) is not None
     return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def is_misspelt(node: Mapping, key: str, known: Iterable[str]) -> bool:
+    """Whether a key of the mapping that nobody knows was probably meant to be `key`."""
+    names = tuple(known)
+    return any(entry.text not in names and nearest(entry.text, names) == key for entry, _ in node.entries)
 
 
 def missing(r: Reader, what: str, span: Span, *, help: str = "") -> None:

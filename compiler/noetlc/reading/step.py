@@ -8,11 +8,14 @@ from noetlc.reading.knob import take_policy, take_spec
 from noetlc.reading.loop import read_loop
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
 from noetlc.reading.routing import read_router
-from noetlc.reading.shapes import choice_of, is_empty, mapping_of, missing, name_of, text_of, wrong_shape
+from noetlc.reading.shapes import choice_of, is_empty, is_misspelt, mapping_of, missing, name_of, text_of, wrong_shape
 from noetlc.reading.task import read_timeout, read_tool
 from noetlc.reading.values import read_duration
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
+_TOOL_FIELDS = frozenset(
+    ("task", "code", "command", "method", "endpoint", "url", "auth", "params", "data", "with", "args", "input")
+)
 _FAILURE_MODES = ("fail_fast", "best_effort")
 
 
@@ -22,8 +25,8 @@ def read_step(r: Reader, node: Node) -> Step | None:
         wrong_shape(r, node, "a step", "a mapping that begins with `step: <name>`")
         return None
     draft = StepDraft()
-    take_all(r, "step", r.tables.step, draft, node)
-    if node.get("step") is None:
+    _take_keys(r, draft, node)
+    if node.get("step") is None and not is_misspelt(node, "step", r.tables.step):
         missing(
             r,
             "the name `step`",
@@ -36,6 +39,23 @@ def read_step(r: Reader, node: Node) -> Step | None:
     if draft.spec is None:
         draft.spec = _spec_of(StepSpecDraft())
     return Step(draft.name, draft.name_span, node.span, draft.desc, draft.spec, draft.loop, tasks, draft.router)
+
+
+def _take_keys(r: Reader, draft: StepDraft, node: Mapping) -> None:
+    """Take the step's keys. Where the tool is a word (v1), all its fields are keys of the step: one
+    construct.
+    """
+    tool = node.get("tool")
+    if node.get("type") is None and not (isinstance(tool, Scalar) and isinstance(tool.value, str)):
+        take_all(r, "step", r.tables.step, draft, node)
+        return
+    constructs = r.legacy.get("step", {})
+    for key, value in node.entries:
+        take = r.tables.step.get(key.text)
+        if take is not None:
+            take(r, draft, key, value)
+        elif key.text in constructs and key.text not in _TOOL_FIELDS:
+            r.refuse(constructs[key.text], key.span)
 
 
 def _tasks(r: Reader, draft: StepDraft) -> tuple[Task, ...]:
