@@ -16,12 +16,12 @@ FAULT_POINTS = ("blob.before_write", "blob.after_write", "blob.before_commit", "
 """Where `hook` is called: nothing done; written; on disk, but not yet under its name; done, not yet told."""
 
 
-def open_blobs(url: str) -> Blobs:
+def open_blobs(url: str, *, hook: Hook | None = None) -> Blobs:
     """The blobs in the folder at `files:///FOLDER`; four slashes for an absolute path."""
     scheme, _, path = url.partition("://")
     if scheme != "files" or len(path) < 2 or path[0] != "/":
         raise StoreFailure(f"{url}: a folder of blobs is written files:///FOLDER")
-    return FileBlobs(path[1:])
+    return FileBlobs(path[1:], hook=hook)
 
 
 class FileBlobs:
@@ -57,11 +57,7 @@ class FileBlobs:
         key, checksum = reference.get("key"), reference.get("checksum")
         folder, _, name = key.partition("/") if isinstance(key, str) else ("", "", "")
         # The name must be the checksum of what was read, and the folder one that `put` makes.
-        if (
-            name != checksum
-            or folder.lstrip("=") == ""
-            or file_name_of(folder.lstrip("=")) != folder.lstrip("=")
-        ):
+        if name != checksum or folder.lstrip("=") == "" or file_name_of(folder.lstrip("=")) != folder.lstrip("="):
             raise KeyError(f"{key!r} is not the key of a blob")
         try:
             with open(os.path.join(self._path, folder, name), "rb", buffering=0) as file:
@@ -131,6 +127,7 @@ def _words(error: OSError) -> str:
         errno.EROFS: "the disk is read-only",
         errno.EACCES: "you may not write there",
         errno.EPERM: "you may not write there",
+        errno.EEXIST: "a file is in the place of a folder",
         errno.ENOTDIR: "a file is in the place of a folder",
         errno.EFBIG: "the file is larger than the system allows",
         errno.EMFILE: "too many files are open",

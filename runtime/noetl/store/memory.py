@@ -20,12 +20,12 @@ FAULT_POINTS = tuple(
 """Where `hook` is called: nothing done yet, about to take effect, done but not yet acknowledged."""
 
 
-def open_store(url: str) -> Store:
+def open_store(url: str, *, hook: Hook | None = None) -> Store:
     """A store of its own, whatever the URL says behind `memory:`."""
-    return MemoryStore()
+    return MemoryStore(hook=hook)
 
 
-def open_blobs(url: str) -> Blobs:
+def open_blobs(url: str, *, hook: Hook | None = None) -> Blobs:
     """Blobs of their own, whatever the URL says behind `memory:`."""
     return MemoryBlobs()
 
@@ -229,8 +229,6 @@ class MemoryBlobs:
         data = self._data.get(str(reference.get("key")))
         if data is None:
             raise KeyError(f"there is no blob {reference.get('key')!r}")
-        if len(data) != reference.get("size") or hashlib.sha256(data).hexdigest() != reference.get(
-            "checksum"
-        ):
+        if len(data) != reference.get("size") or hashlib.sha256(data).hexdigest() != reference.get("checksum"):
             raise KeyError(f"blob {reference.get('key')!r} is not what the reference says")
         return data

@@ -36,9 +36,7 @@ on disk, but not acknowledged to the caller."""
 
 _PAGE = 256
 _KNOWN = 10_000
-_ROW = (
-    "SELECT execution_id, playbook, plan_digest, status, parent_execution_id, started, ended FROM executions"
-)
+_ROW = "SELECT execution_id, playbook, plan_digest, status, parent_execution_id, started, ended FROM executions"
 _HEAD = """
 SELECT x.number, ifnull(e.key & 4294967295, 0), ifnull(e.chain, 0), x.status, x.ended
 FROM executions x LEFT JOIN events e ON e.key =
@@ -64,12 +62,12 @@ class Head(NamedTuple):
     ended: int | None
 
 
-def open_store(url: str) -> Store:
+def open_store(url: str, *, hook: Hook | None = None) -> Store:
     """The store at `sqlite:///PATH`; four slashes for an absolute path. Makes the file and its folder."""
     scheme, _, path = url.partition("://")
     if scheme != "sqlite" or len(path) < 2 or path[0] != "/":
         raise StoreFailure(f"{url}: a SQLite store is written sqlite:///PATH")
-    return SqliteStore(path[1:])
+    return SqliteStore(path[1:], hook=hook)
 
 
 class SqliteStore:
@@ -168,9 +166,7 @@ class SqliteStore:
                 except (TypeError, AttributeError):
                     chain = -1  # not even of its type
                 if key != base + position or chain != stated:
-                    raise StoreFailure(
-                        f"{self.path}: event {position} of {execution_id!r} is damaged or missing"
-                    )
+                    raise StoreFailure(f"{self.path}: event {position} of {execution_id!r} is damaged or missing")
                 yield Record(position, event_id, body)
 
     def execution(self, execution_id: str) -> ExecutionRow | None:
@@ -180,9 +176,7 @@ class SqliteStore:
 
     def executions(self) -> tuple[ExecutionRow, ...]:
         """`Store.executions`."""
-        return tuple(
-            ExecutionRow(*row) for row in self._rows(f"{_ROW} ORDER BY started DESC, number DESC", ())
-        )
+        return tuple(ExecutionRow(*row) for row in self._rows(f"{_ROW} ORDER BY started DESC, number DESC", ()))
 
     def put_plan(self, digest: str, path: str, data: bytes) -> None:
         """`Store.put_plan`."""
@@ -208,9 +202,7 @@ class SqliteStore:
 
     def plan_at(self, path: str) -> tuple[str, bytes] | None:
         """`Store.plan_at`."""
-        found = self._rows(
-            "SELECT digest, data FROM plan_paths JOIN plans USING (digest) WHERE path = ?", (path,)
-        )
+        found = self._rows("SELECT digest, data FROM plan_paths JOIN plans USING (digest) WHERE path = ?", (path,))
         return (found[0][0], found[0][1]) if found else None
 
     def post(self, execution_id: str, verb: str, body: Json) -> int:
@@ -332,9 +324,7 @@ class SqliteStore:
         self._reach("append.after_write")
         if head.status == status and head.ended == ended:
             return head
-        cursor.execute(
-            "UPDATE executions SET status = ?, ended = ? WHERE number = ?", (status, ended, head.number)
-        )
+        cursor.execute("UPDATE executions SET status = ?, ended = ? WHERE number = ?", (status, ended, head.number))
         return head._replace(status=status, ended=ended)
 
     def _reach(self, point: str) -> None:

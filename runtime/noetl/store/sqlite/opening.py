@@ -46,7 +46,7 @@ def connect(path: str) -> tuple[sqlite3.Connection, str | None]:
 def _prepare(cursor: sqlite3.Cursor, path: str) -> str | None:
     # Nothing is written before it is known whose database this is, and that its log is whole.
     schema.version_of(cursor, path)
-    left = wal.tail(path)
+    left = wal.tail(cursor, path)
     if cursor.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
         raise StoreFailure(f"{path}: SQLite cannot keep a write-ahead log there")
     cursor.execute("PRAGMA synchronous = FULL")
@@ -56,7 +56,7 @@ def _prepare(cursor: sqlite3.Cursor, path: str) -> str | None:
 
 def _drop(cursor: sqlite3.Cursor, path: str, left: wal.Tail) -> str | None:
     """Begin the write-ahead log anew, so that no rest of a torn commit stays; None when others use it."""
-    if wal.tail(path) != left:
+    if wal.tail(cursor, path) != left:
         return None
     cursor.execute("PRAGMA busy_timeout = 0")
     (busy, _, _) = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()

@@ -15,8 +15,8 @@ from types import TracebackType
 from noetl.ports import Owned, StoreFailure
 from noetl.store import file_name_of
 
-_TRIES = 5
-_PAUSE = 0.004
+_TRIES = 2_000
+_PAUSE = 0.001
 _held: "weakref.WeakSet[Ownership]" = weakref.WeakSet()
 
 
@@ -32,7 +32,6 @@ class Ownership:
     def __enter__(self) -> None:
         try:
             os.makedirs(self._folder, exist_ok=True)
-            # `is_owned` locks for a moment too, so a lock that is taken is tried again before it counts.
             for _ in range(_TRIES):
                 self._file = _locked(self._path, fcntl.LOCK_EX, os.O_RDWR | os.O_CREAT)
                 if self._file >= 0:
@@ -40,6 +39,9 @@ class Ownership:
                     os.pwrite(self._file, b"%-19d\n" % os.getpid(), 0)
                     _held.add(self)
                     return
+                # Somebody who only asks shares the lock for a moment; an owner does not.
+                if is_owned(self._folder, self._execution_id):
+                    break
                 time.sleep(_PAUSE)
             owner = _owner(self._path)
         except OSError as error:

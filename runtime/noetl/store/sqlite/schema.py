@@ -38,15 +38,13 @@ def migrate(cursor: sqlite3.Cursor, path: str) -> None:
     found = version_of(cursor, path)
     if found == VERSION:
         return
-    for version, name in _files():
+    for version, name in files():
         if version > found:
             _apply(cursor, path, version, name)
 
 
-def _files() -> list[tuple[int, str]]:
-    names = sorted(
-        name for name in os.listdir(_FOLDER) if name.startswith("sqlite_") and name.endswith(".sql")
-    )
+def files() -> list[tuple[int, str]]:
+    names = sorted(name for name in os.listdir(_FOLDER) if name.startswith("sqlite_") and name.endswith(".sql"))
     return [(int(name.split("_")[1]), name) for name in names]
 
 

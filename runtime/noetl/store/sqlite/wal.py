@@ -8,7 +8,9 @@ looked at: they may hold one end of a commit at most. Layout: https://www.sqlite
 """
 
 import os
+import sqlite3
 import struct
+import time
 from typing import NamedTuple
 
 _HEADER = struct.Struct(">8I")  # magic, version, page size, sequence, salt 1, salt 2, checksum 1, checksum 2
@@ -16,6 +18,7 @@ _FRAME = struct.Struct(">4I")  # page, database size where a commit ends else 0,
 _FRAME_HEADER = 24
 _MAGIC = 0x377F0682  # its lowest bit says in which byte order the checksums were made
 _MASK = 0xFFFFFFFF
+_PAUSE = 0.005
 
 
 class Tail(NamedTuple):
@@ -33,27 +36,30 @@ class Damaged(Exception):
     """Finished commits lie behind a bad frame."""
 
 
-def tail(path: str) -> Tail:
+def tail(cursor: sqlite3.Cursor, path: str) -> Tail:
     """The tail of the write-ahead log of the open database at `path`; raises Damaged.
 
-    Call it after a first read through SQLite, which recovers the log, and before the first write. Others
-    may be writing meanwhile: what they finish moves `mxFrame`, so that is read after the frames, and the
-    header again after both. What still looks damaged is looked at again until it stands still.
+    Call it after a first read, with which SQLite recovers the log, and before the first write. Others may be
+    writing meanwhile: what they finish moves the last frame that SQLite takes, so that is asked after the frames,
+    and the header again after both. What still looks damaged is looked at until it stands still.
     """
-    found = _tail(path)
+    found = _tail(cursor, path)
     for _ in range(5):
         if found is not None and found.commits < 2:
             return found
-        again = _tail(path)
+        time.sleep(_PAUSE)
+        again = _tail(cursor, path)
         if again is not None and again == found:
             raise Damaged(f"{found.commits} commits lie behind a damaged place in its write-ahead log")
         found = again
     return Tail(0, False, 0)
 
 
-def _tail(path: str) -> Tail | None:
-    """One look; None when the log was begun anew meanwhile."""
+def _tail(cursor: sqlite3.Cursor, path: str) -> Tail | None:
+    """One look; None when others got in the way."""
     try:
+        # SQLite locks the database and `-shm`, never `-wal`. Closing a file takes away all locks that the process
+        # has on it, so those two are never opened here.
         file = os.open(path + "-wal", os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return Tail(0, False, 0)
@@ -61,21 +67,20 @@ def _tail(path: str) -> Tail | None:
         header = os.pread(file, _HEADER.size, 0)
         if len(header) < _HEADER.size:
             return Tail(0, False, 0)
+        first = _taken(cursor)
+        if first < 0:
+            return None
         if not _is_sound(header):
-            if os.fstat(file).st_size > _HEADER.size + _FRAME_HEADER and not _taken(path):
+            if os.fstat(file).st_size > _HEADER.size + _FRAME_HEADER and not first:
                 raise Damaged("the head of its write-ahead log is damaged, and there is something behind it")
             return None
         fields = _HEADER.unpack(header)
-        first, torn = _taken(path), False
-        ends = []
-        for frame, is_end in _frames(file, fields[2], fields[4:6], first):
-            torn = True
-            if is_end:
-                ends.append(frame)
-        taken = _taken(path)
-        if os.pread(file, _HEADER.size, 0) != header:
+        found = _frames(file, fields[2], fields[4:6], first)
+        taken = _taken(cursor)
+        if taken < 0 or os.pread(file, _HEADER.size, 0) != header:
             return None
-        return Tail(taken, torn and taken == first, sum(frame > taken for frame in ends))
+        ends = sum(is_end and frame > taken for frame, is_end in found)
+        return Tail(taken, bool(found) and taken == first, ends)
     finally:
         os.close(file)
 
@@ -102,14 +107,13 @@ def _frames(file: int, page: int, salts: tuple[int, ...], after: int) -> list[tu
                 found.append((frame, is_whole and fields[1] != 0))
 
 
-def _taken(path: str) -> int:
-    """`mxFrame` of the log's index: the last frame that SQLite takes (walformat §2.1), 0 without an index."""
-    try:
-        with open(path + "-shm", "rb", buffering=0) as index:
-            head = index.read(20)
-    except FileNotFoundError:
-        return 0
-    return struct.unpack_from("=I", head, 16)[0] if len(head) == 20 else 0
+def _taken(cursor: sqlite3.Cursor) -> int:
+    """The last frame that SQLite takes. Asking is a checkpoint, which a process that begins may well make.
+
+    It stops nobody. -1 while another process makes one.
+    """
+    (_, frames, _) = cursor.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    return int(frames)
 
 
 def _is_sound(header: bytes) -> bool:

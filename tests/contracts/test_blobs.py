@@ -1,0 +1,103 @@
+"""What every keeper of blobs promises, whichever it is: the promises of `noetl.ports.Blobs`.
+
+Adapters are found by existing: memory and files always, another one when `NOETL_TEST_<NAME>_URL` is set.
+"""
+
+import hashlib
+import os
+import threading
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from noetl.ports import Blobs
+from noetl_ir.outcome import is_reference
+from noetl_ir.registry import names
+
+ADAPTERS = [name for name in names("noetl.store") if hasattr(import_module(f"noetl.store.{name}"), "open_blobs")]
+Open = Callable[[], Blobs]
+
+
+@pytest.fixture(params=ADAPTERS)
+def open_blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
+    """Opens the same blobs again and again."""
+    module = import_module(f"noetl.store.{request.param}")
+    url = {"memory": "memory:", "files": f"files:///{tmp_path}/deep/blobs"}.get(request.param)
+    url = url or os.environ.get(f"NOETL_TEST_{request.param.upper()}_URL")
+    if url is None:
+        pytest.skip(f"NOETL_TEST_{request.param.upper()}_URL is not set")
+    if request.param == "memory":
+        only: Blobs = module.open_blobs(url)
+        return lambda: only
+    return lambda: module.open_blobs(url)
+
+
+@pytest.fixture
+def blobs(open_blobs: Open) -> Blobs:
+    """The blobs, open."""
+    return open_blobs()
+
+
+@pytest.mark.parametrize("data", [b"", b"x", bytes(range(256)) * 5_000])
+def test_what_was_put_is_got(open_blobs: Open, data: bytes) -> None:
+    reference = open_blobs().put("e1", data)
+    assert is_reference(reference)
+    assert reference["size"] == len(data)
+    assert reference["checksum"] == hashlib.sha256(data).hexdigest()
+    assert open_blobs().get(reference) == data
+
+
+def test_a_repeat_gives_the_same_reference(blobs: Blobs) -> None:
+    first = blobs.put("e1", b"x")
+    assert blobs.put("e1", b"x") == first
+    assert blobs.put("e1", b"y") != first
+    assert blobs.get(blobs.put("e2", b"x")) == blobs.get(first) == b"x"
+
+
+@pytest.mark.parametrize("name", ["../up", "/etc", "a/b", "", ".", "..", "a\0b", "ü" * 300, "\ud800", "=" * 70])
+def test_any_execution_id_does(blobs: Blobs, name: str) -> None:
+    assert blobs.get(blobs.put(name, b"x")) == b"x"
+
+
+def test_a_blob_that_is_not_there_is_a_key_error(blobs: Blobs) -> None:
+    reference = blobs.put("e1", b"x")
+    checksum = hashlib.sha256(b"other").hexdigest()
+    key = str(reference["key"]).replace(str(reference["checksum"]), checksum)
+    with pytest.raises(KeyError):
+        blobs.get({**reference, "key": key, "checksum": checksum})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"size": 2},
+        {"size": None},
+        {"checksum": "0" * 64},
+        {"checksum": None},
+        {"key": None},
+        {"key": ""},
+        {"key": "../../etc/passwd", "checksum": "../etc/passwd"},
+        {"key": "../passwd", "checksum": "passwd"},
+        {"key": "e1/../x", "checksum": "../x"},
+        {"key": "e1/", "checksum": ""},
+        {"key": ["e1"]},
+        {"key": "e1/\0", "checksum": "\0"},
+    ],
+)
+def test_a_reference_that_was_tampered_with_is_a_key_error(blobs: Blobs, change: dict[str, object]) -> None:
+    reference: dict[str, object] = {**blobs.put("e1", b"x"), **change}
+    with pytest.raises(KeyError):
+        blobs.get(reference)  # type: ignore[arg-type]
+
+
+def test_threads_may_put_the_same_blob_at_once(blobs: Blobs) -> None:
+    found: list[dict[str, object]] = []
+    threads = [threading.Thread(target=lambda: found.append({**blobs.put("e1", b"z" * 100_000)})) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [found[0]] * 8
+    assert blobs.get(blobs.put("e1", b"z" * 100_000)) == b"z" * 100_000

@@ -1,0 +1,414 @@
+"""What every store promises, whichever it is: the promises of `noetl.ports.Store`, scenarios 74, 78 and 92.
+
+Adapters are found by existing: memory and sqlite always, another one when `NOETL_TEST_<NAME>_URL` is set.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from noetl.ports import Conflict, ExecutionRow, Hook, InboxRow, Owned, Record, Store, StoreFailure
+from noetl_ir.expr import Json
+from noetl_ir.registry import names
+
+ADAPTERS = [name for name in names("noetl.store") if hasattr(import_module(f"noetl.store.{name}"), "open_store")]
+ROW = ExecutionRow("e1", "demo/one", "d" * 64, "running", None, 1_000, None)
+Open = Callable[..., Store]
+
+
+@pytest.fixture(params=ADAPTERS)
+def adapter(request: pytest.FixtureRequest) -> ModuleType:
+    """The module of one adapter."""
+    return import_module(f"noetl.store.{request.param}")
+
+
+@pytest.fixture
+def open_store(adapter: ModuleType, tmp_path: Path) -> Iterator[Open]:
+    """Opens the store, again and again; stores in memory are the same one every time but with a hook."""
+    name = adapter.__name__.rpartition(".")[2]
+    url = {"memory": "memory:", "sqlite": f"sqlite:///{tmp_path}/x.db"}.get(name)
+    url = url or os.environ.get(f"NOETL_TEST_{name.upper()}_URL")
+    if url is None:
+        pytest.skip(f"NOETL_TEST_{name.upper()}_URL is not set")
+    opened: list[Store] = []
+
+    def opener(hook: Hook | None = None) -> Store:
+        if name == "memory" and opened and hook is None:
+            return opened[-1]
+        opened.append(adapter.open_store(url, hook=hook))
+        return opened[-1]
+
+    yield opener
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(open_store: Open) -> Store:
+    """A store with execution e1 in it."""
+    store = open_store()
+    store.create(ROW)
+    return store
+
+
+def add(store: Store, expected: int, *records: tuple[str, bytes], status: str = "running") -> int:
+    """Append to e1."""
+    return store.append("e1", expected, records, status=status, ended=None if status == "running" else 9)
+
+
+def log(store: Store, after: int = 0) -> list[tuple[int, str, bytes]]:
+    """The log of e1."""
+    return [(position, name, body) for position, name, body in store.read("e1", after)]
+
+
+def test_events_come_back_in_order_as_they_went_in(store: Store) -> None:
+    assert add(store, 0, ("a", b"1"), ("b", b"")) == 2
+    assert add(store, 2, ("c", b"\x00\xff")) == 3
+    assert log(store) == [(1, "a", b"1"), (2, "b", b""), (3, "c", b"\x00\xff")]
+    assert next(store.read("e1")) == Record(1, "a", b"1")
+    assert log(store, 1) == log(store)[1:]
+    assert log(store, 3) == []
+
+
+def test_many_events_are_read_page_by_page_while_others_come(store: Store) -> None:
+    records = [(f"{number:05}", b"x" * (number % 300)) for number in range(1_500)]
+    assert add(store, 0, *records) == 1_500
+    reader = store.read("e1")
+    seen = [next(reader) for _ in range(700)]
+    add(store, 1_500, ("late", b"y"))
+    seen += reader
+    assert [(record.event_id, record.body) for record in seen] == [*records, ("late", b"y")]
+    assert [record.position for record in seen] == list(range(1, 1_502))
+
+
+def test_a_log_is_another_executions_business(store: Store) -> None:
+    store.create(ROW._replace(execution_id="e2"))
+    add(store, 0, ("a", b"1"))
+    assert store.append("e2", 0, [("a", b"2")], status="running", ended=None) == 1
+    assert add(store, 1, ("b", b"3")) == 2
+    assert [record.body for record in store.read("e2")] == [b"2"]
+    assert log(store) == [(1, "a", b"1"), (2, "b", b"3")]
+
+
+def test_an_equal_repeat_is_stored_once_and_another_body_refused(store: Store) -> None:
+    """Scenario 74."""
+    add(store, 0, ("e-1", b"x"), ("e-5", b"v: 1"))
+    assert add(store, 2, ("e-5", b"v: 1")) == 2
+    assert add(store, 0, ("e-5", b"v: 1")) == 2
+    with pytest.raises(Conflict, match="e-5"):
+        add(store, 2, ("e-5", b"v: 2"))
+    with pytest.raises(Conflict, match="e-5"):
+        add(store, 2, ("e-6", b"new"), ("e-5", b"v: 2"))
+    assert log(store) == [(1, "e-1", b"x"), (2, "e-5", b"v: 1")]
+
+
+def test_a_batch_whose_acknowledgement_was_lost_may_come_again(store: Store) -> None:
+    batch = [("a", b"1"), ("b", b"2")]
+    assert add(store, 0, *batch) == 2
+    assert add(store, 0, *batch) == 2
+    assert add(store, 0, *batch, ("c", b"3")) == 3
+    assert add(store, 1, ("b", b"2"), ("c", b"3"), ("d", b"4")) == 4
+    assert [record[1] for record in log(store)] == ["a", "b", "c", "d"]
+
+
+def test_a_repeat_among_new_events_is_skipped(store: Store) -> None:
+    add(store, 0, ("a", b"1"))
+    assert add(store, 1, ("b", b"2"), ("a", b"1"), ("c", b"3"), ("b", b"2")) == 3
+    assert log(store) == [(1, "a", b"1"), (2, "b", b"2"), (3, "c", b"3")]
+
+
+def test_a_repeat_does_not_turn_the_status_back(store: Store) -> None:
+    add(store, 0, ("a", b"1"))
+    add(store, 1, ("end", b"2"), status="completed")
+    assert add(store, 0, ("a", b"1")) == 2
+    assert store.execution("e1") == ROW._replace(status="completed", ended=9)
+
+
+@pytest.mark.parametrize("expected", [0, 1, 3, 99])
+def test_a_wrong_expected_position_is_a_conflict(store: Store, expected: int) -> None:
+    add(store, 0, ("a", b"1"), ("b", b"2"))
+    with pytest.raises(Conflict):
+        add(store, expected, ("c", b"3"))
+    with pytest.raises(Conflict):
+        add(store, 99, ("a", b"1"))
+    assert add(store, 2, ("c", b"3")) == 3
+    assert [record[0] for record in log(store)] == [1, 2, 3]
+
+
+def test_a_snapshot_newer_than_the_log_is_noticed(store: Store) -> None:
+    """Scenario 74."""
+    add(store, 0, ("a", b"1"))
+    with pytest.raises(Conflict, match="position"):
+        list(store.read("e1", 2))
+
+
+def test_an_empty_append_only_checks_the_position(store: Store) -> None:
+    assert add(store, 0, status="failed") == 0
+    assert store.execution("e1") == ROW
+    with pytest.raises(Conflict):
+        add(store, 1)
+
+
+def test_unknown_executions(store: Store) -> None:
+    assert store.execution("nope") is None
+    assert list(store.read("nope")) == []
+    assert store.inbox("nope", 0) == ()
+    assert not store.is_owned("../../nope")
+    for attempt in (
+        lambda: store.append("nope", 0, [("a", b"")], status="running", ended=None),
+        lambda: store.post("nope", "cancel", None),
+    ):
+        with pytest.raises(StoreFailure, match="nope"):
+            attempt()
+
+
+def test_the_row_follows_the_log(store: Store) -> None:
+    add(store, 0, ("a", b"1"), status="paused")
+    assert store.execution("e1") == ROW._replace(status="paused", ended=9)
+    add(store, 1, ("b", b"1"))
+    assert store.execution("e1") == ROW
+
+
+def test_lists_are_newest_first(store: Store) -> None:
+    for name, started in [("e2", 3_000), ("e3", 2_000), ("e4", 3_000)]:
+        store.create(ROW._replace(execution_id=name, started=started, parent_execution_id="e1"))
+    assert [row.execution_id for row in store.executions()] == ["e4", "e2", "e3", "e1"]
+    assert store.executions()[0].parent_execution_id == "e1"
+
+
+def test_creating_again_is_harmless_when_it_is_the_same(store: Store) -> None:
+    first = [("a", b"1"), ("b", b"2")]
+    row = ROW._replace(execution_id="e2")
+    store.create(row, first)
+    store.create(row._replace(started=2_000), first)
+    assert store.execution("e2") == row
+    assert [record.event_id for record in store.read("e2")] == ["a", "b"]
+    for other in (row._replace(plan_digest="x"), row._replace(playbook="x"), row._replace(parent_execution_id="x")):
+        with pytest.raises(Conflict, match="e2"):
+            store.create(other)
+    with pytest.raises(Conflict):
+        store.create(row, [("a", b"1"), ("b", b"3")])
+    with pytest.raises(Conflict):
+        store.create(row, [*first, ("c", b"3")])
+
+
+def test_odd_text_is_kept_or_refused_in_words(store: Store) -> None:
+    """Scenario 92: U+0000 survives; a lone surrogate never leaves the driver's own error."""
+    name = "a\0b/../ü 🙂"
+    store.create(ROW._replace(execution_id=name, playbook="p\0q"))
+    assert store.append(name, 0, [("i\0d", b"\0")], status="running", ended=None) == 1
+    assert store.execution(name) == ROW._replace(execution_id=name, playbook="p\0q")
+    assert list(store.read(name)) == [Record(1, "i\0d", b"\0")]
+    with store.own(name):
+        assert store.is_owned(name)
+    try:
+        add(store, 0, ("\ud800", b""))
+    except StoreFailure as failure:
+        assert "text" in str(failure)
+    else:
+        assert log(store)[0][1] == "\ud800"
+
+
+def test_plans_are_kept_by_digest(store: Store) -> None:
+    assert store.plan("d1") is None
+    assert store.plan_at("p") is None
+    store.put_plan("d1", "p", b"one")
+    store.put_plan("d1", "p", b"one")
+    store.put_plan("d2", "p", b"two")
+    assert store.plan("d1") == b"one"
+    assert store.plan_at("p") == ("d2", b"two")
+    store.put_plan("d1", "p", b"one")
+    store.put_plan("d1", "q", b"one")
+    assert store.plan_at("p") == store.plan_at("q") == ("d1", b"one")
+    with pytest.raises(Conflict, match="d1"):
+        store.put_plan("d1", "p", b"other")
+    assert store.plan("d1") == b"one"
+
+
+def test_the_inbox_keeps_requests_in_order(store: Store) -> None:
+    store.create(ROW._replace(execution_id="e2"))
+    assert store.posted() == 0
+    body: Json = {"name": "go", "data": [1, 2**80, None, "\0", 1.5, True]}
+    first = store.post("e1", "signal", body)
+    other = store.post("e2", "pause", None)
+    last = store.post("e1", "cancel", None)
+    assert first < other < last == store.posted()
+    assert store.inbox("e1", 0) == (
+        InboxRow(first, "e1", "signal", body),
+        InboxRow(last, "e1", "cancel", None),
+    )
+    assert store.inbox("e1", first) == (InboxRow(last, "e1", "cancel", None),)
+    assert store.inbox("e1", last) == ()
+
+
+def test_another_opening_sees_it_all(store: Store, open_store: Open) -> None:
+    add(store, 0, ("a", b"1"))
+    store.put_plan("d", "p", b"plan")
+    row = store.post("e1", "pause", {"by": "me"})
+    other = open_store()
+    assert log(other) == [(1, "a", b"1")]
+    assert other.plan_at("p") == ("d", b"plan")
+    assert other.posted() == row
+    add(other, 1, ("b", b"2"))
+    with pytest.raises(Conflict):
+        add(store, 1, ("c", b"3"))
+    assert add(store, 2, ("c", b"3")) == 3
+    assert other.dropped is None
+
+
+def test_one_owner_at_a_time(store: Store, open_store: Open) -> None:
+    other = open_store()
+    assert not other.is_owned("e1")
+    with store.own("e1"):
+        assert store.is_owned("e1") and other.is_owned("e1")
+        assert not other.is_owned("e2")
+        with pytest.raises(Owned, match="e1"), other.own("e1"):
+            pass
+        with pytest.raises(Owned), store.own("e1"):
+            pass
+        with other.own("e2"):
+            pass
+        assert other.is_owned("e1")
+    assert not other.is_owned("e1")
+    with pytest.raises(ZeroDivisionError), other.own("e1"):
+        _ = 1 // 0
+    with store.own("e1"):
+        pass
+
+
+def test_asking_for_the_owner_never_disturbs_one(store: Store) -> None:
+    done = threading.Event()
+
+    def ask() -> None:
+        while not done.is_set():
+            store.is_owned("e1")
+
+    asker = threading.Thread(target=ask)
+    asker.start()
+    try:
+        for _ in range(300):
+            with store.own("e1"):
+                assert store.is_owned("e1")
+    finally:
+        done.set()
+        asker.join()
+
+
+def test_two_writers_never_make_a_gap_or_a_double(store: Store, open_store: Open) -> None:
+    """Two openings append to one log, each from what it read last; one wins, the other reads again."""
+    lost: list[int] = []
+
+    def write(who: str) -> None:
+        mine, position = open_store(), 0
+        for number in range(100):
+            while True:
+                try:
+                    position = add(mine, position, (f"{who}{number}", who.encode()), (f"{who}{number}+", b""))
+                    break
+                except Conflict:
+                    lost.append(position)
+                    position = max((record.position for record in mine.read("e1")), default=0)
+
+    threads = [threading.Thread(target=write, args=(who,)) for who in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = log(store)
+    assert [record[0] for record in found] == list(range(1, 401))
+    for who in "ab":
+        wanted = [name for number in range(100) for name in (f"{who}{number}", f"{who}{number}+")]
+        assert [record[1] for record in found if record[1].startswith(who)] == wanted
+
+
+class Stop(Exception):
+    """What the hook raises."""
+
+
+def test_a_failure_at_a_named_point_leaves_all_or_nothing(adapter: ModuleType, open_store: Open) -> None:
+    for point in adapter.FAULT_POINTS:
+        stop_at: list[str] = []
+        store = open_store(partial(stop_if_in, stop_at))
+        row = ROW._replace(execution_id=f"at {point}")
+        operation, state = operations(store, row)[point.partition(".")[0]]
+        if not point.startswith("create"):
+            store.create(row, [("a", b"1")])
+        before = state()
+        stop_at.append(point)
+        with pytest.raises(Stop, match=point):
+            operation()
+        assert (state() == before) is not point.endswith("after_commit")
+        stop_at.clear()
+        operation()
+        operation()
+        assert state() != before
+        name = row.execution_id
+        assert store.append(name, state_end(store, name), [("z", b"")], status="running", ended=None)
+
+
+def stop_if_in(points: list[str], reached: str) -> None:
+    """Raises at the points listed."""
+    if reached in points:
+        raise Stop(reached)
+
+
+def operations(store: Store, row: ExecutionRow) -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
+    """Operation → how to do it, and what shows that it was done."""
+    name = row.execution_id
+    return {
+        "create": (lambda: store.create(row, [("a", b"1")]), lambda: store.execution(name)),
+        "append": (
+            lambda: store.append(name, 1, [("b", b"2"), ("c", b"3")], status="failed", ended=9),
+            lambda: (list(store.read(name)), store.execution(name)),
+        ),
+        "put_plan": (lambda: store.put_plan(name, name, b"plan"), lambda: store.plan_at(name)),
+        "post": (lambda: store.post(name, "cancel", None), lambda: len(store.inbox(name, 0))),
+    }
+
+
+def state_end(store: Store, name: str) -> int:
+    """Where the log of an execution ends."""
+    return sum(1 for _ in store.read(name))
+
+
+def test_threads_may_share_a_store(store: Store) -> None:
+    """Each thread's own execution grows; readers see whole commits only."""
+    torn: list[int] = []
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.is_set():
+            if (count := state_end(store, "t0")) % 3:
+                torn.append(count)
+
+    def write(name: str) -> None:
+        store.create(ROW._replace(execution_id=name))
+        for number in range(60):
+            batch = [(f"{number}.{part}", b"x" * 50) for part in range(3)]
+            store.append(name, number * 3, batch, status="running", ended=None)
+
+    watcher = threading.Thread(target=watch)
+    threads = [threading.Thread(target=write, args=(f"t{number}",)) for number in range(4)]
+    for thread in (watcher, *threads):
+        thread.start()
+    for thread in threads:
+        thread.join()
+    done.set()
+    watcher.join()
+    assert not torn
+    assert [state_end(store, f"t{number}") for number in range(4)] == [180] * 4
+
+
+def test_a_closed_store_says_so(store: Store) -> None:
+    store.close()
+    store.close()
+    with pytest.raises(StoreFailure, match="closed"):
+        store.execution("e1")
+    with pytest.raises(StoreFailure, match="closed"):
+        add(store, 0, ("a", b""))

@@ -1,0 +1,287 @@
+"""The SQLite store where it is SQLite: the file, its schema, its errors, other processes, forks."""
+
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+
+from noetl.ports import ExecutionRow, StoreFailure
+from noetl.store.sqlite import SqliteStore, opening, schema
+from noetl.store.sqlite.failures import TEXTS, failure
+
+ROW = ExecutionRow("e1", "p", "d", "running", None, 1, None)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """Where the store goes."""
+    return str(tmp_path / "deep" / "x.db")
+
+
+def filled(path: str, count: int) -> SqliteStore:
+    """A store with some events of e1."""
+    store = SqliteStore(path)
+    store.create(ROW, [(f"v{number}", b"body %d " % number * 20) for number in range(count)])
+    return store
+
+
+def sql(path: str, statement: str) -> None:
+    """What another program does to the file."""
+    with sqlite3.connect(path) as other:
+        other.execute(statement)
+    other.close()
+
+
+def test_it_forces_every_commit_to_disk(path: str) -> None:
+    store = filled(path, 1)
+    assert store._rows("PRAGMA journal_mode", ()) == [("wal",)]
+    assert store._rows("PRAGMA synchronous", ()) == [(2,)]
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE events SET body = x'00'",
+        "DELETE FROM events",
+        "DELETE FROM executions",
+        "INSERT INTO events VALUES ((1 << 32) + 1, 'new', x'', 0)",
+        "INSERT INTO events VALUES ((1 << 32) + 9, 'v0', x'', 0)",
+    ],
+)
+def test_the_database_itself_refuses_to_change_the_log(path: str, statement: str) -> None:
+    store = filled(path, 3)
+    with pytest.raises(sqlite3.IntegrityError):
+        sql(path, statement)
+    assert len(list(store.read("e1"))) == 3
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE events SET body = x'00' WHERE key & 255 = 2",
+        "UPDATE events SET body = 'text' WHERE key & 255 = 2",
+        "UPDATE events SET body = NULL WHERE key & 255 = 2",
+        "UPDATE events SET event_id = 'other' WHERE key & 255 = 2",
+        "UPDATE events SET event_id = x'ff' WHERE key & 255 = 2",
+        "UPDATE events SET chain = chain + 1 WHERE key & 255 = 2",
+        "DELETE FROM events WHERE key & 255 = 2",
+    ],
+)
+def test_a_damaged_event_is_reported_with_its_position(path: str, statement: str) -> None:
+    store = filled(path, 4)
+    with sqlite3.connect(path) as other:
+        other.executescript("DROP TRIGGER events_never_change; DROP TRIGGER events_never_go;")
+        other.executescript("PRAGMA writable_schema = 1; UPDATE sqlite_master SET sql = replace(sql, 'NOT NULL', '');")
+    other.close()
+    sql(path, statement)
+    reader = store.read("e1")
+    assert next(reader).event_id == "v0"
+    with pytest.raises(StoreFailure, match="event 2 of 'e1' is damaged"):
+        next(reader)
+    store.close()
+
+
+def test_flipped_bits_in_the_file_never_go_unseen(path: str) -> None:
+    filled(path, 60).close()
+    whole = Path(path).read_bytes()
+    wanted = [f"v{number}" for number in range(60)]
+    for place in range(whole.index(b"body 1 "), len(whole), 1_009):
+        Path(path).write_bytes(whole[:place] + bytes([whole[place] ^ 0x21]) + whole[place + 1 :])
+        with suppress(StoreFailure), closing(SqliteStore(path)) as store:
+            found = list(store.read("e1"))
+            assert [record.event_id for record in found] == wanted
+            assert all(record.body == b"body %d " % number * 20 for number, record in enumerate(found))
+
+
+def test_a_full_disk_stops_the_writer_and_takes_nothing_back(path: str) -> None:
+    store = filled(path, 1)
+    (pages,) = store._rows("PRAGMA page_count", ())[0]
+    store._rows(f"PRAGMA max_page_count = {pages + 3}", ())
+    position = 1
+    with pytest.raises(StoreFailure, match=r"the disk is full \["):
+        while True:
+            position = store.append("e1", position, [(f"w{position}", b"x" * 900)], status="running", ended=None)
+    with pytest.raises(StoreFailure, match="full"):
+        store.append("e1", position, [("big", b"x" * 90_000)], status="running", ended=None)
+    assert len(list(store.read("e1"))) == position
+    store._rows("PRAGMA max_page_count = 100000", ())
+    assert store.append("e1", position, [("on", b"")], status="running", ended=None) == position + 1
+    store.close()
+
+
+def test_a_commit_that_fails_is_undone(path: str) -> None:
+    def hook(point: str) -> None:
+        if point == "append.before_commit" and broken:
+            raise sqlite3.OperationalError("disk I/O error")
+
+    broken: list[int] = []
+    store = SqliteStore(path, hook=hook)
+    store.create(ROW)
+    broken.append(1)
+    with pytest.raises(StoreFailure, match="disk I/O error"):
+        store.append("e1", 0, [("a", b"")], status="failed", ended=5)
+    broken.clear()
+    assert list(store.read("e1")) == [] and store.execution("e1") == ROW
+    assert store.append("e1", 0, [("a", b"")], status="running", ended=None) == 1
+    store.close()
+
+
+def test_a_writer_that_waits_too_long_says_why(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "BUSY_TIMEOUT", 0.05)
+    store = filled(path, 1)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreFailure, match="another process has kept the database locked"):
+        store.append("e1", 1, [("a", b"")], status="running", ended=None)
+    assert len(list(store.read("e1"))) == 1
+    other.close()
+    assert store.append("e1", 1, [("a", b"")], status="running", ended=None) == 2
+    store.close()
+
+
+def test_other_files_are_refused_untouched(path: str) -> None:
+    os.mkdir(os.path.dirname(path))
+    for make, words in {
+        "text": "not a SQLite database",
+        "foreign": "another program",
+        "numbered": "another program",
+    }.items():
+        if make == "text":
+            Path(path).write_text("This is a letter. " * 200)
+        else:
+            sql(path, "CREATE TABLE mine (a)" if make == "foreign" else "PRAGMA application_id = 7")
+            if make == "numbered":
+                sql(path, "PRAGMA user_version = 1")
+        before = Path(path).read_bytes()
+        with pytest.raises(StoreFailure, match=words):
+            SqliteStore(path)
+        assert Path(path).read_bytes() == before
+        os.unlink(path)
+
+
+def test_a_newer_schema_is_refused(path: str) -> None:
+    filled(path, 1).close()
+    sql(path, f"INSERT INTO migrations VALUES ({schema.VERSION + 1}, 'later')")
+    with pytest.raises(StoreFailure, match=f"schema {schema.VERSION + 1}, this one knows {schema.VERSION}"):
+        SqliteStore(path)
+
+
+def test_migrations_are_numbered_without_gaps() -> None:
+    versions = [version for version, _ in schema.files()]
+    assert versions == list(range(1, schema.VERSION + 1))
+
+
+def test_a_migration_that_fails_leaves_nothing(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "statements", lambda script: ["CREATE TABLE half (a)", "CREATE nonsense"])
+    with pytest.raises(StoreFailure):
+        SqliteStore(path)
+    monkeypatch.undo()
+    filled(path, 2).close()
+
+
+def test_places_where_no_file_can_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreFailure, match="folder cannot be used"):
+        SqliteStore(str(tmp_path / "file" / "x.db"))
+    with pytest.raises(StoreFailure, match="cannot be opened"):
+        SqliteStore(str(tmp_path))
+
+
+def test_every_error_of_sqlite_has_words() -> None:
+    """The table of translations: primary and extended codes, and errors that have none."""
+    for code, text in TEXTS.items():
+        for extended in (code, code | (3 << 8)):
+            error = sqlite3.OperationalError("driver's words")
+            error.sqlite_errorcode = extended
+            assert str(failure(error, "x.db")) == f"x.db: {text} [driver's words]"
+    unknown = sqlite3.OperationalError("strange")
+    unknown.sqlite_errorcode = 99
+    assert str(failure(unknown, "x.db")) == "x.db: SQLite failed [strange]"
+    assert str(failure(sqlite3.ProgrammingError("no code"), "x.db")) == "x.db: no code"
+    for made in (lambda: "\ud800".encode(), lambda: b"\xff".decode()):
+        with pytest.raises(UnicodeError) as raised:
+            made()
+        assert "not text" in str(failure(raised.value, "x.db"))
+    assert "larger" in str(failure(OverflowError("int too large"), "x.db"))
+
+
+def test_the_codes_that_matter_are_in_the_table() -> None:
+    names = {"FULL", "READONLY", "BUSY", "LOCKED", "CORRUPT", "NOTADB", "CANTOPEN", "IOERR", "NOMEM", "PERM", "TOOBIG"}
+    assert {getattr(sqlite3, f"SQLITE_{name}") for name in names} <= set(TEXTS)
+
+
+def test_readers_in_other_processes_see_whole_commits_and_stop_nobody(path: str) -> None:
+    store = filled(path, 1)
+    script = (
+        "import sys; from noetl.store.sqlite import SqliteStore\n"
+        "store = SqliteStore(sys.argv[1]); print('ready', flush=True); counts = []\n"
+        "while not counts or counts[-1] < 1501: counts.append(sum(1 for _ in store.read('e1')))\n"
+        "assert all(count % 5 == 1 for count in counts), counts; print(len(counts))\n"
+    )
+    readers = [
+        subprocess.Popen([sys.executable, "-c", script, path], stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    for reader in readers:
+        assert reader.stdout is not None and reader.stdout.readline() == "ready\n"
+    slowest, position = 0.0, 1
+    while position < 1501:
+        begun = time.monotonic()
+        batch = [(f"w{position + number}", b"x" * 100) for number in range(5)]
+        position = store.append("e1", position, batch, status="running", ended=None)
+        slowest = max(slowest, time.monotonic() - begun)
+    for reader in readers:
+        words, _ = reader.communicate(timeout=60)
+        assert reader.returncode == 0 and int(words) > 0
+    assert slowest < opening.BUSY_TIMEOUT / 2
+    store.close()
+
+
+def test_two_processes_may_make_the_database_at_once(path: str) -> None:
+    script = (
+        "import sys; from noetl.ports import ExecutionRow; from noetl.store.sqlite import SqliteStore\n"
+        "sys.stdin.read()\n"
+        "SqliteStore(sys.argv[1]).create(ExecutionRow(sys.argv[2], 'p', 'd', 'running', None, 1, None))\n"
+    )
+    makers = [
+        subprocess.Popen([sys.executable, "-c", script, path, f"e{number}"], stdin=subprocess.PIPE)
+        for number in range(4)
+    ]
+    for maker in makers:
+        assert maker.stdin is not None
+        maker.stdin.close()
+    assert [maker.wait(60) for maker in makers] == [0] * 4
+    store = SqliteStore(path)
+    assert {row.execution_id for row in store.executions()} == {"e0", "e1", "e2", "e3"}
+    store.close()
+
+
+def test_a_forked_child_is_told_to_open_its_own(path: str) -> None:
+    store = filled(path, 1)
+    child = os.fork()
+    if not child:
+        try:
+            store.append("e1", 1, [("child", b"")], status="running", ended=None)
+        except StoreFailure as error:
+            os._exit(7 if re.search("before a fork", str(error)) else 1)
+        os._exit(2)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 7
+    assert store.append("e1", 1, [("parent", b"")], status="running", ended=None) == 2
+    store.close()
+
+
+def test_a_closed_store_leaves_one_file(path: str) -> None:
+    store = filled(path, 1)
+    with store.own("e1"):
+        pass
+    store.close()
+    assert sorted(os.listdir(os.path.dirname(path))) == ["x.db", "x.db.owners"]
+    assert os.listdir(path + ".owners") == []
