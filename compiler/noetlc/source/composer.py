@@ -6,7 +6,7 @@
 from collections.abc import Iterable
 from typing import Protocol
 
-from noetlc.diag.codes import finding
+from noetlc.diag.codes import CODES, finding
 from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
 from noetlc.source.aliases import Anchors
 from noetlc.source.limits import LimitReached, Limits
@@ -46,13 +46,14 @@ class Composer:
 
     def add(self, diagnostic: Diagnostic) -> None:
         """Keep a finding, unless there are very many of its severity already."""
-        self._counts[diagnostic.severity] += 1
-        if self._counts[diagnostic.severity] <= _MANY:
+        if not self._is_full(diagnostic.code):
+            self._counts[diagnostic.severity] += 1
             self.findings.append(diagnostic)
 
     def report(self, code: str, message: str, node: Node, help: str = "") -> None:
         """Add a finding about the whole of `node`."""
-        self.add(finding(code, message, node.span, help=help))
+        if not self._is_full(code):
+            self.add(finding(code, message, node.span, help=help))
 
     def too_long(self, event: Event) -> LimitReached:
         """The file has more events than are read."""
@@ -175,7 +176,8 @@ class Composer:
         scalar = _scalar_between(text, mapping.start, mapping.end)
         fix = Fix(scalar.span, _quoted(text), "put the template in quotes")
         # Whatever was found inside of it was found in what is no mapping.
-        self.findings = [item for item in self.findings if item.span[:2] < scalar.span[:2]]
+        while self.findings and self.findings[-1].span[:2] >= scalar.span[:2]:
+            self.findings.pop()
         message = "`{{` without quotes starts a YAML mapping, not a template"
         self.add(finding("NL020", message, scalar.span, help=_QUOTE_TEMPLATE, fix=fix))
         return scalar
@@ -207,7 +209,12 @@ class Composer:
                 related = (Related(before.span, "first written here"),)
                 self.add(finding("NL004", message, key.span, help=help, related=related))
 
+    def _is_full(self, code: str) -> bool:
+        return self._counts[CODES[code].severity] >= _MANY
+
     def _report_reading(self, scalar: Scalar, code: str, message: str) -> None:
+        if self._is_full(code):
+            return
         fix = None
         help = ""
         if code in ("NL014", "NL015", "NL016", "NL017"):
