@@ -30,7 +30,7 @@ class RunPipeline(NamedTuple):
     ctx: dict[str, Json]
     iter: dict[str, Json]
     workload: dict[str, Json]
-    results: dict[str, Json]
+    results: dict[str, object]
     task_results: dict[str, Json]
     prev: Json
     tasks_run: int

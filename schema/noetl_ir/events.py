@@ -4,7 +4,7 @@ An event names the transitions it fired, with the keys of the tokens they took a
 its order; ids and times order nothing (LANGUAGE §8).
 """
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from noetl_ir import codec
 from noetl_ir.expr import Json
@@ -65,27 +65,32 @@ class Event(NamedTuple):
 
 def write_event(event: Event) -> bytes:
     """The stored bytes of an event."""
-    return codec.pack_unsorted([*event[:9], [[t, _packed(a), _packed(b)] for t, a, b in event.fired], event.data])
+    fired: list[Json] = [[t, _packed(took), _packed(made)] for t, took, made in event.fired]
+    return codec.pack_unsorted([*event[:9], fired, event.data])
 
 
 def read_event(body: bytes) -> Event:
     """The event of stored bytes; raises `codec.CodecError` when they are no event."""
-    fields = codec.unpack(body, max_bytes=MAX_BYTES, max_items=MAX_ITEMS)
-    if not isinstance(fields, list) or len(fields) != 11 or not isinstance(fields[9], list):
-        raise codec.CodecError("not an event")
+    fields: Any = codec.unpack(body, max_bytes=MAX_BYTES, max_items=MAX_ITEMS)
     try:
-        fired = tuple(Firing(t, _keys(a), _keys(b)) for t, a, b in fields[9])  # type: ignore[misc, arg-type]
-        return Event(*fields[:9], fired, fields[10])  # type: ignore[arg-type]
-    except (TypeError, ValueError) as problem:
-        raise codec.CodecError("not an event") from problem
+        *plain, fired, data = fields
+        event = Event(*plain, tuple(Firing(t, _keys(took), _keys(made)) for t, took, made in fired), data)
+    except (TypeError, ValueError):
+        raise codec.CodecError("not an event") from None
+    if len(fields) != len(event) or any(type(a) is not b for a, b in zip(plain, _TYPES, strict=True)):
+        raise codec.CodecError("not an event")
+    return event
 
 
-def _packed(keys: Keys) -> "str | list[str]":
+_TYPES = (str, str, int, int, str, int, int, int, int)
+
+
+def _packed(keys: Keys) -> Json:
     return keys if isinstance(keys, str) else list(keys)
 
 
-def _keys(value: "str | list[str]") -> Keys:
-    return value if isinstance(value, str) else tuple(value)
+def _keys(value: Any) -> Keys:
+    return value if isinstance(value, str) else tuple(str(key) for key in value)
 
 
 def step_run_of(key: str) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from noetl.engine.program import Program
 from noetl.ports import Store
 from noetl.server.children import NotFound
+from noetl_ir.evaluate import Scope
 from noetl_ir.plan_format import PlanError, digest_of, read_plan
 
 PLAN_SUFFIX = ".ir"
@@ -15,7 +16,14 @@ Compile = Callable[[Path], bytes]
 
 def program_of(data: bytes) -> Program:
     """A program from plan bytes; raises PlanError when they are no plan that this version runs."""
-    return Program(read_plan(data), digest_of(data), data)
+    return Program(read_plan(data), digest_of(data), data, _render_block)
+
+
+def _render_block(text: str, scope: Scope) -> str:
+    """Jinja2 is imported only once a block template is there to be rendered."""
+    from noetl.worker.templates import render
+
+    return render(text, scope)
 
 
 class Programs:

@@ -70,7 +70,7 @@ def _pipeline(
     program: Program, execution: Execution, key: str, region: Region, outcome: dict[str, Json] | None
 ) -> RunPipeline:
     step = program.plan.steps[region.step]
-    results = {}
+    results: dict[str, object] = {}
     for name in step.needs:
         number = program.step_numbers.get(name, -1)
         if number in execution.results:

@@ -36,15 +36,19 @@ def _entrances(net: Net, transition: Transition) -> list[int]:
 
 
 class Program:
-    """A plan with its indices. Shared by all executions of the plan; compiled templates are the only thing that grows."""
+    """A plan with its indices. Shared by all executions of the plan; compiled templates are the only thing that grows.
+
+    `data` are the plan's bytes; `blocks` renders block templates, on a worker.
+    """
 
     __slots__ = (
-        "_by_role", "_entrances", "_guards", "_landings", "_templates", "bytes", "choices", "counting", "digest", "plan", "step_numbers",
+        "_blocks", "_by_role", "_entrances", "_guards", "_landings", "_templates", "bytes", "choices", "counting", "digest", "plan", "step_numbers",
     )  # fmt: skip
 
-    def __init__(self, plan: Plan, digest: str, data: bytes = b"") -> None:
+    def __init__(self, plan: Plan, digest: str, data: bytes = b"", blocks: evaluate.Blocks | None = None) -> None:
         self.plan = plan
         self.bytes = data
+        self._blocks = blocks
         self.digest = digest
         self._templates: dict[int, Callable[[evaluate.Scope], Json]] = {}
         self._guards: dict[int, Callable[[evaluate.Scope], bool]] = {}
@@ -104,7 +108,7 @@ class Program:
         """The compiled template at a pool index."""
         compiled = self._templates.get(index)
         if compiled is None:
-            compiled = self._templates[index] = evaluate.compile_template(self.plan.templates[index])
+            compiled = self._templates[index] = evaluate.compile_template(self.plan.templates[index], self._blocks)
         return compiled
 
     def part(self, template: Template) -> Callable[[evaluate.Scope], Json]:

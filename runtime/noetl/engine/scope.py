@@ -40,6 +40,11 @@ def workload_scope(turn: Turn, merged: dict[str, Json]) -> PlayScope:
     return PlayScope(given)
 
 
+def keychain_scope(execution_id: str, workload: dict[str, Json]) -> PlayScope:
+    """For the fields of declared keychain entries."""
+    return PlayScope({"workload": workload, "execution_id": execution_id})
+
+
 def admit_scope(turn: Turn, key: str) -> PlayScope:
     """For admission rules and the step's timeout: the token's args, and the event that brought it."""
     arrival = turn.execution.arrivals[key]

@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from noetl.engine.scope import workload_scope
+from noetl.engine.program import Program
+from noetl.engine.scope import keychain_scope, workload_scope
 from noetl.engine.turn import Turn
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json, Literal, MapTemplate
@@ -39,6 +40,18 @@ def start(turn: Turn, request: Request) -> None:
         return
     turn.emit("playbook.request.evaluated", data={"workload": workload})
     turn.emit("workflow.started", step=plan.entry, run="1")
+
+
+def rendered_keychain(
+    program: Program, execution_id: str, workload: dict[str, Json]
+) -> list[tuple[str, str, dict[str, Json]]]:
+    """The declared keychain: name, kind and fields, rendered over the workload. Raises Fault."""
+    scope = keychain_scope(execution_id, workload)
+    rendered = []
+    for entry in program.plan.keychain:
+        fields = program.value(entry.fields)(scope) if entry.fields >= 0 else {}
+        rendered.append((entry.name, entry.kind, fields if isinstance(fields, dict) else {}))
+    return rendered
 
 
 def _workload(turn: Turn, payload: dict[str, Json]) -> dict[str, Json]:

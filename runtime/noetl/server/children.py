@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from noetl.engine.starting import Request
+from noetl.engine.views import plain_result
 from noetl.server.shell import Shell
 from noetl_ir.commands import StartChild
 from noetl_ir.expr import Json
@@ -45,7 +46,7 @@ def outcome_of(shell: Shell) -> dict[str, Json]:
     name = shell.program.plan.path or shell.program.plan.name
     if execution.status == "completed":
         result = execution.returned if execution.return_step >= 0 else execution.last_result
-        return ok(result).as_json()
+        return ok(plain_result(result)).as_json()
     failure: dict[str, Json] = dict(execution.failure or {})
     message = f"playbook `{name}` ended {execution.status}"
     if failure.get("message"):

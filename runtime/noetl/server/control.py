@@ -145,10 +145,10 @@ class ControlPlane:
         for child_id, child in list(self._children.items()):
             if child.parent == execution_id:
                 self.control(child_id, "cancel")
-        child = self._children.pop(execution_id, None)
-        if child is not None:
+        calling = self._children.pop(execution_id, None)
+        if calling is not None:
             del self.shells[execution_id]
-            self._hand_up(child, outcome_of(shell))
+            self._hand_up(calling, outcome_of(shell))
 
     def _hand_up(self, child: Child, outcome: dict[str, Json]) -> None:
         """The outcome of a child goes to the parked task that called it; a worker asks the rules about it."""

@@ -8,9 +8,9 @@ without locks.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from types import FunctionType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from noetl.ports import Call, Clock, Env
 from noetl.worker.fields import kind_of
@@ -21,6 +21,8 @@ from noetl_ir.outcome import Outcome, error
 
 if TYPE_CHECKING:
     import asyncio
+
+Run: TypeAlias = "Callable[[Call, Env], Coroutine[object, None, Outcome]]"
 
 LONGEST_SLEEP = 0.2
 """Seconds; requests from outside are seen within this time."""
@@ -139,14 +141,14 @@ async def _all_done(tasks: list[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _tool(kind: str) -> Callable[..., object]:
+def _tool(kind: str) -> Run:
     tool = _TOOLS.get(kind)
     if tool is None:
         tool = _TOOLS[kind] = registry.load("noetl.tools", kind, "run", FunctionType)
     return tool
 
 
-_TOOLS: dict[str, Callable[..., object]] = {}
+_TOOLS: dict[str, Run] = {}
 
 
 def _checked(call: Call, outcome: object) -> Outcome:

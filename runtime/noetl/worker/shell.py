@@ -12,7 +12,7 @@ from typing import Protocol
 from noetl.engine.program import Program
 from noetl.ports import STOPS, Bus, Call, Clock, Delivery, Ticket
 from noetl.worker.session import Attempt, Kit, Session
-from noetl_ir.commands import Answer, Report, RunPipeline, StopPipeline
+from noetl_ir.commands import Answer, Command, Report, RunPipeline, StopPipeline
 from noetl_ir.events import Event
 from noetl_ir.outcome import Outcome, error
 
@@ -46,7 +46,7 @@ class _Slot:
 
     __slots__ = ("attempt", "call", "delivery", "events", "running", "session", "ticket")
 
-    def __init__(self, session: Session, delivery: Delivery[object]) -> None:
+    def __init__(self, session: Session, delivery: Delivery[Command]) -> None:
         self.session = session
         self.delivery = delivery
         self.attempt: Attempt | None = None
@@ -61,7 +61,7 @@ class Worker:
 
     def __init__(
         self,
-        bus: Bus[object, Report, Answer],
+        bus: Bus[Command, Report, Answer],
         *,
         pool: str,
         slots: int,
@@ -124,7 +124,7 @@ class Worker:
         if slot is not None and slot.session.order.claim == order.claim:
             self._free(slot)
 
-    def _begin(self, delivery: Delivery[object]) -> None:
+    def _begin(self, delivery: Delivery[Command]) -> None:
         order = delivery.body
         if isinstance(order, StopPipeline):
             delivery.ack()

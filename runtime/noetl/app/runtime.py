@@ -1,0 +1,142 @@
+"""The embedded runtime behind a store URL: what `noetl run`, `resume` and the other commands work with."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FunctionType
+from typing import NamedTuple
+
+from noetl.app.clock import WallClock
+from noetl.app.embedded import POOL, Embedded, Parts
+from noetl.app.programs import Programs
+from noetl.app.surroundings import Log, Surroundings
+from noetl.bus.memory import MemoryBus
+from noetl.engine.execution import Execution
+from noetl.engine.program import Program
+from noetl.ports import Blobs, Clock, Store, StoreFailure
+from noetl.server.control import ControlPlane, Observer
+from noetl.server.shell import hydrate
+from noetl.worker.launcher import AsyncLauncher
+from noetl.worker.scripted import Script, ScriptedLauncher, VirtualClock
+from noetl.worker.shell import Worker
+from noetl_ir import registry
+from noetl_ir.commands import Answer, Command, Report
+from noetl_ir.events import Event
+
+DEFAULT_STORE = "sqlite:///.noetl/noetl.db"
+DEFAULT_SLOTS = 64
+
+
+class Settings(NamedTuple):
+    """How to run. `folders` is the catalogue, `root` what tools' paths stay inside."""
+
+    folders: tuple[Path, ...] = ()
+    root: Path = Path(".")
+    slots: int = DEFAULT_SLOTS
+    script: Script | None = None
+    log: Log = lambda call, text: None
+
+
+class Runtime:
+    """A store with everything that drives executions in it."""
+
+    def __init__(
+        self, store: Store, blobs: Blobs, secrets_path: str, settings: Settings, compiler: Callable[[Path], bytes]
+    ) -> None:
+        self.store = store
+        self.secrets_path = secrets_path
+        self.blobs = blobs
+        self.settings = settings
+        self.programs = Programs(store, settings.folders, compiler)
+
+    @contextmanager
+    def driver(self, execution_id: str, observe: Observer) -> Iterator[Driver]:
+        """Own an execution and hold what drives it; raises Owned while another process does."""
+        with self.store.own(execution_id):
+            driver = self._assemble(execution_id, observe)
+            try:
+                yield driver
+            finally:
+                driver.launcher.close()
+
+    def events(self, execution_id: str, after: int = 0) -> Iterator[tuple[int, Event]]:
+        """The log of an execution with positions; raises codec.CodecError, KeyError, StoreFailure."""
+        for record in self.store.read(execution_id, after):
+            yield record.position, hydrate(record, self.blobs)
+
+    def program_of(self, execution_id: str) -> Program:
+        """The program that an execution runs; raises NotFound, LookupError."""
+        row = self.store.execution(execution_id)
+        if row is None:
+            raise LookupError(f"there is no execution `{execution_id}` in this store")
+        return self.programs.load(row.plan_digest)
+
+    def _assemble(self, execution_id: str, observe: Observer) -> Driver:
+        settings = self.settings
+        bus: MemoryBus[Command, Report, Answer] = MemoryBus()
+        virtual = VirtualClock() if settings.script is not None else None
+        clock: Clock = virtual or WallClock()
+        chance = random.Random(0).random if virtual is not None else random.SystemRandom().random
+        control = ControlPlane(
+            bus, store=self.store, blobs=self.blobs, clock=clock, pool=POOL,
+            find=self.programs.find, load=self.programs.load, observe=observe,
+        )  # fmt: skip
+        around = Surroundings(
+            control, self.blobs, root=str(settings.root), secrets_path=self.secrets_path, chance=chance, log=settings.log
+        )
+        real = AsyncLauncher(around.env_of, clock)
+        launcher: AsyncLauncher | ScriptedLauncher = real
+        if virtual is not None and settings.script is not None:
+            launcher = ScriptedLauncher(settings.script, virtual, real)
+        worker = Worker(
+            bus, pool=POOL, slots=settings.slots, launcher=launcher,
+            program_of=around.program_of, kit_of=around.kit_of, clock=clock,
+        )  # fmt: skip
+        embedded = Embedded(Parts(self.store, self.blobs, bus, clock, launcher, control, worker))
+        return Driver(execution_id, embedded, launcher, control)
+
+
+class Driver(NamedTuple):
+    """What drives an owned execution."""
+
+    execution_id: str
+    embedded: Embedded
+    launcher: AsyncLauncher | ScriptedLauncher
+    control: ControlPlane
+
+    @property
+    def execution(self) -> Execution:
+        """Its state."""
+        return self.control.shells[self.execution_id].execution
+
+
+@contextmanager
+def open_runtime(url: str, settings: Settings, compiler: Callable[[Path], bytes]) -> Iterator[Runtime]:
+    """Open the store at a URL with the blobs beside it; raises StoreFailure."""
+    scheme, _, path = url.partition("://")
+    try:
+        opener = registry.load("noetl.store", scheme, "open_store", FunctionType)
+    except LookupError:
+        raise StoreFailure(f"`{url}`: no store for `{scheme}`; write sqlite:///PATH") from None
+    store: Store = opener(url)
+    try:
+        yield Runtime(store, _blobs(scheme, path), f"{path[1:] or 'noetl'}.credentials", settings, compiler)
+    finally:
+        store.close()
+
+
+def _blobs(scheme: str, path: str) -> Blobs:
+    """The reference store beside the database."""
+    name, url = ("memory", "memory:") if scheme != "sqlite" else ("files", f"files:///{path[1:]}.blobs")
+    opener = registry.load("noetl.store", name, "open_blobs", FunctionType)
+    blobs: Blobs = opener(url)
+    return blobs
+
+
+def new_execution_id() -> str:
+    """An id that sorts by the time it was made: 48 bits of milliseconds, 32 of chance, in hex."""
+    return f"{WallClock().now() // 1000:012x}{os.urandom(4).hex()}"

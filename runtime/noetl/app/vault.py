@@ -1,0 +1,86 @@
+"""The secrets of one execution: resolved by name when they are used, hidden in all that is recorded.
+
+Nothing of it is loaded for an execution that neither declares nor uses a secret.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from noetl.engine.program import Program
+from noetl.engine.starting import rendered_keychain
+from noetl_ir.expr import Json
+
+if TYPE_CHECKING:
+    from noetl.secrets.keychain import Keychain
+    from noetl.worker.redaction import Redactor
+
+
+class Vault:
+    """Credentials, markers and their redaction. `path` is the credential store's file, `root` where files start."""
+
+    def __init__(self, program: Program, execution_id: str, workload: dict[str, Json], *, path: str, root: str) -> None:
+        self._program = program
+        self._execution_id = execution_id
+        self._workload = workload
+        self._path = path
+        self._root = root
+        self._chain: Keychain | None = None
+        self._redactor: Redactor | None = None
+
+    def credential(self, name: str) -> dict[str, Json]:
+        """The fields behind a name, whose secrets are hidden from now on; raises KeyError with a clear text."""
+        fields = self._keychain().fields(name)
+        self._hiding().learn(self._keychain().secrets(name))
+        return fields
+
+    def names(self) -> dict[str, Json]:
+        """What `keychain` means in task fields: markers for secrets, other fields as they are."""
+        names: dict[str, Json] = {}
+        for entry in self._program.plan.keychain:
+            try:
+                fields = self._keychain().fields(entry.name)
+            except KeyError:
+                continue
+            names[entry.name] = self._hiding().redact(fields)
+        return names
+
+    def check(self) -> tuple[str, ...]:
+        """What of the declared keychain cannot be resolved now, a sentence each."""
+        return self._keychain().check() if self._program.plan.keychain else ()
+
+    def redact(self, value: Json) -> Json:
+        """A value with its known secrets hidden."""
+        if self._redactor is None and not self._declares():
+            return value
+        return self._hiding().redact(value)
+
+    def restore(self, value: Json) -> Json:
+        """A value with its markers replaced by what they stand for."""
+        if self._redactor is None and not self._declares():
+            return value
+        return self._hiding().restore(value)
+
+    def _declares(self) -> bool:
+        plan = self._program.plan
+        return bool(plan.keychain) or "secrets" in plan.kinds
+
+    def _keychain(self) -> Keychain:
+        if self._chain is None:
+            from noetl.secrets.credentials import Credentials
+            from noetl.secrets.keychain import Entry, Keychain
+
+            rendered = rendered_keychain(self._program, self._execution_id, self._workload)
+            entries = [Entry(name, kind, fields) for name, kind, fields in rendered]
+            self._chain = Keychain(entries, Credentials(self._path), root=self._root)
+        return self._chain
+
+    def _hiding(self) -> Redactor:
+        if self._redactor is None:
+            from noetl.secrets.keys import execution_key, master_key
+            from noetl.worker.redaction import Redactor
+
+            key = execution_key(master_key(f"{self._path}.key"), self._execution_id)
+            self._redactor = Redactor(key, self._keychain().value)
+            self._redactor.learn(self._keychain().known())
+        return self._redactor
