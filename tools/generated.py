@@ -9,7 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 GENERATED: dict[str, str] = {
-    # "schema/json/plan.json": "noetlc.emit.schema:plan_schema",
+    "schema/json/plan.schema.json": "noetlc.emit.json:schema_text",
+    "schema/json/playbook.schema.json": "noetlc.emit.schema:schema_text",
 }
 """File, from the repository's root → `module:function`; the function takes nothing and gives the text."""
 

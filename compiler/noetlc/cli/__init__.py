@@ -14,7 +14,12 @@ import click
 from noetl_ir.registry import load
 
 COMMANDS: dict[str, str] = {
-    # "lint": "Check playbooks and report what is wrong.",
+    "compile": "Compile playbooks to plans.",
+    "lint": "Check playbooks and report what is wrong.",
+    "graph": "Draw the steps of a playbook.",
+    "explain": "Explain a diagnostic code.",
+    "schema": "Print a JSON Schema.",
+    "dump": "Show what a playbook is after a pass.",
 }
 """Command → its one line in `--help`, in the order shown; the same text as the command's short help."""
 

@@ -1,0 +1,58 @@
+"""Folders in which child playbooks are found, by `metadata.path` first and by file path second."""
+
+import os
+from collections.abc import Sequence
+
+import click
+
+from noetlc.cli.files import SUFFIXES, playbooks_in, read
+from noetlc.source.nodes import Mapping, Node, Scalar
+from noetlc.source.yaml_reader import read_yaml
+
+
+class Folders:
+    """The catalogue of `--path`; of several files with one path the first counts. Files are read when asked for."""
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        for folder in folders:
+            if not os.path.isdir(folder):
+                raise click.UsageError(f"--path: there is no folder {folder!r}")
+        self._folders = folders
+        self._files: dict[str, bytes] | None = None
+
+    def find(self, path: str) -> tuple[str, bytes] | None:
+        """The file that holds the playbook of that path: its name and content."""
+        return self._by_metadata(path) or self._by_file(path)
+
+    def _by_metadata(self, path: str) -> tuple[str, bytes] | None:
+        last = path.rpartition("/")[2].encode("utf-8", "surrogatepass")
+        for name, data in self._contents().items():
+            if last in data and path in _paths_in(name, data):
+                return name, data
+        return None
+
+    def _by_file(self, path: str) -> tuple[str, bytes] | None:
+        for folder in self._folders:
+            for suffix in ("", *SUFFIXES):
+                name = os.path.normpath(os.path.join(folder, path + suffix))
+                if name in self._contents():
+                    return name, self._contents()[name]
+        return None
+
+    def _contents(self) -> dict[str, bytes]:
+        if self._files is None:
+            names = [name for folder in self._folders for name in playbooks_in(folder)]
+            self._files = {os.path.normpath(name): read(name) for name in names}
+        return self._files
+
+
+def _paths_in(name: str, data: bytes) -> set[str]:
+    return {path for node in read_yaml(name, data).documents if (path := _path_of(node)) is not None}
+
+
+def _path_of(node: Node | None) -> str | None:
+    metadata = node.get("metadata") if isinstance(node, Mapping) else None
+    path = metadata.get("path") if isinstance(metadata, Mapping) else None
+    if path is None and isinstance(node, Mapping):
+        path = node.get("path")
+    return path.text if isinstance(path, Scalar) else None

@@ -1,0 +1,99 @@
+"""compile: playbooks to plans, JSON plans or canonical source."""
+
+import os
+
+import click
+
+from noetlc.cli.catalogue import Folders
+from noetlc.cli.files import STANDARD_INPUT, expanded, put, read, shown
+from noetlc.cli.findings import (
+    Counts,
+    counts_of,
+    fail_on_option,
+    palette_of_stderr,
+    strict_option,
+    text_of,
+    threshold_of,
+)
+from noetlc.diag.diagnostic import Severity
+from noetlc.pipeline import Compiled, compile_source
+
+ENDINGS = {"plan": ".ir", "json": ".ir.json", "canonical": ".canonical.yaml"}
+
+
+@click.command("compile", short_help="Compile playbooks to plans.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "-o", "--output", metavar="OUT", help="The file, for several inputs the folder, to write; - is standard output."
+)
+@click.option("--format", "form", type=click.Choice(list(ENDINGS)), default="plan", help="What to write.")
+@click.option("--path", "folders", multiple=True, metavar="CATALOGUE", help="A folder with child playbooks.")
+@strict_option
+@fail_on_option
+def COMMAND(
+    files: tuple[str, ...], output: str | None, form: str, folders: tuple[str, ...], strict: bool, fail_on: str
+) -> int:
+    """Compile playbooks to plans.
+
+    Each FILE (- is standard input) gives a file beside it: its name with .ir, .ir.json or .canonical.yaml. The
+    documents of a file with several give NAME.0.ir, NAME.1.ir and so on. When any FILE fails nothing is written.
+    """
+    names = expanded(files)
+    catalogue = Folders(folders)
+    counts, outputs = Counts(), dict[str, bytes]()
+    threshold = min(threshold_of(fail_on, strict=strict), Severity.ERROR)
+    for name in names:
+        compiled = compile_source(shown(name), read(name), catalogue)
+        click.echo(text_of(compiled, palette_of_stderr()), err=True, nl=False)
+        counts = counts.plus(counts_of(compiled))
+        if not counts.reach(threshold):
+            target = _target(name, output, form, several=len(names) > 1)
+            for place, data in _named(target, _emitted(compiled, form), form):
+                if place in outputs and place != STANDARD_INPUT:
+                    raise click.UsageError(f"two files would be written to {place!r}")
+                outputs[place] = outputs.get(place, b"") + data
+    if counts.reach(threshold):
+        click.echo(f"{counts}: nothing is written", err=True)
+        return 1
+    for place, data in outputs.items():
+        put(place, data)
+    return 0
+
+
+def _emitted(compiled: Compiled, form: str) -> list[bytes]:
+    """What each document of a file becomes."""
+    if form == "canonical":
+        from noetlc.emit import canonical
+
+        books = [one.playbook for one in compiled.documents if one.playbook is not None]
+        return [canonical.emitted(tuple(books))]
+    if form == "json":
+        from noetlc.emit import json
+
+        return [json.emitted(plan) for plan in compiled.plans]
+    from noetlc.emit import plan as bytes_of
+
+    return [bytes_of.emitted(plan) for plan in compiled.plans]
+
+
+def _target(name: str, output: str | None, form: str, *, several: bool) -> str:
+    """The output file of an input, before its documents are told apart."""
+    if output is None:
+        return STANDARD_INPUT if name == STANDARD_INPUT else os.path.splitext(name)[0] + ENDINGS[form]
+    if output == STANDARD_INPUT or not (several or os.path.isdir(output)):
+        return output
+    if not os.path.isdir(output):
+        raise click.UsageError(f"-o: several files need a folder, and {output!r} is none")
+    base = "stdin" if name == STANDARD_INPUT else os.path.splitext(os.path.basename(name))[0]
+    return os.path.join(output, base + ENDINGS[form])
+
+
+def _named(target: str, documents: list[bytes], form: str) -> list[tuple[str, bytes]]:
+    """The output of each document: the target alone, or numbered where there are several."""
+    if len(documents) == 1:
+        return [(target, documents[0])]
+    if target == STANDARD_INPUT:
+        raise click.UsageError("the file has several documents: give them a name with -o")
+    ending = ENDINGS[form] if target.endswith(ENDINGS[form]) else os.path.splitext(target)[1]
+    stem = target[: len(target) - len(ending)] if ending else target
+    return [(f"{stem}.{number}{ending}", data) for number, data in enumerate(documents)]

@@ -1,0 +1,84 @@
+"""What the commands share about files: naming them, reading them, writing them whole or not at all."""
+
+import glob
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from typing import NoReturn
+
+import click
+
+STANDARD_INPUT = "-"
+SUFFIXES = (".yaml", ".yml")
+
+
+def read(name: str) -> bytes:
+    """The content of a file, or of standard input for `-`. A file that cannot be read is wrong usage."""
+    try:
+        if name == STANDARD_INPUT:
+            return sys.stdin.buffer.read()
+        with open(name, "rb") as file:
+            return file.read()
+    except OSError as error:
+        unusable(name, error)
+
+
+def shown(name: str) -> str:
+    """The name of a file as findings show it."""
+    return "<stdin>" if name == STANDARD_INPUT else name
+
+
+def write(name: str, data: bytes) -> None:
+    """Write a file so that nobody ever sees a part of it."""
+    part = f"{name}.{os.getpid()}.part"
+    try:
+        with open(part, "wb") as file:
+            file.write(data)
+        os.replace(part, name)
+    except OSError as error:
+        if os.path.exists(part):
+            os.remove(part)
+        unusable(name, error)
+
+
+def put(name: str, data: bytes) -> None:
+    """Write a file, or standard output for `-`."""
+    if name == STANDARD_INPUT:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    else:
+        write(name, data)
+
+
+def expanded(paths: Iterable[str]) -> list[str]:
+    """The files that paths name: files as they are, folders by their playbooks, globs by their matches.
+
+    Each once, in the order given, those of a folder or a glob sorted. A path that names nothing is wrong usage.
+    """
+    found: dict[str, None] = {}
+    for path in paths:
+        if path == STANDARD_INPUT or os.path.isfile(path):
+            found[path] = None
+        elif os.path.isdir(path):
+            found.update(dict.fromkeys(playbooks_in(path)))
+        else:
+            matches = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
+            if not matches:
+                raise click.UsageError(f"there is no file {path!r}")
+            found.update(dict.fromkeys(matches))
+    return list(found)
+
+
+def playbooks_in(folder: str) -> Iterator[str]:
+    """The YAML files under a folder, sorted, hidden ones left out."""
+    for root, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            if name.endswith(SUFFIXES) and not name.startswith("."):
+                yield os.path.join(root, name)
+
+
+def unusable(name: str, error: OSError) -> NoReturn:
+    """Say that a file cannot be used: wrong usage."""
+    raise click.UsageError(f"{name}: {error.strerror or error}") from error

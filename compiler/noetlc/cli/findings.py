@@ -1,0 +1,63 @@
+"""How the commands show findings and what they make of them."""
+
+import sys
+from typing import NamedTuple
+
+import click
+
+from noetlc.diag.diagnostic import Severity
+from noetlc.diag.text import ANSI, PLAIN, Palette, rendered
+from noetlc.pipeline import Compiled
+
+FAIL_ON = {"error": Severity.ERROR, "warning": Severity.WARNING, "note": Severity.NOTE}
+
+strict_option = click.option("--strict", is_flag=True, help="Warnings and notes fail too.")
+fail_on_option = click.option(
+    "--fail-on", type=click.Choice(list(FAIL_ON)), default="error", help="The least severity that fails."
+)
+
+
+class Counts(NamedTuple):
+    """How many findings there are of each severity."""
+
+    errors: int = 0
+    warnings: int = 0
+    notes: int = 0
+
+    def plus(self, other: "Counts") -> "Counts":
+        """Both together."""
+        return Counts(*[mine + theirs for mine, theirs in zip(self, other, strict=True)])
+
+    def reach(self, threshold: Severity) -> bool:
+        """Whether there is a finding of that severity or worse."""
+        return any(self[: Severity.ERROR - threshold + 1])
+
+    def __str__(self) -> str:
+        parts = []
+        for count, word in zip(self, ("error", "warning", "note"), strict=True):
+            if count:
+                parts.append(f"{count} {word}{'s' if count > 1 else ''}")
+        return ", ".join(parts) or "nothing found"
+
+
+def counts_of(compiled: Compiled) -> Counts:
+    """The counts of one file."""
+    found = [0, 0, 0]
+    for finding in compiled.diagnostics:
+        found[Severity.ERROR - finding.severity] += 1
+    return Counts(*found)
+
+
+def threshold_of(fail_on: str, *, strict: bool) -> Severity:
+    """The least severity that makes a command fail."""
+    return Severity.NOTE if strict else FAIL_ON[fail_on]
+
+
+def palette_of_stderr() -> Palette:
+    """Colours where a person reads."""
+    return ANSI if sys.stderr.isatty() else PLAIN
+
+
+def text_of(compiled: Compiled, palette: Palette) -> str:
+    """The findings of one file, rendered one after the other."""
+    return "\n".join([rendered(finding, compiled.source, palette) for finding in compiled.diagnostics])

@@ -1,0 +1,92 @@
+"""lint: everything there is to say about playbooks, without compiling them."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import click
+
+from noetl_ir.expr import Json
+from noetlc.cli.files import expanded, read, shown
+from noetlc.cli.findings import (
+    Counts,
+    counts_of,
+    fail_on_option,
+    strict_option,
+    text_of,
+    threshold_of,
+)
+from noetlc.diag.json import diagnostic_json
+from noetlc.diag.text import ANSI, PLAIN, Palette
+from noetlc.pipeline import check_source
+
+MANY = 24
+"""From how many files on it pays to start processes."""
+
+
+class Checked(NamedTuple):
+    """What is known of one file: its findings as text, or as JSON rows, and their counts."""
+
+    text: str
+    rows: list[dict[str, Json]]
+    counts: Counts
+
+
+@click.command("lint", short_help="Check playbooks and report what is wrong.")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="How to report.")
+@strict_option
+@fail_on_option
+def COMMAND(paths: tuple[str, ...], form: str, strict: bool, fail_on: str) -> int:
+    """Check playbooks and report what is wrong.
+
+    PATH is a file, a folder (its .yaml and .yml files), a glob, or - for standard input.
+    """
+    names = expanded(paths)
+    if not names:
+        raise click.UsageError("there is no playbook under these paths")
+    counts, rows = Counts(), list[dict[str, Json]]()
+    for checked in _checked(names, form):
+        counts = counts.plus(checked.counts)
+        rows += checked.rows
+        if checked.text:
+            click.echo(checked.text)
+    if form == "json":
+        import json
+
+        click.echo(json.dumps(rows, indent=1))
+    else:
+        click.echo(f"{counts} in {len(names)} file{'s' if len(names) != 1 else ''}", err=True)
+    return 1 if counts.reach(threshold_of(fail_on, strict=strict)) else 0
+
+
+def _checked(names: list[str], form: str) -> Iterator[Checked]:
+    """Each file's findings in the order of the names, over the cores there are when there are many files."""
+    import sys
+
+    palette = ANSI if sys.stdout.isatty() else PLAIN
+    work = [(name, form, palette) for name in names]
+    cores = _cores()
+    if len(names) < MANY or cores < 2:
+        yield from map(_check, work)
+        return
+    from multiprocessing import get_context
+
+    with get_context().Pool(min(cores, len(names))) as pool:
+        yield from pool.imap(_check, work, chunksize=max(1, min(8, len(names) // (4 * cores))))
+
+
+def _check(work: tuple[str, str, Palette]) -> Checked:
+    name, form, palette = work
+    compiled = check_source(shown(name), read(name))
+    counts = counts_of(compiled)
+    if form == "json":
+        return Checked("", [diagnostic_json(each, compiled.source.name) for each in compiled.diagnostics], counts)
+    return Checked(text_of(compiled, palette), [], counts)
+
+
+def _cores() -> int:
+    import os
+
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,19 @@
+"""schema: the JSON Schemas of what is read and written."""
+
+import click
+
+SUBJECTS = ("playbook", "plan", "event")
+
+
+@click.command("schema", short_help="Print a JSON Schema.")
+@click.argument("subject", type=click.Choice(SUBJECTS))
+def COMMAND(subject: str) -> int:
+    """Print the JSON Schema of playbooks, of plans in JSON, or of events."""
+    if subject == "plan":
+        from noetlc.emit.json import schema_text
+    elif subject == "playbook":
+        from noetlc.emit.schema import schema_text
+    else:
+        raise click.UsageError("there is no schema of events yet")
+    click.echo(schema_text(), nl=False)
+    return 0

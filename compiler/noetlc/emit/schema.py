@@ -1,0 +1,189 @@
+"""The JSON Schema of playbooks, generated from the tables that the readers use and from the kinds.
+
+It says which keys stand where and what shape their values have, for editors; names, expressions and everything
+between two places is what `noetlc lint` is for.
+"""
+
+import json
+
+from noetl_ir.expr import Json
+from noetl_ir.kinds import Field, Kind
+from noetlc.dialects import combined
+from noetlc.reading.document import VERSIONS
+from noetlc.reading.kinds import kind_names, kind_of, knobs_of_any_kind
+from noetlc.reading.policy import DIRECTIVES
+
+Schema = dict[str, Json]
+
+_ANY: Schema = {}
+_TEXT: Schema = {"type": ["string", "number", "boolean"]}
+_TEMPLATE: Schema = {"type": "string", "pattern": "\\{\\{"}
+_SHAPES: dict[str, Schema] = {
+    "any": _ANY,
+    "text": _TEXT,
+    "integer": {"type": "integer"},
+    "number": {"type": "number"},
+    "boolean": {"type": "boolean"},
+    "duration": {"type": ["number", "string"]},
+    "map": {"type": "object"},
+    "list": {"type": "array"},
+    "map of text": {"type": "object"},
+}
+_DURATION = _SHAPES["duration"]
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _either(*options: Json) -> Schema:
+    return {"anyOf": list(options)}
+
+
+def _list_of(item: Json) -> Schema:
+    return {"type": "array", "items": item}
+
+
+def _one_of(*values: Json) -> Schema:
+    return {"enum": list(values)}
+
+
+_MODE = _one_of("exclusive", "inclusive")
+_LOOP_MODE = _one_of("sequential", "parallel")
+_FAILURE: Schema = {"type": "object", "properties": {"mode": _one_of("fail_fast", "best_effort")}}
+_WHEN: Schema = {"type": ["string", "boolean", "number"]}
+_MAP: Schema = {"type": "object"}
+
+VALUES: dict[tuple[str, str], Schema] = {
+    ("document", "apiVersion"): _one_of(*VERSIONS),
+    ("document", "kind"): {"const": "Playbook"},
+    ("document", "metadata"): {"type": "object", "properties": {"name": _TEXT, "path": _TEXT}},
+    ("document", "executor"): _ref("executor"),
+    ("document", "workload"): _either(_MAP, {"type": "null"}),
+    ("document", "keychain"): _either(_list_of(_MAP), _MAP, {"type": "null"}),
+    ("document", "workflow"): _list_of(_ref("step")),
+    ("document", "workbook"): _either(_list_of(_MAP), _MAP, {"type": "null"}),
+    ("executor", "spec"): _ref("executor_spec"),
+    ("executor_spec", "policy"): _ref("executor_policy"),
+    ("executor_spec", "entry_step"): _TEXT,
+    ("executor_policy", "failure"): _FAILURE,
+    ("executor_policy", "limits"): {"type": "object", "additionalProperties": {"type": "integer"}},
+    ("step", "step"): _TEXT,
+    ("step", "spec"): _ref("step_spec"),
+    ("step", "loop"): _ref("loop"),
+    ("step", "tool"): _ref("tool"),
+    ("step", "next"): _ref("next"),
+    ("step_spec", "policy"): _ref("step_policy"),
+    ("step_policy", "admit"): _ref("admit"),
+    ("step_policy", "failure"): _FAILURE,
+    ("step_policy", "join"): _either(_one_of("any", "all", "taken", "first"), {"type": "integer", "minimum": 1}),
+    ("admit", "mode"): _MODE,
+    ("admit", "rules"): _list_of(_ref("rule")),
+    ("admit", "on_deny"): _one_of("wait", "reject"),
+    ("loop", "in"): _either(_TEXT, {"type": "array"}, _MAP),
+    ("loop", "iterator"): {"type": "string"},
+    ("loop", "spec"): _ref("loop_spec"),
+    ("loop", "loop"): _ref("loop"),
+    ("loop_spec", "mode"): _LOOP_MODE,
+    ("loop_spec", "max_in_flight"): {"type": ["integer", "string"]},
+    ("loop_spec", "policy"): _ref("loop_policy"),
+    ("loop_policy", "mode"): _LOOP_MODE,
+    ("loop_policy", "max_in_flight"): {"type": ["integer", "string"]},
+    ("loop_policy", "exec"): _one_of("distributed", "local"),
+    ("task", "name"): _TEXT,
+    ("task", "spec"): _ref("task_spec"),
+    ("task", "args"): _either(_MAP, _TEMPLATE),
+    ("task_spec", "policy"): _ref("task_policy"),
+    ("task_policy", "rules"): _list_of(_ref("rule")),
+    ("then", "do"): _one_of(*DIRECTIVES),
+    ("then", "delay"): _DURATION,
+    ("then", "max_delay"): _DURATION,
+    ("then", "to"): _TEXT,
+    ("then", "set_ctx"): _MAP,
+    ("then", "set_iter"): _MAP,
+    ("next", "spec"): _ref("next_spec"),
+    ("next", "arcs"): _list_of(_ref("arc")),
+    ("next_spec", "mode"): _MODE,
+    ("arc", "step"): _TEXT,
+    ("arc", "when"): _WHEN,
+    ("arc", "args"): _either(_MAP, _TEMPLATE),
+    ("arc", "spec"): _ref("arc_spec"),
+    ("arc_spec", "delay"): _DURATION,
+}
+"""(scope, key) → the shape of the value; any shape where there is no row."""
+
+REQUIRED: dict[str, tuple[str, ...]] = {
+    "document": ("apiVersion", "kind", "workflow"),
+    "step": ("step",),
+    "arc": ("step",),
+    "loop": ("in", "iterator"),
+}
+_KNOBBED = frozenset({"executor_spec", "step_spec", "loop_spec", "task_spec"})
+_APART = frozenset({"document", "task", "task_forms"})
+
+
+def playbook_schema() -> Schema:
+    """The schema of one document."""
+    tables = combined()[0]
+    scopes = [name for name in tables._fields if name not in _APART and name != "then"]
+    definitions: dict[str, Json] = {name: _scope(name, tuple(getattr(tables, name))) for name in scopes}
+    definitions["then"] = _scope("then", (*tables.then, "allow"))
+    definitions["task"] = _either(*[_task(kind) for kind in _kinds()])
+    labelled: Schema = {"type": "object", "minProperties": 1, "maxProperties": 1}
+    entry = _either(_ref("task"), {**labelled, "additionalProperties": _ref("task")})
+    definitions["tool"] = _either(_ref("task"), _list_of(entry), {"type": "null"})
+    definitions["rule"] = {
+        "type": "object",
+        "properties": {"when": _WHEN, "then": _ref("then"), "else": _MAP},
+        "additionalProperties": False,
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A NoETL playbook",
+        **_scope("document", tuple(tables.document)),
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def schema_text() -> str:
+    """The schema as a JSON document."""
+    return json.dumps(playbook_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _scope(name: str, keys: tuple[str, ...]) -> Schema:
+    properties: dict[str, Json] = {key: VALUES.get((name, key), _ANY) for key in keys}
+    if name in _KNOBBED:
+        for knob, field in sorted(knobs_of_any_kind().items()):
+            properties.setdefault(knob, _field(field))
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*REQUIRED.get(name, ())],
+        "patternProperties": {"^x-": True},
+        "additionalProperties": False,
+    }
+
+
+def _kinds() -> list[Kind]:
+    return [kind for name in kind_names() if (kind := kind_of(name)) is not None]
+
+
+def _task(kind: Kind) -> Schema:
+    keys = tuple(combined()[0].task)
+    schema = _scope("task", (*keys, *(name for name in kind.fields if name not in keys)))
+    properties: dict[str, Json] = {key: VALUES.get(("task", key), _ANY) for key in keys}
+    properties.update({name: _field(field) for name, field in kind.fields.items()})
+    properties["kind"] = {"const": kind.name}
+    required: list[Json] = ["kind", *(name for name, field in kind.fields.items() if field.required)]
+    return {**schema, "title": kind.name, "description": kind.summary, "properties": properties, "required": required}
+
+
+def _field(field: Field) -> Schema:
+    shapes: list[Json] = [_SHAPES[shape] for shape in field.shapes]
+    if field.values:
+        shapes = [_one_of(*field.values)]
+    if _ANY in shapes:
+        schema = dict(_ANY)
+    else:
+        schema = _either(*shapes, *([_TEMPLATE] if field.text == "template" else []), {"type": "null"})
+    return {**schema, "description": field.doc} if field.doc else schema

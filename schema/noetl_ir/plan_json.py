@@ -1,0 +1,298 @@
+"""The JSON form of a plan, for people and other programs; it loads like the bytes do.
+
+Records are objects with their fields' names, spans are `[line, column, end_line, end_column]`, embedded plans are
+base64. Expressions and templates are rows as in the byte form, with words for tags. What a record is made of is
+read off its annotations, so that a new field is in this form and in its schema by existing.
+"""
+
+from collections.abc import Callable
+from types import NoneType, UnionType
+from typing import TypeAlias, Union, cast, get_args, get_origin, get_type_hints
+
+from noetl_ir.expr import Json, Template
+from noetl_ir.net import PlaceClass, Trigger, Weight
+from noetl_ir.plan import Plan
+from noetl_ir.plan_columns import Malformed
+from noetl_ir.plan_format import VERSION, PlanError, digest_of
+from noetl_ir.plan_nodes import BadNodes, ExpressionReader, Expressions
+from noetl_ir.plan_templates import row_of, template_of
+from noetl_ir.span import Span
+from noetl_ir.verify import verify
+
+FORMAT = "noetl-plan"
+
+EXPRESSION_WORDS = (
+    *("const", "name", "attribute", "item", "slice", "call", "filter", "test", "unary", "not", "binary"),
+    *("concat", "logic", "compare", "conditional", "list", "tuple", "map"),
+)
+TEMPLATE_WORDS = ("literal", "native", "text", "map", "list", "block")
+"""The words for the tags of rows, by tag."""
+
+_APART = frozenset({"templates"})
+_SCALARS = (bool, int, float, str)
+
+
+def plan_to_json(plan: Plan) -> dict[str, Json]:
+    """The JSON form of a plan."""
+    expressions = Expressions()
+    rows = [row_of(template, expressions) for template in plan.templates]
+    return {
+        "format": FORMAT,
+        "version_of_format": VERSION,
+        **{name: _written(value) for name, value in plan._asdict().items() if name not in _APART},
+        "expressions": [_worded(row, EXPRESSION_WORDS) for row in expressions.listed()],
+        "templates": [_worded(row, TEMPLATE_WORDS) for row in rows],
+    }
+
+
+def plan_from_json(value: Json) -> Plan:
+    """The plan of a JSON form, checked through and through. Raises PlanError."""
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        raise PlanError("this is not a plan")
+    if value.get("version_of_format") != VERSION:
+        raise PlanError(f"the plan has format {value.get('version_of_format')}, and {VERSION} is known here")
+    given = {key: item for key, item in value.items() if key not in ("format", "version_of_format")}
+    try:
+        reader = ExpressionReader(_tagged(given.pop("expressions", None), EXPRESSION_WORDS))
+        rows = _tagged(given.pop("templates", None), TEMPLATE_WORDS)
+        templates = tuple([template_of(row, reader) for row in rows])
+        plan = cast("Plan", _record(Plan, {"templates": ()}, given))._replace(templates=templates)
+    except (Malformed, BadNodes) as problem:
+        raise PlanError(f"the plan is damaged: {problem}") from problem
+    for child in plan.children:
+        if digest_of(child.data) != child.digest:
+            raise PlanError("an embedded plan is not the one that was named")
+    problems = verify(plan)
+    if problems:
+        raise PlanError(f"the plan is not sound: {problems[0]}")
+    return plan
+
+
+def plan_schema() -> dict[str, Json]:
+    """The JSON Schema of the JSON form."""
+    definitions: dict[str, Json] = {}
+    body = _record_schema(Plan, definitions)
+    properties = cast("dict[str, Json]", body["properties"])
+    properties.update(
+        {
+            "format": {"const": FORMAT},
+            "version_of_format": {"const": VERSION},
+            "expressions": {"type": "array", "items": _row_schema(EXPRESSION_WORDS)},
+            "templates": {"type": "array", "items": {"$ref": "#/$defs/Row"}},
+        }
+    )
+    definitions["Row"] = _row_schema(TEMPLATE_WORDS)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A compiled NoETL playbook",
+        **body,
+        "required": [*sorted(properties)],
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def _written(value: object) -> Json:
+    """A value of a plan as JSON; enumerations become their texts."""
+    if isinstance(value, bytes):
+        from base64 import b64encode
+
+        return b64encode(value).decode("ascii")
+    if isinstance(value, Span):
+        return list(value)
+    if isinstance(value, tuple):
+        if hasattr(value, "_asdict"):
+            return {name: _written(inner) for name, inner in value._asdict().items()}
+        return [_written(inner) for inner in value]
+    if isinstance(value, PlaceClass | Trigger | Weight):
+        return value.value
+    return cast("Json", value)
+
+
+def _worded(row: object, words: tuple[str, ...]) -> Json:
+    tag, *rest = cast("list[Json]", row)
+    parts: list[Json] = [words[cast("int", tag)]]
+    if words is TEMPLATE_WORDS and parts[0] == "map":
+        entries = cast("list[list[Json]]", rest[0])
+        return [*parts, [[name, _worded(inner, words)] for name, inner in entries]]
+    if words is TEMPLATE_WORDS and parts[0] == "list":
+        return [*parts, [_worded(inner, words) for inner in cast("list[Json]", rest[0])]]
+    return [*parts, *rest]
+
+
+def _tagged(rows: object, words: tuple[str, ...], depth: int = 0) -> list[object]:
+    if not isinstance(rows, list) or depth > 256:
+        raise Malformed("expected a list of rows")
+    return [_tag(row, words, depth) for row in rows]
+
+
+def _tag(row: object, words: tuple[str, ...], depth: int) -> list[object]:
+    if not isinstance(row, list) or not row or row[0] not in words:
+        raise Malformed("a row has no known form")
+    tag, rest = words.index(row[0]), row[1:]
+    if words is TEMPLATE_WORDS and rest and row[0] == "list":
+        return [tag, _tagged(rest[0], words, depth + 1), *rest[1:]]
+    if words is TEMPLATE_WORDS and rest and row[0] == "map" and isinstance(rest[0], list):
+        pairs = [pair for pair in rest[0] if isinstance(pair, list) and len(pair) == 2]
+        if len(pairs) != len(rest[0]):
+            raise Malformed("an entry of a mapping has no name")
+        inner = _tagged([pair[1] for pair in pairs], words, depth + 1)
+        return [tag, [[pair[0], value] for pair, value in zip(pairs, inner, strict=True)], *rest[1:]]
+    return [tag, *rest]
+
+
+_Reader: TypeAlias = Callable[[object], object]
+_readers: dict[object, _Reader] = {}
+
+
+def _reader(hint: object) -> _Reader:
+    """How a value of an annotated type is read; made once for each annotation."""
+    found = _readers.get(hint)
+    if found is None:
+        found = _readers[hint] = _made_reader(hint)
+    return found
+
+
+def _made_reader(hint: object) -> _Reader:
+    arguments = get_args(hint)
+    if get_origin(hint) in (UnionType, Union):
+        return _union([_reader(option) for option in arguments])
+    if get_origin(hint) is tuple:
+        if arguments[-1] is Ellipsis:
+            inner = _reader(arguments[0])
+            return lambda value: tuple([inner(item) for item in _list(value)])
+        readers = [_reader(argument) for argument in arguments]
+        return lambda value: _fixed(readers, value)
+    if get_origin(hint) is dict:
+        return _mapping
+    if hint is Span:
+        number = _reader(int)
+        return lambda value: Span._make(_fixed([number] * 4, value))
+    if hint is bytes:
+        return _bytes
+    if isinstance(hint, type) and hasattr(hint, "_fields"):
+        return lambda value: _record(hint, {}, value)
+    if isinstance(hint, type) and issubclass(hint, PlaceClass | Trigger | Weight):
+        return lambda value: _member(hint, value)
+    return lambda value: _exact(cast("type", hint), value)
+
+
+def _record(kind: type, given: dict[str, object], value: object) -> object:
+    if not isinstance(value, dict):
+        raise Malformed(f"expected a {kind.__name__}")
+    hints = _hints(kind)
+    if value.keys() | given.keys() != hints.keys():
+        raise Malformed(f"a {kind.__name__} has a field too many or too few")
+    fields = {name: given[name] if name in given else _reader(hint)(value[name]) for name, hint in hints.items()}
+    return kind(**fields)
+
+
+_known_hints: dict[type, dict[str, object]] = {}
+
+
+def _hints(kind: type) -> dict[str, object]:
+    """The annotations of a record; those that nothing here reads are left as they stand."""
+    if kind not in _known_hints:
+        _known_hints[kind] = get_type_hints(kind)
+    return _known_hints[kind]
+
+
+def _union(options: list[_Reader]) -> _Reader:
+    def read(value: object) -> object:
+        for option in options:
+            try:
+                return option(value)
+            except Malformed:
+                continue
+        raise Malformed("a value has none of the types that it may have")
+
+    return read
+
+
+def _list(value: object) -> list[object]:
+    if not isinstance(value, list):
+        raise Malformed("expected a list")
+    return value
+
+
+def _fixed(readers: list[_Reader], value: object) -> tuple[object, ...]:
+    items = _list(value)
+    if len(items) != len(readers):
+        raise Malformed("a list has an entry too many or too few")
+    return tuple([read(item) for read, item in zip(readers, items, strict=True)])
+
+
+def _mapping(value: object) -> object:
+    if not isinstance(value, dict):
+        raise Malformed("expected a mapping")
+    return value
+
+
+def _bytes(value: object) -> bytes:
+    from base64 import b64decode
+    from binascii import Error
+
+    try:
+        return b64decode(cast("str", value), validate=True)
+    except (Error, TypeError, ValueError) as problem:
+        raise Malformed("an embedded plan is not base64") from problem
+
+
+def _member(enumeration: type, value: object) -> object:
+    try:
+        return enumeration(value)
+    except ValueError as problem:
+        raise Malformed(f"{value!r} is no {enumeration.__name__}") from problem
+
+
+def _exact(kind: type, value: object) -> object:
+    if type(value) is not kind and not (kind is float and type(value) is int):
+        raise Malformed(f"expected {kind.__name__}, found {type(value).__name__}")
+    return value
+
+
+def _record_schema(kind: type, definitions: dict[str, Json]) -> dict[str, Json]:
+    properties: dict[str, Json] = {
+        name: _schema(hint, definitions) for name, hint in _hints(kind).items() if hint != Template
+    }
+    if kind is Plan:
+        properties.pop("templates", None)
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*sorted(properties)],
+        "additionalProperties": False,
+    }
+
+
+_NAMES: dict[object, str] = {bool: "boolean", int: "integer", float: "number", str: "string", NoneType: "null"}
+
+
+def _schema(hint: object, definitions: dict[str, Json]) -> Json:
+    arguments = get_args(hint)
+    if get_origin(hint) in (UnionType, Union):
+        return {"anyOf": [_schema(option, definitions) for option in arguments]}
+    if get_origin(hint) is tuple and arguments[-1] is Ellipsis:
+        return {"type": "array", "items": _schema(arguments[0], definitions)}
+    if get_origin(hint) is tuple:
+        return _listed([_schema(argument, definitions) for argument in arguments])
+    if hint is Span:
+        return _listed([{"type": "integer"}] * 4)
+    if hint is bytes:
+        return {"type": "string", "contentEncoding": "base64"}
+    if isinstance(hint, type) and hasattr(hint, "_fields"):
+        name = f"{hint.__module__.rpartition('.')[2].capitalize()}{hint.__name__}"
+        if name not in definitions:
+            definitions[name] = {}
+            definitions[name] = _record_schema(hint, definitions)
+        return {"$ref": f"#/$defs/{name}"}
+    if isinstance(hint, type) and issubclass(hint, PlaceClass | Trigger | Weight):
+        return {"enum": [member.value for member in hint]}
+    return {"type": _NAMES[hint]} if hint in _NAMES else {"type": "object"}
+
+
+def _listed(items: list[Json]) -> dict[str, Json]:
+    return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
+
+
+def _row_schema(words: tuple[str, ...]) -> dict[str, Json]:
+    return {"type": "array", "prefixItems": [{"enum": [*words]}], "minItems": 2}
