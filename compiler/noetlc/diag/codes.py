@@ -5,8 +5,6 @@ The first digit says what it is about: 0 source, 1 shape, 2 names, 3 expressions
 A new table is a row of `_TABLES`. Codes of lint rules stand in the rules themselves.
 """
 
-from textwrap import indent
-
 from noetl_ir.span import Span
 from noetlc.diag.code import Code
 from noetlc.diag.codes_expressions import EXPRESSION_CODES
@@ -48,6 +46,8 @@ def explanation(code_or_slug: str) -> str:
 
 
 def _page(code: str, entry: Code) -> str:
+    from textwrap import indent
+
     parts = [f"{code} {entry.slug} ({entry.severity})", "", f"{entry.title}."]
     for heading, body in (
         ("Why it matters", entry.why), ("Example", entry.example), ("Instead", entry.instead),

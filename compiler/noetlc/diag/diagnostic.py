@@ -1,7 +1,7 @@
 """A finding about a playbook: what, how bad, where, and what to write instead."""
 
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from noetl_ir.span import Span
 
@@ -17,16 +17,14 @@ class Severity(IntEnum):
         return self.name.lower()
 
 
-@dataclass(frozen=True, slots=True)
-class Related:
+class Related(NamedTuple):
     """A second place that a finding is about, and its part in it."""
 
     span: Span
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(NamedTuple):
     """Replace the text of `span` by `text`. `safe` when the meaning cannot change by accident."""
 
     span: Span
@@ -35,8 +33,7 @@ class Fix:
     safe: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(NamedTuple):
     """One finding. `code` is stable and never reused (HOUSE §4.7); `help` says what to write instead."""
 
     code: str

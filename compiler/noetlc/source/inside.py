@@ -29,6 +29,14 @@ class Inside(NamedTuple):
     ends: list[int]
     end: int
 
+    def place(self, start: int, end: int) -> tuple[int, int]:
+        """Where the characters from `start` to `end` of the value are written."""
+        size = len(self.starts)
+        if start >= size:  # after the last character
+            return self.end, self.end
+        first = self.starts[max(start, 0)]
+        return first, first if end <= start else self.ends[min(end, size) - 1]
+
 
 def inside(written: str, style: str, text: str) -> Inside | None:
     """The places of the characters of `text` in `written`, tag and anchor included; None when they differ."""

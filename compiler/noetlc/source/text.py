@@ -7,7 +7,6 @@ import re
 from bisect import bisect_right
 
 from noetl_ir.span import Span
-from noetlc.source.inside import Inside, inside
 from noetlc.source.nodes import Scalar
 
 _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
@@ -48,12 +47,14 @@ class Source:
         A character that the file does not hold as such (a folded break, an escape) has the place of what
         stands for it. Where the text cannot be found in the file the span is that of the whole scalar.
         """
+        from noetlc.source.inside import inside
+
         offset, stop = scalar.source
         written = self.text[offset:stop]
         found = inside(written, scalar.style, scalar.text)
         if found is None:
             return scalar.span
-        first, last = _range(found, start, max(start, end))
+        first, last = found.place(start, max(start, end))
         return self.span_of(offset + first, offset + last)
 
     def _place(self, offset: int) -> tuple[int, int]:
@@ -66,11 +67,3 @@ class Source:
         if self._starts is None:
             self._starts = [0, *(match.end() for match in _BREAK.finditer(self.text))]
         return self._starts
-
-
-def _range(found: Inside, start: int, end: int) -> tuple[int, int]:
-    size = len(found.starts)
-    if start >= size:  # after the last character
-        return found.end, found.end
-    first = found.starts[max(start, 0)]
-    return first, first if end <= start else found.ends[min(end, size) - 1]

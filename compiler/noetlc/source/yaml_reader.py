@@ -20,7 +20,6 @@ from noetlc.source.composer import Composer
 from noetlc.source.decoding import decode, size_finding
 from noetlc.source.limits import LIMITS, LimitReached, Limits
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
-from noetlc.source.syntax import Trouble, character_finding, syntax_finding
 from noetlc.source.text import Source
 
 _ENDS = (yaml.MappingEndEvent, yaml.SequenceEndEvent)
@@ -65,8 +64,12 @@ def _read(source: Source, composer: Composer, documents: list[Node | None]) -> D
         if (event := next(events, None)) is not None:
             raise composer.too_long(event)
     except yaml.reader.ReaderError as error:
+        from noetlc.source.syntax import character_finding
+
         return character_finding(source) or finding("NL003", str(error.reason), Span(1, 1, 1, 1))
     except yaml.MarkedYAMLError as error:
+        from noetlc.source.syntax import Trouble, syntax_finding
+
         trouble = Trouble(error.problem or "", error.problem_mark, error.context or "", error.context_mark)
         return syntax_finding(source, trouble)
     except LimitReached as limit:
