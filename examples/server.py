@@ -193,7 +193,7 @@ class Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "0")
         reply = answer(self.command, self.path, self.rfile.read(int(length) if length.isdecimal() else 0))
         data = json.dumps(reply.body).encode()
-        self.send_response(reply.status)
+        self.send_response_only(reply.status)  # without the date: the same request, the same answer
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
         for name, value in reply.headers:
