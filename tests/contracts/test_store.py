@@ -160,10 +160,11 @@ def test_unknown_executions(store: Store) -> None:
     assert list(store.read("nope")) == []
     assert store.inbox("nope", 0) == ()
     assert not store.is_owned("../../nope")
-    for attempt in (
+    attempts: list[Callable[[], object]] = [
         lambda: store.append("nope", 0, [("a", b"")], status="running", ended=None),
         lambda: store.post("nope", "cancel", None),
-    ):
+    ]
+    for attempt in attempts:
         with pytest.raises(StoreFailure, match="nope"):
             attempt()
 

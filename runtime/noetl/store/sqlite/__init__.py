@@ -7,7 +7,8 @@ checksum that chains the events of an execution.
 
 Threads and processes: any thread may call, one lock lets them in one at a time, and a reader takes it page
 by page. Several processes may open the file. A store does not survive a fork: the child has to open its
-own.
+own. Nobody else may open the database or its `-shm` in a process that has a store: closing a file drops the
+locks that SQLite has on it.
 """
 
 import os

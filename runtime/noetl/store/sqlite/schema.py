@@ -19,9 +19,11 @@ APPLICATION = 0x4E6F4554
 
 def version_of(cursor: sqlite3.Cursor, path: str) -> int:
     """The schema of the database, 0 for an empty one."""
+    # In this order: whoever makes the tables sets the id in the same transaction.
+    (tables,) = cursor.execute("SELECT count(*) FROM sqlite_master").fetchone()
     (application,) = cursor.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION:
-        if application or cursor.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        if application or tables:
             raise StoreFailure(f"{path}: the file is a database of another program")
         return 0
     (version,) = cursor.execute("SELECT max(version) FROM migrations").fetchone()
