@@ -234,6 +234,10 @@ class Parked(NamedTuple):
     reason: str
 
 
+STOPS = "@stops"
+"""The pool name of orders to stop, which need no slot and so never wait behind work."""
+
+
 class Bus(Protocol[_C, _R, _A]):
     """Commands from the server to workers by pool, reports back, and an answer to each report.
 
@@ -285,7 +289,7 @@ class Call(NamedTuple):
     """One attempt at a task, fully rendered.
 
     `timeout` in seconds, None for none; `fields` may hold secret values. `action_id` is the same for all
-    attempts of a task run (LANGUAGE §8). `run` counts the step's runs from 1, `index` is the loop index path,
+    attempts of a task run (LANGUAGE §8). `run` counts the step's runs from 1, `path` is the loop index path,
     `visit` counts arrivals at the task in its run.
     """
 
@@ -301,7 +305,7 @@ class Call(NamedTuple):
     attempt: int
     scope: Mapping[str, Json]
     run: int = 1
-    index: tuple[int, ...] = ()
+    path: tuple[int, ...] = ()
     visit: int = 1
 
 

@@ -74,7 +74,8 @@ def read_event(body: bytes) -> Event:
     fields: Any = codec.unpack(body, max_bytes=MAX_BYTES, max_items=MAX_ITEMS)
     try:
         *plain, fired, data = fields
-        event = Event(*plain, tuple(Firing(t, _keys(took), _keys(made)) for t, took, made in fired), data)
+        firings = tuple(Firing(t, _keys(took), _keys(made)) for t, took, made in fired)
+        event = Event._make((*plain, firings, data))
     except (TypeError, ValueError):
         raise codec.CodecError("not an event") from None
     if len(fields) != len(event) or any(type(a) is not b for a, b in zip(plain, _TYPES, strict=True)):

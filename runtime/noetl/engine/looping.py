@@ -145,9 +145,9 @@ def close(turn: Turn, place: int, key: str) -> None:
         return
     program, step, level = turn.program, loop.step, loop.level
     data: dict[str, Json] = {"stats": counts_of(loop), "level": level}
-    if loop.errors:
-        data["errors"] = errors_of(loop)
     if not loop.stopping:
+        if loop.errors:
+            data["errors"] = errors_of(loop)
         firing = Firing(program.transition("close", step, level=level), key, key)
         turn.emit("loop.done", step=step, run=key, fired=(firing,), data=data)
         return

@@ -163,7 +163,7 @@ class ScriptedLauncher:
 
     def _find(self, call: Call) -> _Entry | None:
         place: dict[str, Json] = {
-            "step": call.step, "task": call.task, "run": call.run, "index": list(call.index), "visit": call.visit,
+            "step": call.step, "task": call.task, "run": call.run, "index": list(call.path), "visit": call.visit,
             "attempt": call.attempt,
         }  # fmt: skip
         for entry in self._script.entries:

@@ -86,6 +86,13 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         """`obj[argument]`: data only."""
         return obj[argument] if isinstance(argument, slice) else item(obj, plain(argument))
 
+    def call(self, context: Any, obj: Any, *args: Any, **named: Any) -> Any:
+        """A function or method; what is none is told as such."""
+        if isinstance(obj, Undefined | jinja2.Undefined):
+            name = obj.path if isinstance(obj, Undefined) else obj._undefined_name
+            raise Fault("template.error", f"`{name}` is no function here")
+        return super().call(context, obj, *args, **named)
+
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         """An operator, bounded as in expressions."""
         return BINARY[operator](left, right)
