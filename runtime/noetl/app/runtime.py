@@ -62,6 +62,7 @@ class Runtime:
                 yield driver
             finally:
                 driver.launcher.close()
+                driver.control.close()
 
     def events(self, execution_id: str, after: int = 0) -> Iterator[tuple[int, Event]]:
         """The log of an execution with positions; raises codec.CodecError, KeyError, StoreFailure."""

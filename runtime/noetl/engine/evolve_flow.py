@@ -1,6 +1,6 @@
 """Folding the events of the execution, its tokens and its step runs (LANGUAGE §3)."""
 
-from noetl.engine.evolve_loops import call_off, keep_result
+from noetl.engine.evolve_loops import call_off, keep_result, unpark
 from noetl.engine.execution import Arrival, Execution, Mapping, Region, Run, Timer
 from noetl.engine.payload import mapping_of, texts_of
 from noetl.engine.program import Program
@@ -117,7 +117,7 @@ def step_failed(program: Program, execution: Execution, event: Event) -> None:
         run.iter, run.outcome = region.iter, region.outcome
     for timer in (f"timeout {event.run}", f"wake {event.run}"):
         execution.timers.pop(timer, None)
-    execution.parked.pop(event.run, None)
+    unpark(execution, event.run)
 
 
 def selected(program: Program, execution: Execution, event: Event) -> None:

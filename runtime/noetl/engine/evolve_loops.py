@@ -60,7 +60,7 @@ def iteration_over(program: Program, execution: Execution, event: Event) -> None
         loop.running.discard(event.run)
         call_off(execution, event.run, region)
         execution.timers.pop(f"wake {event.run}", None)
-        execution.parked.pop(event.run, None)
+        unpark(execution, event.run)
         if state == "done":
             loop.results[index] = region.result
         _share(loop, index, region.iter)
@@ -120,6 +120,12 @@ def stop_loop(program: Program, execution: Execution, loop_key: str) -> None:
 def call_off(execution: Execution, key: str, region: Region) -> None:
     if region.phase in ("run", "parked"):
         execution.stopped.append((key, region.claim))
+
+
+def unpark(execution: Execution, key: str) -> None:
+    """A parked task waits no longer."""
+    if execution.parked.pop(key, None) is not None:
+        execution.timers.pop(f"parked {key}", None)
 
 
 def _share(loop: LoopRun, index: int, iteration: Mapping) -> None:

@@ -1,6 +1,6 @@
 """Folding the events of tasks, the patches they make, and timers (LANGUAGE §4)."""
 
-from noetl.engine.evolve_loops import call_off, stop_loop
+from noetl.engine.evolve_loops import call_off, stop_loop, unpark
 from noetl.engine.execution import Execution, Mapping, Region, Timer
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.payload import mapping_of
@@ -15,6 +15,9 @@ def task_started(program: Program, execution: Execution, event: Event) -> None:
         region.phase = "parked"
         execution.parked[event.run] = event.data
         execution.calling.append(event.run)
+        due = event.data.get("due")
+        if isinstance(due, int):
+            execution.timers[f"parked {event.run}"] = Timer(due, "parked", event.task)
     region.outcome = None
     execution.counts["tasks"] += event.attempt == 1
     key = step_run_of(event.run)
@@ -30,7 +33,7 @@ def task_done(program: Program, execution: Execution, event: Event) -> None:
     region = execution.regions[event.run]
     data = event.data
     task = program.plan.tasks[event.task]
-    execution.parked.pop(event.run, None)
+    unpark(execution, event.run)
     region.tasks_run += 1
     region.lost = 0
     result = data.get("result")
@@ -68,7 +71,7 @@ def _move_to(execution: Execution, event: Event, region: Region, target: int) ->
 
 def retry_started(program: Program, execution: Execution, event: Event) -> None:
     region = execution.regions[event.run]
-    execution.parked.pop(event.run, None)
+    unpark(execution, event.run)
     execution.counts["retries"] += 1
     region.lost = 0
     _patch(execution, region, event)
@@ -137,4 +140,4 @@ def _time_out(program: Program, execution: Execution, event: Event) -> None:
         call_off(execution, key, region)
         region.phase, region.error = "over", error
         execution.timers.pop(f"wake {key}", None)
-        execution.parked.pop(key, None)
+        unpark(execution, key)

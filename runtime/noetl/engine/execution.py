@@ -130,7 +130,8 @@ class LoopRun:
 
 
 class Timer:
-    """A due time in microseconds and what it wakes: `retry` and `jump` a region, `arc` a token, `timeout` a run."""
+    """A due time in microseconds and what it wakes: `wake` a region, `land` a token, `timeout` a
+    run, `parked` ends the wait of a parked task."""
 
     __slots__ = ("due", "kind", "place")
 

@@ -8,6 +8,7 @@ from noetl.engine.execution import Execution, Region
 from noetl.engine.turn import Turn
 from noetl_ir.events import Event, Firing, step_run_of
 from noetl_ir.expr import Json
+from noetl_ir.outcome import error
 
 
 def accept(turn: Turn, report: Event) -> bool:
@@ -144,6 +145,11 @@ def fire_timer(turn: Turn, name: str) -> None:
         arc = program.plan.arcs[timer.place]
         number = program.landing(timer.place)
         event = Event(f"{name}", "timer.fired", turn.now, arc.step, key, fired=(Firing(number, key, key),), data=data)
+    elif timer.kind == "parked":
+        region = execution.regions[key]
+        event_id = f"{name}:{region.task}:{region.visits[region.task]}:{region.attempt}"
+        data["outcome"] = error("timeout", "the task was not done in time", retryable=True).as_json()
+        event = Event(event_id, "timer.fired", turn.now, region.step, key, data=data)
     elif timer.kind == "wake":
         region = execution.regions[key]
         number = program.transition("wake", region.step, region.task)

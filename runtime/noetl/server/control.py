@@ -7,6 +7,7 @@ and is sent when there is.
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import ExitStack
 
 from noetl.engine.effects import resume_with
 from noetl.engine.execution import Execution
@@ -19,6 +20,9 @@ from noetl_ir.commands import Answer, Command, Report, RunPipeline, StartChild, 
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
 from noetl_ir.outcome import error, ok
+
+LOOK_EVERY = 50_000
+"""Microseconds between two looks into the inbox, so that a busy run does not ask all the time."""
 
 Observer = Callable[[Execution, Program, Event], None]
 """Hears every event once it is on disk."""
@@ -48,6 +52,8 @@ class ControlPlane:
         self._load = load
         self._observe = observe
         self._posted = -1
+        self._looked = 0
+        self._owned: dict[str, ExitStack] = {}
         self._orders: deque[tuple[str, Command]] = deque()
         self.shells: dict[str, Shell] = {}
         self._children: dict[str, Child] = {}
@@ -128,6 +134,8 @@ class ControlPlane:
         execution = shell.execution
         for event in events:
             self._observe(execution, shell.program, event)
+            if event.event_type == "timer.fired" and "outcome" in event.data:
+                self._give_up(shell, event)
         for order in orders:
             if isinstance(order, StartChild):
                 self._start_child(shell, order)
@@ -146,9 +154,18 @@ class ControlPlane:
             if child.parent == execution_id:
                 self.control(child_id, "cancel")
         calling = self._children.pop(execution_id, None)
+        if execution_id in self._owned:
+            self._let_go(execution_id)
         if calling is not None:
-            del self.shells[execution_id]
             self._hand_up(calling, outcome_of(shell))
+
+    def _give_up(self, shell: Shell, event: Event) -> None:
+        """A parked task has waited long enough: its child is cancelled, its outcome is the timeout."""
+        parent = shell.execution.execution_id
+        self._stop_child(parent, event.run)
+        outcome = event.data["outcome"]
+        if isinstance(outcome, dict):
+            self._hand_up(Child(parent, event.run), outcome)
 
     def _hand_up(self, child: Child, outcome: dict[str, Json]) -> None:
         """The outcome of a child goes to the parked task that called it; a worker asks the rules about it."""
@@ -177,6 +194,9 @@ class ControlPlane:
         waits = order.call.get("wait") is not False
         if waits:
             self._children[order.child_id] = child
+        if order.child_id not in self.shells:
+            owning = self._owned[order.child_id] = ExitStack()
+            owning.enter_context(self._store.own(order.child_id))
         if there is None:
             self._store.put_plan(program.digest, program.plan.path, program.bytes)
             self.start(program, order.child_id, request_of(order, depth))
@@ -184,11 +204,23 @@ class ControlPlane:
             if order.child_id not in self.shells:
                 self.resume(order.child_id, program)
         elif waits:
-            ended = self._shell(program, order.child_id)
-            ended.load()
-            self._over(ended)
+            over = self._shell(program, order.child_id)
+            over.load()
+            self._over(over)
         if not waits:
             self._hand_up(child, ok({"execution_id": order.child_id}).as_json())
+
+    def _let_go(self, child_id: str) -> None:
+        """A child is over: nothing of it stays in memory, and others may own it."""
+        self.shells.pop(child_id, None)
+        owning = self._owned.pop(child_id, None)
+        if owning is not None:
+            owning.close()
+
+    def close(self) -> None:
+        """Give up the children that are owned here."""
+        for child_id in list(self._owned):
+            self._let_go(child_id)
 
     def _stop_child(self, parent: str, run: str) -> None:
         for child_id, child in list(self._children.items()):
@@ -197,6 +229,10 @@ class ControlPlane:
                 self.control(child_id, "cancel")
 
     def _inbox(self) -> dict[str, list[tuple[str, int | None]]]:
+        now = self._clock.now()
+        if now - self._looked < LOOK_EVERY:
+            return {}
+        self._looked = now
         posted = self._store.posted()
         if posted == self._posted:
             return {}

@@ -38,7 +38,12 @@ class Rendered(NamedTuple):
 
     def call_json(self) -> dict[str, Json]:
         """The call of a parked task as its `task.started` records it."""
-        return {**self.call.fields, "args": self.call.args} if self.call.args else dict(self.call.fields)
+        call = dict(self.call.fields)
+        if self.call.args:
+            call["args"] = self.call.args
+        if self.call.timeout is not None:
+            call["timeout"] = self.call.timeout
+        return call
 
 
 class Renderer:

@@ -18,6 +18,7 @@ from noetl_ir.commands import RunPipeline
 from noetl_ir.evaluate import Fault
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
+from noetl_ir.kinds import seconds_of
 from noetl_ir.outcome import Outcome, error
 from noetl_ir.plan import Task
 
@@ -84,7 +85,13 @@ class Session:
     def started(self, now: int, call: dict[str, Json] | None = None) -> Event:
         """`task.started`; with the rendered call when the task parks."""
         self._started = now
-        return self._event("task.started", now, "s", {} if call is None else {"call": call})
+        data: dict[str, Json] = {}
+        if call is not None:
+            data["call"] = call
+            limit = seconds_of(call.get("timeout"))
+            if limit is not None:
+                data["due"] = now + round(limit * 1_000_000)
+        return self._event("task.started", now, "s", data)
 
     def faulted(self, now: int, fault: Fault) -> Event:
         """`task.done` of a task whose fields could not be rendered: no rule is asked."""
