@@ -20,10 +20,14 @@ GOLDEN = ROOT / "golden"
 
 VIEWS: dict[str, dict[str, str]] = {
     # Stage → view → printer. For instance:
-    # "diag": {"diag": "views.diagnostics:rendered"},
-    # "net": {"net": "views.net:printed"},
     # "run": {"events": "views.events:printed"},
     "source": {"diag": "views.source:diagnostics"},
+    "diag": {"diag": "views.diagnostics:of_reading"},
+    "rules": {"diag": "views.diagnostics:of_rules"},
+    "net": {"net": "views.plan:net"},
+    "plan": {"plan": "views.plan:tables"},
+    "emit": {"mermaid": "views.plan:mermaid", "dot": "views.plan:dot"},
+    "read": {"canon": "views.diagnostics:canonical"},
 }
 
 OPTIONAL: dict[str, str] = {

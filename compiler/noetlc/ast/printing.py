@@ -34,7 +34,7 @@ def printed(playbook: Playbook) -> str:
 
 def document(playbook: Playbook) -> Tree:
     """The playbook as plain values, in the order in which they are written."""
-    found: Tree = {"apiVersion": VERSION, "kind": "Playbook", "metadata": dict(playbook.metadata)}
+    found: Tree = {"apiVersion": VERSION, "kind": "Playbook", "metadata": _metadata(playbook)}
     _put(found, "keychain", [_credential(entry) for entry in playbook.keychain])
     _put(found, "executor", _executor(playbook.executor))
     _put(found, "workload", _pairs(playbook.workload))
@@ -42,6 +42,12 @@ def document(playbook: Playbook) -> Tree:
     _put(found, "workbook", [_task(task) for _, task in playbook.workbook])
     found.update((key, value_of(node)) for key, node in playbook.extensions)
     return found
+
+
+def _metadata(playbook: Playbook) -> Json:
+    """The well-known keys first."""
+    first = [key for key in ("name", "path", "version", "description") if key in playbook.metadata]
+    return {key: playbook.metadata[key] for key in [*first, *playbook.metadata]}
 
 
 def _put(into: Tree, key: str, value: Json) -> None:

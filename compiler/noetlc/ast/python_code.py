@@ -1,10 +1,13 @@
 """Python text as the `python` kind runs it: is it Python, and which names does it use that nothing binds."""
 
-import ast
 import builtins
 from functools import lru_cache
-from typing import NamedTuple
+from symtable import symtable
+from typing import TYPE_CHECKING, NamedTuple
 from warnings import catch_warnings, simplefilter
+
+if TYPE_CHECKING:
+    import ast
 
 
 class PythonName(NamedTuple):
@@ -28,15 +31,42 @@ def python_code(text: str) -> PythonCode:
     try:
         with catch_warnings():
             simplefilter("ignore")  # odd escapes are the author's business
-            tree = ast.parse(text)
+            return PythonCode(None, ()) if _binds_all(text) else _examined(text)
     except SyntaxError as error:
         return PythonCode(PythonName(error.msg, error.lineno or 1, max((error.offset or 1) - 1, 0)), ())
     except (ValueError, RecursionError, MemoryError) as error:
         return PythonCode(PythonName(str(error), 1, 0), ())
+
+
+def _binds_all(text: str) -> bool:
+    """Whether every name is bound, by the interpreter's own table: quick, and right for nearly all programs."""
+    try:
+        waiting = [symtable(text, "code", "exec")]
+    except SyntaxError:  # a `return` outside of functions is legal here
+        return False
+    bound: set[str] = set()
+    used: set[str] = set()
+    while waiting:
+        table = waiting.pop()
+        waiting += table.get_children()
+        for symbol in table.get_symbols():
+            if symbol.is_assigned() or symbol.is_imported() or symbol.is_parameter():
+                bound.add(symbol.get_name())
+            else:
+                used.add(symbol.get_name())
+    return all(hasattr(builtins, name) for name in used - bound)
+
+
+def _examined(text: str) -> PythonCode:
+    import ast  # half of what a small lint takes, and seldom needed
+
+    tree = ast.parse(text)
     return PythonCode(None, _free(tree, text))
 
 
-def _free(tree: ast.Module, text: str) -> tuple[PythonName, ...]:
+def _free(tree: "ast.Module", text: str) -> tuple[PythonName, ...]:
+    import ast
+
     used: dict[str, ast.Name] = {}
     bound: set[str] = set()
     for node in ast.walk(tree):
@@ -65,7 +95,7 @@ def _free(tree: ast.Module, text: str) -> tuple[PythonName, ...]:
     )
 
 
-def _column(lines: list[str], node: ast.Name) -> int:
+def _column(lines: list[str], node: "ast.Name") -> int:
     line = lines[node.lineno - 1] if node.lineno <= len(lines) else ""
     return len(line.encode()[: node.col_offset].decode(errors="ignore"))  # Python counts bytes
 

@@ -7,7 +7,7 @@ from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import DocumentDraft, ExecutorDraft
 from noetlc.reading.executor import executor_of, read_executor
 from noetlc.reading.keychain import read_keychain
-from noetlc.reading.reader import Reader, Table, stray_key
+from noetlc.reading.reader import Reader, Table, nearest, stray_key
 from noetlc.reading.shapes import is_empty, is_misspelt, mapping_of, missing, sequence_of, text_of, wrong_shape
 from noetlc.reading.step import read_step
 from noetlc.reading.task import read_single, read_task
@@ -63,9 +63,21 @@ def _check_required(r: Reader, draft: DocumentDraft, node: Mapping) -> None:
     if "kind" not in draft.seen and not is_misspelt(node, "kind", table):
         missing(r, "`kind`", at, help="write `kind: Playbook`")
     if "name" not in draft.metadata | draft.moved and not is_misspelt(node, "metadata", table):
-        missing(r, "`metadata.name`", at, help="write `metadata: {name: …, path: …}`")
+        missing(r, "`metadata.name`", _near_name(node) or at, help="write `metadata: {name: …, path: …}`")
     if "workflow" not in draft.seen and not is_misspelt(node, "workflow", table):
         missing(r, "`workflow`", at, help="write `workflow:` with a list of steps")
+
+
+def _near_name(node: Mapping) -> Span | None:
+    """The key of the metadata that was probably meant to be `name`, else the metadata."""
+    metadata = node.get("metadata")
+    key = node.key("metadata")
+    if not isinstance(metadata, Mapping) or key is None:
+        return None
+    for entry, _ in metadata.entries:
+        if nearest(entry.text, ("name",)) == "name":
+            return entry.span
+    return key.span
 
 
 def _text(metadata: dict[str, Json], key: str) -> str:

@@ -114,6 +114,8 @@ def _else_body(r: Reader, rule: Mapping, key: Scalar, short: tuple[str, ...]) ->
                 help="write `else: {then: {…}}`",
             )
             return body
+        for name, _ in body.entries:
+            stray_key(r, "rule", name, ("then",))
         return None
     wrong_shape(r, body, "`else`", "`{then: {…}}`")
     return None

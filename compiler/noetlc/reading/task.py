@@ -7,7 +7,7 @@ from noetlc.reading.drafts import TaskDraft
 from noetlc.reading.field import check_required, read_field
 from noetlc.reading.kinds import kind_names, kind_of
 from noetlc.reading.policy import read_policy
-from noetlc.reading.reader import Reader, Table, unknown
+from noetlc.reading.reader import Reader, Table, nearest, stray_key, unknown
 from noetlc.reading.shapes import choice_of, mapping_of, missing, name_of, text_of, wrong_shape
 from noetlc.reading.values import read_args, read_duration
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
@@ -41,6 +41,8 @@ def read_task(r: Reader, position: int, node: Node) -> Task | None:
         draft = form(r, position, node)
         if draft is not None:
             return finish(r, draft)
+    if _misspelt_kind(r, node):
+        return None
     missing(r, "the task's `kind`", _head(node), help="write `- {name: …, kind: …}`")
     return None
 
@@ -150,12 +152,23 @@ def _no_kind(r: Reader, draft: TaskDraft, node: Mapping) -> None:
         if found is not None and key in ("tool", "type"):
             r.refuse(text, found.span)
             return
+    if _misspelt_kind(r, node):
+        return
     missing(
         r,
         f"the `kind` of task `{draft.name}`",
         draft.name_span,
         help="write `kind: noop` or another tool kind",
     )
+
+
+def _misspelt_kind(r: Reader, node: Mapping) -> bool:
+    """Whether `kind` is there, misspelt: that is told at its key instead of what is missing."""
+    for key, _ in node.entries:
+        if key.text not in r.tables.task and nearest(key.text, tuple(r.tables.task)) == "kind":
+            stray_key(r, "task", key, tuple(r.tables.task))
+            return True
+    return False
 
 
 def _stray_field(r: Reader, draft: TaskDraft, key: Scalar, fields: tuple[str, ...]) -> None:

@@ -51,7 +51,7 @@ def _names(unit: Unit) -> Iterator[tuple[str, Span]]:
         yield step.name, step.name_span
         if step.loop is not None:
             yield step.loop.iterator, step.loop.iterator_span
-        yield from ((task.name, task.name_span) for task in step.tasks)
+        yield from ((task.name, task.name_span) for task in step.tasks if task.name != f"{step.name}_task")
 
 
 def _alphabets(name: str) -> set[str]:

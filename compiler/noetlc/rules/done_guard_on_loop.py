@@ -26,7 +26,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     for step in unit.playbook.steps:
         wrong, right = ("step.done", "loop.done") if step.loop is not None else ("loop.done", "step.done")
         for arc in step.router.arcs if step.router is not None else ():
-            if arc.when is None:
+            if arc.when is None or wrong not in arc.when.text:
                 continue
             names = [const for const in _compared(arc.when.expr) if const.value in (wrong, right)]
             if any(const.value == right for const in names):

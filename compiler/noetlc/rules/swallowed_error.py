@@ -17,8 +17,6 @@ Instead
 
 from collections.abc import Iterator
 
-from noetlc.ast.playbook import Rule as PolicyRule
-from noetlc.ast.playbook import Task
 from noetlc.ast.truth import ERROR_FACTS, truth_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit
@@ -37,17 +35,12 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                     task.name_span,
                     help="add a rule for `outcome.status == 'error'`, or write `on_unmatched: continue`",
                 )
-            elif catching.when is None and catching.directive == "continue" and not _minds_errors(task, catching):
+            elif catching.when is None and catching.directive == "continue":
                 yield RULE.finding(
-                    f"`else` lets every error of `{task.name}` pass on",
+                    f"`else` lets an error of `{task.name}` pass on",
                     catching.span,
                     help="add a rule `when: \"{{ outcome.status == 'error' }}\"` with `do: fail` before it",
                 )
-
-
-def _minds_errors(task: Task, last: PolicyRule) -> bool:
-    """Whether some rule before `else` is about errors: what is left was thought about then."""
-    return any(rule.when is not None and "outcome" in rule.when.text for rule in task.rules if rule is not last)
 
 
 RULE = Rule("NL507", Severity.WARNING, "ast", check)

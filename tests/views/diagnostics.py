@@ -1,0 +1,37 @@
+"""Views of what reading and linting find in a playbook, and of its canonical form."""
+
+from goldens import Case
+from noetlc.ast.printing import printed
+from noetlc.dialects import read_playbook
+from noetlc.diag.findings import sorted_findings
+from noetlc.diag.text import rendered
+from noetlc.rules import check_playbook
+from noetlc.source.yaml_reader import read_yaml
+
+
+def of_reading(case: Case) -> str:
+    """Every finding of the reader and of the checks, with its lines."""
+    reading = read_yaml(case.path.name, case.path.read_bytes())
+    found = list(reading.diagnostics)
+    for node in reading.documents:
+        found += read_playbook(reading.source, node)[1]
+    return "\n".join(rendered(item, reading.source) for item in sorted_findings(found)) or "no findings\n"
+
+
+def of_rules(case: Case) -> str:
+    """What the rules find, and what was found before them."""
+    reading = read_yaml(case.path.name, case.path.read_bytes())
+    found = list(reading.diagnostics)
+    for node in reading.documents:
+        playbook, findings = read_playbook(reading.source, node)
+        found += findings
+        found += check_playbook(reading.source, playbook) if playbook is not None else ()
+    return "\n".join(rendered(item, reading.source) for item in sorted_findings(found)) or "no findings\n"
+
+
+def canonical(case: Case) -> str:
+    """The canonical source text."""
+    reading = read_yaml(case.path.name, case.path.read_bytes())
+    playbook, findings = read_playbook(reading.source, reading.documents[0])
+    assert playbook is not None, findings
+    return printed(playbook)
