@@ -22,7 +22,13 @@ from noetlc.source.limits import LIMITS, LimitReached, Limits
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 from noetlc.source.text import Source
 
-_ENDS = (yaml.MappingEndEvent, yaml.SequenceEndEvent)
+_KINDS = (
+    yaml.ScalarEvent,
+    yaml.MappingStartEvent,
+    yaml.MappingEndEvent,
+    yaml.SequenceStartEvent,
+    yaml.SequenceEndEvent,
+)
 _ITEM: Any = object()
 _NONE: Any = ()
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
@@ -81,12 +87,11 @@ def _read(source: Source, composer: Composer, documents: list[Node | None]) -> D
 
 def _compose(events: Iterator[Any], composer: Composer, documents: list[Node | None]) -> None:
     """One turn for each event. `key` waits for its value, is None where one is expected, `_ITEM` in lists."""
-    scalar, mapping, sequence, ends = yaml.ScalarEvent, yaml.MappingStartEvent, yaml.SequenceStartEvent, _ENDS
+    scalar, mapping, map_end, sequence, seq_end = _KINDS
     plain, names, special, deepest = composer.plain, composer.names, composer.special, composer.limits.depth
     stack: list[Any] = []
-    container, node, entries, index, end = _NONE, _NONE, _NONE, _NONE, _NONE
-    items: Any = documents
-    key, is_flow = _ITEM, False
+    container, node, index, end, key, is_flow = _NONE, _NONE, _NONE, _NONE, _ITEM, False
+    items: Any = documents  # of the open container: nodes, or entries of a mapping
     for event in events:
         kind = event.__class__
         if kind is scalar:
@@ -108,24 +113,25 @@ def _compose(events: Iterator[Any], composer: Composer, documents: list[Node | N
             if event.anchor is not None or event.tag is not None:
                 composer.marked(node, event)
         elif kind is mapping or kind is sequence:
-            stack.append((container, entries, index, items, key, is_flow))
+            stack.append((container, index, items, key, is_flow))
+            items = []
             if kind is mapping:
-                container, entries, index, key = Mapping(), [], {}, None
-                container.entries, container.index = entries, index
+                container, index, key = Mapping(), {}, None
+                container.entries, container.index = items, index
             else:
-                container, entries, index, items, key = Sequence(), _NONE, _NONE, [], _ITEM
+                container, key = Sequence(), _ITEM
                 container.items = items
             container.start = event.start_mark
             is_flow = event.flow_style
             if event.anchor is not None or event.tag is not None or len(stack) > deepest:
                 composer.opened(container, event, len(stack))
             continue
-        elif kind in ends:
+        elif kind is map_end or kind is seq_end:
             container.end = end = event.end_mark if is_flow else end  # a block ends with what it holds
             node = container
-            if len(index) != len(entries) or (special and special[-1] is node):
+            if (special and special[-1] is node) or (kind is map_end and len(index) != len(items)):
                 node = composer.closed(node)
-            container, entries, index, items, key, is_flow = stack.pop()
+            container, index, items, key, is_flow = stack.pop()
         elif (node := composer.other(event, len(stack))) is not None:
             end = event.end_mark
         else:
@@ -136,5 +142,5 @@ def _compose(events: Iterator[Any], composer: Composer, documents: list[Node | N
             key = composer.key_of(node, container)
         else:
             index[key.text] = entry = (key, node)
-            entries.append(entry)
+            items.append(entry)
             key = None
