@@ -15,7 +15,6 @@ KIND = Kind(
         "subject": Field(("text",), doc="The subject to publish to."),
         "stream": Field(("text",), doc="The stream."),
         "data": Field(("any",), doc="The message to publish."),
-        "name": Field(("text",), doc="The object's name."),
         "ttl": Field(("duration",), doc="How long the value is kept."),
         "url": Field(("text",), doc="The server's address."),
         "auth": Field(

@@ -1,0 +1,248 @@
+"""http against a real server on this machine (LANGUAGE §7)."""
+
+import json
+import threading
+from base64 import b64decode
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+
+from noetl.tools import http
+from noetl_ir.codec import pack
+from noetl_ir.expr import Json
+from noetl_ir.outcome import Outcome
+from tool_doubles import Surroundings, call_of, cancelled, failed, http_server, waited
+
+RELEASE = threading.Event()
+SLOW = threading.Semaphore(0)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Echoes requests; some paths answer in a way of their own."""
+
+    def _answer(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        echo = {"method": self.command, "path": self.path, "body": body.decode(), "headers": {}}
+        echo["headers"] = {name.lower(): value for name, value in self.headers.items()}
+        status, kind, content = 200, "application/json", json.dumps(echo).encode()
+        match self.path.partition("?")[0]:
+            case "/slow":
+                SLOW.release()
+                RELEASE.wait(20)
+            case "/null":
+                content = b'{"cursor": null, "items": [null, 9007199254740993]}'
+            case "/text":
+                kind, content = "text/plain; charset=latin-1", "é".encode("latin-1")
+            case "/bytes":
+                kind, content = "application/octet-stream", b"\xff\x00"
+            case "/broken":
+                content = b"{no json"
+            case "/nan":
+                content = b"[NaN]"
+            case "/empty":
+                status, content = 204, b""
+            case "/moved":
+                status, content = 302, b""
+            case path if path[1:].isdigit():
+                status = int(path[1:])
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(content)))
+        self.send_header("x-two", "a")
+        self.send_header("x-two", "b")
+        if status == 302:
+            self.send_header("location", "/there")
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _answer
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing: tests print on their own account."""
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with http_server(Handler) as address:
+        yield address
+        RELEASE.set()
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> Surroundings:
+    credentials: dict[str, dict[str, Json]] = {
+        "bearer": {"token": "t-1"},
+        "basic": {"username": "u", "password": "p"},
+        "key": {"api_key": "k-1", "header": "X-Api-Key"},
+        "useless": {"host": "h"},
+    }
+    return Surroundings(tmp_path, credentials)
+
+
+def sent(env: Surroundings, knobs: dict[str, Json] | None = None, timeout: Json = None, **fields: Json) -> Outcome:
+    return waited(http.run(call_of("http", fields, knobs=knobs, timeout=timeout), env))
+
+
+def echo_of(outcome: Outcome) -> dict[str, Json]:
+    assert outcome.status == "ok" and isinstance(outcome.result, dict), outcome
+    echo = outcome.result["data"]
+    assert isinstance(echo, dict)
+    return echo
+
+
+def header(outcome: Outcome, name: str) -> Json:
+    headers = echo_of(outcome)["headers"]
+    assert isinstance(headers, dict)
+    return headers.get(name)
+
+
+def test_the_answer(env: Surroundings, url: str) -> None:
+    outcome = sent(env, url=f"{url}/a")
+    assert isinstance(outcome.result, dict)
+    assert outcome.result.keys() == {"status_code", "headers", "data", "body"}
+    assert outcome.result["status_code"] == 200
+    assert outcome.result["data"] == outcome.result["body"]
+    extra = outcome.extras["http"]
+    assert isinstance(extra, dict)
+    assert extra["status"] == 200 and extra["headers"] == outcome.result["headers"]
+    assert isinstance(extra["headers"], dict) and extra["headers"]["x-two"] == "a, b"
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "encoding"),
+    [
+        ("/null", {"cursor": None, "items": [None, 9007199254740993]}, "json"),
+        ("/text", "é", "text"),
+        ("/bytes", "/wA=", "base64"),
+        ("/broken", "{no json", "text"),
+        ("/nan", "[NaN]", "text"),
+        ("/empty", None, "none"),
+    ],
+)
+def test_how_a_body_is_read(env: Surroundings, url: str, path: str, data: Json, encoding: str) -> None:
+    outcome = sent(env, url=url + path)
+    assert isinstance(outcome.result, dict) and isinstance(outcome.extras["http"], dict)
+    assert (outcome.result["data"], outcome.extras["http"]["encoding"]) == (data, encoding)
+    pack(outcome.as_json())
+
+
+def test_the_query_goes_over_that_of_the_address(env: Surroundings, url: str) -> None:
+    params: Json = {"b": [1, 2], "c": None, "d": True, "a": "x y&"}
+    assert echo_of(sent(env, url=f"{url}/q?a=1&z=2", params=params))["path"] == "/q?a=x+y%26&z=2&b=1&b=2&d=true"
+    assert echo_of(sent(env, endpoint=f"{url}/q", params=[["a", 1], ["a", 2]]))["path"] == "/q?a=1&a=2"
+
+
+@pytest.mark.parametrize(
+    ("fields", "body", "kind"),
+    [
+        ({"json": {"a": None, "é": 1}}, '{"a": null, "é": 1}', "application/json"),
+        ({"json": None}, "null", "application/json"),
+        ({"body": {"a": [1]}}, '{"a": [1]}', "application/json"),
+        ({"payload": [1]}, "[1]", "application/json"),
+        ({"body": "raw"}, "raw", None),
+        ({"data": {"a": "é b", "c": [1, 2]}}, "a=%C3%A9+b&c=1&c=2", "application/x-www-form-urlencoded"),
+        ({"data": "raw"}, "raw", None),
+        ({"form": {"a": 1}}, "a=1", "application/x-www-form-urlencoded"),
+    ],
+)
+def test_bodies(env: Surroundings, url: str, fields: dict[str, Json], body: str, kind: str | None) -> None:
+    outcome = sent(env, url=url, method="post", **fields)
+    assert (echo_of(outcome)["body"], header(outcome, "content-type")) == (body, kind)
+
+
+def test_headers_and_the_idempotency_key(env: Surroundings, url: str) -> None:
+    outcome = sent(env, url=url, method="PUT", headers={"X-A": 1, "X-B": None, "Content-Type": "text/x"}, json=1)
+    assert [header(outcome, name) for name in ("x-a", "x-b", "content-type")] == ["1", None, "text/x"]
+    assert header(outcome, "idempotency-key") == "act-1"
+    assert header(sent(env, url=url), "idempotency-key") is None
+    mine = sent(env, url=url, method="POST", headers={"idempotency-key": "mine"})
+    assert header(mine, "idempotency-key") == "mine"
+
+
+def test_auth(env: Surroundings, url: str) -> None:
+    assert header(sent(env, url=url, auth="bearer"), "authorization") == "Bearer t-1"
+    basic = header(sent(env, url=url, auth="basic"), "authorization")
+    assert b64decode(str(basic).removeprefix("Basic ")) == b"u:p"
+    assert header(sent(env, url=url, auth="key"), "x-api-key") == "k-1"
+    assert header(sent(env, url=url, auth={"credential": "bearer"}), "authorization") == "Bearer t-1"
+    assert header(sent(env, url=url, auth={"token": "t-2"}), "authorization") == "Bearer t-2"
+    own = sent(env, url=url, auth="bearer", headers={"Authorization": "mine"})
+    assert header(own, "authorization") == "mine"
+    assert failed(sent(env, url=url, auth="nobody"))["code"] == "credential.missing"
+    assert failed(sent(env, url=url, auth="useless"))["code"] == "fields.invalid"
+
+
+@pytest.mark.parametrize(("status", "again"), [(400, False), (404, False), (429, True), (500, True), (503, True)])
+def test_a_bad_status_is_an_error_that_keeps_the_answer(env: Surroundings, url: str, status: int, again: bool) -> None:
+    outcome = sent(env, url=f"{url}/{status}")
+    assert (failed(outcome)["code"], failed(outcome)["retryable"]) == ("http.status", again)
+    assert isinstance(outcome.result, dict) and isinstance(outcome.extras["http"], dict)
+    assert outcome.result["status_code"] == outcome.extras["http"]["status"] == status
+    assert isinstance(outcome.result["data"], dict) and outcome.result["data"]["path"] == f"/{status}"
+
+
+def test_redirects_are_followed_only_when_asked_for(env: Surroundings, url: str) -> None:
+    outcome = sent(env, url=f"{url}/moved")
+    assert isinstance(outcome.result, dict) and outcome.result["status_code"] == 302
+    assert echo_of(sent(env, url=f"{url}/moved", follow_redirects=True))["path"] == "/there"
+    assert echo_of(sent(env, {"follow_redirects": True}, url=f"{url}/moved"))["path"] == "/there"
+
+
+@pytest.mark.parametrize("timeout", [0.15, "150ms", {"read": 0.15}, {"connect": 5, "read": "150ms"}])
+def test_scenario_46_a_timeout_is_an_error_outcome(env: Surroundings, url: str, timeout: Json) -> None:
+    for outcome in (sent(env, url=f"{url}/slow", timeout=timeout), sent(env, timeout=timeout, url=f"{url}/slow")):
+        assert (failed(outcome)["code"], failed(outcome)["retryable"]) == ("timeout", True)
+    assert echo_of(sent(env, url=f"{url}/fast", timeout=5))["path"] == "/fast", "a second try is not disturbed"
+
+
+def test_the_field_sets_the_timeout_too(env: Surroundings, url: str) -> None:
+    call = call_of("http", {"url": f"{url}/slow", "timeout": {"read": 0.1}})
+    assert failed(waited(http.run(call, env)))["code"] == "timeout"
+
+
+def test_a_cancellation_closes_the_connection(env: Surroundings, url: str) -> None:
+    while SLOW.acquire(blocking=False):
+        pass
+    tool = http.run(call_of("http", {"url": f"{url}/slow"}), env)
+    waited(cancelled(tool, lambda: SLOW.acquire(blocking=False)))
+
+
+def test_an_answer_over_the_limit(env: Surroundings, url: str) -> None:
+    assert failed(sent(env, {"max_response_bytes": 5}, url=f"{url}/a"))["code"] == "http.too_large"
+
+
+def test_nobody_answers(env: Surroundings) -> None:
+    error = failed(sent(env, url="http://127.0.0.1:1/"))
+    assert (error["code"], error["retryable"]) == ("http.connect", True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"url": "example.test"}, "http.request"),
+        ({"url": "ftp://example.test"}, "http.request"),
+        ({"url": "http://127.0.0.1:port/"}, "http.request"),
+        ({"url": "URL", "headers": {"a": "b\nc"}}, "http.request"),
+        ({"url": "URL", "method": "BAD METHOD"}, "http.request"),
+        ({"url": "URL", "body": 1, "json": 2}, "fields.invalid"),
+        ({"url": "URL", "timeout": {"conect": 1}}, "fields.invalid"),
+        ({"url": "URL", "params": [1]}, "fields.invalid"),
+        ({}, "fields.invalid"),
+    ],
+)
+def test_a_request_that_cannot_be_sent(env: Surroundings, url: str, fields: dict[str, Json], code: str) -> None:
+    given = {name: url if value == "URL" else value for name, value in fields.items()}
+    call = call_of("http", given)
+    assert failed(waited(http.run(call, env)))["code"] == code
+
+
+def test_scenario_68_an_address_that_ends_like_a_file_is_an_address(env: Surroundings, url: str) -> None:
+    assert echo_of(sent(env, url=f"{url}/x.sh", method="POST", body="x.sql"))["body"] == "x.sql"
+
+
+def test_without_the_library_the_outcome_names_the_extra(env: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "httpx", None)
+    error = failed(sent(env, url="http://127.0.0.1:1"))
+    assert (error["code"], "noetlc[http]" in str(error["message"])) == ("extra.missing", True)

@@ -1,0 +1,301 @@
+"""python: what code sees, what it gives, and that nothing of it outlives its time (LANGUAGE §7)."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from base64 import b64encode
+from pathlib import Path
+
+import pytest
+
+from noetl.tools import python
+from noetl_ir.codec import pack
+from noetl_ir.expr import Json
+from noetl_ir.outcome import Outcome
+from tool_doubles import Surroundings, call_of, cancelled, ended, failed, gone, processes, running, waited
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> Surroundings:
+    return Surroundings(tmp_path, {"api": {"token": "t-1"}})
+
+
+def ran(
+    env: Surroundings,
+    code: str,
+    args: dict[str, Json] | None = None,
+    *,
+    scope: dict[str, Json] | None = None,
+    knobs: dict[str, Json] | None = None,
+    timeout: Json = None,
+    **fields: Json,
+) -> Outcome:
+    given: dict[str, Json] = {"code": textwrap.dedent(code), **fields}
+    return waited(python.run(call_of("python", given, args=args, knobs=knobs, timeout=timeout, scope=scope), env))
+
+
+@pytest.mark.parametrize(
+    ("code", "args", "result"),
+    [
+        ("result = x + 1", {"x": 1}, 2),
+        ("x = 1", {}, None),
+        ("return x + 1", {"x": 1}, 2),
+        ("result = 1\nreturn 2", {}, 1),
+        ("def main(x): return x", {"x": 7}, 7),
+        ("def main(x):\n    return x\nresult = 1", {"x": 7}, 1),
+        ("def main(x):\n    return x\nreturn 1", {"x": 7}, 1),
+        ("def main(x, y=5): return [x, y]", {"x": 1, "z": 2}, [1, 5]),
+        ("def main(input_data): return input_data", {"a": 1, "b": 2}, {"a": 1, "b": 2}),
+        ("def main(input_data): return input_data", {"input_data": 3}, 3),
+        ("def main(a, **rest): return [a, rest]", {"a": 1, "b": 2}, [1, {"b": 2}]),
+        ("def main(a, /, *, b): return [a, b]", {"a": 1, "b": 2}, [1, 2]),
+        ("async def main(x): return x", {"x": 4}, 4),
+        ("def main(): return args", {"x": 4}, {"x": 4}),
+        ("result = result + 1", {"result": 1}, 2),
+        ("result = result", {"result": 5}, 5),
+        ("x = 1", {"result": 5}, None),
+    ],
+)
+def test_where_the_result_comes_from(env: Surroundings, code: str, args: dict[str, Json], result: Json) -> None:
+    assert ran(env, code, args).result == result
+
+
+@pytest.mark.parametrize(
+    ("code", "result"),
+    [
+        ("def f():\n    return y\ny = 5\nreturn f()", 5),
+        ("y: int = 5\nz: int\nreturn y", 5),
+        ("import os.path\nfor i in range(3):\n    if i == 2:\n        return [i, os.path.sep]", [2, "/"]),
+        ("try:\n    return 1\nfinally:\n    x = 2", 1),
+        ("with open('f', 'w') as f:\n    f.write('a')\nreturn f.closed", True),
+        ("class A:\n    y: int = 1\nreturn A.y", 1),
+        ("def f():\n    global n\n    n = 3\nf()\nreturn n", 3),
+        ("return [(w := k) for k in range(3)] + [w]", [0, 1, 2, 2]),
+        ("x = lambda: 3\nreturn x()", 3),
+        ("if True:\n    return\nx = 1", None),
+    ],
+)
+def test_a_top_level_return_changes_nothing_else(env: Surroundings, code: str, result: Json) -> None:
+    assert ran(env, code).result == result
+
+
+def test_state_is_readable_and_read_only(env: Surroundings) -> None:
+    scope: dict[str, Json] = {"ctx": {"q": 1}, "iter": {"d": 2}, "workload": {"w": 3}, "execution_id": "e1"}
+    code = "result = [ctx['q'], iter['d'], workload.get('w'), execution_id, list(iter([5])), context['ctx']['q']]"
+    assert ran(env, code, scope=scope).result == [1, 2, 3, "e1", [5], 1]
+    for write in ("ctx['q'] = 2", "iter.update(d=1)", "workload.pop('w')", "del ctx['q']", "ctx |= {}"):
+        outcome = ran(env, write, scope=scope)
+        assert "read-only" in str(failed(outcome)["message"])
+
+
+def test_an_argument_goes_over_state_of_its_name(env: Surroundings) -> None:
+    assert ran(env, "result = ctx", {"ctx": 1}, scope={"ctx": {"q": 1}}).result == 1
+
+
+def test_values_become_what_a_result_can_hold(env: Surroundings) -> None:
+    code = """
+        import datetime, collections, enum
+        class Level(enum.IntEnum):
+            HIGH = 3
+        P = collections.namedtuple("P", "x y")
+        result = {"t": (1, (2,)), "d": datetime.date(2026, 1, 2), "at": datetime.datetime(2026, 1, 2, 3, 4, 5),
+                  "e": Level.HIGH, "p": P(1, 2), "o": collections.OrderedDict(a=None), "big": 2**100,
+                  "status": "error"}
+    """
+    assert ran(env, code).result == {
+        "t": [1, [2]],
+        "d": "2026-01-02",
+        "at": "2026-01-02T03:04:05",
+        "e": 3,
+        "p": [1, 2],
+        "o": {"a": None},
+        "big": 2**100,
+        "status": "error",
+    }
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("result = {'a': [1, b'x']}", "result.a[1] is of type bytes"),
+        ("result = {1, 2}", "result is of type set"),
+        ("result = [float('nan')]", "result[0] is nan"),
+        ("result = {'a': {1: 2}}", "result.a has a key that is not text but of type int"),
+        ("import decimal; result = decimal.Decimal(1)", "result is of type decimal.Decimal"),
+        ("a = []; a.append(a); result = a", "nested too deeply"),
+        ("result = 10 ** 5000", "too many digits"),
+    ],
+)
+def test_a_value_that_no_result_holds_names_its_path(env: Surroundings, code: str, message: str) -> None:
+    error = failed(ran(env, code))
+    assert error["code"] == "result.type"
+    assert message in str(error["message"])
+
+
+def test_an_exception_names_its_type_and_line(env: Surroundings) -> None:
+    outcome = ran(env, "def f():\n    raise ValueError('no')\n\nf()")
+    assert failed(outcome) == {"code": "python.exception", "message": "no", "retryable": False, "line": 2}
+    assert outcome.extras == {"py": {"exception_type": "ValueError"}}
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "line"),
+    [
+        ("x = 1\nx = ", "python.syntax", 2),
+        ("raise SystemExit(3)", "python.exception", 1),
+        ("\nimport nothing_of_that_name", "python.exception", 2),
+        ("def f():\n    f()\nf()", "python.exception", 2),
+        ("yield 1", "python.syntax", 1),
+        ("class E(Exception):\n    def __str__(self): raise ValueError\nraise E()", "python.exception", 3),
+        ("def main(needed): pass", "python.exception", None),
+        ("input()", "python.exception", 1),
+    ],
+)
+def test_every_way_to_fail_is_an_outcome(env: Surroundings, code: str, kind: str, line: int | None) -> None:
+    error = failed(ran(env, code))
+    assert (error["code"], error.get("line")) == (kind, line)
+
+
+def test_scenario_92_nul_and_lone_surrogates_survive(env: Surroundings) -> None:
+    assert ran(env, "result = 'a' + chr(0) + 'b' + x", {"x": "\ud800"}).result == "a\0b\ud800"
+    outcome = ran(env, "raise ValueError(chr(0) + chr(0xD800))")
+    assert failed(outcome)["message"] == "\0\ud800"
+    pack(outcome.as_json())
+
+
+def test_scenario_58_null_inside_an_object_stays_null(env: Surroundings) -> None:
+    body: Json = {"cursor": None, "items": [None, {"x": None}]}
+    outcome = ran(env, "result = [resp['cursor'] is None, resp['items'][0] is None, resp]", {"resp": body})
+    assert outcome.result == [True, True, body]
+
+
+def test_scenario_66_code_is_never_a_template(env: Surroundings) -> None:
+    assert ran(env, "result = '{%d}' % 3").result == "{3}"
+
+
+def test_scenario_72_code_and_key_names_are_left_alone(env: Surroundings) -> None:
+    code = "u = f'https://x.test/?key={1}'; result = {'auth_mode': 'basic', 'token': a, 'u': u}"
+    expected = {"auth_mode": "basic", "token": "abc-1", "u": "https://x.test/?key=1"}
+    assert ran(env, code, {"a": "abc-1"}).result == expected
+
+
+def test_prints_go_to_the_log(env: Surroundings) -> None:
+    code = """
+        import os, sys
+        print("one"); print("two", file=sys.stderr); os.write(1, b"three\\n"); print("no end", end="")
+        sys.stdout.close()
+        result = 1
+    """
+    assert ran(env, code).result == 1
+    assert sorted(env.lines) == ["no end", "one", "three", "two"]
+
+
+def test_libs_and_auth(env: Surroundings) -> None:
+    libs: Json = {"m": "math", "dt": {"from": "datetime", "import": "date"}}
+    assert ran(env, "result = [m.floor(1.5), dt(2026, 1, 2)]", libs=libs).result == [1, "2026-01-02"]
+    assert ran(env, "result = json.dumps([])", libs=["json"]).result == "[]"
+    assert ran(env, "result = auth['token']", auth="api").result == "t-1"
+    assert ran(env, "result = auth['a']['token']", auth={"a": "api"}).result == "t-1"
+    assert failed(ran(env, "result = 1", libs=["nothing_of_that_name"]))["code"] == "python.import"
+    assert failed(ran(env, "result = 1", libs=["os; import sys"]))["code"] == "python.exception"
+    assert failed(ran(env, "result = 1", auth="none"))["code"] == "credential.missing"
+
+
+def test_code_from_base64_and_from_a_file_inside_the_root(env: Surroundings, tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text("result = 8")
+    encoded = b64encode(b"result = 9").decode()
+    assert waited(python.run(call_of("python", {"code_b64": encoded}), env)).result == 9
+    assert waited(python.run(call_of("python", {"script": "main.py"}), env)).result == 8
+    by_uri: Json = {"uri": "main.py", "source": {"type": "file"}}
+    assert waited(python.run(call_of("python", {"script": by_uri}), env)).result == 8
+    for refused in ("../main.py", "missing.py", {"uri": "x", "source": {"type": "gcs"}}):
+        outcome = waited(python.run(call_of("python", {"script": refused}), env))
+        assert failed(outcome)["code"] == "file.refused"
+
+
+def test_one_run_leaves_nothing_to_the_next(env: Surroundings) -> None:
+    ran(env, "import os, sys; leaked = 1; os.environ['LEAK'] = '1'; sys.path.append('/leak'); os.chdir('/')")
+    code = "import os, sys; result = ['leaked' in globals(), 'LEAK' in os.environ, '/leak' in sys.path, os.getcwd()]"
+    assert ran(env, code).result == [False, False, False, os.path.realpath(env.root())]
+
+
+def test_our_own_key_is_not_in_its_environment(env: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOETL_CREDENTIAL_KEY", "k")
+    python.close()
+    assert ran(env, "import os; result = 'NOETL_CREDENTIAL_KEY' in os.environ").result is False
+
+
+def test_a_timeout_kills_the_code_and_its_children(env: Surroundings) -> None:
+    code = "import subprocess; subprocess.run(['sleep', '611.1'])"
+    error = failed(ran(env, code, timeout=0.4))
+    assert (error["code"], error["retryable"]) == ("timeout", True)
+    assert gone("sleep 611.1")
+
+
+def test_a_cancellation_kills_the_code_and_its_children(env: Surroundings) -> None:
+    code = "import subprocess\nwhile True:\n    subprocess.run(['sleep', '611.2'])"
+    waited(cancelled(python.run(call_of("python", {"code": code}), env), lambda: bool(running("sleep 611.2"))))
+    assert gone("sleep 611.2")
+
+
+def test_what_the_code_leaves_running_is_killed(env: Surroundings) -> None:
+    code = "import subprocess; result = subprocess.Popen(['sleep', '611.3']).pid"
+    assert ran(env, code).status == "ok"
+    assert gone("sleep 611.3")
+
+
+def test_a_crash_is_an_outcome_and_the_next_run_works(env: Surroundings) -> None:
+    error = failed(ran(env, "import os; os._exit(3)"))
+    assert (error["code"], "exit code 3" in str(error["message"])) == ("python.died", True)
+    assert "signal 11" in str(failed(ran(env, "import os, signal; os.kill(os.getpid(), 11)"))["message"])
+    assert ran(env, "result = 1").result == 1
+
+
+def test_memory_and_result_are_bounded(env: Surroundings) -> None:
+    outcome = ran(env, "x = 'a' * 10**9", knobs={"memory": "300M"})
+    assert outcome.extras == {"py": {"exception_type": "MemoryError"}}
+    assert ran(env, "result = len('a' * 10**7)", knobs={"memory": "300M"}).result == 10**7
+    error = failed(ran(env, "result = 'a' * 1000", knobs={"max_result_bytes": 100}))
+    assert error["code"] == "result.size"
+    assert failed(ran(env, "result = 1", knobs={"memory": "lots"}))["code"] == "fields.invalid"
+
+
+def test_a_subprocess_is_used_again(env: Surroundings) -> None:
+    first, second = (ran(env, "import os; result = os.getpid()").result for _ in range(2))
+    assert first == second
+
+
+def test_several_run_at_once(env: Surroundings) -> None:
+    async def all_three() -> list[Outcome]:
+        code = "import os, time\nopen(str(x), 'w')\nwhile len(os.listdir()) < 3: time.sleep(0.001)\nresult = x"
+        calls = [python.run(call_of("python", {"code": code}, args={"x": x}, timeout=20), env) for x in range(3)]
+        return await asyncio.gather(*calls)
+
+    assert [outcome.result for outcome in waited(all_three())] == [0, 1, 2]
+
+
+def test_it_dies_with_a_worker_that_is_killed(tmp_path: Path) -> None:
+    code = "import subprocess\nsubprocess.run(['sleep', '611.4'])"
+    program = f"""
+import asyncio, sys
+sys.path[:] = {sys.path!r}
+from pathlib import Path
+from noetl.tools import python
+from tool_doubles import Surroundings, call_of
+python.warm(2)
+asyncio.run(python.run(call_of("python", {{"code": {code!r}}}), Surroundings(Path({str(tmp_path)!r}))))
+"""
+    worker = subprocess.Popen([sys.executable, "-c", program])
+    try:
+        while not running("sleep 611.4"):
+            assert worker.poll() is None
+        children = [number for number, (parent, _) in processes().items() if parent == worker.pid]
+        assert len(children) >= 2
+    finally:
+        worker.send_signal(signal.SIGKILL)
+        worker.wait()
+    assert gone("sleep 611.4")
+    assert all(ended(number) for number in children)

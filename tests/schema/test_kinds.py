@@ -1,0 +1,136 @@
+"""Every kind's contract is whole, and the checks and schemas made from one mean the same."""
+
+import jsonschema
+import pytest
+
+from noetl_ir import registry
+from noetl_ir.expr import Json
+from noetl_ir.kinds import Field, Kind, json_schema_of, limit_of, misfits, schema_of, seconds_of
+from noetl_ir.outcome import error
+
+NAMES = registry.names("noetl_ir.kinds")
+RUN = ["noop", "python", "http", "shell", "script", "sqlite", "duckdb", "postgres", "playbook", "secrets"]
+
+SAMPLE = Kind(
+    name="sample",
+    summary="A sample.",
+    fields={
+        "path": Field(("text",), required=True),
+        "mode": Field(("text",), values=("a", "b")),
+        "url": Field(("text",)),
+        "endpoint": Field(("text",)),
+        "env": Field(("map of text",)),
+        "wait": Field(("duration", "map")),
+        "flag": Field(("boolean",)),
+        "count": Field(("integer",)),
+        "code": Field(("text",), text="literal"),
+    },
+    one_of=(("url", "endpoint"),),
+)
+
+
+def kind_of(name: str) -> Kind:
+    return registry.load("noetl_ir.kinds", name, "KIND", Kind)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_contract_is_whole(name: str) -> None:
+    kind = kind_of(name)
+    assert kind.name == name
+    assert kind.summary.endswith(".") and kind.result
+    for field, known in {**kind.fields, **kind.knobs}.items():
+        assert known.doc.endswith("."), field
+        assert known.shapes, field
+    assert all(field in kind.fields for names in kind.one_of for field in names)
+    assert not kind.fields.keys() & {"name", "kind", "desc", "spec", "args"}, "all tasks have these"
+    assert not kind.knobs.keys() & {"policy", "timeout", "pool", "mode", "max_in_flight"}, "never inherited"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_schema_of_a_kind_is_a_schema(name: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(json_schema_of(kind_of(name)))
+
+
+def test_what_this_version_runs() -> None:
+    assert sorted(name for name in NAMES if kind_of(name).available) == sorted(RUN)
+    assert {name for name in NAMES if kind_of(name).parks} == {"playbook", "wait"}
+    assert {name for name in NAMES if kind_of(name).pure} == {"noop"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"path": "p"}, "one of the fields url or endpoint must be given"),
+        ({"path": "p", "url": "u", "endpoint": "e"}, "only one of the fields url or endpoint must be given"),
+        ({"url": "u"}, "field 'path' is missing"),
+        ({"path": None, "url": "u"}, "field 'path' is missing"),
+        ({"path": ["p"], "url": "u"}, "field 'path' must be text, not a list"),
+        ({"path": "p", "url": "u", "mode": "c"}, "field 'mode' must be a or b, not 'c'"),
+        ({"path": "p", "url": "u", "env": {"A": 1}}, "field 'env' must be map of text, not a map"),
+        ({"path": "p", "url": "u", "wait": "soon"}, "field 'wait' must be duration or map, not text"),
+        ({"path": "p", "url": "u", "flag": 1}, "field 'flag' must be boolean, not a number"),
+        ({"path": "p", "url": "u", "count": True}, "field 'count' must be integer, not a boolean"),
+        ({"path": "p", "url": "u", "pth": 1}, "there is no field 'pth'"),
+    ],
+)
+def test_a_misfit_is_told(fields: dict[str, Json], problem: str) -> None:
+    assert misfits(SAMPLE, fields) == (problem,)
+
+
+def test_what_fits_is_not_told() -> None:
+    fits: dict[str, Json] = {"path": 80, "url": "u", "mode": "a", "env": {}, "wait": "1.5s", "count": 2**70}
+    assert misfits(SAMPLE, fits) == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        (3, 3.0),
+        (0.5, 0.5),
+        ("1.5s", 1.5),
+        ("250ms", 0.25),
+        ("5m", 300.0),
+        ("2h", 7200.0),
+        (" 7 ", 7.0),
+        (True, None),
+        (-1, None),
+        ("1 week", None),
+        ("", None),
+        (None, None),
+        ([], None),
+        (float("nan"), None),
+    ],
+)
+def test_durations(value: Json, seconds: float | None) -> None:
+    assert seconds_of(value) == seconds
+
+
+def test_the_limit_of_an_attempt() -> None:
+    assert limit_of({"connect": 5, "read": "15s"}) == 20.0
+    assert limit_of("2m") == 120.0
+    assert limit_of(None) is None
+
+
+@pytest.mark.parametrize(
+    ("task", "valid"),
+    [
+        ({"kind": "sample", "path": "p", "url": "u"}, True),
+        ({"kind": "sample", "path": "p", "url": "u", "flag": "{{ workload.flag }}"}, True),
+        ({"kind": "sample", "path": "p", "url": "u", "flag": "yes"}, False),
+        ({"kind": "sample", "path": "p", "url": "u", "mode": "c"}, False),
+        ({"kind": "sample", "path": "p"}, False),
+        ({"kind": "sample", "url": "u"}, False),
+        ({"kind": "other", "path": "p", "url": "u"}, False),
+    ],
+)
+def test_the_schema_takes_what_the_contract_takes(task: dict[str, Json], valid: bool) -> None:
+    assert jsonschema.Draft202012Validator(json_schema_of(SAMPLE)).is_valid(task) is valid
+
+
+def test_program_text_is_no_template_in_the_schema() -> None:
+    assert schema_of(SAMPLE.fields["code"])["type"] == ["string", "number"]
+
+
+def test_a_failure_can_say_more() -> None:
+    outcome = error("python.exception", "x").with_detail(line=3)
+    assert outcome.error == {"code": "python.exception", "message": "x", "retryable": False, "line": 3}
