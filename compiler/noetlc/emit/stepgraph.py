@@ -48,7 +48,7 @@ def picture_of(playbook: Playbook) -> Picture:
                 numbers["end"] = len(boxes)
                 boxes.append(Box(("end",), "end"))
             if arc.target in numbers:
-                lines.append(Line(number, numbers[arc.target], _text(step, arc), _fails(step, arc)))
+                lines.append(Line(number, numbers[arc.target], _text(arc), _fails(step, arc)))
     return Picture(playbook.name, tuple(boxes), tuple(lines))
 
 
@@ -63,19 +63,19 @@ def _box(step: Step, entry: str) -> Box:
         lines.append(f"join: {step.spec.join}")
     if step.spec.admit is not None:
         lines.append("admit: waits" if step.spec.admit.waits else "admit")
+    if step.router is not None and step.router.mode == "inclusive" and len(step.router.arcs) > 1:
+        lines.append("inclusive fork")
     shape = "entry" if step.name == entry else "loop" if step.loop is not None else "step"
     return Box(tuple(lines), shape)
 
 
-def _text(step: Step, arc: Arc) -> str:
+def _text(arc: Arc) -> str:
     parts = []
     if arc.when is not None:
         guard = " ".join(arc.when.text.split())
         parts.append(guard if len(guard) <= MAX_GUARD else f"{guard[: MAX_GUARD - 1]}…")
     if arc.delay is not None:
         parts.append("after a delay")
-    if step.router is not None and step.router.mode == "inclusive" and len(step.router.arcs) > 1:
-        parts.append("also")
     return ", ".join(parts)
 
 

@@ -5,7 +5,7 @@ A terminal's value is its token's. Brackets belong to the offsets of what stands
 """
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from noetl_ir.expr import (
     Attribute,
@@ -34,6 +34,16 @@ Parts: TypeAlias = list[Any]
 """The values of an alternative's parts. What each is, the grammar alone says."""
 Maker: TypeAlias = Callable[[Parts, int, int], Any]
 Arguments: TypeAlias = tuple[tuple[Expr, ...], tuple[tuple[str, Expr], ...]]
+
+
+class _Bounds(NamedTuple):
+    """What stands between `[` and `]` when it is a slice, and no key."""
+
+    lower: Expr | None
+    upper: Expr | None
+    step: Expr | None
+    start: int
+    end: int
 
 
 def const(parts: Parts, start: int, end: int) -> Expr:
@@ -68,19 +78,18 @@ def item(parts: Parts, start: int, end: int) -> Expr:
     of, keys = parts[0], parts[2]
     if len(keys) == 1:
         key = keys[0]
-        if isinstance(key, Slice):
+        if isinstance(key, _Bounds):
             return Slice(of, key.lower, key.upper, key.step, start, end)
         return Item(of, key, start, end)
     for key in keys:
-        if isinstance(key, Slice):
+        if isinstance(key, _Bounds):
             raise TemplateError("a slice stands alone between `[` and `]`", key.start, key.end)
     return Item(of, TupleOf(tuple(keys), keys[0].start, keys[-1].end), start, end)
 
 
-def slice_(parts: Parts, start: int, end: int) -> Expr:
+def slice_(parts: Parts, start: int, end: int) -> _Bounds:
     bounds = parts[::2]
-    step = bounds[2] if len(bounds) > 2 else None
-    return Slice(Const(None), bounds[0], bounds[1], step, start, end)
+    return _Bounds(bounds[0], bounds[1], bounds[2] if len(bounds) > 2 else None, start, end)
 
 
 def nothing(parts: Parts, start: int, end: int) -> None:

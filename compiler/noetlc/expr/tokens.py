@@ -93,7 +93,8 @@ def _scan(text: str, at: int, closing: "re.Pattern[str] | None") -> Run:
             add((_OPERATORS[word], word, start, at))
         elif kind == "WORD":
             word = found.group()
-            add((_kind_of(word, tokens, text, start, at), CONSTANTS.get(word, word), start, at))
+            word_kind = _kind_of(word, tokens, text, start, at)
+            add((word_kind, CONSTANTS[word] if word_kind == "CONST" else word, start, at))
         elif kind == "STRING":
             add(("STRING", _unescaped(found.group()[1:-1], start, at), start, at))
         elif kind == "OPEN" or kind == "CLOSE":

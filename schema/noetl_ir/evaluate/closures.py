@@ -34,7 +34,7 @@ from noetl_ir.expr import (
     TupleOf,
     Unary,
 )
-from noetl_ir.scopes.values import Fault, Undefined, View, key_text, plain
+from noetl_ir.scopes.values import Fault, Undefined, View, key_text, plain, stored
 
 
 class Scope(Protocol):
@@ -110,8 +110,8 @@ def path_of(expr: Expr) -> tuple[str | int, ...] | None:
                 return None
 
 
-def _path(expr: Expr) -> Run:
-    """A chain of constant keys on a name or on another expression."""
+def _path(expr: Expr, finish: Callable[[object], object] = plain) -> Run:
+    """A chain of constant keys on a name or on another expression; `finish` is done to a view at its end."""
     keys: list[object] = []
     while True:
         match expr:
@@ -125,14 +125,14 @@ def _path(expr: Expr) -> Run:
                 break
     keys.reverse()
     if not isinstance(expr, Name):
-        return _keys(closure(expr), "…", keys)
+        return _keys(closure(expr), "…", keys, finish)
     name = expr.name
     if keys:
-        return _keys(lambda scope: scope.lookup(name), name, keys)
-    return lambda scope: plain(scope.lookup(name))
+        return _keys(lambda scope: scope.lookup(name), name, keys, finish)
+    return lambda scope: finish(scope.lookup(name))
 
 
-def _keys(root: Run, shown: str, keys: list[object]) -> Run:
+def _keys(root: Run, shown: str, keys: list[object], finish: Callable[[object], object]) -> Run:
     texts = [key_text(key) for key in keys]
 
     def run(scope: Scope) -> object:
@@ -146,7 +146,7 @@ def _keys(root: Run, shown: str, keys: list[object]) -> Run:
             if type(reached) is Undefined:
                 return missing(value, place)
             value = reached
-        return value.plain() if isinstance(value, View) else value
+        return finish(value) if isinstance(value, View) else value
 
     def missing(value: object, place: int) -> Undefined:
         path, known = shown + "".join(texts), shown + "".join(texts[:place])
@@ -222,16 +222,16 @@ def _call(expr: Call) -> Run:
 
 
 def _ref(expr: Call) -> Run:
-    """`ref(path)`: the scope's function gets the path, not the value, which may be stored elsewhere."""
-    path = path_of(expr.args[0]) if len(expr.args) == 1 and not expr.named else None
-    if path is None:
+    """`ref(path)`: the scope's function gets what is stored under the path, a `Reference` or the value itself."""
+    if len(expr.args) != 1 or expr.named or path_of(expr.args[0]) is None:
         raise Fault("template.error", "`ref` takes one plain path")
+    path = _path(expr.args[0], stored)
 
     def run(scope: Scope) -> object:
         function = scope.lookup("ref")
         if not callable(function) or isinstance(function, Undefined):
             raise Fault("template.error", "`ref` is no function here")
-        return function(path)
+        return function(path(scope))
 
     return run
 

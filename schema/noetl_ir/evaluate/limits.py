@@ -14,15 +14,15 @@ MAX_LEVELS = 200
 """Levels of nesting in a value that leaves an expression."""
 
 
-def check_chars(count: int) -> None:
-    """Raises Fault when a text of that many code points would be too long."""
-    if count > MAX_CHARS:
+def check_chars(count: object) -> None:
+    """Raises Fault when a text of that many code points would be too long; what is no count is left to its user."""
+    if isinstance(count, int) and count > MAX_CHARS:
         raise Fault("template.error", f"the text would have more than {MAX_CHARS:,} characters")
 
 
-def check_items(count: int) -> None:
-    """Raises Fault when a list of that many entries would be too long."""
-    if count > MAX_ITEMS:
+def check_items(count: object) -> None:
+    """Raises Fault when a list of that many entries would be too long; what is no count is left to its user."""
+    if isinstance(count, int) and count > MAX_ITEMS:
         raise Fault("template.error", f"the list would have more than {MAX_ITEMS:,} entries")
 
 

@@ -60,10 +60,15 @@ def _named(
     if not args:
         raise TypeError(f"it needs the name of a {what}")
     name, rest = args[0], args[1:]
-    found = table.get(name)
-    if found is None:
-        raise ValueError(f"there is no {what} {name!r}")
-    return lambda entry: found(entry, *rest, **kwargs)
+
+    def apply(entry: Any) -> object:
+        # Looked up late, as in Jinja2: without entries no name is wrong.
+        found = table.get(name)
+        if found is None:
+            raise ValueError(f"there is no {what} {name!r}")
+        return found(entry, *rest, **kwargs)
+
+    return apply
 
 
 FILTERS: dict[str, Callable[..., object]] = {

@@ -83,9 +83,9 @@ class _Walk:
             return value
         if level > MAX_LEVELS:
             raise Fault("template.error", f"the value nests deeper than {MAX_LEVELS} levels")
-        if kind is tuple and self._other is _lenient:
-            self._count(len(value))  # type: ignore[arg-type]
-            return tuple(self.take(entry, level + 1) for entry in value)  # type: ignore[attr-defined]
+        if isinstance(value, tuple) and self._other is _lenient:
+            self._count(len(value))
+            return tuple([self.take(entry, level + 1) for entry in value])
         if isinstance(value, (list, tuple, range, GeneratorType, *VIEW_TYPES)):
             if self._other is _lenient and isinstance(value, (range, *VIEW_TYPES)):
                 return value

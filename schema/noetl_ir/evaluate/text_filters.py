@@ -164,11 +164,11 @@ def _quoted(value: object, safe: str) -> str:
     return quote(text, safe=safe)
 
 
-def tojson(value: object, indent: int | None = None) -> str:
+def tojson(value: object, indent: int | str | None = None) -> str:
     """Plain JSON, keys in their own order (LANGUAGE §2)."""
     from json import dumps
 
-    if indent is not None and abs(indent) > 100:
+    if (len(indent) if isinstance(indent, str) else indent or 0) > 100:
         raise ValueError("the indent is above 100")
     text = dumps(settled(value), allow_nan=False, indent=indent, default=_no_json)
     check_chars(len(text))

@@ -115,6 +115,10 @@ class View:
         """The value under a key, another view, or None when there is no such key of the view's own."""
         raise NotImplementedError
 
+    def stored(self) -> object:
+        """The `Reference` that this is, else the JSON value."""
+        return self.plain()
+
 
 class StepResult(View):
     """The result of a step without a loop, or of a task (LANGUAGE §2).
@@ -128,15 +132,16 @@ class StepResult(View):
         self._value = value
 
     def plain(self) -> object:
-        if isinstance(self._value, Reference):
-            self._value = self._value.fetch()
+        return self._value.fetch() if isinstance(self._value, Reference) else self._value
+
+    def stored(self) -> object:
         return self._value
 
     def under(self, key: object) -> object:
         if key == "data" or key == "result":
             value = self.plain()
             if not (isinstance(value, dict) and key in value):
-                return StepResult(value)  # type: ignore[arg-type]
+                return self
         return None
 
 
@@ -192,3 +197,8 @@ def view_of(result: object) -> View:
 def plain(value: object) -> object:
     """A value as everything but a key sees it."""
     return value.plain() if isinstance(value, View) else value
+
+
+def stored(value: object) -> object:
+    """A value as `ref` sees it: a view is the `Reference` that it was made of, if it was."""
+    return value.stored() if isinstance(value, View) else value
