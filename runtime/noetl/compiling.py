@@ -1,7 +1,7 @@
 """Compiling playbooks: `noetlc compile` in a process of its own, bounded in time and memory.
 
 The runtime never imports the compiler: a source is untrusted, and what the compiler does with it cannot touch the
-process that owns executions.
+process that owns executions. The same goes for YAML, which only the compiler reads.
 """
 
 import os
@@ -15,6 +15,9 @@ SECONDS = 120
 MEMORY = 4 << 30
 """Limits of one compile: wall-clock seconds, bytes of address space."""
 
+STANDARD_INPUT = Path("-")
+_SEVERAL = "the file has several documents; compile it with `noetlc compile` and run one of the plans"
+
 
 class CompileError(Exception):
     """The playbook does not compile; the text is the compiler's own, `code` its exit code (1 findings, 2 usage)."""
@@ -24,20 +27,38 @@ class CompileError(Exception):
         self.code = code
 
 
-def compile_playbook(source: Path, folders: Sequence[Path]) -> tuple[bytes, str]:
-    """The plan bytes of a playbook file, and what the compiler said about it. Raises CompileError."""
+def compile_playbook(source: Path, folders: Sequence[Path], data: bytes = b"") -> tuple[bytes, str]:
+    """The plan bytes of a playbook file, and what the compiler said about it. Raises CompileError.
+
+    `data` is the playbook itself where `source` is standard input, which the caller has read.
+    """
     with tempfile.TemporaryDirectory(prefix="noetl-") as folder:
         target = Path(folder) / "plan.ir"
-        words = [sys.executable, "-m", "noetlc.cli", "compile", str(source), "-o", str(target)]
+        words = ["compile", "-o", str(target)]
         for catalogue in folders:
             words += ["--path", str(catalogue)]
-        try:
-            done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, preexec_fn=_limit())
-        except subprocess.TimeoutExpired:
-            raise CompileError(f"{source}: the compiler was stopped after {SECONDS} s", 1) from None
-        if done.returncode != 0:
-            raise CompileError((done.stderr or done.stdout).strip(), done.returncode)
-        return target.read_bytes(), done.stderr.strip()
+        _, said = _run("noetlc.cli", [*words, "--", str(source)], data, str(source))
+        if not target.exists():
+            raise CompileError(f"{source}: {_SEVERAL}", 1)
+        return target.read_bytes(), said
+
+
+def plain_document(name: str, data: bytes) -> str:
+    """The one YAML document in some bytes, as JSON; `name` is for messages. Raises CompileError."""
+    return _run("noetlc.cli.plain", [name], data, name)[0]
+
+
+def _run(module: str, words: list[str], data: bytes, name: str) -> tuple[str, str]:
+    """Run a program of the compiler; returns its standard output and what it said."""
+    command = [sys.executable, "-m", module, *words]
+    try:
+        done = subprocess.run(command, input=data, capture_output=True, timeout=SECONDS, preexec_fn=_limit())
+    except subprocess.TimeoutExpired:
+        raise CompileError(f"{name}: the compiler was stopped after {SECONDS} s", 1) from None
+    output, said = (stream.decode("utf-8", "replace").strip() for stream in (done.stdout, done.stderr))
+    if done.returncode != 0:
+        raise CompileError(said or output or f"{name}: the compiler ended with {done.returncode}", done.returncode)
+    return output, said
 
 
 def _limit() -> Callable[[], None] | None:

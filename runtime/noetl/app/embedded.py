@@ -5,6 +5,7 @@ to do are tools given time. The process owns the execution it drives; whoever wa
 inbox.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from noetl.engine.program import Program
@@ -27,6 +28,24 @@ class Waiter(Launcher, Protocol):
     def close(self) -> None:
         """Stop every tool."""
         ...
+
+
+class Ticking:
+    """A launcher that tells somebody, each time before it waits, that time passes."""
+
+    def __init__(self, launcher: Waiter, tick: Callable[[], None]) -> None:
+        self._tick = tick
+        self._wait = launcher.pass_time
+        self.immediate = launcher.immediate
+        self.launch = launcher.launch
+        self.finished = launcher.finished
+        self.stop = launcher.stop
+        self.close = launcher.close
+
+    def pass_time(self, due: int | None) -> bool:
+        """`Waiter.pass_time`."""
+        self._tick()
+        return self._wait(due)
 
 
 class Parts(NamedTuple):

@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import NamedTuple
 
 from noetl.app.clock import WallClock
-from noetl.app.embedded import POOL, Embedded, Parts
+from noetl.app.embedded import POOL, Embedded, Parts, Ticking, Waiter
 from noetl.app.programs import Programs
 from noetl.app.surroundings import Log, Surroundings
 from noetl.bus.memory import MemoryBus
@@ -39,6 +39,8 @@ class Settings(NamedTuple):
     slots: int = DEFAULT_SLOTS
     script: Script | None = None
     log: Log = lambda call, text: None
+    tick: Callable[[], None] | None = None
+    """Called whenever the driver is about to wait, at least five times a second while it does."""
 
 
 class Runtime:
@@ -97,7 +99,8 @@ class Runtime:
             bus, pool=POOL, slots=settings.slots, launcher=launcher,
             program_of=around.program_of, kit_of=around.kit_of, clock=clock,
         )  # fmt: skip
-        embedded = Embedded(Parts(self.store, self.blobs, bus, clock, launcher, control, worker))
+        waiter: Waiter = launcher if settings.tick is None else Ticking(launcher, settings.tick)
+        embedded = Embedded(Parts(self.store, self.blobs, bus, clock, waiter, control, worker))
         return Driver(execution_id, embedded, launcher, control)
 
 

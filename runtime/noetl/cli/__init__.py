@@ -15,7 +15,7 @@ import click
 from noetl_ir.registry import load
 
 COMMANDS: dict[str, str] = {
-    # "run": "Run a plan or a playbook.",
+    "run": "Run a plan or a playbook.",
 }
 """Command → its one line in `--help`, in the order shown; the same text as the command's short help."""
 

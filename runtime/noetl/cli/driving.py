@@ -1,0 +1,78 @@
+"""Drive an execution from this process: own it, watch it, stop on a signal, and say how it can be resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from noetl.app.embedded import Embedded
+from noetl.app.runtime import Driver, Runtime
+from noetl.cli.ending import ending_of, tell
+from noetl.cli.progress import Progress
+from noetl.cli.stores import command_with
+from noetl.cli.text import Problem, Stopped
+from noetl.engine.marking import IllegalFiring
+from noetl.engine.program import Missing, Program
+from noetl.ports import Conflict, Owned, StoreFailure
+from noetl.server.children import NotFound
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+
+class Asked(NamedTuple):
+    """What the user asked for. `url` is the store's."""
+
+    execution_id: str
+    url: str
+    as_json: bool
+
+
+def drive(runtime: Runtime, program: Program, asked: Asked, go: Callable[[Embedded], str], progress: Progress) -> int:
+    """Own the execution and let `go` drive it to its end or to a stop; tell how it ended. Returns the exit code."""
+    execution_id = asked.execution_id
+    again = command_with(asked.url, "resume", execution_id)
+    try:
+        with runtime.driver(execution_id, progress.observe) as driver:
+            with _stopped_by_signals(driver, progress):
+                status = go(driver.embedded)
+            progress.close()
+            execution = driver.execution
+    except Owned as problem:
+        raise Stopped(f"{problem}; only one process at a time can drive it") from None
+    except (StoreFailure, Conflict) as problem:
+        progress.close()
+        told = f"{problem}\nthe run stopped; what is on disk stays. Resume with: {again}"
+        raise Stopped(told) from None
+    except KeyboardInterrupt:
+        progress.close()
+        raise Stopped(f"stopped at once. Resume with: {again}") from None
+    except (IllegalFiring, Missing, NotFound) as problem:
+        progress.close()
+        raise Problem(f"the log is no run of the plan: {problem}") from None
+    finally:
+        progress.close()
+    return tell(ending_of(runtime, program, execution, status), asked.url, as_json=asked.as_json)
+
+
+@contextmanager
+def _stopped_by_signals(driver: Driver, progress: Progress) -> Iterator[None]:
+    """The first SIGINT or SIGTERM stops after the current round, the next one at once."""
+    import signal
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        for name in watched:
+            signal.signal(name, signal.default_int_handler)
+        driver.embedded.interrupt()
+        wake = getattr(driver.launcher, "wake", None)
+        if wake is not None:
+            wake()
+
+    watched = (signal.SIGINT, signal.SIGTERM)
+    before = [(name, signal.signal(name, stop)) for name in watched]
+    try:
+        yield
+    finally:
+        for name, handler in before:
+            signal.signal(name, handler)

@@ -1,0 +1,158 @@
+"""What a run is given: the plan, the payload, the script. All of it is untrusted; what is wrong with it is told.
+
+YAML is read by the compiler alone, in a process of its own: for the playbook as a compile, for a script by
+`noetlc.cli.plain`. A script that is JSON is read here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from noetl.cli.text import Problem, escaped
+from noetl.worker.scripted import Script, ScriptError, read_script
+from noetl_ir.expr import Json
+from noetl_ir.plan_format import MAGIC
+
+STANDARD_INPUT = "-"
+MAX_BYTES = 1 << 30
+_MAX_DEPTH = 200
+
+
+def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool) -> bytes:
+    """The bytes of a plan: a plan file as it is, a plan in JSON form written as bytes, a playbook compiled.
+
+    What the compiler says goes to standard error, warnings not when `quiet`.
+    """
+    data = read(name)
+    if data.startswith(MAGIC):
+        return data
+    if data.lstrip()[:1] == b"{" and b'"noetl-plan"' in data:
+        return _from_json(name, data)
+    from noetl.compiling import CompileError, compile_playbook
+
+    try:
+        if name == STANDARD_INPUT:
+            plan, said = compile_playbook(Path(name), folders, data)
+        else:
+            plan, said = compile_playbook(Path(name), folders)
+    except CompileError as problem:
+        click.echo(_told(str(problem)), err=True)
+        raise Problem(f"{name} does not compile; nothing was started") from None
+    if said and not quiet:
+        click.echo(_told(said), err=True)
+    return plan
+
+
+def _told(text: str) -> str:
+    """What the compiler printed, line by line."""
+    return "\n".join(escaped(line) for line in text.splitlines())
+
+
+def _from_json(name: str, data: bytes) -> bytes:
+    from noetl_ir.plan_format import PlanError, write_plan
+    from noetl_ir.plan_json import plan_from_json
+
+    try:
+        return write_plan(plan_from_json(json_of(data.decode("utf-8", "surrogatepass"))))
+    except (PlanError, ValueError) as problem:
+        raise Problem(f"{name}: not a plan that this version runs: {problem}") from None
+
+
+def read(name: str) -> bytes:
+    """The bytes of a file; `-` is standard input."""
+    try:
+        if name == STANDARD_INPUT:
+            data = sys.stdin.buffer.read(MAX_BYTES + 1)
+        else:
+            with open(name, "rb") as file:
+                data = file.read(MAX_BYTES + 1)
+    except OSError as problem:
+        raise click.UsageError(f"{escaped(name)} cannot be read: {problem.strerror}") from None
+    if len(data) > MAX_BYTES:
+        raise click.UsageError(f"{escaped(name)} is larger than {MAX_BYTES} bytes")
+    return data
+
+
+def json_of(text: str) -> Json:
+    """The value of JSON; raises ValueError for anything else, NaN, infinities and bottomless nesting included."""
+    import json
+
+    def refuse(word: str) -> Json:
+        raise ValueError(f"{word} is no number")
+
+    try:
+        value: Json = json.loads(text, parse_constant=refuse)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if _is_deeper(value, _MAX_DEPTH):
+        raise ValueError("it is nested too deeply")
+    return value
+
+
+def _is_deeper(value: Json, depth: int) -> bool:
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return depth == 0 or any(_is_deeper(part, depth - 1) for part in parts if isinstance(part, dict | list))
+
+
+def payload_of(text: str | None, sets: Iterable[str]) -> dict[str, Json]:
+    """The payload of a request: `--payload` with each `--set` merged over it, in order."""
+    payload: dict[str, Json] = {}
+    if text is not None:
+        data = read(text[1:]) if text.startswith("@") else text.encode("utf-8", "surrogatepass")
+        try:
+            value = json_of(data.decode("utf-8", "surrogatepass"))
+        except ValueError as problem:
+            raise click.UsageError(f"--payload is no JSON: {problem}") from None
+        if not isinstance(value, dict):
+            raise click.UsageError("--payload must be a JSON object")
+        payload = value
+    for words in sets:
+        _set(payload, words)
+    return payload
+
+
+def _set(payload: dict[str, Json], words: str) -> None:
+    """One `a.b=v`: JSON where `v` is JSON, else text."""
+    path, equals, text = words.partition("=")
+    keys = path.split(".")
+    if not equals or not all(keys):
+        raise click.UsageError(f"--set {escaped(words)}: write it as name=value or outer.inner=value")
+    if len(keys) > _MAX_DEPTH:
+        raise click.UsageError(f"--set {escaped(words[:40])}…: it is nested too deeply")
+    try:
+        value = json_of(text)
+    except ValueError:
+        value = text
+    here = payload
+    for key in keys[:-1]:
+        inner = here.setdefault(key, {})
+        if not isinstance(inner, dict):
+            raise click.UsageError(f"--set {escaped(words)}: `{escaped(key)}` is a value already, not a mapping")
+        here = inner
+    here[keys[-1]] = value
+
+
+def script_of(name: str) -> Script:
+    """The script in a YAML or JSON file."""
+    data = read(name)
+    try:
+        document = json_of(data.decode("utf-8"))
+    except ValueError:
+        document = _from_yaml(name, data)
+    try:
+        return read_script(document)
+    except ScriptError as problem:
+        raise click.UsageError(f"--script {escaped(name)}: {escaped(str(problem))}") from None
+
+
+def _from_yaml(name: str, data: bytes) -> Json:
+    from noetl.compiling import CompileError, plain_document
+
+    try:
+        return json_of(plain_document(name, data))
+    except (CompileError, ValueError) as problem:
+        raise click.UsageError(f"--script: {_told(str(problem))}") from None

@@ -1,0 +1,141 @@
+"""What `run` and `resume` show while they run: lines, rate-limited when piped; see `live` for terminals."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Protocol, TextIO
+
+from noetl.cli.sentences import place_of, sentence_of
+from noetl.cli.text import escaped
+from noetl.engine.execution import Execution
+from noetl.engine.program import Program
+from noetl.ports import Call
+from noetl_ir.events import Event
+
+LINES_A_SECOND = 50
+"""More is not read by anybody, and would slow the run down."""
+
+
+class Progress(Protocol):
+    """Hears events once they are on disk, and the passing of time."""
+
+    def observe(self, execution: Execution, program: Program, event: Event) -> None: ...
+
+    def log(self, call: Call, text: str) -> None:
+        """A line that a task wrote."""
+        ...
+
+    def say(self, text: str) -> None:
+        """A line about the run as a whole."""
+        ...
+
+    def tick(self) -> None:
+        """Time passes; called at least five times a second while nothing else happens."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Silent:
+    """Shows nothing."""
+
+    def observe(self, execution: Execution, program: Program, event: Event) -> None: ...
+
+    def log(self, call: Call, text: str) -> None: ...
+
+    def say(self, text: str) -> None: ...
+
+    def tick(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Lines:
+    """Plain lines. What is too much for a second is counted instead; failures are always told."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._second = 0
+        self._told = 0
+        self._dropped = 0
+        self._loops: dict[tuple[str, str], float] = {}
+
+    def observe(self, execution: Execution, program: Program, event: Event) -> None:
+        if event.event_type.startswith("loop.iteration."):
+            self._count(execution, program, event)
+        elif event.event_type == "loop.done":
+            self._loops.pop((execution.execution_id, event.run), None)
+        sentence = sentence_of(execution, program, event)
+        if sentence is not None:
+            self._write(sentence.text, always=sentence.matters)
+
+    def log(self, call: Call, text: str) -> None:
+        for line in text.splitlines():
+            self._write(f"{escaped(call.step)} / {escaped(call.task)} | {escaped(line)}", always=False)
+
+    def say(self, text: str) -> None:
+        self._write(text, always=True)
+
+    def tick(self) -> None:
+        if self._dropped and int(time.monotonic()) != self._second:
+            self._catch_up()
+
+    def close(self) -> None:
+        self._catch_up()
+
+    def _count(self, execution: Execution, program: Program, event: Event) -> None:
+        """How far a loop is, once a second."""
+        run = event.run if "index" in event.data else event.run.rpartition("/")[0]
+        loop = execution.loops.get(run)
+        if loop is None:
+            return
+        now = time.monotonic()
+        last = self._loops.setdefault((execution.execution_id, run), now)
+        if now - last >= 1:
+            self._loops[execution.execution_id, run] = now
+            done = len(loop.items) - loop.open
+            self._write(f"{place_of(program, loop.step, run)}: {done} of {len(loop.items)}", always=False)
+
+    def _write(self, text: str, *, always: bool) -> None:
+        second = int(time.monotonic())
+        if second != self._second:
+            self._catch_up()
+            self._second, self._told = second, 0
+        if not always and self._told >= LINES_A_SECOND:
+            self._dropped += 1
+            return
+        self._told += 1
+        self._put(f"{text}\n")
+
+    def _catch_up(self) -> None:
+        if self._dropped:
+            self._put(f"… and {self._dropped} more\n")
+            self._dropped = 0
+
+    def _put(self, text: str) -> None:
+        """A watcher who went away does not stop the run."""
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):
+            self._stream = _nowhere()
+
+
+def _nowhere() -> TextIO:
+    import io
+
+    return io.StringIO()
+
+
+def progress(*, quiet: bool) -> Progress:
+    """What to show on standard error: nothing, an area on a terminal that has one, or lines."""
+    import os
+
+    if quiet:
+        return Silent()
+    if sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+        from noetl.cli.live import Live
+
+        return Live(sys.stderr)
+    return Lines(sys.stderr)

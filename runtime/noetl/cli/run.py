@@ -1,0 +1,100 @@
+"""run: start an execution of a plan or playbook and drive it to its end."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import click
+
+from noetl.app.embedded import Embedded
+from noetl.app.runtime import DEFAULT_SLOTS, Runtime, Settings, new_execution_id
+from noetl.cli.driving import Asked, drive
+from noetl.cli.inputs import STANDARD_INPUT, payload_of, plan_bytes, script_of
+from noetl.cli.progress import progress
+from noetl.cli.stores import json_option, opened, store_option
+from noetl.cli.text import Problem, escaped
+from noetl.engine.program import Program
+from noetl.engine.starting import Request
+from noetl.server.children import NotFound
+
+
+@click.command("run", short_help="Run a plan or a playbook.")
+@click.argument("source", metavar="PLAN|PLAYBOOK")
+@click.option("--path", "folders", multiple=True, metavar="CATALOGUE", help="A folder with child playbooks.")
+@click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="Set one value of the workload: a.b=v.")
+@click.option("--payload", metavar="JSON|@FILE", help="Values that replace those of the workload.")
+@click.option("--script", metavar="FILE", help="Replace tools by the outcomes listed there, on a virtual clock.")
+@click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
+@store_option
+@json_option
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+def run(
+    source: str,
+    folders: tuple[str, ...],
+    sets: tuple[str, ...],
+    payload: str | None,
+    script: str | None,
+    slots: int,
+    url: str,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Run a plan or a playbook to its end; - is standard input.
+
+    A playbook is compiled first. Progress goes to standard error, how it ended to standard output.
+
+    Exit codes: 0 completed, 1 failed, 4 blocked or cancelled, 5 stopped and can be resumed.
+    """
+    if [source, (payload or "")[1:], script].count(STANDARD_INPUT) > 1:
+        raise click.UsageError("standard input can be read only once")
+    request = Request(payload_of(payload, sets))
+    shown = progress(quiet=quiet)
+    paths = tuple(Path(folder) for folder in folders)
+    scripted = script_of(script) if script is not None else None
+    plan = plan_bytes(source, paths, quiet=quiet)
+    settings = Settings(folders=paths, slots=slots, script=scripted, log=shown.log, tick=shown.tick)
+    with opened(url, settings) as runtime:
+        program = _kept(runtime, source, plan)
+        execution_id = new_execution_id()
+        _check_keychain(runtime, program, execution_id, request)
+        shown.say(f"{execution_id}: {escaped(program.plan.path or program.plan.name)}")
+        start = partial(_start, program, execution_id, request)
+        return drive(runtime, program, Asked(execution_id, url, as_json), start, shown)
+
+
+def _start(program: Program, execution_id: str, request: Request, embedded: Embedded) -> str:
+    return embedded.start(program, execution_id, request)
+
+
+def _kept(runtime: Runtime, source: str, plan: bytes) -> Program:
+    try:
+        return runtime.programs.add(plan)
+    except NotFound as problem:
+        raise Problem(f"{source}: {problem}") from None
+
+
+def _check_keychain(runtime: Runtime, program: Program, execution_id: str, request: Request) -> None:
+    """Nothing starts that could not get at its secrets. A workload that has no value fails the run itself."""
+    if not program.plan.keychain:
+        return
+    from noetl.app.vault import Vault
+    from noetl.engine.execution import Execution
+    from noetl.engine.starting import start
+    from noetl.engine.turn import Turn
+    from noetl_ir.evaluate import Fault
+
+    trial = Execution(execution_id, program.plan.net)
+    start(Turn(program, trial, 0), request)
+    if trial.is_over:
+        return
+    vault = Vault(program, execution_id, trial.workload, path=runtime.secrets_path, root=str(runtime.settings.root))
+    try:
+        problems = vault.check()
+    except Fault as fault:
+        problems = (f"the keychain cannot be rendered: {fault.message}",)
+    if problems:
+        raise Problem("\n".join(["nothing was started:", *problems]))
+
+
+COMMAND = run

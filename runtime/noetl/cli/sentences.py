@@ -1,0 +1,123 @@
+"""What an event means to somebody who watches: one sentence, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeAlias
+
+from noetl.cli.text import amount, duration, escaped, failure_text
+from noetl.engine.execution import Execution
+from noetl.engine.program import Program
+from noetl_ir.events import Event, index_of
+
+_Say: TypeAlias = Callable[[Program, Event], str]
+
+
+class Sentence(NamedTuple):
+    """A sentence for the watcher. `matters` says that it is told even when very much happens."""
+
+    text: str
+    matters: bool
+
+
+def place_of(program: Program, step: int, run: str = "", task: int = -1) -> str:
+    """Where something happens: the step, its iteration and its task, as in `fetch[3][0] / page`."""
+    plan = program.plan
+    text = plan.steps[step].name if 0 <= step < len(plan.steps) else "?"
+    text += "".join(f"[{index}]" for index in index_of(run))
+    if 0 <= task < len(plan.tasks):
+        text += f" / {plan.tasks[task].name}"
+    return escaped(text)
+
+
+def sentence_of(execution: Execution, program: Program, event: Event) -> Sentence | None:
+    """The sentence of an event, just folded into `execution`; None where there is nothing to tell."""
+    found = _SENTENCES.get(event.event_type)
+    if found is None:
+        return None
+    text = found(program, event)
+    if not text:
+        return None
+    child = f"{escaped(program.plan.path or program.plan.name)}: " if execution.parent else ""
+    return Sentence(child + text, event.event_type in _MATTERS)
+
+
+def _here(program: Program, event: Event) -> str:
+    return place_of(program, event.step, event.run, event.task)
+
+
+def _said(words: str) -> _Say:
+    return lambda program, event: f"{_here(program, event)}: {words}"
+
+
+def _loop_started(program: Program, event: Event) -> str:
+    n, m = event.data.get("n"), event.data.get("m")
+    if event.data.get("level"):
+        return ""
+    many = amount(n, "iteration") if isinstance(n, int) else "iterations"
+    return f"{_here(program, event)}: {many}" + (f", {m} at a time" if n and m != 1 else "")
+
+
+def _loop_done(program: Program, event: Event) -> str:
+    stats = event.data.get("stats")
+    if event.data.get("level") or not isinstance(stats, dict):
+        return ""
+    return f"{_here(program, event)}: done, {counts_text(stats)}"
+
+
+def counts_text(stats: Mapping[str, object]) -> str:
+    """The counts of a loop: `9 of 10 ok, 1 failed`."""
+    others = [f"{stats[name]} {name}" for name in ("failed", "skipped") if stats.get(name)]
+    return ", ".join([f"{stats.get('ok')} of {stats.get('total')} ok", *others])
+
+
+def _failed(program: Program, event: Event) -> str:
+    return f"{_here(program, event)}: failed: {failure_text(event.data.get('error'))}"
+
+
+def _task_done(program: Program, event: Event) -> str:
+    if not event.data.get("passed_error"):
+        return ""
+    outcome = event.data.get("outcome")
+    error = outcome.get("error") if isinstance(outcome, dict) else None
+    return f"{_here(program, event)}: goes on after an error: {failure_text(error)}"
+
+
+def _retry(program: Program, event: Event) -> str:
+    wait, outcome = event.data.get("wait"), event.data.get("outcome")
+    error = outcome.get("error") if isinstance(outcome, dict) else None
+    why = f" after {failure_text(error)}" if error else ""
+    later = f" in {duration(round(wait * 1_000_000))}" if isinstance(wait, int | float) and wait else ""
+    return f"{_here(program, event)}: attempt {event.attempt + 1}{later}{why}"
+
+
+def _ended(program: Program, event: Event) -> str:
+    if not event.data.get("unhandled"):
+        return ""
+    return f"{_here(program, event)}: nothing handles the failure: {failure_text(event.data.get('error'))}"
+
+
+def _timer(program: Program, event: Event) -> str:
+    error = event.data.get("error")
+    return f"{_here(program, event)}: {failure_text(error)}" if error else ""
+
+
+_SENTENCES: dict[str, _Say] = {
+    "step.started": _said("started"),
+    "step.done": _said("done"),
+    "step.failed": _failed,
+    "loop.started": _loop_started,
+    "loop.done": _loop_done,
+    "loop.iteration.failed": _failed,
+    "task.done": _task_done,
+    "task.lost": _said("the attempt was cut off and runs again"),
+    "retry.started": _retry,
+    "token.rejected": _said("not admitted"),
+    "token.waiting": _said("waits at its gate"),
+    "token.ended": _ended,
+    "timer.fired": _timer,
+    "playbook.paused": lambda program, event: "paused",
+    "playbook.resumed": lambda program, event: "resumed",
+    "playbook.cancelled": lambda program, event: "cancelled",
+}
+_MATTERS = frozenset({"step.failed", "playbook.paused", "playbook.resumed", "playbook.cancelled", "timer.fired"})

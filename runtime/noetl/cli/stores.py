@@ -1,0 +1,152 @@
+"""The options that every command takes, the store that they name, and the executions in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from noetl.app.runtime import DEFAULT_STORE, Runtime, Settings, open_runtime
+from noetl.cli.text import Problem
+from noetl.engine.evolve import evolve
+from noetl.engine.execution import Execution
+from noetl.engine.marking import IllegalFiring
+from noetl.engine.program import Missing, Program
+from noetl.ports import Conflict, ExecutionRow, StoreFailure
+from noetl.server.children import NotFound
+from noetl_ir.codec import CodecError
+from noetl_ir.events import Event
+
+store_option = click.option(
+    "--store", "url", default=DEFAULT_STORE, show_default=True, metavar="URL", help="Where executions are kept."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+_SCHEME = "sqlite:///"
+
+
+@contextmanager
+def opened(url: str, settings: Settings | None = None) -> Iterator[Runtime]:
+    """The store at a URL, made if need be. What goes wrong with it is a Problem."""
+    chosen = settings or Settings()
+    try:
+        with open_runtime(url, chosen, lambda path: _compiled(path, chosen.folders)) as runtime:
+            if runtime.store.dropped:
+                click.echo(f"note: {runtime.store.dropped}", err=True)
+            yield runtime
+    except (StoreFailure, Conflict) as problem:
+        raise Problem(str(problem)) from None
+
+
+@contextmanager
+def existing(url: str) -> Iterator[Runtime]:
+    """The store at a URL, which must be there: who only looks makes no files."""
+    if not is_there(url):
+        raise Problem(f"there is no store at {path_of(url)}")
+    with opened(url) as runtime:
+        yield runtime
+
+
+def is_there(url: str) -> bool:
+    """Whether opening the store would find one; stores that are no files say it when they are opened."""
+    return not url.startswith(_SCHEME) or os.path.exists(path_of(url))
+
+
+def path_of(url: str) -> str:
+    """The file of a store, or its whole URL where it is none."""
+    return url.removeprefix(_SCHEME)
+
+
+def command_with(url: str, verb: str, execution_id: str, *more: str) -> str:
+    """The command line that does something with an execution, as a user would type it."""
+    from shlex import join
+
+    words = ["noetl", verb, execution_id, *more]
+    return join(words if url == DEFAULT_STORE else [*words, "--store", url])
+
+
+def row_of(runtime: Runtime, text: str) -> ExecutionRow:
+    """The execution whose id is `text` or alone begins with it; a Problem names the nearest id there is."""
+    found = runtime.store.execution(text)
+    if found is not None:
+        return found
+    rows = runtime.store.executions()
+    begun = [row for row in rows if text and row.execution_id.startswith(text)]
+    if len(begun) == 1:
+        return begun[0]
+    if begun:
+        ids = ", ".join(row.execution_id for row in begun[:5])
+        raise Problem(f"{len(begun)} executions begin with `{text}`: {ids}{', …' if begun[5:] else ''}")
+    near = _nearest(text, [row.execution_id for row in rows])
+    raise Problem(f"there is no execution `{text}` in this store" + (f"; did you mean {near}?" if near else ""))
+
+
+def _nearest(text: str, ids: list[str]) -> str:
+    """The id most like a text, of equals the newest; empty when there is none at all."""
+    from difflib import SequenceMatcher
+
+    matcher = SequenceMatcher(a="", b=text, autojunk=False)
+
+    def likeness(name: str) -> float:
+        matcher.set_seq1(name)
+        return matcher.ratio()
+
+    return max(ids[:10_000], key=likeness, default="")
+
+
+class Look(NamedTuple):
+    """An execution as its log tells it: its row, its program, and the fold."""
+
+    row: ExecutionRow
+    program: Program
+    execution: Execution
+
+
+def look_at(runtime: Runtime, row: ExecutionRow) -> Look:
+    """Fold the log of an execution, without owning it."""
+    program = program_of(runtime, row.execution_id)
+    execution = Execution(row.execution_id, program.plan.net)
+    for _, event in events_of(runtime, row.execution_id):
+        try:
+            evolve(program, execution, event)
+        except (IllegalFiring, Missing) as problem:
+            where = f"event {execution.position + 1} of {row.execution_id}"
+            raise Problem(f"{where} is not possible in a run of the plan: {problem}") from None
+    return Look(row, program, execution)
+
+
+def program_of(runtime: Runtime, execution_id: str) -> Program:
+    """The program that an execution runs."""
+    try:
+        return runtime.program_of(execution_id)
+    except (NotFound, LookupError) as problem:
+        raise Problem(str(problem)) from None
+
+
+def events_of(runtime: Runtime, execution_id: str, after: int = 0) -> Iterator[tuple[int, Event]]:
+    """The log of an execution with positions, behind position `after`."""
+    log = runtime.events(execution_id, after)
+    position = after
+    while True:
+        try:
+            entry = next(log, None)
+        except (CodecError, KeyError) as problem:
+            raise Problem(f"event {position + 1} of {execution_id} cannot be read: {problem}") from None
+        if entry is None:
+            return
+        position = entry[0]
+        yield entry
+
+
+def _compiled(path: Path, folders: tuple[Path, ...]) -> bytes:
+    """Compile a child found in a catalogue folder; raises NotFound."""
+    from noetl.compiling import CompileError, compile_playbook
+
+    try:
+        return compile_playbook(path, folders)[0]
+    except CompileError as problem:
+        raise NotFound(f"{path} does not compile: {problem}") from None

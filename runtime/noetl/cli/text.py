@@ -1,0 +1,86 @@
+"""Text for people: what a playbook named or a tool answered made harmless for a terminal, JSON, times, tables.
+
+Whatever comes from a playbook, a log or a tool may hold control characters, which could rewrite what a terminal
+shows. Nothing of it is printed but through `escaped` or `json_text`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import click
+
+from noetl_ir.expr import Json
+
+_MINUTE, _HOUR = 60, 3600
+
+
+class Problem(click.ClickException):
+    """The command cannot do what was asked; the text says why, in plain words. Exit code 1."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("\n".join(escaped(line) for line in message.splitlines()))
+
+    def show(self, file: object = None) -> None:
+        """Print it on standard error."""
+        click.echo(f"error: {self.message}", err=True)
+
+
+class Stopped(Problem):
+    """The command stopped, and the execution can be resumed."""
+
+    exit_code = 5
+
+
+def escaped(text: str) -> str:
+    """A text on one line without anything that a terminal would obey: control and format characters as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def json_text(value: Json, indent: int | None = None) -> str:
+    """JSON, on one line unless `indent` is given, with everything that is not printable written as JSON escapes."""
+    import json
+
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return "\n".join(line if line.isprintable() else _visible(line) for line in text.split("\n"))
+
+
+def _visible(line: str) -> str:
+    """Outside of its strings JSON is printable, so what is not stands inside one, where an escape means the same."""
+    import json
+
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
+
+
+def duration(micros: int) -> str:
+    """A duration in microseconds as people say it: `0.2 s`, `3 m 05 s`, `2 h 07 m`."""
+    seconds = max(micros, 0) / 1_000_000
+    if seconds < _MINUTE:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < _HOUR:
+        return f"{whole // _MINUTE} m {whole % _MINUTE:02} s"
+    return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02} m"
+
+
+def amount(count: int, noun: str) -> str:
+    """A count with its noun: `1 task`, `3 tasks`, `2 retries`."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count} {noun[:-1]}ies" if noun.endswith("y") else f"{count} {noun}s"
+
+
+def failure_text(error: Json) -> str:
+    """An error of a task, step or execution in one line: its code and message."""
+    if not isinstance(error, dict):
+        return escaped(str(error))
+    return escaped(": ".join(str(error[key]) for key in ("code", "message") if error.get(key)) or "without a reason")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Rows under a head, in columns; a last column is as wide as it likes."""
+    lines = [list(head), *([escaped(cell) for cell in row] for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head) - 1)]
+    return "\n".join("  ".join([*map(str.ljust, line, widths), line[-1]]).rstrip() for line in lines)
