@@ -94,7 +94,7 @@ def _pipeline(
         region.visits,
         region.began,
         outcome,
-        region.lost > program.plan.limits.max_lost,
+        region.lost >= program.plan.limits.max_lost,
         execution.runs[step_run_of(key)].ordinal,
     )
 

@@ -54,7 +54,7 @@ def _evaluate(turn: Turn, step: int, level: int, key: str) -> tuple[list[Json], 
     loop = row.loops[level]
     scope = items_scope(turn, step, level, key)
     value = turn.program.value(loop.items)(scope)
-    text = getattr(turn.program.plan.templates[loop.items], "text", "")
+    text = turn.program.text(loop.items)
     if isinstance(value, dict):
         items: list[Json] = [{"key": name, "value": item} for name, item in value.items()]
     elif isinstance(value, list):

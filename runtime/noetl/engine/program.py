@@ -115,6 +115,10 @@ class Program:
         """The compiled form of a part of a template of the pool."""
         return evaluate.compile_template(template)
 
+    def text(self, index: int) -> str:
+        """A template of the pool as the author wrote it."""
+        return getattr(self.plan.templates[index], "text", "")
+
     def guard(self, index: int) -> Callable[[evaluate.Scope], bool]:
         """The compiled guard at a pool index."""
         compiled = self._guards.get(index)

@@ -15,14 +15,15 @@ _CHAIN = ("c", "n", "s")
 
 
 class _Walk:
-    """What a walk has gathered: firings, arcs taken, the arc being asked, and the next free token key."""
+    """What a walk has gathered: firings, arcs taken, guards asked, the arc being asked, the next free token key."""
 
-    __slots__ = ("arc", "arcs", "fired", "next_key")
+    __slots__ = ("arc", "arcs", "asked", "fired", "next_key")
 
     def __init__(self, next_key: int) -> None:
         self.next_key = next_key
         self.fired: list[Firing] = []
         self.arcs: list[Json] = []
+        self.asked: list[Json] = []
         self.arc = -1
 
 
@@ -48,7 +49,7 @@ def route(turn: Turn, place: int, key: str) -> None:
         leaf = not program.plan.steps[step].arcs
         data = {"reason": "the step is a leaf" if leaf else "no arc matched"}
         if not leaf:
-            data["asked"] = _asked(turn, step)
+            data["asked"] = walk.asked
         turn.emit("token.ended", step=step, run=key, fired=tuple(walk.fired), data=data)
 
 
@@ -85,6 +86,7 @@ def _choose(turn: Turn, walk: _Walk, place: int, scope: Scope) -> tuple[int, Tra
         walk.arc = transition.arc
         if program.guard(transition.guard)(scope):
             return number, transition
+        walk.asked.append({"target": _target(turn, transition.arc), "when": program.text(transition.guard)})
     raise Fault("net.choice", f"no alternative at place `{net.places[place].id}`")
 
 
@@ -112,10 +114,9 @@ def _end_by_fault(turn: Turn, walk: _Walk, step: int, place: int, key: str, faul
     fault_firing = next(n for n in program.choices[place] if program.plan.net.transitions[n].fault)
     error: dict[str, Json] = {"code": fault.code, "message": fault.message, "step": row.name}
     if walk.arc >= 0:
-        target = program.plan.arcs[walk.arc].target
         number = row.arcs.index(walk.arc)
         error["arc"] = number
-        error["target"] = program.plan.steps[target].name if target >= 0 else "end"
+        error["target"] = _target(turn, walk.arc)
         error["message"] = f"{fault.message} (arc {number} of step `{row.name}`, to `{error['target']}`)"
     run = turn.execution.runs[key]
     if run.error is not None:
@@ -124,8 +125,8 @@ def _end_by_fault(turn: Turn, walk: _Walk, step: int, place: int, key: str, faul
     turn.emit("token.ended", step=step, run=key, fired=(Firing(fault_firing, key, key),), data=data)
 
 
-def _asked(turn: Turn, step: int) -> list[Json]:
-    """The targets whose guards were asked, for the record."""
+def _target(turn: Turn, arc: int) -> str:
+    """The name of the step that an arc leads to."""
     plan = turn.program.plan
-    targets = [plan.arcs[number].target for number in plan.steps[step].arcs]
-    return [plan.steps[target].name if target >= 0 else "end" for target in targets]
+    target = plan.arcs[arc].target
+    return plan.steps[target].name if target >= 0 else "end"
