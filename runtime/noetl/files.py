@@ -19,7 +19,10 @@ def inside(root: str, path: str) -> str:
     if "\0" in path:
         raise Refused("a path holds a NUL character")
     home = os.path.realpath(root)
-    found = os.path.realpath(os.path.join(home, path))
+    try:
+        found = os.path.realpath(os.path.join(home, path))
+    except (OSError, UnicodeError):
+        raise Refused(f"{path!r} is no path of this machine") from None
     if found != home and not found.startswith(home.rstrip(os.sep) + os.sep):
         raise Refused(f"{path!r} is outside the folder that tools may use")
     return found

@@ -60,7 +60,7 @@ async def run(call: Call, env: Env) -> Outcome:
         return error("rows.too_many", str(problem))
     except TimeoutError:
         return error("timeout", f"the statements took longer than {seconds:g} s", retryable=True)
-    except (duckdb.Error, OverflowError, UnicodeError) as problem:
+    except (duckdb.Error, OverflowError, TypeError, ValueError) as problem:  # a value that nothing can carry too
         again = isinstance(problem, duckdb.TransactionException)
         return error("duckdb.error", str(problem), retryable=again, duckdb={"code": type(problem).__name__})
 

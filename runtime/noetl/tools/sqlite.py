@@ -57,7 +57,7 @@ async def run(call: Call, env: Env) -> Outcome:
         return error("rows.too_many", str(problem))
     except TimeoutError:
         return error("timeout", f"the statements took longer than {seconds:g} s", retryable=True)
-    except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError) as problem:
+    except (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError) as problem:
         name = getattr(problem, "sqlite_errorname", None)
         again = name in ("SQLITE_BUSY", "SQLITE_LOCKED")
         return error("sqlite.error", str(problem), retryable=again, sqlite={"code": name})

@@ -1,0 +1,114 @@
+"""What every tool promises, whichever it is: one outcome, clean as JSON, no exception, nothing left running.
+
+A tool is tested by existing; one that may wait needs a call that waits, in `slow_call`.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from types import FunctionType
+
+import pytest
+
+from noetl.ports import Call, Env
+from noetl_ir.codec import pack
+from noetl_ir.expr import Json
+from noetl_ir.kinds import Kind
+from noetl_ir.outcome import Outcome
+from noetl_ir.registry import load, names
+from tool_doubles import Surroundings, call_of, failed, http_server, postgres_address, processes, waited
+
+KINDS = names("noetl.tools")
+Run = Callable[[Call, Env], Awaitable[Outcome]]
+
+
+class Silent(BaseHTTPRequestHandler):
+    """Takes a request and lets it wait."""
+
+    def do_GET(self) -> None:
+        time.sleep(5)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> Surroundings:
+    return Surroundings(tmp_path, {"c": {"token": "t"}})
+
+
+def run_of(kind: str) -> Run:
+    return load("noetl.tools", kind, "run", FunctionType)
+
+
+def slow_call(kind: str, root: Path, url: str) -> Call | None:
+    """A call that is not done for a long time; None for a tool that never waits."""
+    (root / "slow.sh").write_text("sleep 613 & sleep 613")
+    endless = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"
+    fields: dict[str, dict[str, Json] | None] = {
+        "noop": None,
+        "secrets": None,
+        "http": {"url": url},
+        "python": {"code": "import time; time.sleep(613)"},
+        "shell": {"command": "sleep 613 & sleep 613"},
+        "script": {"file": "slow.sh"},
+        "sqlite": {"command": endless},
+        "duckdb": {"command": "SELECT count(*) FROM range(100000000000) a, range(100000) b WHERE a.range = b.range"},
+        "postgres": {"command": "SELECT pg_sleep(613)", "dsn": postgres_address() if kind == "postgres" else ""},
+    }
+    assert kind in fields, f"slow_call has no call of the kind {kind}"
+    given = fields[kind]
+    return None if given is None else call_of(kind, given)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_tool_has_a_contract_that_says_it_is_there(kind: str) -> None:
+    assert load("noetl_ir.kinds", kind, "KIND", Kind).available
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fields_that_do_not_fit_are_an_error_outcome(kind: str, env: Surroundings) -> None:
+    contract = load("noetl_ir.kinds", kind, "KIND", Kind)
+    bad: list[dict[str, Json]] = [{"no_such_field": 1}]
+    bad += [{name: {"a": object}} for name, known in contract.fields.items() if known.shapes == ("text",)][:1]  # type: ignore[dict-item]
+    for fields in bad:
+        outcome = waited(run_of(kind)(call_of(kind, fields), env))  # type: ignore[arg-type]
+        assert failed(outcome)["code"] == "fields.invalid"
+        pack(outcome.as_json())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_text_field_takes_any_text_without_an_exception(kind: str, env: Surroundings) -> None:
+    contract = load("noetl_ir.kinds", kind, "KIND", Kind)
+    for name, known in contract.fields.items():
+        if "text" in known.shapes or "any" in known.shapes:
+            for text in ("", "\0", "\ud800", "'; --", "../..", "{{ x }}"):
+                outcome = waited(run_of(kind)(call_of(kind, {name: text}, timeout=10), env))  # type: ignore[arg-type]
+                assert isinstance(outcome, Outcome)
+                pack(outcome.as_json())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cancelled_tool_leaves_nothing_running(kind: str, env: Surroundings, tmp_path: Path) -> None:
+    with http_server(Silent) as url:
+        call = slow_call(kind, tmp_path, url)
+        if call is None:
+            pytest.skip("this tool never waits")
+
+        async def cancelled_early() -> None:
+            for delay in (0, 0.001, 0.05):
+                task = asyncio.ensure_future(run_of(kind)(call, env))
+                await asyncio.sleep(delay)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+
+        waited(cancelled_early())
+    for _ in range(500):
+        left = [words for _, words in processes().values() if "613" in words and "pytest" not in words]
+        if not left:
+            break
+        time.sleep(0.01)
+    assert not left
