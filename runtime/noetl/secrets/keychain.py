@@ -14,6 +14,7 @@ credential store. What each kind reads, as `fields` of its entry:
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -174,8 +175,11 @@ def _password_of(address: str) -> str | None:
         found = None
     if found is not None:
         return unquote(found)
-    words = [word.partition("=") for word in address.split()]
-    return next((text.strip("'") for key, _, text in words if key == "password" and text), None)
+    match = _LIBPQ_PASSWORD.search(address)
+    return None if match is None else re.sub(r"\\(.)", r"\1", match[1][1:-1] if match[1][0] == "'" else match[1])
+
+
+_LIBPQ_PASSWORD = re.compile(r"(?<!\w)password\s*=\s*('(?:[^'\\]|\\.)+'|[^\s']\S*)")
 
 
 def _env(keychain: Keychain, entry: Entry) -> dict[str, Json]:
