@@ -3,16 +3,14 @@
 canonical-v2 §5.3, LANGUAGE §4: every tool returns exactly one outcome.
 """
 
-from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from noetl_ir.expr import Json
 
 Status: TypeAlias = Literal["ok", "error"]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a tool returns.
 
     `error` is `{code, message, retryable, …}` when `status` is `error`, else None. `extras` holds the kind's
@@ -23,8 +21,8 @@ class Outcome:
     status: Status
     result: Json = None
     error: dict[str, Json] | None = None
-    extras: dict[str, Json] = field(default_factory=dict)
-    meta: dict[str, Json] = field(default_factory=dict)
+    extras: dict[str, Json] = {}  # noqa: RUF012  (never written to)
+    meta: dict[str, Json] = {}  # noqa: RUF012  (never written to)
 
     def as_json(self) -> dict[str, Json]:
         """The envelope as expressions see it under `outcome`."""
@@ -33,11 +31,11 @@ class Outcome:
 
     def with_detail(self, **detail: Json) -> "Outcome":
         """The same failure with more said about it under `error` (`line` of the user's code, …)."""
-        return replace(self, error={**(self.error or {}), **detail})
+        return self._replace(error={**(self.error or {}), **detail})
 
     def with_meta(self, meta: dict[str, Json]) -> "Outcome":
         """The same outcome with its meta filled in."""
-        return replace(self, meta=meta)
+        return self._replace(meta=meta)
 
 
 def ok(result: Json = None, **extras: Json) -> Outcome:

@@ -84,7 +84,7 @@ def _check_keychain(runtime: Runtime, program: Program, execution_id: str, reque
     from noetl.engine.turn import Turn
     from noetl_ir.evaluate import Fault
 
-    trial = Execution(execution_id, program.plan.net)
+    trial = Execution(execution_id, program)
     start(Turn(program, trial, 0), request)
     if trial.is_over:
         return

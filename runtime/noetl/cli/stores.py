@@ -45,10 +45,15 @@ def opened(url: str, settings: Settings | None = None) -> Iterator[Runtime]:
 @contextmanager
 def existing(url: str) -> Iterator[Runtime]:
     """The store at a URL, which must be there: who only looks makes no files."""
-    if not is_there(url):
-        raise Problem(f"there is no store at {path_of(url)}")
+    require(url)
     with opened(url) as runtime:
         yield runtime
+
+
+def require(url: str) -> None:
+    """A Problem where opening the store would make it."""
+    if not is_there(url):
+        raise Problem(f"there is no store at {path_of(url)}")
 
 
 def is_there(url: str) -> bool:
@@ -109,7 +114,7 @@ class Look(NamedTuple):
 def look_at(runtime: Runtime, row: ExecutionRow) -> Look:
     """Fold the log of an execution, without owning it."""
     program = program_of(runtime, row.execution_id)
-    execution = Execution(row.execution_id, program.plan.net)
+    execution = Execution(row.execution_id, program)
     for _, event in events_of(runtime, row.execution_id):
         try:
             evolve(program, execution, event)

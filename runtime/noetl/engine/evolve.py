@@ -14,7 +14,6 @@ from noetl.engine.execution import Execution
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
 from noetl_ir.events import Event
-from noetl_ir.net import Weight
 
 
 def evolve(program: Program, execution: Execution, event: Event) -> None:
@@ -28,28 +27,12 @@ def evolve(program: Program, execution: Execution, event: Event) -> None:
     try:
         if event_type == "loop.started":
             loops.loop_created(program, execution, event)
-        if event.fired:
-            _fire(program, execution, event)
+        for firing in event.fired:
+            execution.marking.fire(firing)
         apply(program, execution, event)
     except KeyError as problem:
         raise IllegalFiring(f"`{event_type}` is about {problem.args[0]!r}, which is not there") from None
     execution.position += 1
-
-
-def _fire(program: Program, execution: Execution, event: Event) -> None:
-    agenda = execution.agenda
-    choices = program.choices
-
-    def weigh(weight: Weight, key: str) -> int:
-        loop = execution.loops[key]
-        return len(loop.items) if weight is Weight.ITEMS else loop.slots
-
-    def moved(place: int, key: str) -> None:
-        if choices[place]:
-            agenda.append((place, key))
-
-    for firing in event.fired:
-        execution.marking.fire(firing, weigh, moved)
 
 
 def _nothing(program: Program, execution: Execution, event: Event) -> None:

@@ -8,8 +8,9 @@ from collections import deque
 from typing import Literal, TypeAlias
 
 from noetl.engine.marking import Marking
+from noetl.engine.program import Program
 from noetl_ir.expr import Json
-from noetl_ir.net import Net
+from noetl_ir.net import Weight
 
 Mapping: TypeAlias = dict[str, Json]
 Phase: TypeAlias = Literal["at", "run", "due", "parked", "over"]
@@ -146,13 +147,13 @@ class Execution:
     regions to run, `calling` the parked ones whose child is to be started, `stopped` the claims to be called off."""
 
     __slots__ = (
-        "agenda", "arrivals", "calling", "cancelled", "children_depth", "counts", "ctx", "ctx_set", "ended", "execution_id", "failure",
+        "_choices", "agenda", "arrivals", "calling", "cancelled", "children_depth", "counts", "ctx", "ctx_set", "ended", "execution_id", "failure",
         "inbox_row", "iter_parent", "last_result", "last_step", "loops", "marking", "next_key", "parent", "parked", "paused",
         "plan_digest", "position", "ready", "regions", "results", "return_step", "returned", "run_counts", "runs", "started", "status", "stopped", "timers", "waiting",
         "workload",
     )  # fmt: skip
 
-    def __init__(self, execution_id: str, net: Net) -> None:
+    def __init__(self, execution_id: str, program: Program) -> None:
         self.execution_id = execution_id
         self.plan_digest = ""
         self.status: Status = "new"
@@ -165,8 +166,9 @@ class Execution:
         self.children_depth = 0
         self.iter_parent: Mapping | None = None
         self.inbox_row = 0
-        self.marking = Marking(net)
+        self.marking = Marking(program.plan.net, self._weigh, self._moved)
         self.agenda: deque[tuple[int, str]] = deque()
+        self._choices = program.choices
         self.next_key = 1
         self.workload: Mapping = {}
         self.ctx: Mapping = {}
@@ -189,6 +191,16 @@ class Execution:
         self.returned: object = None
         self.last_result: object = None
         self.counts: dict[str, int] = {"passed_errors": 0, "tasks": 0, "retries": 0}
+
+    def _weigh(self, weight: Weight, key: str) -> int:
+        """What a loop run fixed for its key when it started."""
+        loop = self.loops[key]
+        return len(loop.items) if weight is Weight.ITEMS else loop.slots
+
+    def _moved(self, place: int, key: str) -> None:
+        """Tokens came to a place: something may follow from it."""
+        if self._choices[place]:
+            self.agenda.append((place, key))
 
     @property
     def is_over(self) -> bool:

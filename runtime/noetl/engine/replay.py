@@ -29,7 +29,7 @@ class Verdict(NamedTuple):
 
 def replay(program: Program, execution_id: str, log: Iterable[Event]) -> Verdict:
     """Fold and check a log, or any beginning of one."""
-    folded = Execution(execution_id, program.plan.net)
+    folded = Execution(execution_id, program)
     checker = _Checker(program, execution_id)
     position = 0
     for position, event in enumerate(log, start=1):
@@ -48,7 +48,7 @@ class _Checker:
 
     def __init__(self, program: Program, execution_id: str) -> None:
         self._program = program
-        self._execution = Execution(execution_id, program.plan.net)
+        self._execution = Execution(execution_id, program)
         self._expected: list[Event] = []
         self._input: Event | None = None
 

@@ -28,7 +28,7 @@ class Shell:
 
     def __init__(self, program: Program, execution_id: str, *, store: Store, blobs: Blobs, clock: Clock) -> None:
         self.program = program
-        self.execution = Execution(execution_id, program.plan.net)
+        self.execution = Execution(execution_id, program)
         self._store = store
         self._blobs = blobs
         self._clock = clock

@@ -5,7 +5,6 @@ the server's expressions read go along in the event (v10 §10, LANGUAGE §2).
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from noetl.ports import Blobs
 from noetl_ir import codec
@@ -30,13 +29,13 @@ class Results:
 
     def recorded(self, step: int, outcome: Outcome) -> tuple[Outcome, Json]:
         """The outcome with its secrets hidden, and its result as the log will hold it."""
-        clean = replace(
-            outcome,
-            result=self._redact(outcome.result),
+        result = self._redact(outcome.result)
+        clean = outcome._replace(
+            result=result,
             error=_mapping(self._redact(outcome.error)),
             extras=_mapping(self._redact(outcome.extras)) or {},
         )
-        return clean, self._shown(step, clean.result)
+        return clean, self._shown(step, result)
 
     def follow(self, value: Json) -> "Json | Reference":
         """A result as expressions see it: a reference is fetched only when something reads it."""
