@@ -43,7 +43,9 @@ Form = TypeVar("Form", Playbook, Plan)
 
 
 class Pass(NamedTuple, Generic[Form]):
-    """A row: `fn` maps a form to itself, `removes` are the sugar nodes that it lowers, `after` names passes."""
+    """A row: `fn` maps a form to itself, `removes` are the sugar nodes that it lowers, `after` names
+    passes.
+    """
 
     fn: Callable[[Form], Form]
     removes: tuple[type[Sugar], ...] = ()
@@ -81,7 +83,8 @@ class Catalogue(Protocol):
 
 
 class Document(NamedTuple):
-    """What became of one document: `plan` is None with an error among its findings, or when none was asked."""
+    """What became of one document: `plan` is None with an error among its findings, or when none was asked.
+    """
 
     playbook: Playbook | None
     plan: Plan | None

@@ -75,10 +75,13 @@ BRANCHING = frozenset({"take", "pass"})
 
 def net_problems(plan: Plan) -> Found:
     """(element id, what is wrong with it) for the net of a plan whose tables are sound."""
-    yield from _elements(plan)
-    yield from _shapes(plan)
-    yield from _initial(plan)
-    yield from _choices(plan)
+    for part in (_elements, _shapes, _initial, _choices):  # each relies on those before it
+        found = False
+        for problem in part(plan):
+            found = True
+            yield problem
+        if found:
+            return
 
 
 def _elements(plan: Plan) -> Found:

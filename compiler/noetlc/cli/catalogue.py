@@ -11,7 +11,9 @@ from noetlc.source.yaml_reader import read_yaml
 
 
 class Folders:
-    """The catalogue of `--path`; of several files with one path the first counts. Files are read when asked for."""
+    """The catalogue of `--path`; of several files with one path the first counts. Files are read when asked
+    for.
+    """
 
     def __init__(self, folders: Sequence[str]) -> None:
         for folder in folders:

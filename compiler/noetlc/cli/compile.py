@@ -35,8 +35,9 @@ def COMMAND(
 ) -> int:
     """Compile playbooks to plans.
 
-    Each FILE (- is standard input) gives a file beside it: its name with .ir, .ir.json or .canonical.yaml. The
-    documents of a file with several give NAME.0.ir, NAME.1.ir and so on. When any FILE fails nothing is written.
+    Each FILE (- is standard input) gives a file beside it: its name with .ir, .ir.json or .canonical.yaml.
+    The documents of a file with several give NAME.0.ir, NAME.1.ir and so on. When any FILE fails nothing is
+    written.
     """
     names = expanded(files)
     catalogue = Folders(folders)

@@ -35,7 +35,9 @@ class Keeper:
 @click.option("--after", "stage", type=click.Choice(STAGES), default=BUILD, help="The pass.")
 @click.option("--path", "folders", multiple=True, metavar="CATALOGUE", help="A folder with child playbooks.")
 def COMMAND(file: str, stage: str, folders: tuple[str, ...]) -> int:
-    """Show what a playbook is after a pass: canonical source until the net is built, then the plan and its net."""
+    """Show what a playbook is after a pass: canonical source until the net is built, then the plan and its
+    net.
+    """
     keeper = Keeper(stage)
     compiled = compile_source(shown(file), read(file), Folders(folders), keeper)
     if compiled.diagnostics:

@@ -54,7 +54,8 @@ def put(name: str, data: bytes) -> None:
 def expanded(paths: Iterable[str]) -> list[str]:
     """The files that paths name: files as they are, folders by their playbooks, globs by their matches.
 
-    Each once, in the order given, those of a folder or a glob sorted. A path that names nothing is wrong usage.
+    Each once, in the order given, those of a folder or a glob sorted. A path that names nothing is wrong
+    usage.
     """
     found: dict[str, None] = {}
     for path in paths:

@@ -1,1 +1,3 @@
-"""Output forms, one module each: of a plan its bytes and JSON, of a playbook its canonical source and pictures."""
+"""Output forms, one module each: of a plan its bytes and JSON, of a playbook its canonical source and
+pictures.
+"""

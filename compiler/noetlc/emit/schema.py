@@ -1,7 +1,7 @@
 """The JSON Schema of playbooks, generated from the tables that the readers use and from the kinds.
 
-It says which keys stand where and what shape their values have, for editors; names, expressions and everything
-between two places is what `noetlc lint` is for.
+It says which keys stand where and what shape their values have, for editors; names, expressions and
+everything between two places is what `noetlc lint` is for.
 """
 
 import json

@@ -1,0 +1,215 @@
+"""The commands of noetlc: exit codes, what they write and where, and that nothing half-done is left behind."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from nets import HEAD, steps
+from noetl_ir.plan_format import read_plan
+from noetl_ir.plan_json import plan_from_json
+from noetlc.cli import main
+
+GOOD = HEAD + steps("step: start")
+BAD = HEAD + steps("step: other")
+WARNED = HEAD + steps("step: start", "step: lonely")
+
+
+class Done(NamedTuple):
+    """How a command line ended."""
+
+    status: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
+    """Runs a command line in an empty folder; `stdin` is what it may read."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*argv: str, stdin: bytes = b"") -> Done:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        status = main(argv)
+        out, err = capfdbinary.readouterr()
+        return Done(status, out.decode(errors="replace"), err.decode(errors="replace"))
+
+    return call
+
+
+def put(name: str, text: str) -> None:
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def files() -> list[str]:
+    return sorted(str(path) for path in Path(".").rglob("*") if path.is_file())
+
+
+def test_compile_writes_the_plan_beside_the_playbook(run: Run) -> None:
+    put("a.yaml", GOOD)
+    assert run("compile", "a.yaml") == (0, "", "")
+    assert files() == ["a.ir", "a.yaml"]
+    assert read_plan(Path("a.ir").read_bytes()).source == "a.yaml"
+
+
+def test_a_failed_compile_writes_nothing(run: Run) -> None:
+    put("a.yaml", GOOD)
+    put("b.yaml", BAD)
+    done = run("compile", "a.yaml", "b.yaml")
+    assert done.status == 1
+    assert "b.yaml:" in done.err and "NL202" in done.err
+    assert files() == ["a.yaml", "b.yaml"]
+
+
+def test_warnings_fail_a_strict_compile_only(run: Run) -> None:
+    put("a.yaml", WARNED)
+    assert run("compile", "a.yaml", "-o", "x.ir").status == 0
+    assert run("compile", "a.yaml", "-o", "y.ir", "--strict").status == 1
+    assert run("compile", "a.yaml", "-o", "y.ir", "--fail-on", "warning").status == 1
+    assert files() == ["a.yaml", "x.ir"]
+
+
+def test_standard_input_goes_to_standard_output(run: Run) -> None:
+    done = run("compile", "-", "--format", "json", stdin=GOOD.encode())
+    assert done.status == 0
+    assert plan_from_json(json.loads(done.out)).source == "<stdin>"
+
+
+def test_several_documents_are_numbered(run: Run) -> None:
+    put("a.yaml", f"{GOOD}---\n{GOOD}")
+    assert run("compile", "a.yaml").status == 0
+    assert files() == ["a.0.ir", "a.1.ir", "a.yaml"]
+    assert run("compile", "a.yaml", "--format", "json", "-o", "out.json").status == 0
+    assert files()[-2:] == ["out.0.json", "out.1.json"]
+    assert run("compile", "a.yaml", "-o", "-").status == 2
+
+
+def test_several_files_go_into_a_folder(run: Run) -> None:
+    put("in/a.yaml", GOOD)
+    put("in/b.yaml", GOOD)
+    Path("out").mkdir()
+    assert run("compile", "in", "-o", "out").status == 0
+    assert files() == ["in/a.yaml", "in/b.yaml", "out/a.ir", "out/b.ir"]
+    assert run("compile", "in", "-o", "one.ir").status == 2
+
+
+def test_canonical_source_compiles_to_the_same_net(run: Run) -> None:
+    put("a.yaml", GOOD)
+    assert run("compile", "a.yaml", "--format", "canonical").status == 0
+    assert run("compile", "a.canonical.yaml", "-o", "b.ir").status == 0
+    assert run("compile", "a.yaml", "-o", "a.ir").status == 0
+    first, second = read_plan(Path("a.ir").read_bytes()), read_plan(Path("b.ir").read_bytes())
+    assert [t.id for t in first.net.transitions] == [t.id for t in second.net.transitions]
+
+
+@pytest.mark.parametrize("named", ["jobs/child", "child.yaml", "child"])
+def test_children_are_found_by_their_path_and_then_by_their_file(run: Run, named: str) -> None:
+    put("cat/deep/other.yaml", GOOD.replace("t/t", "jobs/child"))
+    put("cat/child.yaml", GOOD.replace("t/t", ""))
+    put("a.yaml", HEAD + steps(f"step: start, tool: {{kind: playbook, path: {named}}}"))
+    assert run("compile", "a.yaml", "--path", "cat").err == ""
+    assert [child.path for child in read_plan(Path("a.ir").read_bytes()).children] == [named]
+    assert "NL690" in run("compile", "a.yaml").err
+    assert run("compile", "a.yaml", "--path", "nowhere").status == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "status"),
+    [
+        (GOOD, (), 0),
+        (WARNED, (), 0),
+        (WARNED, ("--strict",), 1),
+        (WARNED, ("--fail-on", "warning"), 1),
+        (WARNED, ("--fail-on", "error"), 0),
+        (BAD, (), 1),
+    ],
+)
+def test_the_exit_code_of_lint(run: Run, text: str, options: tuple[str, ...], status: int) -> None:
+    put("a.yaml", text)
+    assert run("lint", "a.yaml", *options).status == status
+
+
+def test_lint_shows_text_or_json(run: Run) -> None:
+    put("a.yaml", WARNED)
+    text = run("lint", "a.yaml")
+    assert "a.yaml:6:12: warning[NL601]" in text.out
+    assert "1 warning in 1 file" in text.err
+    (row,) = json.loads(run("lint", "a.yaml", "--format", "json").out)
+    assert (row["file"], row["code"], row["span"]["line"]) == ("a.yaml", "NL601", 6)
+
+
+def test_lint_takes_files_folders_globs_and_standard_input(run: Run) -> None:
+    put("in/a.yaml", GOOD)
+    put("in/deep/b.yml", GOOD)
+    put("in/.hidden/c.yaml", BAD)
+    put("in/readme.txt", "x")
+    assert "in 2 files" in run("lint", "in").err
+    assert "in 1 file" in run("lint", "in/*.yaml", "in/a.yaml").err
+    assert "in 2 files" in run("lint", "in/**/[ab].y*ml").err
+    assert run("lint", "-", stdin=BAD.encode()).out.startswith("<stdin>:")
+    assert run("lint", "nothing*.yaml").status == 2
+    Path("empty").mkdir()
+    assert run("lint", "empty").status == 2
+
+
+def test_many_files_give_the_same_as_each_alone(run: Run) -> None:
+    for number in range(40):
+        put(f"in/{number:02}.yaml", (GOOD, WARNED, BAD)[number % 3])
+    together = run("lint", "in")
+    assert together.status == 1
+    alone = [run("lint", name).out for name in files()]
+    assert together.out == "".join(alone)
+
+
+@pytest.mark.parametrize("form", ["mermaid", "dot"])
+def test_graph_draws_every_document(run: Run, form: str) -> None:
+    put("a.yaml", f"{GOOD}---\n{GOOD}")
+    done = run("graph", "a.yaml", "--format", form)
+    assert done.status == 0
+    assert done.out.count("flowchart TD" if form == "mermaid" else "digraph") == 2
+    put("b.yaml", BAD)
+    assert run("graph", "b.yaml").status == 1
+
+
+def test_explain_finds_codes_by_number_and_by_name(run: Run) -> None:
+    assert run("explain", "nl650").out == run("explain", "taken-without-fork").out != ""
+    assert run("explain", "NL601").out == run("explain", "unreachable-step").out != ""
+    done = run("explain", "unknown-stp")
+    assert done.status == 2
+    assert "unknown-step" in done.err
+
+
+@pytest.mark.parametrize("subject", ["playbook", "plan"])
+def test_schema_prints_what_is_kept_in_the_repository(run: Run, subject: str) -> None:
+    done = run("schema", subject)
+    assert json.loads(done.out)["$schema"].endswith("2020-12/schema")
+
+
+def test_dump_shows_a_stage(run: Run) -> None:
+    put("a.yaml", GOOD)
+    assert "[enter start @entry]" in run("dump", "a.yaml", "--after", "build").out
+    assert "apiVersion: noetl.io/v2" in run("dump", "a.yaml", "--after", "read").out
+    assert run("dump", "a.yaml", "--after", "nothing").status == 2
+
+
+@pytest.mark.parametrize("command", ["compile", "lint", "graph", "dump"])
+@pytest.mark.parametrize("data", [b"", b"\x00\xff", b"a: [", b"\xef\xbb\xbf- &a [*a]"])
+def test_no_bytes_give_a_traceback(run: Run, command: str, data: bytes) -> None:
+    Path("a.yaml").write_bytes(data)
+    done = run(command, "a.yaml")
+    assert done.status == 1
+    assert "Traceback" not in done.err and "internal" not in done.err
+    assert files() == ["a.yaml"]
+
+
+def test_a_missing_file_is_wrong_usage(run: Run) -> None:
+    for command in ("compile", "lint", "graph", "dump"):
+        assert run(command, "nowhere.yaml").status == 2

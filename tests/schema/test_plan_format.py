@@ -1,0 +1,190 @@
+"""noetl_ir.plan_format and plan_json: round trips, refusals, and what no bytes may do to the loader."""
+
+import hashlib
+import json
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import goldens
+from nets import plan_of, steps
+from noetl_ir import codec
+from noetl_ir.expr import Const, Literal, MapTemplate, Name, Native
+from noetl_ir.plan import Child, Plan
+from noetl_ir.plan_format import HEADER, MAGIC, PlanError, digest_of, read_plan, write_plan
+from noetl_ir.plan_json import plan_from_json, plan_schema, plan_to_json
+from noetlc.pipeline import compile_source
+
+CASES = [case for case in goldens.cases() if case.stage in ("net", "plan")]
+ONE = plan_of(steps("step: start"))
+
+
+def plan_in(path: Path) -> Plan:
+    return compile_source(path.name, path.read_bytes()).plans[0]
+
+
+def sealed(body: bytes, children: bytes = b"", version: int = 1) -> bytes:
+    """Any body under a head that fits it."""
+    head = MAGIC + version.to_bytes(2, "big") + len(body).to_bytes(8, "big")
+    return head + hashlib.sha256(head + body + children).digest() + body + children
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_golden_plan_is_read_back_as_it_was(case: goldens.Case) -> None:
+    plan = plan_in(case.path)
+    data = write_plan(plan)
+    assert read_plan(data) == plan
+    assert write_plan(read_plan(data)) == data
+    assert plan_from_json(json.loads(json.dumps(plan_to_json(plan)))) == plan
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_json_form_of_every_golden_plan_is_valid(case: goldens.Case) -> None:
+    jsonschema.validate(plan_to_json(plan_in(case.path)), plan_schema())
+
+
+def test_what_python_takes_for_equal_is_kept_apart() -> None:
+    values = (True, 1, 1.0, 0.0, -0.0, 2**70, "1", "\ud800", None)
+    templates = (
+        *ONE.templates,
+        *(Literal(value) for value in values),
+        *(Native(Const(value), "x") for value in values),
+        Literal({"b": 1, "a": {"z": [], "y": 2}}),
+        MapTemplate((("b", Native(Name("x"), "x")), ("a", Literal(True)))),
+    )
+    plan = ONE._replace(templates=templates, template_spans=(ONE.steps[0].span,) * len(templates))
+    again = read_plan(write_plan(plan))
+    assert [repr(each) for each in again.templates] == [repr(each) for each in templates]
+
+
+def test_children_are_embedded_and_their_digest_is_checked() -> None:
+    data = write_plan(ONE)
+    plan = ONE._replace(children=(Child("a", digest_of(data), data), Child("b", digest_of(data), data)))
+    assert read_plan(write_plan(plan)) == plan
+    other = write_plan(ONE._replace(name="other"))
+    with pytest.raises(PlanError, match="not the one that was named"):
+        read_plan(write_plan(plan._replace(children=(Child("a", digest_of(data), other),))))
+
+
+def test_the_digest_changes_with_the_plan_and_needs_no_reading() -> None:
+    data = write_plan(ONE)
+    assert digest_of(data) == write_plan(ONE)[18:50].hex()
+    assert digest_of(data) != digest_of(write_plan(ONE._replace(name="other")))
+    with pytest.raises(PlanError):
+        digest_of(data[:20])
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "empty"),
+        (b"apiVersion: noetl.io/v2\n" * 5, "not a plan"),
+        (write_plan(ONE)[:30], "truncated"),
+        (write_plan(ONE)[:-1], "truncated"),
+        (write_plan(ONE) + b"x", "altered"),
+        (write_plan(ONE)[:-1] + b"\x00", "altered"),
+        (sealed(b"\x00", version=2), "newer"),
+        (sealed(b"\x00", version=0), "not the one known"),
+        (sealed(b"\xff\xff"), "damaged"),
+        (sealed(codec.pack([])), "damaged"),
+        (sealed(b"\x91" * 2000 + b"\x00"), "damaged"),
+    ],
+)
+def test_what_is_no_plan_is_refused_with_a_reason(data: bytes, reason: str) -> None:
+    with pytest.raises(PlanError, match=reason):
+        read_plan(data)
+
+
+def test_any_cut_is_refused() -> None:
+    data = write_plan(ONE)
+    for length in range(0, len(data), 7):
+        with pytest.raises(PlanError):
+            read_plan(data[:length])
+
+
+BODIES = [write_plan(plan_in(case.path))[HEADER:] for case in CASES]
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_no_mutation_of_a_plan_crashes_the_loader(data: st.DataObject) -> None:
+    body = bytearray(data.draw(st.sampled_from(BODIES)))
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(body) - 1))
+        match data.draw(st.sampled_from(("set", "cut", "put"))):
+            case "set":
+                body[at] = data.draw(st.integers(0, 255))
+            case "cut":
+                del body[at : at + data.draw(st.integers(1, 9))]
+            case _:
+                body[at:at] = data.draw(st.binary(min_size=1, max_size=9))
+        if not body:
+            body = bytearray(b"\x00")
+    with suppress(PlanError):
+        read_plan(sealed(bytes(body)))
+
+
+PIECES = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 200), st.text(max_size=3), st.just([]), st.just({}), st.just(0.5)
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_no_value_in_the_place_of_another_crashes_the_loader(data: st.DataObject) -> None:
+    """The same one level up: the bytes are sound and any one value in them is another."""
+    whole = codec.unpack(data.draw(st.sampled_from(BODIES)))
+    here: list[object] = [whole]
+    at = 0
+    while isinstance(here[at], list) and here[at] and data.draw(st.integers(0, 5)):
+        here = here[at]  # type: ignore[assignment]
+        at = data.draw(st.integers(0, len(here) - 1))
+    here[at] = data.draw(PIECES)
+    with suppress(PlanError):
+        read_plan(sealed(codec.pack_unsorted(whole)))  # type: ignore[arg-type]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_no_json_crashes_the_loader(data: st.DataObject) -> None:
+    whole: dict[str, object] = json.loads(json.dumps(plan_to_json(plan_in(data.draw(st.sampled_from(CASES)).path))))
+    here: object = whole
+    while True:
+        keys = list(here) if isinstance(here, dict) else list(range(len(here)))  # type: ignore[arg-type]
+        key = data.draw(st.sampled_from(keys))
+        if isinstance(here[key], dict | list) and here[key] and data.draw(st.integers(0, 4)):  # type: ignore[index]
+            here = here[key]  # type: ignore[index]
+            continue
+        here[key] = data.draw(PIECES)  # type: ignore[index]
+        break
+    with suppress(PlanError):
+        plan_from_json(whole)  # type: ignore[arg-type]
+
+
+def test_the_same_source_gives_the_same_bytes_for_any_hash_seed() -> None:
+    program = (
+        "import sys, hashlib\n"
+        "from noetlc.pipeline import compile_source\n"
+        "from noetl_ir.plan_format import write_plan\n"
+        "for name in sys.argv[1:]:\n"
+        "    for plan in compile_source(name, open(name, 'rb').read()).plans:\n"
+        "        print(hashlib.sha256(write_plan(plan)).hexdigest())\n"
+    )
+    names = [str(case.path) for case in CASES]
+
+    def digests(seed: str, order: list[str]) -> list[str]:
+        command = [sys.executable, "-c", program, *order]
+        environment = {"PYTHONHASHSEED": seed}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout.split()
+
+    first = digests("0", names)
+    assert len(first) == len(names)
+    assert digests("1", names) == first
+    assert digests("2", names[::-1]) == first[::-1]
