@@ -119,8 +119,8 @@ def code_from_data(root: Path) -> Iterator[str]:
     """Data never becomes code, but where a playbook's own Python runs."""
     modules = {"pickle", "marshal", "shelve", "dill", "cloudpickle"}
     for name, tree, _ in python_files(root, *PACKAGES.values()):
-        if name.startswith(("runtime/noetl/tools/python/", "schema/noetl_ir/expr.py")):
-            continue  # the second makes its constructors from its own annotations, as dataclasses does
+        if name.startswith(("runtime/noetl/tools/python/", "runtime/noetl/tools/python.py", "schema/noetl_ir/expr.py")):
+            continue  # the last makes its constructors from its own annotations, as dataclasses does
         for node in ast.walk(tree):
             match node:
                 case ast.Call(func=ast.Name(id="eval" | "exec" as found)):
