@@ -128,9 +128,15 @@ def open_runtime(url: str, settings: Settings, compiler: Callable[[Path], bytes]
         raise StoreFailure(f"`{url}`: no store for `{scheme}`; write sqlite:///PATH") from None
     store: Store = opener(url)
     try:
-        yield Runtime(store, _blobs(scheme, path), f"{path[1:] or 'noetl'}.credentials", settings, compiler)
+        yield Runtime(store, _blobs(scheme, path), secrets_path_of(url), settings, compiler)
     finally:
         store.close()
+
+
+def secrets_path_of(url: str) -> str:
+    """The file of the credential store that belongs to a store."""
+    _, _, path = url.partition("://")
+    return f"{path[1:] or 'noetl'}.credentials"
 
 
 def _blobs(scheme: str, path: str) -> Blobs:

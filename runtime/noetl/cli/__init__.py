@@ -16,6 +16,15 @@ from noetl_ir.registry import load
 
 COMMANDS: dict[str, str] = {
     "run": "Run a plan or a playbook.",
+    "resume": "Go on with an execution that stopped.",
+    "status": "Show how an execution stands.",
+    "list": "List executions.",
+    "events": "Print the log of an execution.",
+    "replay": "Check a log and print the state that it leads to.",
+    "result": "Print the result of an execution or step.",
+    "cancel": "End an execution before it is done.",
+    "pause": "Let an execution start nothing new.",
+    "credential": "Keep the credentials that playbooks name.",
 }
 """Command → its one line in `--help`, in the order shown; the same text as the command's short help."""
 

@@ -98,7 +98,7 @@ def _tell_people(ending: Ending, url: str) -> None:
         after = f" after {duration(ending.ended - ending.started)}"
     click.echo(f"{ending.status}: {escaped(ending.playbook)}{after}, {', '.join(counts)}")
     if ending.error is not None:
-        click.echo(f"error: {_place(ending.error)}{failure_text(ending.error)}")
+        click.echo(f"error: {error_place(ending.error)}{failure_text(ending.error)}")
     if ending.reason:
         click.echo(f"reason: {escaped(ending.reason)}")
     if ending.result is not None:
@@ -108,7 +108,8 @@ def _tell_people(ending: Ending, url: str) -> None:
         click.echo(f"resume with: {escaped(command_with(url, 'resume', ending.execution_id))}")
 
 
-def _place(error: Json) -> str:
+def error_place(error: Json) -> str:
+    """Where an error came from, as far as it says: `step / task: `."""
     if not isinstance(error, dict) or not error.get("step"):
         return ""
     task = f" / {error['task']}" if error.get("task") else ""

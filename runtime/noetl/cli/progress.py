@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Protocol, TextIO
+from typing import Protocol
 
-from noetl.cli.sentences import place_of, sentence_of
+from noetl.cli.sentences import Sentence, place_of, sentence_of
 from noetl.cli.text import escaped
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
@@ -15,6 +15,14 @@ from noetl_ir.events import Event
 
 LINES_A_SECOND = 50
 """More is not read by anybody, and would slow the run down."""
+
+
+class Stream(Protocol):
+    """Where lines go."""
+
+    def write(self, text: str, /) -> int: ...
+
+    def flush(self) -> None: ...
 
 
 class Progress(Protocol):
@@ -54,7 +62,7 @@ class Silent:
 class Lines:
     """Plain lines. What is too much for a second is counted instead; failures are always told."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._second = 0
         self._told = 0
@@ -68,7 +76,11 @@ class Lines:
             self._loops.pop((execution.execution_id, event.run), None)
         sentence = sentence_of(execution, program, event)
         if sentence is not None:
-            self._write(sentence.text, always=sentence.matters)
+            self.tell(sentence)
+
+    def tell(self, sentence: Sentence) -> None:
+        """A sentence about an event."""
+        self._write(sentence.text, always=sentence.matters)
 
     def log(self, call: Call, text: str) -> None:
         for line in text.splitlines():
@@ -122,7 +134,7 @@ class Lines:
             self._stream = _nowhere()
 
 
-def _nowhere() -> TextIO:
+def _nowhere() -> Stream:
     import io
 
     return io.StringIO()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import click
 
@@ -103,6 +103,29 @@ def _nearest(text: str, ids: list[str]) -> str:
     return max(ids[:10_000], key=likeness, default="")
 
 
+def root_of(runtime: Runtime, row: ExecutionRow) -> str:
+    """The execution that called the one which called … this one: whose owner drives this one too."""
+    seen = {row.execution_id}
+    while row.parent_execution_id is not None and row.parent_execution_id not in seen:
+        above = runtime.store.execution(row.parent_execution_id)
+        if above is None:
+            break
+        row = above
+        seen.add(row.execution_id)
+    return row.execution_id
+
+
+@contextmanager
+def owning_root(runtime: Runtime, row: ExecutionRow) -> Iterator[None]:
+    """Hold what keeps the callers of a child from driving it meanwhile; nothing for one that nobody called."""
+    root = root_of(runtime, row)
+    if root == row.execution_id:
+        yield
+    else:
+        with runtime.store.own(root):
+            yield
+
+
 class Look(NamedTuple):
     """An execution as its log tells it: its row, its program, and the fold."""
 
@@ -111,8 +134,11 @@ class Look(NamedTuple):
     execution: Execution
 
 
-def look_at(runtime: Runtime, row: ExecutionRow) -> Look:
-    """Fold the log of an execution, without owning it."""
+Attend: TypeAlias = Callable[[Program, Execution, Event], None]
+
+
+def look_at(runtime: Runtime, row: ExecutionRow, attend: Attend = lambda program, execution, event: None) -> Look:
+    """Fold the log of an execution, without owning it. `attend` sees every event once it is folded in."""
     program = program_of(runtime, row.execution_id)
     execution = Execution(row.execution_id, program)
     for _, event in events_of(runtime, row.execution_id):
@@ -121,6 +147,7 @@ def look_at(runtime: Runtime, row: ExecutionRow) -> Look:
         except (IllegalFiring, Missing) as problem:
             where = f"event {execution.position + 1} of {row.execution_id}"
             raise Problem(f"{where} is not possible in a run of the plan: {problem}") from None
+        attend(program, execution, event)
     return Look(row, program, execution)
 
 

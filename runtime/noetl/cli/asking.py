@@ -1,0 +1,71 @@
+"""Ask an execution to stop or pause: through its inbox while a process drives it, else by doing it right here."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from noetl.app.runtime import Runtime
+from noetl.cli.progress import Silent
+from noetl.cli.stores import command_with, existing, owning_root, program_of, root_of, row_of
+from noetl.cli.text import Problem, escaped, json_text
+from noetl.engine.marking import IllegalFiring
+from noetl.engine.program import Missing
+from noetl.ports import ExecutionRow, Owned
+from noetl.server.children import NotFound
+
+SECONDS = 10.0
+"""How long to wait for the process that drives the execution."""
+
+_PAUSE = 0.05
+_DONE = {"cancel": "cancelled", "pause": "paused"}
+
+
+def ask(execution: str, verb: str, url: str, *, as_json: bool) -> int:
+    """Cancel or pause; returns the exit code: 0 done, 1 not."""
+    with existing(url) as runtime:
+        row = row_of(runtime, execution)
+        if row.ended is None and row.status != _DONE[verb]:
+            row = _asked(runtime, row, verb)
+    good = row.status == _DONE[verb]
+    if as_json:
+        click.echo(json_text({"execution_id": row.execution_id, "status": row.status}))
+    elif good or row.ended is not None:
+        click.echo(f"{row.status}: {escaped(row.playbook)}, execution {row.execution_id}")
+        if row.status == "paused":
+            click.echo(f"resume with: {escaped(command_with(url, 'resume', row.execution_id))}")
+    else:
+        click.echo(f"still {row.status}: its owner has not acted within {SECONDS:g} s; the request stays", err=True)
+    return 0 if good else 1
+
+
+def _asked(runtime: Runtime, row: ExecutionRow, verb: str) -> ExecutionRow:
+    """The row once the request took effect, or as it is when the time is over."""
+    root = root_of(runtime, row)
+    posted = False
+    end = time.monotonic() + SECONDS
+    while row.ended is None and row.status != _DONE[verb] and time.monotonic() < end:
+        if not runtime.store.is_owned(root):
+            try:
+                _apply(runtime, row, verb)
+            except Owned:
+                continue
+        elif not posted:
+            runtime.store.post(row.execution_id, verb, None)
+            posted = True
+        else:
+            time.sleep(_PAUSE)
+        row = runtime.store.execution(row.execution_id) or row
+    return row
+
+
+def _apply(runtime: Runtime, row: ExecutionRow, verb: str) -> None:
+    """Own the execution and let it decide; no task is started."""
+    program = program_of(runtime, row.execution_id)
+    try:
+        with owning_root(runtime, row), runtime.driver(row.execution_id, Silent().observe) as driver:
+            driver.control.resume(row.execution_id, program)
+            driver.control.control(row.execution_id, verb)
+    except (IllegalFiring, Missing, NotFound) as problem:
+        raise Problem(f"the log is no run of the plan: {problem}") from None

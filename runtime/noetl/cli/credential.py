@@ -1,0 +1,138 @@
+"""credential: the encrypted credentials that playbooks name, kept beside the store."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from noetl.app.runtime import secrets_path_of
+from noetl.cli.inputs import json_of, read
+from noetl.cli.stores import json_option, store_option
+from noetl.cli.text import Problem, escaped, json_text, table
+from noetl.secrets.credentials import CredentialProblem, Credentials
+from noetl_ir.events import iso_of
+from noetl_ir.expr import Json
+
+
+@click.group("credential", short_help="Keep the credentials that playbooks name.")
+def credential() -> None:
+    """Keep the credentials that playbooks name, encrypted beside the store. No command prints a secret."""
+
+
+@credential.command("add", short_help="Store a credential.")
+@click.argument("name")
+@click.option("--type", "kind", default="generic", show_default=True, help="What it is for: postgres, bearer, …")
+@click.option("--field", "fields", multiple=True, metavar="K=V", help="A field and its value, for what is no secret.")
+@click.option("--secret", "secrets", multiple=True, metavar="K", help="Ask for a field's value, or read a line of it.")
+@click.option("--json-file", metavar="FILE", help="Fields from a JSON object; - is standard input.")
+@store_option
+@json_option
+def add(
+    name: str,
+    kind: str,
+    fields: tuple[str, ...],
+    secrets: tuple[str, ...],
+    json_file: str | None,
+    url: str,
+    as_json: bool,
+) -> int:
+    """Store a credential, over one of the same name.
+
+    What is on a command line can be seen by others: give secrets with --secret, which asks for them on a terminal
+    and else reads a line each from standard input, or with --json-file.
+    """
+    if secrets and json_file == "-":
+        raise click.UsageError("standard input can be read only once")
+    values = _from_file(json_file) if json_file is not None else {}
+    for words in fields:
+        key, equals, text = words.partition("=")
+        if not key or not equals:
+            raise click.UsageError("--field: write it as name=value")
+        values[key] = text
+    for key in secrets:
+        values[key] = _secret(key)
+    if not values:
+        raise click.UsageError("give at least one field: --field, --secret or --json-file")
+    with _credentials(url) as store:
+        os.makedirs(os.path.dirname(secrets_path_of(url)) or ".", exist_ok=True)
+        store.add(name, kind, values)
+    _report(name, "stored", as_json=as_json)
+    return 0
+
+
+def _from_file(name: str) -> dict[str, Json]:
+    """The fields in a JSON file. A parser's message would quote it, so what is wrong with it is not told in full."""
+    try:
+        value = json_of(read(name).decode("utf-8"))
+    except ValueError:
+        raise click.UsageError(f"--json-file {escaped(name)} is no JSON") from None
+    if not isinstance(value, dict):
+        raise click.UsageError(f"--json-file {escaped(name)} must hold a JSON object")
+    return value
+
+
+def _secret(key: str) -> str:
+    if sys.stdin.isatty():
+        value: str = click.prompt(escaped(key), hide_input=True, err=True)
+        return value
+    line = sys.stdin.readline()
+    if not line:
+        raise click.UsageError(f"--secret {escaped(key)}: standard input has no line for it")
+    return line.removesuffix("\n").removesuffix("\r")
+
+
+@credential.command("list", short_help="List the names of credentials.")
+@store_option
+@json_option
+def list_(url: str, as_json: bool) -> int:
+    """List names and types; never values."""
+    with _credentials(url) as store:
+        rows = store.list()
+    if as_json:
+        click.echo(json_text([{"name": row.name, "type": row.type, "changed": iso_of(row.changed)} for row in rows]))
+    elif rows:
+        click.echo(table(("NAME", "TYPE", "CHANGED"), ((row.name, row.type, iso_of(row.changed)) for row in rows)))
+    else:
+        click.echo("no credentials", err=True)
+    return 0
+
+
+@credential.command("delete", short_help="Remove a credential.")
+@click.argument("name")
+@store_option
+@json_option
+def delete(name: str, url: str, as_json: bool) -> int:
+    """Remove a credential."""
+    with _credentials(url) as store:
+        if not store.delete(name):
+            raise Problem(_unknown(name, [row.name for row in store.list()]))
+    _report(name, "deleted", as_json=as_json)
+    return 0
+
+
+def _unknown(name: str, names: list[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, names, n=1)
+    return f"there is no credential `{name}`" + (f"; did you mean `{near[0]}`?" if near else "")
+
+
+@contextmanager
+def _credentials(url: str) -> Iterator[Credentials]:
+    try:
+        yield Credentials(secrets_path_of(url))
+    except CredentialProblem as problem:
+        raise Problem(str(problem)) from None
+    except OSError as problem:
+        raise Problem(f"the credential store cannot be used: {problem.strerror}") from None
+
+
+def _report(name: str, done: str, *, as_json: bool) -> None:
+    click.echo(json_text({"name": name, "done": done}) if as_json else f"{done}: {escaped(name)}")
+
+
+COMMAND = credential

@@ -1,0 +1,78 @@
+"""events: the log of an execution, for people or as one envelope a line."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import click
+
+from noetl.app.runtime import Runtime
+from noetl.cli.sentences import place_of
+from noetl.cli.stores import events_of, existing, json_option, program_of, row_of, store_option
+from noetl.cli.text import escaped, json_text
+from noetl.engine.program import Program
+from noetl.ports import ExecutionRow
+from noetl_ir.envelope import Origin, envelope_of, origin_of
+from noetl_ir.events import Event, iso_of
+
+_PAUSE = 0.1
+_SHORT = 120
+_TIME = slice(11, 23)  # of an ISO time: the clock to the millisecond
+
+
+@click.command("events", short_help="Print the log of an execution.")
+@click.argument("execution", metavar="ID")
+@click.option("--follow", is_flag=True, help="Go on with new events until the execution has ended.")
+@store_option
+@json_option
+def events(execution: str, follow: bool, url: str, as_json: bool) -> int:
+    """Print the log of an execution: a line an event, with --json the envelope. ID may be the beginning of an id."""
+    with existing(url) as runtime:
+        row = row_of(runtime, execution)
+        printer = _Printer(program_of(runtime, row.execution_id), row, as_json=as_json)
+        ended = _has_ended(runtime, row)
+        printer.print_new(runtime)
+        while follow and not ended:
+            sys.stdout.flush()
+            time.sleep(_PAUSE)
+            ended = _has_ended(runtime, row)  # asked before the log is read, so that its last events are seen
+            printer.print_new(runtime)
+    return 0
+
+
+def _has_ended(runtime: Runtime, row: ExecutionRow) -> bool:
+    now = runtime.store.execution(row.execution_id)
+    return now is None or now.ended is not None
+
+
+class _Printer:
+    """Prints what is new in a log."""
+
+    def __init__(self, program: Program, row: ExecutionRow, *, as_json: bool) -> None:
+        self._program = program
+        self._row = row
+        self._as_json = as_json
+        self._position = 0
+        self._origin = Origin(row.execution_id, row.execution_id, row.parent_execution_id)
+
+    def print_new(self, runtime: Runtime) -> None:
+        for position, event in events_of(runtime, self._row.execution_id, self._position):
+            if position == 1:
+                self._origin = origin_of(self._row.execution_id, event)
+            self._position = position
+            if self._as_json:
+                click.echo(json_text(envelope_of(self._program.plan, self._origin, event, position)))
+            else:
+                click.echo(_line(self._program, event, position))
+
+
+def _line(program: Program, event: Event, position: int) -> str:
+    place = place_of(program, event.step, event.run, event.task) if event.step >= 0 else ""
+    attempt = f" attempt {event.attempt}" if event.attempt > 1 else ""
+    data = json_text(event.data) if event.data else ""
+    short = data if len(data) <= _SHORT else f"{data[:_SHORT]}…"
+    return f"{position:>5} {iso_of(event.ts)[_TIME]} {escaped(event.event_type):<24} {place}{attempt} {short}".rstrip()
+
+
+COMMAND = events

@@ -1,0 +1,120 @@
+"""What an execution is doing now, read off its state: what `status` prints and what a terminal shows meanwhile.
+
+Everything is a row: a place in the playbook and what goes on there. Rows of loops count, so that there is one for a
+loop and none for each of its iterations; retries and delays have the time at which they are over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from noetl.cli.sentences import place_of
+from noetl.cli.text import duration, escaped
+from noetl.engine.execution import Execution, Region, Run
+from noetl.engine.program import Program
+from noetl_ir.events import index_of, step_run_of
+from noetl_ir.expr import Json
+
+
+class Row(NamedTuple):
+    """One thing that goes on. `what` is one of the words in `status --json`; `due` in microseconds since the epoch.
+
+    `text` says it in words, `data` in numbers.
+    """
+
+    what: str
+    place: str
+    text: str
+    due: int | None
+    data: dict[str, Json]
+
+    def sentence(self, now: int) -> str:
+        """The row on one line, with the time that is left."""
+        left = f" in {duration(self.due - now)}" if self.due is not None else ""
+        return f"{self.place}: {self.text}{left}"
+
+
+def rows_of(program: Program, execution: Execution) -> Iterator[Row]:
+    """What goes on, in the order of the playbook's life: steps, retries and delays, gates, joins."""
+    if execution.is_over:
+        return
+    for key, run in execution.runs.items():
+        if run.ended == 0:
+            yield from _step(program, execution, key, run)
+    for key, region in execution.regions.items():
+        yield from _task(program, execution, key, region)
+    yield from _delays(program, execution)
+    for key, place in execution.waiting.items():
+        step = program.plan.net.places[place].step
+        data: dict[str, Json] = {"step": _name(program, step), "token": key}
+        yield Row("gate", place_of(program, step), "a token waits at the gate", None, data)
+    yield from _joins(program, execution)
+
+
+def _name(program: Program, step: int) -> str:
+    return program.plan.steps[step].name
+
+
+def _step(program: Program, execution: Execution, key: str, run: Run) -> Iterator[Row]:
+    data: dict[str, Json] = {"step": _name(program, run.step), "step_run_id": key}
+    place = place_of(program, run.step)
+    loop = execution.loops.get(key)
+    if loop is not None:
+        done, total, failed = len(loop.items) - loop.open, len(loop.items), len(loop.errors)
+        data["iterations"] = {"done": done, "total": total, "failed": failed, "running": len(loop.running)}
+        more = f", {failed} failed" if failed else ""
+        stopping = ", stopping" if loop.stopping else ""
+        yield Row("step", place, f"{done} of {total}, {len(loop.running)} at work{more}{stopping}", None, data)
+    elif key in execution.regions and execution.regions[key].phase in ("at", "run"):
+        region = execution.regions[key]
+        task = program.plan.tasks[region.task]
+        data.update(task=task.name, attempt=region.attempt, phase=region.phase)
+        more = f", attempt {region.attempt}" if region.attempt > 1 else ""
+        words = "running" if region.phase == "run" else "to run"
+        yield Row("step", place, f"{words} {escaped(task.name)}{more}", None, data)
+    else:
+        yield Row("step", place, "started", None, data)
+
+
+def _task(program: Program, execution: Execution, key: str, region: Region) -> Iterator[Row]:
+    """A task that waits: for its next attempt, after a jump with a delay, or parked for a child or signal."""
+    if region.task < 0 or region.phase not in ("due", "parked"):
+        return
+    data: dict[str, Json] = {
+        "step": _name(program, region.step),
+        "step_run_id": step_run_of(key),
+        "iteration": list(index_of(key)),
+        "task": program.plan.tasks[region.task].name,
+        "attempt": region.attempt,
+    }
+    place = place_of(program, region.step, key, region.task)
+    timer = execution.timers.get(f"wake {key}")
+    if region.phase == "parked":
+        kind = program.plan.tasks[region.task].kind
+        data["kind"] = kind
+        yield Row("wait", place, f"waits for its {'child' if kind == 'playbook' else kind}", None, data)
+    elif region.attempt > 1:
+        yield Row("retry", place, f"attempt {region.attempt}", timer.due if timer else None, data)
+    else:
+        yield Row("delay", place, "goes on", timer.due if timer else None, data)
+
+
+def _delays(program: Program, execution: Execution) -> Iterator[Row]:
+    for name, timer in execution.timers.items():
+        if timer.kind == "land":
+            step = program.plan.arcs[timer.place].target
+            data: dict[str, Json] = {"step": _name(program, step), "token": name.partition(" ")[2]}
+            yield Row("delay", place_of(program, step), "a token arrives", timer.due, data)
+
+
+def _joins(program: Program, execution: Execution) -> Iterator[Row]:
+    """Tokens at a join that waits for others."""
+    for number, tokens in execution.marking.tokens.items():
+        place = program.plan.net.places[number]
+        if place.role != "in" or place.step < 0 or not tokens:
+            continue
+        source = place.id.removeprefix(f"in {_name(program, place.step)} ")
+        data: dict[str, Json] = {"step": _name(program, place.step), "source": source, "tokens": len(tokens)}
+        text = f"the join has {len(tokens)} from {escaped(source)} and waits for the others"
+        yield Row("join", place_of(program, place.step), text, None, data)

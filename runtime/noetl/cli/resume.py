@@ -1,0 +1,68 @@
+"""resume: go on with an execution that was stopped, paused or killed."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import click
+
+from noetl.app.embedded import Embedded
+from noetl.app.runtime import DEFAULT_SLOTS, Settings
+from noetl.cli.driving import Asked, drive
+from noetl.cli.ending import ending_of, tell
+from noetl.cli.inputs import script_of
+from noetl.cli.progress import progress
+from noetl.cli.stores import json_option, look_at, opened, owning_root, program_of, require, row_of, store_option
+from noetl.cli.text import Stopped, escaped
+from noetl.engine.program import Program
+from noetl.ports import Owned
+
+
+@click.command("resume", short_help="Go on with an execution that stopped.")
+@click.argument("execution", metavar="ID")
+@click.option("--path", "folders", multiple=True, metavar="CATALOGUE", help="A folder with child playbooks.")
+@click.option("--script", metavar="FILE", help="Replace tools by the outcomes listed there, on a virtual clock.")
+@click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
+@store_option
+@json_option
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+def resume(
+    execution: str,
+    folders: tuple[str, ...],
+    script: str | None,
+    slots: int,
+    url: str,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Go on with an execution from its log: after a pause, a stop, or the death of the process that ran it.
+
+    Of one that has ended it tells how. ID may be the beginning of an id.
+    """
+    require(url)
+    shown = progress(quiet=quiet)
+    scripted = script_of(script) if script is not None else None
+    paths = tuple(Path(folder) for folder in folders)
+    settings = Settings(folders=paths, slots=slots, script=scripted, log=shown.log, tick=shown.tick)
+    with opened(url, settings) as runtime:
+        row = row_of(runtime, execution)
+        if row.ended is not None:
+            look = look_at(runtime, row)
+            ending = ending_of(runtime, look.program, look.execution, look.execution.status)
+            return tell(ending, url, as_json=as_json)
+        program = program_of(runtime, row.execution_id)
+        shown.say(f"{row.execution_id}: {escaped(row.playbook)}")
+        go = partial(_resume, program, row.execution_id)
+        try:
+            with owning_root(runtime, row):
+                return drive(runtime, program, Asked(row.execution_id, url, as_json), go, shown)
+        except Owned as problem:
+            raise Stopped(f"a caller of it drives it: {problem}") from None
+
+
+def _resume(program: Program, execution_id: str, embedded: Embedded) -> str:
+    return embedded.resume(program, execution_id)
+
+
+COMMAND = resume
