@@ -12,6 +12,7 @@ from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.ports import Blobs, Bus, Clock, Store
 from noetl.server.control import ControlPlane
+from noetl.server.shell import Ask
 from noetl.worker.shell import Launcher, Worker
 from noetl_ir.commands import Answer, Command, Report
 
@@ -81,7 +82,7 @@ class Embedded:
         control = self._parts.control
         shell = control.resume(execution_id, program)
         if shell.execution.paused and not shell.execution.is_over:
-            control.control(execution_id, "resume")
+            control.ask(execution_id, Ask("resume"))
         return self._drive(execution_id, shell.execution.is_over)
 
     def _drive(self, execution_id: str, over: bool) -> str:

@@ -19,9 +19,9 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.ports import Blobs, Clock, Store, StoreFailure
 from noetl.server.control import ControlPlane, Observer
-from noetl.server.shell import hydrate
+from noetl.server.shell import Ask, hydrate
 from noetl.worker.launcher import AsyncLauncher
-from noetl.worker.scripted import Script, ScriptedLauncher, VirtualClock
+from noetl.worker.scripted import Script, ScriptedLauncher, Signal, VirtualClock
 from noetl.worker.shell import Worker
 from noetl_ir import registry
 from noetl_ir.commands import Answer, Command, Report
@@ -94,7 +94,7 @@ class Runtime:
         real = AsyncLauncher(around.env_of, clock)
         launcher: AsyncLauncher | ScriptedLauncher = real
         if virtual is not None and settings.script is not None:
-            launcher = ScriptedLauncher(settings.script, virtual, real)
+            launcher = ScriptedLauncher(settings.script, virtual, real, _signalling(control, execution_id))
         worker = Worker(
             bus, pool=POOL, slots=settings.slots, launcher=launcher,
             program_of=around.program_of, kit_of=around.kit_of, clock=clock,
@@ -102,6 +102,11 @@ class Runtime:
         waiter: Waiter = launcher if settings.tick is None else Ticking(launcher, settings.tick)
         embedded = Embedded(Parts(self.store, self.blobs, bus, clock, waiter, control, worker))
         return Driver(execution_id, embedded, launcher, control)
+
+
+def _signalling(control: ControlPlane, execution_id: str) -> Callable[[Signal], None]:
+    """Where the signals of a script go."""
+    return lambda signal: control.ask(execution_id, Ask("signal", None, {"name": signal.name, "data": signal.data}))
 
 
 class Driver(NamedTuple):

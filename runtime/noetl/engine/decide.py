@@ -19,6 +19,7 @@ from noetl.engine.looping import (
     stop_where_it_stands,
 )
 from noetl.engine.routing import route
+from noetl.engine.signals import deliver_signals
 from noetl.engine.turn import Turn
 
 
@@ -34,6 +35,8 @@ def decide(turn: Turn) -> None:
         decision = decision or _DECISIONS.get(place.role)
         if decision is not None and execution.marking.count(number, key):
             decision(turn, number, key)
+    if execution.signals and not execution.paused and not execution.is_over:
+        deliver_signals(turn)
     end_if_over(turn)
 
 

@@ -5,6 +5,7 @@ Orders follow from the state, so a repeat is harmless: a worker's report is acce
 
 import hashlib
 
+from noetl.engine.evolve_tasks import WAIT
 from noetl.engine.execution import Execution, Region
 from noetl.engine.program import Program
 from noetl_ir.commands import Command, RunPipeline, StartChild, StopPipeline
@@ -19,6 +20,11 @@ def effects(program: Program, execution: Execution) -> list[Command]:
     if not execution.paused:
         orders.extend(_pipelines(program, execution))
         execution.ready.clear()
+    for key in dict.fromkeys(execution.answered):
+        region = execution.regions.get(key)
+        if region is not None and region.pending is not None:
+            orders.append(_pipeline(program, execution, key, region, region.pending))
+    execution.answered.clear()
     for key in execution.calling:
         if key in execution.parked:
             orders.append(_child(execution, key))
@@ -30,7 +36,12 @@ def recover(program: Program, execution: Execution) -> None:
     """After a restart: everything that a worker should be doing is to be ordered again."""
     execution.stopped.clear()
     execution.ready = [key for key, region in execution.regions.items() if region.phase == "at" and region.task >= 0]
-    execution.calling = list(execution.parked)
+    execution.answered = [key for key, region in execution.regions.items() if region.pending is not None]
+    execution.calling = [
+        key
+        for key in execution.parked
+        if execution.regions[key].pending is None and program.plan.tasks[execution.regions[key].task].kind != WAIT
+    ]
 
 
 def resume_with(execution: Execution, key: str, program: Program, outcome: dict[str, Json]) -> RunPipeline | None:

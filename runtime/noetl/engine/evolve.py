@@ -49,6 +49,8 @@ _APPLY: dict[str, Callable[[Program, Execution, Event], None]] = {
     "token.swallowed": flow.token_gone,
     "token.rejected": flow.token_gone,
     "token.ended": flow.ended,
+    "token.claimed": tasks.token_claimed,
+    "signal.received": tasks.signal_received,
     "step.scheduled": flow.scheduled,
     "step.started": flow.step_started,
     "step.done": flow.step_done,

@@ -1,6 +1,6 @@
 """Folding the events of the execution, its tokens and its step runs (LANGUAGE §3)."""
 
-from noetl.engine.evolve_loops import call_off, keep_result, unpark
+from noetl.engine.evolve_loops import call_off, keep_result, note_row, unpark
 from noetl.engine.execution import Arrival, Execution, Mapping, Region, Run, Timer
 from noetl.engine.payload import mapping_of, texts_of
 from noetl.engine.program import Program
@@ -144,23 +144,17 @@ def ended(program: Program, execution: Execution, event: Event) -> None:
 
 
 def paused(program: Program, execution: Execution, event: Event) -> None:
-    _from_inbox(execution, event)
+    note_row(execution, event)
     execution.paused = event.event_type == "playbook.paused"
     if not execution.paused:
         execution.ready.extend(key for key, region in execution.regions.items() if region.phase == "at" and region.task >= 0)
 
 
 def cancelled(program: Program, execution: Execution, event: Event) -> None:
-    _from_inbox(execution, event)
+    note_row(execution, event)
     for key, region in execution.regions.items():
         call_off(execution, key, region)
     execution.cancelled = True
-
-
-def _from_inbox(execution: Execution, event: Event) -> None:
-    row = event.data.get("row")
-    if isinstance(row, int):
-        execution.inbox_row = max(execution.inbox_row, row)
 
 
 def finished(program: Program, execution: Execution, event: Event) -> None:

@@ -123,9 +123,26 @@ def call_off(execution: Execution, key: str, region: Region) -> None:
 
 
 def unpark(execution: Execution, key: str) -> None:
-    """A parked task waits no longer."""
-    if execution.parked.pop(key, None) is not None:
-        execution.timers.pop(f"parked {key}", None)
+    """A parked task is parked no longer."""
+    if key in execution.parked:
+        silence(execution, key)
+        del execution.parked[key]
+
+
+def silence(execution: Execution, key: str) -> None:
+    """A parked task listens to nothing any more."""
+    execution.waits.pop(key, None)
+    execution.timers.pop(f"parked {key}", None)
+    timers = execution.parked[key].get("timers")
+    for name in timers if isinstance(timers, dict) else ():
+        execution.timers.pop(f"wait {key} {name}", None)
+
+
+def note_row(execution: Execution, event: Event) -> None:
+    """The inbox is read up to the row that this event answers."""
+    row = event.data.get("row")
+    if isinstance(row, int):
+        execution.inbox_row = max(execution.inbox_row, row)
 
 
 def _share(loop: LoopRun, index: int, iteration: Mapping) -> None:

@@ -1,23 +1,21 @@
 """Folding the events of tasks, the patches they make, and timers (LANGUAGE §4)."""
 
-from noetl.engine.evolve_loops import call_off, stop_loop, unpark
+from noetl.engine.evolve_loops import call_off, note_row, silence, stop_loop, unpark
 from noetl.engine.execution import Execution, Mapping, Region, Timer
 from noetl.engine.marking import IllegalFiring
-from noetl.engine.payload import mapping_of
+from noetl.engine.payload import mapping_of, texts_of
 from noetl.engine.program import Program
 from noetl_ir.events import Event, step_run_of
 
+WAIT = "wait"
+"""The kind whose tasks park for signals and timers."""
 
 def task_started(program: Program, execution: Execution, event: Event) -> None:
     region = execution.regions[event.run]
     region.phase = "run"
     if "call" in event.data:
         region.phase = "parked"
-        execution.parked[event.run] = event.data
-        execution.calling.append(event.run)
-        due = event.data.get("due")
-        if isinstance(due, int):
-            execution.timers[f"parked {event.run}"] = Timer(due, "parked", event.task)
+        _park(program, execution, event)
     region.outcome = None
     execution.counts["tasks"] += event.attempt == 1
     key = step_run_of(event.run)
@@ -27,6 +25,44 @@ def task_started(program: Program, execution: Execution, event: Event) -> None:
         execution.timers[f"timeout {key}"] = Timer(run.deadline, "timeout", -1)
 
 
+def _park(program: Program, execution: Execution, event: Event) -> None:
+    """A `wait` listens for signals and timers, a `playbook` calls its child; both may have a limit."""
+    execution.parked[event.run] = event.data
+    call = mapping_of(event.data["call"])
+    due = event.data.get("due")
+    if isinstance(due, int):
+        execution.timers[f"parked {event.run}"] = Timer(due, "parked", event.task)
+    if program.plan.tasks[event.task].kind != WAIT:
+        execution.calling.append(event.run)
+        return
+    names = call.get("events") or []
+    execution.waits[event.run] = frozenset([names] if isinstance(names, str) else map(str, texts_of(names)))
+    for name, at in mapping_of(event.data.get("timers") or {}).items():
+        execution.timers[f"wait {event.run} {name}"] = Timer(int(str(at)), "wait", event.task)
+
+
+def signal_received(program: Program, execution: Execution, event: Event) -> None:
+    """Signals are kept in order until a wait takes them."""
+    note_row(execution, event)
+    execution.signals.append((str(event.data["name"]), event.data.get("data")))
+
+
+def token_claimed(program: Program, execution: Execution, event: Event) -> None:
+    """The oldest wait that listens for it takes a signal."""
+    name = str(event.data["signal"])
+    position = next(at for at, (kept, _) in enumerate(execution.signals) if kept == name)
+    del execution.signals[position]
+    _answer(execution, event)
+
+
+def _answer(execution: Execution, event: Event) -> None:
+    """The outcome of a parked task is here; a worker is to ask the rules about it."""
+    region = execution.regions[event.run]
+    region.pending = mapping_of(event.data["outcome"])
+    silence(execution, event.run)
+    execution.answered.append(event.run)
+
+
 def task_done(program: Program, execution: Execution, event: Event) -> None:
     if event.data.get("late"):
         return
@@ -34,6 +70,7 @@ def task_done(program: Program, execution: Execution, event: Event) -> None:
     data = event.data
     task = program.plan.tasks[event.task]
     unpark(execution, event.run)
+    region.pending = None
     region.tasks_run += 1
     region.lost = 0
     result = data.get("result")
@@ -72,6 +109,7 @@ def _move_to(execution: Execution, event: Event, region: Region, target: int) ->
 def retry_started(program: Program, execution: Execution, event: Event) -> None:
     region = execution.regions[event.run]
     unpark(execution, event.run)
+    execution.regions[event.run].pending = None
     execution.counts["retries"] += 1
     region.lost = 0
     _patch(execution, region, event)
@@ -123,6 +161,8 @@ def timer_fired(program: Program, execution: Execution, event: Event) -> None:
         region = execution.regions[event.run]
         region.phase = "at"
         execution.ready.append(event.run)
+    elif timer.kind in ("parked", "wait"):
+        _answer(execution, event)
     elif timer.kind == "timeout":
         _time_out(program, execution, event)
 

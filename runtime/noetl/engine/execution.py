@@ -60,12 +60,13 @@ class Run:
 class Region:
     """The pipeline of one run or iteration: where it stands and what it has gathered.
 
-    `loop` is the key of the loop run it iterates in, empty without one. `visits` counts arrivals by task; `ctx_at`
+    `loop` is the key of the loop run it iterates in, empty without one. `pending` is the outcome of a parked task that came from
+    outside and that a worker is still to judge. `visits` counts arrivals by task; `ctx_at`
     is the log position that its view of `ctx` is as of.
     """
 
     __slots__ = (
-        "attempt", "began", "claim", "ctx", "ctx_at", "error", "iter", "loop", "lost", "outcome", "phase", "prev", "result",
+        "attempt", "began", "claim", "ctx", "ctx_at", "error", "iter", "loop", "lost", "outcome", "pending", "phase", "prev", "result",
         "results", "step", "task", "tasks_run", "visits",
     )  # fmt: skip
 
@@ -90,6 +91,7 @@ class Region:
         self.result: Json = None
         self.error: Mapping | None = None
         self.outcome: Mapping | None = None
+        self.pending: Mapping | None = None
 
 
 class LoopRun:
@@ -144,12 +146,13 @@ class Timer:
 
 class Execution:
     """The fold. `agenda` holds (place, key) that got tokens and are not decided yet; `ready` the
-    regions to run, `calling` the parked ones whose child is to be started, `stopped` the claims to be called off."""
+    regions to run, `calling` the parked ones whose child is to be started, `answered` those whose outcome
+    is here, `stopped` the claims to be called off."""
 
     __slots__ = (
-        "_choices", "agenda", "arrivals", "calling", "cancelled", "children_depth", "counts", "ctx", "ctx_set", "ended", "execution_id", "failure",
+        "_choices", "agenda", "answered", "arrivals", "calling", "cancelled", "children_depth", "counts", "ctx", "ctx_set", "ended", "execution_id", "failure",
         "inbox_row", "iter_parent", "last_result", "last_step", "loops", "marking", "next_key", "parent", "parked", "paused",
-        "plan_digest", "position", "ready", "regions", "results", "return_step", "returned", "run_counts", "runs", "started", "status", "stopped", "timers", "waiting",
+        "plan_digest", "position", "ready", "regions", "results", "return_step", "returned", "run_counts", "runs", "signals", "started", "status", "stopped", "timers", "waiting", "waits",
         "workload",
     )  # fmt: skip
 
@@ -185,6 +188,9 @@ class Execution:
         self.ready: list[str] = []
         self.calling: list[str] = []
         self.stopped: list[tuple[str, int]] = []
+        self.answered: list[str] = []
+        self.signals: list[tuple[str, Json]] = []
+        self.waits: dict[str, frozenset[str]] = {}
         self.failure: Mapping | None = None
         self.last_step = -1
         self.return_step = -1

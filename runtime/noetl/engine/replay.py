@@ -99,6 +99,10 @@ class _Checker:
                 reports.lose(turn, event.run)
             case "timer.fired":
                 reports.fire_timer(turn, str(event.data.get("timer")))
+            case "signal.received":
+                row = event.data.get("row")
+                name = str(event.data.get("name"))
+                reports.signal(turn, name, event.data.get("data"), row if isinstance(row, int) else None)
             case _:
                 verb = {"playbook.paused": "pause", "playbook.resumed": "resume", "playbook.cancelled": "cancel"}
                 row = event.data.get("row")

@@ -8,7 +8,7 @@ from noetl.engine.execution import Execution, Region
 from noetl.engine.turn import Turn
 from noetl_ir.events import Event, Firing, step_run_of
 from noetl_ir.expr import Json
-from noetl_ir.outcome import error
+from noetl_ir.outcome import error, ok
 
 
 def accept(turn: Turn, report: Event) -> bool:
@@ -145,10 +145,13 @@ def fire_timer(turn: Turn, name: str) -> None:
         arc = program.plan.arcs[timer.place]
         number = program.landing(timer.place)
         event = Event(f"{name}", "timer.fired", turn.now, arc.step, key, fired=(Firing(number, key, key),), data=data)
-    elif timer.kind == "parked":
+    elif timer.kind in ("parked", "wait"):
+        key, _, waited = key.partition(" ")
         region = execution.regions[key]
         event_id = f"{name}:{region.task}:{region.visits[region.task]}:{region.attempt}"
-        data["outcome"] = error("timeout", "the task was not done in time", retryable=True).as_json()
+        late = error("timeout", "the task was not done in time", retryable=True)
+        over = ok({"name": "timer.fired", "data": {"timer_id": waited}})
+        data["outcome"] = (over if timer.kind == "wait" else late).as_json()
         event = Event(event_id, "timer.fired", turn.now, region.step, key, data=data)
     elif timer.kind == "wake":
         region = execution.regions[key]
@@ -173,6 +176,15 @@ def _expiries(turn: Turn, run: str) -> list[Firing]:
             number = turn.program.transition(f"expire_{region.phase}", region.step, region.task)
             firings.append(Firing(number, key, key))
     return firings
+
+
+def signal(turn: Turn, name: str, data: Json, row: int | None) -> bool:
+    """Record a signal from outside; `row` is the inbox row that brought it. False when the execution is over."""
+    if turn.execution.is_over:
+        return False
+    payload: dict[str, Json] = {"name": name, "data": data}
+    turn.emit("signal.received", data=payload if row is None else {**payload, "row": row})
+    return True
 
 
 def control(turn: Turn, verb: str, row: int | None) -> bool:

@@ -15,7 +15,7 @@ from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.ports import STOPS, Blobs, Bus, Clock, ExecutionRow, ReportDelivery, Store
 from noetl.server.children import Child, NotFound, outcome_of, request_of
-from noetl.server.shell import Shell
+from noetl.server.shell import Ask, Shell
 from noetl_ir.commands import Answer, Command, Report, RunPipeline, StartChild, StopPipeline
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
@@ -93,11 +93,11 @@ class ControlPlane:
         now = self._clock.now()
         for execution_id, shell in list(self.shells.items()):
             mine = deliveries.pop(execution_id, [])
-            verbs = asked.get(execution_id, [])
+            requests = asked.get(execution_id, [])
             due = shell.due(now)
-            if mine or verbs or due:
+            if mine or requests or due:
                 did = True
-                self._turn(shell, mine, verbs, due)
+                self._turn(shell, mine, requests, due)
         for strays in deliveries.values():
             for delivery in strays:
                 delivery.answer(Answer(0))
@@ -108,26 +108,26 @@ class ControlPlane:
         times = [due for shell in self.shells.values() if (due := shell.next_due()) is not None]
         return min(times, default=None)
 
-    def control(self, execution_id: str, verb: str, row: int | None = None) -> None:
-        """Cancel, pause or resume, handed down to children."""
+    def ask(self, execution_id: str, ask: Ask) -> None:
+        """Cancel, pause or resume, handed down to children; or a signal."""
         shell = self.shells.get(execution_id)
         if shell is not None:
-            self._turn(shell, [], [(verb, row)], [])
+            self._turn(shell, [], [ask], [])
 
     def _turn(
         self,
         shell: Shell,
         deliveries: list[ReportDelivery[Report, Answer]],
-        verbs: list[tuple[str, int | None]],
+        requests: list[Ask],
         due: list[str],
     ) -> None:
-        answers, events, orders = shell.take([delivery.body for delivery in deliveries], due, verbs)
+        answers, events, orders = shell.take([delivery.body for delivery in deliveries], due, requests)
         for delivery, answer in zip(deliveries, answers, strict=True):
             delivery.answer(answer)
-        for verb, _ in verbs:
+        for verb in (request.verb for request in requests if request.verb != "signal"):
             for child_id, child in list(self._children.items()):
                 if child.parent == shell.execution.execution_id:
-                    self.control(child_id, verb)
+                    self.ask(child_id, Ask(verb))
         self._after(shell, events, orders)
 
     def _after(self, shell: Shell, events: list[Event], orders: list[Command]) -> None:
@@ -135,7 +135,7 @@ class ControlPlane:
         for event in events:
             self._observe(execution, shell.program, event)
             if event.event_type == "timer.fired" and "outcome" in event.data:
-                self._give_up(shell, event)
+                self._stop_child(execution.execution_id, event.run)
         for order in orders:
             if isinstance(order, StartChild):
                 self._start_child(shell, order)
@@ -152,20 +152,12 @@ class ControlPlane:
         execution_id = shell.execution.execution_id
         for child_id, child in list(self._children.items()):
             if child.parent == execution_id:
-                self.control(child_id, "cancel")
+                self.ask(child_id, Ask("cancel"))
         calling = self._children.pop(execution_id, None)
         if execution_id in self._owned:
             self._let_go(execution_id)
         if calling is not None:
             self._hand_up(calling, outcome_of(shell))
-
-    def _give_up(self, shell: Shell, event: Event) -> None:
-        """A parked task has waited long enough: its child is cancelled, its outcome is the timeout."""
-        parent = shell.execution.execution_id
-        self._stop_child(parent, event.run)
-        outcome = event.data["outcome"]
-        if isinstance(outcome, dict):
-            self._hand_up(Child(parent, event.run), outcome)
 
     def _hand_up(self, child: Child, outcome: dict[str, Json]) -> None:
         """The outcome of a child goes to the parked task that called it; a worker asks the rules about it."""
@@ -226,9 +218,9 @@ class ControlPlane:
         for child_id, child in list(self._children.items()):
             if child == Child(parent, run):
                 del self._children[child_id]
-                self.control(child_id, "cancel")
+                self.ask(child_id, Ask("cancel"))
 
-    def _inbox(self) -> dict[str, list[tuple[str, int | None]]]:
+    def _inbox(self) -> dict[str, list[Ask]]:
         now = self._clock.now()
         if now - self._looked < LOOK_EVERY:
             return {}
@@ -237,11 +229,11 @@ class ControlPlane:
         if posted == self._posted:
             return {}
         self._posted = posted
-        asked: dict[str, list[tuple[str, int | None]]] = {}
+        asked: dict[str, list[Ask]] = {}
         for execution_id, shell in self.shells.items():
             rows = self._store.inbox(execution_id, shell.execution.inbox_row)
             if rows:
-                asked[execution_id] = [(row.verb, row.row) for row in rows]
+                asked[execution_id] = [Ask(row.verb, row.row, row.body) for row in rows]
         return asked
 
     def _send(self) -> bool:

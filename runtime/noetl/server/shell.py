@@ -6,6 +6,7 @@ nothing: the state in memory is given up with the turn.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from noetl.engine import reports
 from noetl.engine.decide import decide
@@ -21,6 +22,14 @@ from noetl_ir.commands import Answer, Command, Report
 from noetl_ir.events import MAX_BYTES, MAX_ITEMS, Event, read_event, write_event
 from noetl_ir.expr import Json
 from noetl_ir.outcome import is_reference
+
+
+class Ask(NamedTuple):
+    """A request from outside: `cancel`, `pause`, `resume` or `signal`, with the inbox row that brought it, if any."""
+
+    verb: str
+    row: int | None = None
+    body: Json = None
 
 
 class Shell:
@@ -55,12 +64,12 @@ class Shell:
         return self._commit(turn)
 
     def take(
-        self, said: Sequence[Report], due: Sequence[str], asked: Sequence[tuple[str, int | None]]
+        self, said: Sequence[Report], due: Sequence[str], asked: Sequence[Ask]
     ) -> tuple[list[Answer], list[Event], list[Command]]:
-        """One turn: worker reports, due timers by name, and control verbs with their inbox rows."""
+        """One turn: worker reports, due timers by name, and requests from outside."""
         turn = self._turn()
-        for verb, row in asked:
-            if reports.control(turn, verb, row):
+        for ask in asked:
+            if _apply(turn, ask):
                 decide(turn)
         for name in due:
             if name in self.execution.timers and not self.execution.is_over:
@@ -111,6 +120,13 @@ class Shell:
             return body
         reference = self._blobs.put(self.execution.execution_id, codec.pack_unsorted(event.data))
         return write_event(event._replace(data={PAYLOAD: reference}))
+
+
+def _apply(turn: Turn, ask: Ask) -> bool:
+    if ask.verb != "signal":
+        return reports.control(turn, ask.verb, ask.row)
+    body = ask.body if isinstance(ask.body, dict) else {}
+    return reports.signal(turn, str(body.get("name", "")), body.get("data"), ask.row)
 
 
 PAYLOAD = "payload"

@@ -14,7 +14,7 @@ from noetl_ir.commands import RunPipeline
 from noetl_ir.evaluate import Fault, Scope
 from noetl_ir.events import index_of
 from noetl_ir.expr import Json
-from noetl_ir.kinds import Kind, misfits
+from noetl_ir.kinds import Kind, misfits, seconds_of
 from noetl_ir.plan import Task
 
 
@@ -63,7 +63,7 @@ class Renderer:
         args = self._mapping(task.args, scope)
         if task.kind == "noop" and not args and "result" not in fields:
             fields["result"] = position.prev
-        wrong = misfits(kind, fields) if kind.available else ()
+        wrong = (*misfits(kind, fields), *_bad_timers(fields)) if kind.available else ()
         if wrong:
             raise Fault("task.fields", f"task `{task.name}`: {'; '.join(wrong)}")
         if not kind.parks:
@@ -92,6 +92,13 @@ class Renderer:
     def _whole(self, fields: dict[str, Json]) -> dict[str, Json]:
         value = self._restore(fields)
         return value if isinstance(value, dict) else fields
+
+
+def _bad_timers(fields: dict[str, Json]) -> list[str]:
+    """The timers of a `wait` that are no durations."""
+    timers = fields.get("timers")
+    bad = [name for name, value in timers.items() if seconds_of(value) is None] if isinstance(timers, dict) else []
+    return [f"timer {name!r} is no duration: write seconds, or text like `5m`" for name in bad]
 
 
 def kind_of(name: str) -> Kind:

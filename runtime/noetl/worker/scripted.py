@@ -7,6 +7,8 @@ the error outcome `script.unlisted`.
 """
 
 import heapq
+from collections import deque
+from collections.abc import Callable
 from typing import NamedTuple
 
 from noetl.ports import Call
@@ -114,10 +116,14 @@ class VirtualClock:
 class ScriptedLauncher:
     """The launcher of scripted runs: outcomes come from the script, when virtual time reaches them."""
 
-    def __init__(self, script: Script, clock: VirtualClock, real: AsyncLauncher) -> None:
+    def __init__(
+        self, script: Script, clock: VirtualClock, real: AsyncLauncher, signal: Callable[[Signal], None]
+    ) -> None:
         self._script = script
         self._clock = clock
         self._real = real
+        self._signal = signal
+        self._signals = deque(script.signals)
         self._heap: list[tuple[int, int, object, Outcome]] = []
         self._stopped: set[int] = set()
         self._count = 0
@@ -151,11 +157,15 @@ class ScriptedLauncher:
         self._stopped.add(id(ticket))
 
     def pass_time(self, due: int | None) -> bool:
-        """Move the clock to the next scripted outcome or to `due`, whichever is first."""
-        times = [time for time in (due, self._heap[0][0] if self._heap else None) if time is not None]
+        """Move the clock to the next scripted outcome, the next signal or `due`, whichever is first."""
+        outcome = self._heap[0][0] if self._heap else None
+        signal = self._signals[0].at if self._signals else None
+        times = [time for time in (due, outcome, signal) if time is not None]
         if not times:
             return False
         self._clock.move_to(min(times))
+        while self._signals and self._signals[0].at <= self._clock.now():
+            self._signal(self._signals.popleft())
         return True
 
     def close(self) -> None:

@@ -91,6 +91,9 @@ class Session:
             limit = seconds_of(call.get("timeout"))
             if limit is not None:
                 data["due"] = now + round(limit * 1_000_000)
+            timers = call.get("timers")
+            if isinstance(timers, dict):
+                data["timers"] = {name: now + round((seconds_of(t) or 0.0) * 1_000_000) for name, t in timers.items()}
         return self._event("task.started", now, "s", data)
 
     def faulted(self, now: int, fault: Fault) -> Event:

@@ -11,5 +11,4 @@ KIND = Kind(
     },
     result="{name, data}: the signal or timer that ended the wait",
     parks=True,
-    available=False,
 )
