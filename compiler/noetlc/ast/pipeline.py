@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from noetlc.ast.playbook import Rule, Step, Task
-from noetlc.ast.truth import truth_of
+from noetlc.ast.truth import NO_FACTS, truth_of
 
 
 class PipelineGraph(NamedTuple):
@@ -36,14 +36,14 @@ def asked_rules(task: Task) -> tuple[Rule, ...]:
     found: list[Rule] = []
     for rule in task.rules:
         found.append(rule)
-        if truth_of(rule.when, {}) is True:
+        if truth_of(rule.when, NO_FACTS) is True:
             break
     return tuple(found)
 
 
 def has_default(task: Task) -> bool:
     """Whether some outcome may be matched by no rule."""
-    return all(truth_of(rule.when, {}) is not True for rule in task.rules)
+    return all(truth_of(rule.when, NO_FACTS) is not True for rule in task.rules)
 
 
 def _after(task: Task, positions: dict[str, int], after: int) -> tuple[tuple[int, ...], bool]:

@@ -6,34 +6,49 @@ Only constants and the given facts are looked at; everything else is unknown, an
 from collections.abc import Mapping
 
 from noetl_ir.expr import Attribute, Compare, Conditional, Const, Expr, ListOf, Logic, Name, Not, TupleOf
+from noetlc.ast.once import Once
 from noetlc.ast.playbook import Guard, Step
 
 Path = tuple[str, ...]
-Facts = Mapping[Path, str]
+Known = Mapping[Path, str]
 """Path → the text that stands there, as in `('event', 'name')` → `step.done`."""
 
 _MISSING = object()
 
 
-def done_facts(step: Step) -> Facts:
-    """What the arcs of a step see when it succeeds (LANGUAGE §3)."""
-    name = "step.done" if step.loop is None else "loop.done"
-    return {("event", "name"): name, ("event", "status"): "success"}
+class Facts:
+    """What is known where a guard is asked; `verdict` is the truth of an expression there."""
+
+    __slots__ = ("verdict",)
+
+    def __init__(self, known: Known) -> None:
+        self.verdict: Once[bool | None] = Once(lambda expr: truth(expr, known))
 
 
-FAILED_FACTS: Facts = {("event", "name"): "step.failed", ("event", "status"): "error"}
+NO_FACTS = Facts({})
+"""What holds wherever a guard is asked."""
+
+FAILED_FACTS = Facts({("event", "name"): "step.failed", ("event", "status"): "error"})
 """What the arcs of a step see when it fails."""
 
-ERROR_FACTS: Facts = {("outcome", "status"): "error"}
+ERROR_FACTS = Facts({("outcome", "status"): "error"})
 """What the rules of a task see when it fails."""
+
+_STEP_DONE = Facts({("event", "name"): "step.done", ("event", "status"): "success"})
+_LOOP_DONE = Facts({("event", "name"): "loop.done", ("event", "status"): "success"})
+
+
+def done_facts(step: Step) -> Facts:
+    """What the arcs of a step see when it succeeds (LANGUAGE §3)."""
+    return _STEP_DONE if step.loop is None else _LOOP_DONE
 
 
 def truth_of(guard: Guard | None, facts: Facts) -> bool | None:
     """Whether a guard is certainly true or certainly false; a missing guard is true."""
-    return True if guard is None else truth(guard.expr, facts)
+    return True if guard is None else facts.verdict(guard.expr)
 
 
-def truth(expr: Expr, facts: Facts) -> bool | None:
+def truth(expr: Expr, facts: Known) -> bool | None:
     """The truth of an expression as guards ask for it: the text `false` in any case is false (LANGUAGE
     §2).
     """
@@ -71,7 +86,7 @@ def path_of(expr: Expr) -> Path:
     return (expr.name, *reversed(names))
 
 
-def _compared(first: Expr, op: str, second: Expr, facts: Facts) -> bool | None:
+def _compared(first: Expr, op: str, second: Expr, facts: Known) -> bool | None:
     left = _value(first, facts)
     if op in ("in", "not in"):
         if left is _MISSING or not isinstance(second, ListOf | TupleOf):
@@ -87,7 +102,7 @@ def _compared(first: Expr, op: str, second: Expr, facts: Facts) -> bool | None:
     return (left == right) if op == "==" else (left != right)
 
 
-def _value(expr: Expr, facts: Facts) -> object:
+def _value(expr: Expr, facts: Known) -> object:
     if isinstance(expr, Const):
         return expr.value
     if isinstance(expr, Attribute):

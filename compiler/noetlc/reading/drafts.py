@@ -21,7 +21,7 @@ from noetlc.ast.playbook import (
     Task,
     Value,
 )
-from noetlc.source.nodes import Mapping, Node
+from noetlc.source.nodes import Mapping, Node, Scalar
 
 Pairs = list[tuple[str, Value]]
 """Keys with their values in file order."""
@@ -205,7 +205,7 @@ class ThenDraft:
     )
 
     def __init__(self) -> None:
-        self.given: list[tuple[str, Span]] = []
+        self.given: list[Scalar] = []
         self.directive = ""
         self.attempts = 3
         self.backoff = "none"

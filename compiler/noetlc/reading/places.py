@@ -5,9 +5,10 @@
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from noetl_ir.expr import Expr, Literal, Name, walk
+from noetl_ir.expr import Expr, Literal, Name, Native, walk
 from noetl_ir.scopes import RESERVED, Place
 from noetl_ir.span import Span
+from noetlc.ast.once import Once
 from noetlc.ast.order import order_of
 from noetlc.ast.playbook import Guard, Playbook, Step, Task, Value
 from noetlc.ast.walk import blocks_in, expressions_in, loops_of, rule_guards, rule_values, task_values
@@ -87,6 +88,9 @@ _ANYTHING: frozenset[str] = Around.ANYTHING
 
 
 _Verdict: TypeAlias = tuple[tuple[Problem, ...], tuple[Access, ...]]
+_FINE: _Verdict = ((), ())
+
+_has_bare_names = Once(lambda expr: any(type(part) is Name and part.name not in RESERVED for part in walk(expr)))
 
 
 class _Checks:
@@ -96,19 +100,22 @@ class _Checks:
     `open` says that names may come from args that are not known before the run.
     """
 
-    __slots__ = ("_bare", "_keychain", "_verdicts", "open", "r")
+    __slots__ = ("_keychain", "_verdicts", "open", "r")
 
     def __init__(self, r: Reader, playbook: Playbook) -> None:
         self.r = r
         self.open = False
         self._keychain = frozenset(entry.name for entry in playbook.keychain)
-        self._bare: dict[int, bool] = {}
-        self._verdicts: dict[tuple[int, Place, int], _Verdict] = {}
+        self._verdicts: dict[tuple[int, int, int], _Verdict] = {}
 
     def values(self, values: Iterable[Value], place: Place, names: Names) -> None:
         """Check every expression of some values."""
         for value in values:
-            if type(value.template) is Literal:
+            template = value.template
+            if type(template) is Literal:
+                continue
+            if type(template) is Native and isinstance(value.node, Scalar):
+                self._check(template.expr, value.node, value.span, place, names)
                 continue
             if place is not Place.TASK and any(True for _ in blocks_in(value)):
                 message = f"block templates have no place in {place.value}"
@@ -122,7 +129,10 @@ class _Checks:
             self._check(guard.expr, guard.node, guard.span, place, names)
 
     def _check(self, expr: Expr, scalar: Scalar | None, span: Span, place: Place, names: Names) -> None:
-        problems, credentials = self._verdict(expr, place, names)
+        verdict = self._verdict(expr, place, names)
+        if verdict is _FINE:
+            return
+        problems, credentials = verdict
         for problem in problems:
             self._tell(problem, self._place(scalar, span, problem.start, problem.end))
         for access in credentials:
@@ -132,16 +142,13 @@ class _Checks:
         return span if scalar is None else self.r.source.inner_span(scalar, start, end)
 
     def _verdict(self, expr: Expr, place: Place, names: Names) -> _Verdict:
-        bare = self._bare.get(id(expr))
-        if bare is None:
-            bare = any(type(part) is Name and part.name not in RESERVED for part in walk(expr))
-            self._bare[id(expr)] = bare
-        if bare:
-            return tuple(check_names(expr, place, names)), self._undeclared(expr)
-        key = (id(expr), place, len(names.iterators))
+        key = (id(expr), id(place), len(names.iterators))
         found = self._verdicts.get(key)
         if found is None:
-            found = self._verdicts[key] = tuple(check_names(expr, place, names)), self._undeclared(expr)
+            found = tuple(check_names(expr, place, names)), self._undeclared(expr)
+            found = _FINE if found == _FINE else found
+            if not _has_bare_names(expr):
+                self._verdicts[key] = found
         return found
 
     def _undeclared(self, expr: Expr) -> tuple[Access, ...]:

@@ -1,5 +1,7 @@
 """A task's policy: rules that map an outcome to a directive (v10 §5.4, LANGUAGE §4)."""
 
+from collections.abc import Container
+
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Guard, Rule
 from noetlc.diag.diagnostic import Fix
@@ -57,7 +59,7 @@ def read_policy(r: Reader, draft: TaskDraft, node: Node) -> None:
         missing(r, "`rules` of the policy", policy.span, help="write `rules: [{when: …, then: {do: …}}, …]`")
 
 
-def read_branch(r: Reader, node: Node, short: tuple[str, ...]) -> tuple[Guard | None, Mapping | None, Span] | None:
+def read_branch(r: Reader, node: Node, short: Container[str]) -> tuple[Guard | None, Mapping | None, Span] | None:
     """The guard, the `then` mapping and the place of a rule; the guard is None for `else`.
 
     `else: {do: …}` (any key of `short`) and `else:` with a sibling `then` are read as `else: {then: …}` and
@@ -88,7 +90,7 @@ def read_branch(r: Reader, node: Node, short: tuple[str, ...]) -> tuple[Guard | 
     return guard, body, node.span
 
 
-def _else_body(r: Reader, rule: Mapping, key: Scalar, short: tuple[str, ...]) -> Node | None:
+def _else_body(r: Reader, rule: Mapping, key: Scalar, short: Container[str]) -> Node | None:
     body, sibling = rule.get("else"), rule.get("then")
     if body is None or is_empty(body):
         if sibling is not None:
@@ -142,13 +144,14 @@ def _rules(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
 
 
 def _rule(r: Reader, node: Node) -> Rule | None:
-    branch = read_branch(r, node, tuple(r.tables.then))
+    table = r.tables.then
+    branch = read_branch(r, node, table)
     if branch is None:
         return None
     guard, body, span = branch
-    then = ThenDraft()
     if body is None:
         return None
+    then = ThenDraft()
     for key, value in body.entries:
         if key.text in _STARTS_STEPS:
             r.report(
@@ -158,13 +161,13 @@ def _rule(r: Reader, node: Node) -> Rule | None:
                 help="record what was found with `set_ctx` or `set_iter` and route in `next.arcs`",
             )
             continue
-        take = r.tables.then.get(key.text)
+        take = table.get(key.text)
         if take is None:
-            stray_key(r, "then", key, tuple(r.tables.then))
+            stray_key(r, "then", key, tuple(table))
             continue
-        then.given.append((key.text, key.span))
+        then.given.append(key)
         take(r, then, key, value)
-    if body.get("do") is None and not is_misspelt(body, "do", r.tables.then):
+    if body.get("do") is None and not is_misspelt(body, "do", table):
         missing(r, "`do`", body.span, help="one of " + ", ".join(f"`{name}`" for name in DIRECTIVES))
     if not then.directive:
         return None
@@ -192,13 +195,14 @@ def _check_together(r: Reader, then: ThenDraft, body: Mapping) -> None:
     """Keys that belong to another directive than the one given."""
     if then.directive == "jump" and body.get("to") is None and not is_misspelt(body, "to", r.tables.then):
         missing(r, "the target `to` of the jump", body.span, help="name a task of this step")
-    for name, span in then.given:
+    for key in then.given:
+        name = key.text
         owners = _ONLY_WITH.get(name)
         if owners is not None and then.directive not in owners:
             r.report(
                 "NL504",
                 f"`{name}` has no meaning with `do: {then.directive}`",
-                span,
+                key.span,
                 help=f"it belongs to `do: {owners[0]}`",
             )
 

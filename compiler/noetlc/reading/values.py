@@ -1,10 +1,12 @@
 """Values that may hold templates, and guards, out of nodes."""
 
+from functools import lru_cache
+
 from noetl_ir.expr import Expr, Json, ListTemplate, Literal, MapTemplate, Native, Template, Text
 from noetlc.ast.playbook import Guard, Value
 from noetlc.diag.diagnostic import Fix
 from noetlc.expr.errors import TemplateError
-from noetlc.expr.parser import parse_expression, parse_template
+from noetlc.expr.parser import CACHE_SIZE, parse_expression, parse_template
 from noetlc.reading.drafts import Pairs
 from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import is_duration, mapping_of, wrong_shape
@@ -169,10 +171,8 @@ def read_guard(r: Reader, node: Node, what: str) -> Guard | None:
         for error in errors:
             _report(r, node, error)
         if isinstance(template, Native):
-            offset = text.index("{{") + 2
-            inner = text[offset : text.rindex("}}")].strip("-+")
-            lead = len(inner) - len(inner.lstrip())
-            return Guard(template.expr, inner.strip(), node.span, node, text.index(inner, offset) + lead)
+            inner, offset = _inside_braces(text)
+            return Guard(template.expr, inner, node.span, node, offset)
         if errors:
             return None
     r.report(
@@ -183,6 +183,15 @@ def read_guard(r: Reader, node: Node, what: str) -> Guard | None:
         fix=_wrapped(node),
     )
     return None
+
+
+@lru_cache(CACHE_SIZE)
+def _inside_braces(text: str) -> tuple[str, int]:
+    """The text of a lone expression without its braces and the white space around it, and where it begins."""
+    start = text.index("{{") + 2
+    inner = text[start : text.rindex("}}")].strip("-+")
+    lead = len(inner) - len(inner.lstrip())
+    return inner.strip(), text.index(inner, start) + lead
 
 
 def _wrapped(node: Scalar) -> Fix | None:

@@ -7,6 +7,7 @@ Nodes have no constructor, because the reader fills their slots faster by hand; 
 `sequence_at` are for everybody else.
 """
 
+from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 from noetl_ir.expr import Json
@@ -35,24 +36,35 @@ class Place:
         self.column = column
 
 
-class Scalar:
+_made: Callable[[type[Span], tuple[int, int, int, int]], Span] = tuple.__new__  # half the time of `Span(…)`
+
+
+class _Written:
+    """What stands in a file between two marks."""
+
+    __slots__ = ("end", "start")
+
+    start: Mark
+    end: Mark
+
+    @property
+    def span(self) -> Span:
+        """From the first character (tag and anchor included) to the end of what it holds."""
+        start, end = self.start, self.end
+        return _made(Span, (start.line + 1, start.column + 1, end.line + 1, end.column + 1))
+
+
+class Scalar(_Written):
     """A scalar: `value` as YAML 1.1 reads it (timestamps stay text), `text` as it is after unescaping.
 
     `style` is YAML's: `''` plain, `'`, `"`, `|` or `>`. A key's `value` is its text, whatever it looks like.
     """
 
-    __slots__ = ("end", "start", "style", "text", "value")
+    __slots__ = ("style", "text", "value")
 
-    start: Mark
-    end: Mark
     text: str
     style: str
     value: bool | int | float | str | None
-
-    @property
-    def span(self) -> Span:
-        """Where the scalar stands; tag and anchor included."""
-        return _span_of(self.start, self.end)
 
     @property
     def source(self) -> tuple[int, int]:
@@ -60,23 +72,16 @@ class Scalar:
         return self.start.index, self.end.index
 
 
-class Mapping:
+class Mapping(_Written):
     """A mapping: `entries` in file order, duplicates included; keys are text as written.
 
     `index` holds the last entry under each key. What a merge key brought in comes first.
     """
 
-    __slots__ = ("end", "entries", "index", "start")
+    __slots__ = ("entries", "index")
 
-    start: Mark
-    end: Mark
     entries: "list[tuple[Scalar, Node]]"
     index: "dict[str, tuple[Scalar, Node]]"
-
-    @property
-    def span(self) -> Span:
-        """Where the mapping stands, from its first key to the end of its last value."""
-        return _span_of(self.start, self.end)
 
     def get(self, key: str) -> "Node | None":
         """The value of the last entry under `key`, or None."""
@@ -89,19 +94,12 @@ class Mapping:
         return None if entry is None else entry[0]
 
 
-class Sequence:
+class Sequence(_Written):
     """A list of nodes."""
 
-    __slots__ = ("end", "items", "start")
+    __slots__ = ("items",)
 
-    start: Mark
-    end: Mark
     items: "list[Node]"
-
-    @property
-    def span(self) -> Span:
-        """Where the list stands, from its first dash or bracket to the end of its last item."""
-        return _span_of(self.start, self.end)
 
 
 Node: TypeAlias = Scalar | Mapping | Sequence
@@ -141,10 +139,6 @@ def sequence_at(items: list[Node], span: Span) -> Sequence:
     node.items = items
     node.start, node.end = _marks_of(span, (0, 0))
     return node
-
-
-def _span_of(start: Mark, end: Mark) -> Span:
-    return Span(start.line + 1, start.column + 1, end.line + 1, end.column + 1)
 
 
 def _marks_of(span: Span, source: tuple[int, int]) -> tuple[Place, Place]:
