@@ -19,14 +19,14 @@ ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "golden"
 
 VIEWS: dict[str, dict[str, str]] = {
-    # Stage → view → printer. For instance:
-    # "run": {"events": "views.events:printed"},
+    # Stage → view → printer.
     "source": {"diag": "views.source:diagnostics"},
     "diag": {"diag": "views.diagnostics:of_reading"},
     "rules": {"diag": "views.diagnostics:of_rules"},
     "net": {"net": "views.plan:net"},
     "plan": {"plan": "views.plan:tables"},
     "emit": {"mermaid": "views.plan:mermaid", "dot": "views.plan:dot"},
+    "run": {"events": "views.events:printed"},
     "read": {"canon": "views.diagnostics:canonical"},
 }
 

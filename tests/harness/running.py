@@ -1,0 +1,192 @@
+"""Runs playbooks from text on a virtual clock, with a script, in a store of their own, and checks each run.
+
+`run(text)` compiles, runs and checks (`harness.invariants`). Other documents of the text are its catalogue of child
+playbooks. `at` gives what people do meanwhile: `{seconds: "cancel" | "pause" | "resume"}`.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from harness.invariants import check
+from noetl.app.runtime import Driver, Runtime, Settings, open_runtime
+from noetl.engine.execution import Execution
+from noetl.engine.program import Program
+from noetl.engine.starting import Request
+from noetl.ports import ExecutionRow
+from noetl.server.shell import Ask
+from noetl.worker.scripted import read_script
+from noetl_ir.events import Event, write_event
+from noetl_ir.plan_format import write_plan
+from noetlc.diag.diagnostic import Severity
+from noetlc.pipeline import compile_source
+
+HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: t/t}\n"
+MEMORY = "memory:///x"
+
+
+class Ran(NamedTuple):
+    """A run that was checked. `seen` is what was observed, children included, as (execution id, program, event)."""
+
+    status: str
+    log: list[Event]
+    execution: Execution
+    program: Program
+    seen: list[tuple[str, Program, Event]]
+
+    def names(self) -> list[str]:
+        """Event names in log order."""
+        return [event.event_type for event in self.log]
+
+    def of(self, name: str, step: str = "") -> list[Event]:
+        """The events of that name, of a step if one is given."""
+        number = self.program.step_numbers[step] if step else -1
+        return [event for event in self.log if event.event_type == name and number in (-1, event.step)]
+
+    def ran(self, step: str) -> int:
+        """How many runs of the step were scheduled."""
+        return len(self.of("step.scheduled", step))
+
+    def result(self, step: str) -> Any:
+        """The result that the last task of a step's latest run gave."""
+        return self.of("task.done", step)[-1].data.get("result")
+
+
+class _Documents:
+    """The documents of a text, found by their path."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = {found.group(1): text for text in texts if (found := re.search(r"path: ([\w/]+)", text))}
+
+    def find(self, path: str) -> tuple[str, bytes] | None:
+        text = self._texts.get(path)
+        return None if text is None else ("child.yaml", text.encode())
+
+
+def compiled(text: str) -> bytes:
+    """The plan bytes of the first document; the others are its catalogue. Fails on errors."""
+    documents = re.split(r"^---\n", text if "apiVersion" in text else HEAD + text, flags=re.MULTILINE)
+    done = compile_source("t.yaml", documents[0].encode(), _Documents(documents[1:]))
+    errors = [f"{found.code}: {found.message}" for found in done.diagnostics if found.severity >= Severity.ERROR]
+    assert not errors, errors
+    return write_plan(done.plans[0])
+
+
+def run(
+    text: str | bytes,
+    script: str = "",
+    payload: Mapping[str, Any] | None = None,
+    *,
+    at: Mapping[float, str] | None = None,
+    url: str = MEMORY,
+    slots: int = 64,
+    real: bool = False,
+    root: Path = Path("."),
+    folders: tuple[Path, ...] = (),
+) -> Ran:
+    """Run a playbook, or plan bytes, to where it stops; `real` runs tools and passes real time."""
+    data = text if isinstance(text, bytes) else compiled(text)
+    read = None if real else read_script(yaml.safe_load(script) or {})
+    settings = Settings(script=read, slots=slots, root=root, folders=folders)
+    seen: list[tuple[str, Program, Event]] = []
+    with open_runtime(url, settings, _no_compiler) as runtime:
+        program = runtime.programs.add(data)
+        actions = sorted((round(seconds * 1_000_000), verb) for seconds, verb in (at or {}).items())
+        with _driver(runtime, seen, actions) as driver:
+            status = driver.embedded.start(program, "e1", Request(dict(payload or {})))
+            ran = _ran(runtime, driver, status, program, seen)
+        while ran.status == "paused" and any(verb == "resume" for _, verb in actions):
+            now = next(time for time, verb in actions if verb == "resume")
+            ran = _resumed(runtime, program, seen, [action for action in actions if action[0] > now], now)
+            actions = [action for action in actions if action[0] > now]
+    return ran
+
+
+def resume_prefix(ran: Ran, length: int, script: str = "") -> Ran:
+    """Take the run up again from the first `length` events of its log, as if killed after them."""
+    settings = Settings(script=read_script(yaml.safe_load(script) or {}))
+    seen: list[tuple[str, Program, Event]] = []
+    program = ran.program
+    with open_runtime(MEMORY, settings, _no_compiler) as runtime:
+        runtime.programs.add(program.bytes)
+        records = [(event.event_id, write_event(event)) for event in ran.log[:length]]
+        runtime.store.create(ExecutionRow("e1", "t/t", program.digest, "running", None, 0, None), records)
+        return _resumed(runtime, program, seen, [], ran.log[length - 1].ts)
+
+
+def _resumed(
+    runtime: Runtime, program: Program, seen: list[tuple[str, Program, Event]], actions: list[tuple[int, str]], now: int
+) -> Ran:
+    with _driver(runtime, seen, actions) as driver:
+        driver.embedded._parts.clock.move_to(now)  # type: ignore[attr-defined]
+        status = driver.embedded.resume(program, "e1")
+        return _ran(runtime, driver, status, program, seen)
+
+
+def _ran(
+    runtime: Runtime, driver: Driver, status: str, program: Program, seen: list[tuple[str, Program, Event]]
+) -> Ran:
+    log = [event for _, event in runtime.events("e1")]
+    execution = driver.execution
+    check(program, log, execution)
+    row = runtime.store.execution("e1")
+    assert row is not None and (row.status == status or status == "interrupted"), (row, status)
+    if execution.is_over:
+        assert not driver.embedded._parts.worker.busy, "a worker slot is left busy"
+    for child in runtime.store.executions():
+        if child.execution_id != "e1":
+            logged = [event for _, event in runtime.events(child.execution_id)]
+            folded = Execution(child.execution_id, runtime.programs.load(child.plan_digest))
+            _fold(runtime.programs.load(child.plan_digest), folded, logged)
+    return Ran(status, log, execution, program, seen)
+
+
+def _fold(program: Program, folded: Execution, log: list[Event]) -> None:
+    from noetl.engine.evolve import evolve
+
+    for event in log:
+        evolve(program, folded, event)
+    check(program, log, folded)
+
+
+@contextmanager
+def _driver(
+    runtime: Runtime, seen: list[tuple[str, Program, Event]], actions: list[tuple[int, str]]
+) -> Iterator[Driver]:
+    with runtime.driver("e1", lambda e, program, event: seen.append((e.execution_id, program, event))) as driver:
+        parts = driver.embedded._parts
+        waiter = Meddling(parts.launcher, parts.clock, driver, actions)
+        driver.embedded._parts = parts._replace(launcher=waiter)  # type: ignore[arg-type]
+        yield driver
+
+
+class Meddling:
+    """A launcher around the real one: when time reaches an action, somebody asks for it."""
+
+    def __init__(self, inner: Any, clock: Any, driver: Driver, actions: list[tuple[int, str]]) -> None:
+        self._inner = inner
+        self._clock = clock
+        self._driver = driver
+        self._actions = [action for action in actions if action[1] != "resume"]
+
+    def pass_time(self, due: int | None) -> bool:
+        """Wait for what is due first, the next action included."""
+        if not self._actions:
+            return bool(self._inner.pass_time(due))
+        time, verb = self._actions[0]
+        moved = self._inner.pass_time(time if due is None else min(due, time))
+        if self._clock.now() >= time:
+            self._actions.pop(0)
+            self._driver.control.ask("e1", Ask(verb))
+        return bool(moved)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+def _no_compiler(path: Path) -> bytes:
+    return compiled(path.read_text("utf-8"))
