@@ -66,9 +66,8 @@ def _ask(
             continue
         return _directive(program, number, rule, outcome, attempt, scope, chance)
     if exhausted >= 0:
-        limit = task.rules[exhausted].attempts
-        message = f"task `{task.name}` did not succeed in {limit} attempt{'' if limit == 1 else 's'}"
-        error: dict[str, Json] = {"code": "retry.exhausted", "message": message, "attempts": limit, "cause": _cause(outcome)}
+        message = f"task `{task.name}` did not succeed in {attempt} attempt{'' if attempt == 1 else 's'}"
+        error: dict[str, Json] = {"code": "retry.exhausted", "message": message, "attempts": attempt, "cause": _cause(outcome)}
         return Directive("fault", exhausted, error=error)
     return Directive("continue", passed_error=outcome["status"] == "error")
 
