@@ -145,7 +145,8 @@ def close(turn: Turn, place: int, key: str) -> None:
         return
     program, step, level = turn.program, loop.step, loop.level
     data: dict[str, Json] = {"stats": counts_of(loop), "level": level}
-    if not loop.stopping:
+    complete = loop.level > 0 and loop.cause is None and loop.states.count("ok") == len(loop.states)
+    if not loop.stopping or complete:
         if loop.errors:
             data["errors"] = errors_of(loop)
         firing = Firing(program.transition("close", step, level=level), key, key)
