@@ -23,7 +23,7 @@ def accept(turn: Turn, report: Event) -> bool:
         return _accept_start(turn, region, report)
     if region.phase not in ("run", "parked"):
         return False
-    if report.event_type == "retry.started":
+    if report.event_type == "retry.started" and _conflict(turn.execution, report) is None:
         number = turn.program.transition("retry", report.step, report.task, outcome=str(report.data["status"]))
         turn.record(report._replace(fired=(Firing(number, report.run, report.run),)))
         _spread_ctx(turn, region, report)
@@ -62,18 +62,33 @@ def _accept_start(turn: Turn, region: Region, report: Event) -> bool:
 
 def _accept_end(turn: Turn, region: Region, report: Event) -> None:
     data = dict(report.data)
-    conflict = _conflict(turn.execution, report)
-    if conflict is not None:
-        data = {key: value for key, value in data.items() if key not in ("iter", "ctx", "due", "to")}
-        data.update(directive="fault", error=conflict)
-    limit = turn.program.plan.limits.max_tasks_per_run
-    if region.tasks_run + 1 >= limit and data["directive"] in ("jump", "continue"):
-        message = f"{region.tasks_run + 1} tasks ran in this run; `limits.max_tasks_per_run` is {limit}"
-        data.update(directive="fault", error={"code": "jump.budget", "message": message})
+    fault = _conflict(turn.execution, report) or _overrun(turn, region, report)
+    if fault is not None:
+        plan = turn.program.plan
+        place: dict[str, Json] = {"step": plan.steps[report.step].name, "task": plan.tasks[report.task].name}
+        data = {key: value for key, value in data.items() if key not in _FOLLOWING}
+        data.update(directive="fault", error={**fault, **place})
     number = _transition_of(turn, region, report, data)
-    event = report._replace(data=data, fired=(Firing(number, report.run, report.run),))
+    event = report._replace(
+        event_type="task.done", data=data, fired=(Firing(number, report.run, report.run),)
+    )
     turn.record(event)
     _spread_ctx(turn, region, event)
+
+
+_FOLLOWING = frozenset({"iter", "ctx", "due", "to", "wait"})
+"""What a directive leads to, and a fault found by the server does not."""
+
+
+def _overrun(turn: Turn, region: Region, report: Event) -> dict[str, Json] | None:
+    """The fault of a run that wants to go on to a further task and may not."""
+    limit = turn.program.plan.limits.max_tasks_per_run
+    directive, following = report.data["directive"], turn.program.plan.tasks[report.task].following
+    goes_on = directive == "jump" or (directive == "continue" and following >= 0)
+    if region.tasks_run + 1 < limit or not goes_on:
+        return None
+    message = f"{region.tasks_run + 1} tasks ran in this run; `limits.max_tasks_per_run` is {limit}"
+    return {"code": "jump.budget", "message": message}
 
 
 def _transition_of(turn: Turn, region: Region, report: Event, data: dict[str, Json]) -> int:
