@@ -64,8 +64,6 @@ def _answer(execution: Execution, event: Event) -> None:
 
 
 def task_done(program: Program, execution: Execution, event: Event) -> None:
-    if event.data.get("late"):
-        return
     region = execution.regions[event.run]
     data = event.data
     task = program.plan.tasks[event.task]
