@@ -26,8 +26,13 @@ _LOGIC = re.compile(r"\s+(and|or)(?=\s)", re.ASCII)
 _NOT = re.compile(r"\s*(not)(?=\s)", re.ASCII)
 _COMMA = re.compile(r"\s*,", re.ASCII)
 _CLOSE = re.compile(r"\s*\)", re.ASCII)
+_NESTED = re.compile(r"\s*\[", re.ASCII)
 _CLOSE_LIST = re.compile(r"\s*\]", re.ASCII)
 _END = re.compile(r"\s*\Z")
+
+
+# Each level of a tree takes two characters or more: nothing so short is deeper than the grammar's MAX_DEPTH.
+_LONGEST = 200
 
 
 class _Found(NamedTuple):
@@ -37,6 +42,8 @@ class _Found(NamedTuple):
 
 def quick(text: str, start: int, end: int) -> Expr | None:
     """The expression that `text[start:end]` is, if it is a simple one."""
+    if end - start > _LONGEST:
+        return None
     either: Expr | None = None
     both: Expr | None = None
     at = start
@@ -160,7 +167,7 @@ def _list(text: str, start: int, at: int, end: int) -> _Found | None:
     items: list[Expr] = []
     closed = _CLOSE_LIST.match(text, at, end)
     while closed is None:
-        found = _operand(text, at, end)
+        found = None if _NESTED.match(text, at, end) else _operand(text, at, end)
         if found is None:
             return None
         items.append(found.expr)

@@ -13,7 +13,6 @@ from typing import TypeAlias
 
 from noetl_ir.evaluate.closures import Run, Scope, closure, path_of
 from noetl_ir.evaluate.limits import check_chars
-from noetl_ir.evaluate.selecting import FILTERS
 from noetl_ir.evaluate.settle import json_of, printed, settled
 from noetl_ir.expr import (
     Block,
@@ -29,7 +28,7 @@ from noetl_ir.expr import (
 from noetl_ir.scopes.values import Fault, Undefined
 
 __all__ = [
-    "Blocks", "Fault", "Scope", "Undefined", "compile_expr", "compile_filter", "compile_guard", "compile_template", "evaluate",
+    "Blocks", "Fault", "Scope", "Undefined", "compile_expr", "compile_guard", "compile_template", "evaluate",
 ]  # fmt: skip
 
 Blocks: TypeAlias = Callable[[str, Scope], str]
@@ -85,14 +84,6 @@ def compile_guard(expr: Expr) -> Callable[[Scope], bool]:
             raise Fault(code, fault.message, fault.path) from error
 
     return guard
-
-
-def compile_filter(name: str) -> Callable[..., object]:
-    """A filter for block templates: from a value and its arguments to a value. Raises Fault for an unknown name."""
-    found = FILTERS.get(name)
-    if found is None:
-        raise Fault("template.error", f"there is no filter `{name}`")
-    return found
 
 
 def _compiled(expr: Expr) -> Run:

@@ -35,13 +35,14 @@ from noetl_ir.expr import (
     Unary,
 )
 from noetl_ir.scopes.values import Fault, Undefined, View, key_text, plain, stored
+from noetl_ir.scopes.vocabulary import FUNCTIONS
 
 
 class Scope(Protocol):
     """What the names of an expression mean: `noetl_ir.scopes.PlayScope`, or a double in a test."""
 
     def lookup(self, name: str) -> object:
-        """The value of a bare name, a `View` for a result, or `Undefined`."""
+        """The value of a bare name, a `View` for a result, or `Undefined`; of `name()` the function so called."""
         ...
 
 
@@ -129,7 +130,14 @@ def _path(expr: Expr, finish: Callable[[object], object] = plain) -> Run:
     name = expr.name
     if keys:
         return _keys(lambda scope: scope.lookup(name), name, keys, finish)
+    if name in FUNCTIONS:
+        return lambda scope: _no_function(name, scope.lookup(name))
     return lambda scope: finish(scope.lookup(name))
+
+
+def _no_function(name: str, value: object) -> object:
+    """A function is no value: without its call the name means only data that is called so."""
+    return Undefined(name) if callable(value) else plain(value)
 
 
 def _keys(root: Run, shown: str, keys: list[object], finish: Callable[[object], object]) -> Run:
@@ -144,15 +152,15 @@ def _keys(root: Run, shown: str, keys: list[object], finish: Callable[[object], 
                 continue
             reached = item(value, key)
             if type(reached) is Undefined:
-                return missing(value, place)
+                return missing(value, place, reached.hint)
             value = reached
         return finish(value) if isinstance(value, View) else value
 
-    def missing(value: object, place: int) -> Undefined:
+    def missing(value: object, place: int, hint: str) -> Undefined:
         path, known = shown + "".join(texts), shown + "".join(texts[:place])
         if isinstance(value, Undefined):
             return Undefined(path, value.hint or f"there is no `{value.path}`")
-        return Undefined(path, f"there is no `{known}`" if place < len(keys) else "")
+        return Undefined(path, hint or (f"there is no `{known}`" if place < len(keys) else ""))
 
     return run
 
@@ -210,11 +218,8 @@ def _call(expr: Call) -> Run:
         case Name(name=name):
 
             def call_function(scope: Scope) -> object:
-                function = scope.lookup(name)
-                if not callable(function) or isinstance(function, Undefined):
-                    raise Fault("template.error", f"`{name}` is no function here")
                 args, named = arguments(scope)
-                return function(*args, **named)
+                return _function(scope, name)(*args, **named)
 
             return call_function
         case _:
@@ -227,13 +232,14 @@ def _ref(expr: Call) -> Run:
         raise Fault("template.error", "`ref` takes one plain path")
     path = _path(expr.args[0], stored)
 
-    def run(scope: Scope) -> object:
-        function = scope.lookup("ref")
-        if not callable(function) or isinstance(function, Undefined):
-            raise Fault("template.error", "`ref` is no function here")
-        return function(path(scope))
+    return lambda scope: _function(scope, "ref")(path(scope))
 
-    return run
+
+def _function(scope: Scope, name: str) -> Callable[..., object]:
+    function = scope.lookup(f"{name}()")
+    if not callable(function) or isinstance(function, Undefined):
+        raise Fault("template.error", f"`{name}` is no function here")
+    return function
 
 
 def _positional(given: tuple[tuple[Any, ...], dict[str, Any]], name: str) -> tuple[Any, ...]:
@@ -264,10 +270,11 @@ def _arguments(args: tuple[Expr, ...], named: _Named) -> _Arguments:
         for name, value in pairs:
             if name == "*":
                 values.extend(value(scope))
-            elif name == "**":
-                by_name.update(value(scope))
             else:
-                by_name[name] = value(scope)
+                more = dict(value(scope)) if name == "**" else {name: value(scope)}
+                if by_name.keys() & more.keys():
+                    raise Fault("template.error", "an argument is given twice")
+                by_name.update(more)
         return tuple(values), by_name
 
     return run

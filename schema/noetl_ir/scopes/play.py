@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 from noetl_ir.scopes.places import LAYERS, RESERVED
 from noetl_ir.scopes.values import StepResult, Steps, Undefined, view_of
+from noetl_ir.scopes.vocabulary import FUNCTIONS
 
 Results: TypeAlias = Mapping[str, object]
 """Step or task name → its result: JSON, a `Reference`, or a `LoopResult`. A step that has not run is not in it."""
@@ -36,8 +37,8 @@ class PlayScope:
         self._layers = [layer for name in LAYERS if isinstance(layer := given.get(name), dict)]
 
     def lookup(self, name: str) -> object:
-        """The value, view or function that a bare name means here, else `Undefined`."""
-        if name in self._given:
+        """The value or view that a bare name means here, for `name()` the function of that name, else `Undefined`."""
+        if name in self._given and name not in FUNCTIONS:
             value = self._given[name]
             return StepResult(value) if name == "_prev" else value  # type: ignore[arg-type]
         if name in RESERVED:
@@ -51,7 +52,8 @@ class PlayScope:
                 return layer[name]
         if name in self._results:
             return view_of(self._results[name])
-        return Undefined(name)
+        # Functions are the weakest: `name()` asks for one past all data that is called so.
+        return self._given.get(name.removesuffix("()"), Undefined(name))
 
     def _reserved(self, name: str) -> object:
         if name == "steps":
