@@ -139,8 +139,23 @@ def selected(program: Program, execution: Execution, event: Event) -> None:
 
 def ended(program: Program, execution: Execution, event: Event) -> None:
     execution.runs.pop(event.run, None)
-    if event.data.get("unhandled") and execution.failure is None:
+    if not event.data.get("unhandled"):
+        return
+    if execution.failure is None:
         execution.failure = mapping_of(event.data["error"])
+    if not program.plan.best_effort:
+        _drop_waiting(execution)
+
+
+def _drop_waiting(execution: Execution) -> None:
+    """After an unhandled failure delays and waits are dropped and children cancelled; limits of what runs stay."""
+    for key, region in execution.regions.items():
+        if region.phase == "parked":
+            call_off(execution, key, region)
+            unpark(execution, key)
+            region.pending = None
+    for name in [name for name, timer in execution.timers.items() if timer.kind != "timeout"]:
+        del execution.timers[name]
 
 
 def paused(program: Program, execution: Execution, event: Event) -> None:
