@@ -16,10 +16,10 @@ from noetl_ir.events import Event
 from noetl_ir.net import PlaceClass
 
 TERMINAL = ("step.done", "loop.done", "step.failed")
-PASSING = ("agenda", "ready", "calling", "stopped")
+PASSING = ("agenda", "ready", "calling", "answered", "stopped")
 """What a turn leaves for the orders after it: no state, and empty when a run is over."""
 
-LEFTOVERS = ("arrivals", "runs", "regions", "loops", "timers", "waiting", "parked")
+LEFTOVERS = ("arrivals", "runs", "regions", "loops", "timers", "waiting", "waits", "parked")
 
 
 def check(program: Program, log: Sequence[Event], live: Execution) -> None:
@@ -41,7 +41,7 @@ def check(program: Program, log: Sequence[Event], live: Execution) -> None:
 
 def state_of(execution: Execution) -> Any:
     """An execution as plain data, insertion order included: what two equal states have in common."""
-    return {name: plain(getattr(execution, name)) for name in Execution.__slots__ if name not in PASSING}
+    return {name: plain(getattr(execution, name)) for name in Execution.__slots__ if name[0] != "_" and name not in PASSING}
 
 
 def plain(value: Any) -> Any:
