@@ -164,13 +164,19 @@ def base_name(name: str) -> str:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Switch the cyclic collector off: trees and plans hold no cycles, and it would look at all of them."""
+    """Switch the cyclic collector off: trees and plans hold no cycles, and it would look at all of them.
+
+    Freezing and thawing puts what was made among the oldest objects without a look at it. Left among the
+    youngest it would be walked as soon as the collector is back, for as long as building the net takes.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_on:
+            gc.freeze()
+            gc.unfreeze()
             gc.enable()
 
 
