@@ -14,6 +14,6 @@ def COMMAND(subject: str) -> int:
     elif subject == "playbook":
         from noetlc.emit.schema import schema_text
     else:
-        raise click.UsageError("there is no schema of events yet")
+        from noetlc.emit.event import schema_text
     click.echo(schema_text(), nl=False)
     return 0

@@ -1,0 +1,296 @@
+"""The events that a run writes: their names, what each payload holds, the JSON Schema, and the table for readers.
+
+`EVENTS` is the one table; the schema and the documentation are made from it, and the tests hold both against the
+logs of real runs. A payload has no key that is not listed. Times called `due` and lengths called `timeout` are in
+microseconds, as in the log; `wait` is in seconds.
+"""
+
+import json
+from typing import NamedTuple
+
+from noetl_ir.envelope import envelope_schema
+from noetl_ir.events import INPUT_EVENTS, WORKER_EVENTS
+from noetl_ir.expr import Json
+
+Schema = dict[str, Json]
+
+
+class Key(NamedTuple):
+    """A key of a payload: its schema, what it holds, and whether it may be missing."""
+
+    schema: Schema
+    doc: str
+    optional: bool = False
+
+
+class EventType(NamedTuple):
+    """What an event of a type says, and its payload by key."""
+
+    doc: str
+    payload: dict[str, Key]
+
+
+_ANY: Schema = {}
+_TEXT: Schema = {"type": "string"}
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_MAP: Schema = {"type": "object"}
+_LIST: Schema = {"type": "array"}
+_TRUE: Schema = {"const": True}
+_ERROR: Schema = {
+    "type": "object",
+    "properties": {"code": _TEXT, "message": {"type": ["string", "number", "boolean"]}},
+    "required": ["code", "message"],
+}
+_OUTCOME: Schema = {
+    "type": "object",
+    "properties": {"status": {"enum": ["ok", "error"]}, "error": {"anyOf": [_ERROR, {"type": "null"}]}, "meta": _MAP},
+    "required": ["error", "meta", "status"],
+}
+_STATS: Schema = {
+    "type": "object",
+    "properties": dict.fromkeys(("total", "ok", "failed", "skipped"), _COUNT),
+    "required": ["failed", "ok", "skipped", "total"],
+    "additionalProperties": False,
+}
+_ARC: Schema = {
+    "type": "object",
+    "properties": {"arc": _COUNT, "key": _TEXT, "args": _MAP, "due": {"type": "integer"}, "ends": _TRUE},
+    "required": ["arc", "key"],
+    "additionalProperties": False,
+}
+_ASKED: Schema = {
+    "type": "object",
+    "properties": {"target": _TEXT, "when": _TEXT},
+    "required": ["target", "when"],
+    "additionalProperties": False,
+}
+
+
+def _maybe(schema: Schema, doc: str) -> Key:
+    return Key(schema, doc, optional=True)
+
+
+_ROW = {"row": _maybe(_COUNT, "the inbox row that asked for it")}
+_FAILURE = Key(_ERROR, "`code`, `message`, and what else is known: `step`, `task`, `arc`, `cause`, `errors`")
+_LOOP_STATS = Key(_STATS, "how many items ended how")
+_LEVEL = Key(_COUNT, "loop level, 0 outermost")
+_PATCHES = {
+    "iter": _maybe(_MAP, "what `set_iter` wrote"),
+    "ctx": _maybe(_MAP, "what `set_ctx` wrote"),
+}
+_JUDGED = {
+    "status": Key({"enum": ["ok", "error"]}, "of the outcome"),
+    "outcome": Key(_OUTCOME, "the outcome without its result"),
+    "rule": Key({"type": "integer", "minimum": -1}, "index of the rule that decided, -1 for the default"),
+}
+
+EVENTS: dict[str, EventType] = {
+    "playbook.execution.requested": EventType(
+        "Somebody asked for a run of a plan.",
+        {
+            "playbook": Key(_TEXT, "`metadata.name`"),
+            "path": Key(_TEXT, "`metadata.path`, or empty"),
+            "digest": Key({"type": "string", "pattern": "^[0-9a-f]{64}$"}, "of the plan"),
+            "payload": Key(_MAP, "as given, never rendered"),
+            "trace_id": Key(_TEXT, "the execution's own id unless the caller gave one"),
+            "parent": _maybe(_LIST, "execution and token key of the calling task"),
+            "depth": _maybe(_COUNT, "how many callers there are above"),
+            "iter_parent": _maybe({"type": ["object", "null"]}, "the caller's `iter`"),
+            "return_step": _maybe(_TEXT, "the step whose result the caller wants"),
+        },
+    ),
+    "playbook.request.evaluated": EventType(
+        "The workload is fixed.", {"workload": Key(_MAP, "defaults rendered, payload merged over them")}
+    ),
+    "workflow.started": EventType("The initial marking is put; the entry token has the key `1`.", {}),
+    "token.enqueued": EventType(
+        "A token entered a join that has to wait, or a wave of a join is complete.",
+        {"wave": _maybe({"const": "complete"}, "the join is ready for its next wave")},
+    ),
+    "token.joined": EventType(
+        "A join has its tokens; one goes on.", {"tokens": Key({"type": "array", "items": _TEXT}, "the keys joined")}
+    ),
+    "token.swallowed": EventType("A token came to a wave that had started without it.", {}),
+    "token.claimed": EventType(
+        "The oldest `wait` that listens for a signal took it.",
+        {"signal": Key(_TEXT, "its name"), "outcome": Key(_OUTCOME, "of the parked task")},
+    ),
+    "token.waiting": EventType("A gate with `on_deny: wait` keeps a token until `ctx` changes.", {}),
+    "token.rejected": EventType("A gate refused a token; it ends.", {"reason": Key(_TEXT, "in words")}),
+    "token.ended": EventType(
+        "A token ended at a router or a join.",
+        {
+            "reason": Key(_TEXT, "in words"),
+            "asked": _maybe({"type": "array", "items": _ASKED}, "the guards that were false"),
+            "unhandled": _maybe(_TRUE, "the execution fails by it"),
+            "error": _FAILURE._replace(optional=True),
+        },
+    ),
+    "step.scheduled": EventType(
+        "A gate admitted a token: a step run begins.", {"timeout": _maybe(_COUNT, "`lifecycle.timeout_s`")}
+    ),
+    "step.started": EventType("The pipeline or the loop of a run is set up.", {}),
+    "step.done": EventType("A run without a loop succeeded.", {}),
+    "step.failed": EventType(
+        "A run failed.",
+        {"error": _FAILURE, "stats": _LOOP_STATS._replace(optional=True), "level": _LEVEL._replace(optional=True)},
+    ),
+    "loop.started": EventType(
+        "The items of a loop run are frozen.",
+        {
+            "n": Key(_COUNT, "number of items"),
+            "m": Key({"type": "integer", "minimum": 1}, "how many may run at once"),
+            "level": _LEVEL,
+            "items": Key(_LIST, "the items"),
+        },
+    ),
+    "loop.iteration.started": EventType("An iteration took a slot.", {}),
+    "loop.iteration.done": EventType("An iteration succeeded.", {}),
+    "loop.iteration.failed": EventType(
+        "An iteration failed.",
+        {"error": _FAILURE, "stats": _LOOP_STATS._replace(optional=True), "level": _LEVEL._replace(optional=True)},
+    ),
+    "loop.iteration.skipped": EventType(
+        "An iteration never began, or was stopped.",
+        {
+            "index": _maybe(_COUNT, "of an item that never began"),
+            "error": _FAILURE._replace(optional=True),
+            "stats": _LOOP_STATS._replace(optional=True),
+            "level": _LEVEL._replace(optional=True),
+        },
+    ),
+    "loop.done": EventType(
+        "A loop run succeeded; at level 0 it ends the step run.",
+        {
+            "stats": _LOOP_STATS,
+            "level": _LEVEL,
+            "errors": _maybe(_LIST, "of failed iterations, each with its `index` (`best_effort`)"),
+        },
+    ),
+    "task.started": EventType(
+        "A worker claimed an attempt and is about to run the tool.",
+        {
+            "call": _maybe(_MAP, "the rendered call of a task that parks"),
+            "due": _maybe({"type": "integer"}, "when a parked task has waited long enough"),
+            "timers": _maybe(_MAP, "when the timers of a `wait` are due, by name"),
+        },
+    ),
+    "task.done": EventType(
+        "A task run is over.",
+        {
+            **_JUDGED,
+            "directive": Key({"enum": ["continue", "break", "fail", "jump", "fault"]}, "what follows"),
+            "result": _maybe(_ANY, "the result, or its reference; missing for null"),
+            "error": _FAILURE._replace(optional=True),
+            "to": _maybe(_COUNT, "the task to jump to, an index of the plan's tasks"),
+            "due": _maybe({"type": "integer"}, "when a delayed jump lands"),
+            "passed_error": _maybe(_TRUE, "an error that no rule matched and that went on"),
+            **_PATCHES,
+        },
+    ),
+    "retry.started": EventType(
+        "An attempt is over and another one will follow.",
+        {
+            **_JUDGED,
+            "directive": Key({"const": "retry"}, ""),
+            "due": Key({"type": "integer"}, "when the next attempt may start, jitter included"),
+            "wait": Key({"type": "number", "minimum": 0}, "seconds until then"),
+            **_PATCHES,
+        },
+    ),
+    "task.lost": EventType("The process that ran an attempt is gone; the attempt may be claimed again.", {}),
+    "ctx.patched": EventType(
+        "Patches of a task are global now.",
+        {
+            "patch": Key(_MAP, "keys and their new values"),
+            "replaced_newer": _maybe({"type": "array", "items": _TEXT}, "keys whose newer value it replaced"),
+        },
+    ),
+    "next.selected": EventType(
+        "A router fired; a token went out for each arc.",
+        {
+            "arcs": Key(
+                {"type": "array", "items": _ARC, "minItems": 1},
+                "each with `arc`, an index of the plan's arcs, and the `key` of its token; `args`; `due` of a delay; "
+                "`ends` where it leads to an undeclared `end`",
+            )
+        },
+    ),
+    "signal.received": EventType(
+        "A signal came from outside; it is kept until a `wait` takes it.",
+        {"name": Key(_TEXT, "its name"), "data": Key(_ANY, "what came with it"), **_ROW},
+    ),
+    "timer.fired": EventType(
+        "A time has come: a retry or delayed jump wakes, a delayed token lands, a timer of a `wait` is due, "
+        "a parked task or a step run is over time.",
+        {
+            "timer": Key(_TEXT, "`wake KEY`, `land KEY`, `wait KEY NAME`, `parked KEY` or `timeout KEY`"),
+            "outcome": _maybe(_OUTCOME, "of the parked task"),
+            "error": _FAILURE._replace(optional=True),
+        },
+    ),
+    "playbook.paused": EventType("Nothing new starts.", _ROW),
+    "playbook.resumed": EventType("A pause is over.", _ROW),
+    "playbook.cancelled": EventType("Somebody ended the execution.", _ROW),
+    "workflow.finished": EventType(
+        "The execution has ended.",
+        {
+            "status": Key({"enum": ["completed", "failed", "cancelled", "blocked"]}, "how"),
+            "error": _FAILURE._replace(optional=True),
+            "reason": _maybe(_TEXT, "of `blocked` and `cancelled`, in words"),
+        },
+    ),
+    "playbook.processed": EventType("The last event of every log.", {}),
+}
+
+
+def schema_text() -> str:
+    """The JSON Schema of an event as `noetl events --json` prints it."""
+    schema = envelope_schema()
+    properties = schema["properties"]
+    assert isinstance(properties, dict)
+    properties["event_type"] = {"enum": list(EVENTS)}
+    schema["allOf"] = [
+        {
+            "if": {"properties": {"event_type": {"const": name}}},
+            "then": {"properties": {"payload": _payload_schema(known)}},
+        }
+        for name, known in EVENTS.items()
+    ]
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _payload_schema(known: EventType) -> Schema:
+    keys = known.payload
+    properties: dict[str, Json] = {
+        name: {**key.schema, "description": key.doc} if key.doc else key.schema for name, key in keys.items()
+    }
+    required: list[Json] = [name for name, key in keys.items() if not key.optional]
+    return {
+        "type": "object",
+        "description": known.doc,
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+def events_markdown() -> str:
+    """The table of events for the documentation. Keys in brackets may be missing."""
+    lines = ["| event | from | what it says | payload |", "|---|---|---|---|"]
+    for name, known in EVENTS.items():
+        keys = [_shown(key_name, key) for key_name, key in known.payload.items()]
+        lines.append(f"| `{name}` | {_origin(name)} | {known.doc} | {'<br>'.join(keys)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _origin(name: str) -> str:
+    """Who knew of it first: an input from outside, or what follows from the log before it."""
+    if name in WORKER_EVENTS:
+        return "worker"
+    return "input" if name in INPUT_EVENTS else "follows"
+
+
+def _shown(name: str, key: Key) -> str:
+    word = f"[`{name}`]" if key.optional else f"`{name}`"
+    return f"{word}: {key.doc}" if key.doc else word

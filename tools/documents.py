@@ -1,0 +1,64 @@
+"""A developer's script, never shipped: the generated parts of the documents that people write.
+
+A part stands between `<!-- generated: NAME -->` and `<!-- end -->`; the text around it is left as it is.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from noetl_ir import registry
+from noetl_ir.kinds import Field, Kind
+from noetl_ir.scopes import table_markdown
+from noetlc.emit.event import events_markdown
+
+ROOT = Path(__file__).resolve().parent.parent
+_PART = re.compile(r"(<!-- generated: ([a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def reference() -> str:
+    """`schema/README.md` with its generated parts as they must be."""
+    return filled((ROOT / "schema" / "README.md").read_text(encoding="utf-8"))
+
+
+def filled(text: str) -> str:
+    """A document with its generated parts made anew. Raises KeyError for a part that nothing makes."""
+    return _PART.sub(lambda found: f"{found[1]}\n{PARTS[found[2]]()}\n{found[3]}", text)
+
+
+def kinds_markdown() -> str:
+    """The tool kinds with their fields: a `*` must be given, `|` separates those of which one must be."""
+    kinds = [registry.load("noetl_ir.kinds", name, "KIND", Kind) for name in registry.names("noetl_ir.kinds")]
+    lines = ["| kind | what it does | fields | knobs in `spec` | outcome extras |", "|---|---|---|---|---|"]
+    for kind in (kind for kind in kinds if kind.available):
+        marks = [mark for mark, has in (("pure", kind.pure), ("parks", kind.parks)) if has]
+        name = f"`{kind.name}`" + (f" ({', '.join(marks)})" if marks else "")
+        extras = [f"`{key}.{attribute}`" for key, names in kind.extras.items() for attribute in names]
+        cells = [name, kind.summary, _fields(kind), _listed(kind.knobs), " ".join(extras)]
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    lines.append("")
+    unavailable = " ".join(f"`{kind.name}`" for kind in kinds if not kind.available)
+    lines.append(f"These compile with a warning, and a task of them fails with `kind.unavailable`: {unavailable}.")
+    return "\n".join(lines) + "\n"
+
+
+def _fields(kind: Kind) -> str:
+    """The fields of a kind, sets of alternatives first."""
+    grouped = {name for names in kind.one_of for name in names}
+    sets = [" | ".join(f"`{name}`" for name in names) for names in kind.one_of]
+    return ", ".join([*sets, *_words({n: f for n, f in kind.fields.items() if n not in grouped})])
+
+
+def _listed(fields: dict[str, Field]) -> str:
+    return ", ".join(_words(fields))
+
+
+def _words(fields: dict[str, Field]) -> list[str]:
+    return [f"`{name}`" + ("*" if known.required else "") for name, known in fields.items()]
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "scopes": table_markdown,
+    "kinds": kinds_markdown,
+    "events": events_markdown,
+}
