@@ -39,7 +39,9 @@ class Weight(StrEnum):
 
 
 class Place(NamedTuple):
-    """A place. `role` is its word in NET.md (`in gate ready at run due parked out bad todo slot fin loop done failed c fly …`).
+    """A place.
+
+    `role` is its word in NET.md (`in gate ready at run due parked out bad todo slot fin loop done failed c fly …`).
 
     `step`, `task` and `level` index the plan's step and task tables and the loop nesting (0 outermost); -1 where
     they do not apply. `span` is where the author wrote what it stands for; `maker` the pass that made it otherwise.

@@ -78,7 +78,7 @@ class _Words:
 
     def flatten(self, values: Sequence[str]) -> Plain:
         index = {word: number for number, word in enumerate(dict.fromkeys(values))}
-        return [list(index), [index[word] for word in values]]
+        return [list(index), list(map(index.__getitem__, values))]
 
     def restore(self, column: Plain) -> list[str]:
         words, numbers = _parts(column, 2)
@@ -93,7 +93,7 @@ class _Choices(Generic[T]):
         self._index = {member: number for number, member in enumerate(self._members)}
 
     def flatten(self, values: Sequence[T]) -> Plain:
-        return [self._index[value] for value in values]
+        return list(map(self._index.__getitem__, values))
 
     def restore(self, column: Plain) -> list[T]:
         return _picked(self._members, column)
@@ -161,9 +161,9 @@ class _Records(Generic[T]):
         self._fields = fields
 
     def flatten(self, values: Sequence[T]) -> Plain:
-        columns = zip(*cast("Sequence[tuple[object, ...]]", values), strict=True)
         if not values:
-            columns = iter([()] * len(self._fields))  # type: ignore[assignment]
+            return [field.flatten(()) for field in self._fields]
+        columns = zip(*cast("Sequence[tuple[object, ...]]", values), strict=True)
         return [field.flatten(column) for field, column in zip(self._fields, columns, strict=True)]
 
     def restore(self, column: Plain) -> list[T]:
@@ -179,7 +179,8 @@ class _Places:
     """Spans; a missing one is written as one that no text can have."""
 
     def flatten(self, values: Sequence[Span | None]) -> Plain:
-        return SPAN.flatten([NO_SPAN if span is None else span for span in values])
+        there = cast("Sequence[Span]", values)
+        return SPAN.flatten([span or NO_SPAN for span in values] if None in values else there)
 
     def restore(self, column: Plain) -> list[Span | None]:
         return [None if span[0] < 0 else span for span in SPAN.restore(column)]

@@ -1,14 +1,24 @@
 """The part of `verify` about the net: each transition has the shape of its role, and what must balance does.
 
 `SHAPES` is NET.md as a table: the roles of the places before and after a transition of each role.
+
+A net of 1,000 steps has 30,000 transitions but only some fifty different shapes, so each shape is judged once and
+everything is seen to in one walk over the transitions.
 """
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
-from noetl_ir.net import Place, PlaceClass, Transition, Trigger, Weight
+from noetl_ir.net import Arc, PlaceClass, Transition, Trigger, Weight
 from noetl_ir.plan import Plan
 
-Found = Iterator[tuple[str, str]]
+Found: TypeAlias = Iterator[tuple[str, str]]
+_Side: TypeAlias = tuple[tuple[str, int | Weight, bool], ...]
+"""What is on one side of a transition: the role of each place, the arc's weight, and whether the place is of the
+transition's own step."""
+
+_Shape: TypeAlias = tuple[str, Trigger, _Side, _Side]
+"""Role, trigger, and both sides of a transition."""
 
 _RUNNING = ("run", "parked")
 _CHOOSING = ("done", "failed", "c", "n", "s")
@@ -67,15 +77,22 @@ TRIGGERS: dict[str, frozenset[Trigger]] = {
 
 _SAME_TURN = frozenset({Trigger.NOW})
 JOINING = frozenset({"arrive", "arrive_dead", "meet", "meet_none", "rearm"})
-MEMORY = frozenset({"free", "held", "got", "idle", "met", "cold", "warm"})
-SINGLE = SHAPES.keys() - JOINING - {"take", "pass"}
-"""Roles that take one token from each place before them and put one into each place after, loops aside."""
+COUNTING = frozenset({"meet", "meet_none", "rearm"})
 BRANCHING = frozenset({"take", "pass"})
+DECIDING = frozenset({"take", "pass", "none", "some", "admit", "deny", "expand", "empty"})
+"""Roles that are tried in order at one place."""
+
+ASKING = frozenset({"take", "admit"})
+"""Roles that may have a guard."""
+
+MEMORY = frozenset({"free", "held", "got", "idle", "met", "cold", "warm"})
+MARKED = frozenset({"free", "idle", "cold"})
+"""Roles of a join's places, and of those that hold a token from the start."""
 
 
 def net_problems(plan: Plan) -> Found:
     """(element id, what is wrong with it) for the net of a plan whose tables are sound."""
-    for part in (_elements, _shapes, _initial, _choices):  # each relies on those before it
+    for part in (_places, _transitions, _joins, _choices):  # each relies on those before it
         found = False
         for problem in part(plan):
             found = True
@@ -84,92 +101,108 @@ def net_problems(plan: Plan) -> Found:
             return
 
 
-def _elements(plan: Plan) -> Found:
-    net = plan.net
-    for kind, ids in (("place", [p.id for p in net.places]), ("transition", [t.id for t in net.transitions])):
-        if len(set(ids)) != len(ids):
-            seen: set[str] = set()
-            twice = next(id for id in ids if id in seen or seen.add(id))  # type: ignore[func-returns-value]
-            yield twice, f"is the id of two elements: a {kind}"
-    steps, tasks, arcs, pool = len(plan.steps), len(plan.tasks), len(plan.arcs), len(plan.templates)
-    for id, kind, role, step, task, _, span, maker in net.places:
-        if not 0 <= step < steps or not -1 <= task < tasks:
+def _places(plan: Plan) -> Found:
+    steps, tasks, entry = len(plan.steps), len(plan.tasks), f"in {plan.steps[plan.entry].name} @entry"
+    ids: set[str] = set()
+    expected: dict[int, int] = {}
+    for index, (id, kind, role, step, task, _, span, maker) in enumerate(plan.net.places):
+        ids.add(id)
+        if not (0 <= step < steps and -1 <= task < tasks):
             yield id, "is of no step or task"
         if span is None and not maker:
             yield id, "has neither a span nor a maker"
-        expected = PlaceClass.SLOT if role == "slot" else PlaceClass.CONTROL
-        if kind is not expected and not (kind is PlaceClass.MEMO and role in MEMORY):
-            yield id, f"is a {role} of the class {kind}"
-    for t in net.transitions:
-        if not (0 <= t.step < steps and -1 <= t.task < tasks and -1 <= t.arc < arcs and -1 <= t.guard < pool):
-            yield t.id, "is of no step, task, arc or guard"
-        if t.span is None and not t.maker:
-            yield t.id, "has neither a span nor a maker"
+        if (role == "slot") != (kind is PlaceClass.SLOT) or (kind is PlaceClass.MEMO and role not in MEMORY):
+            yield id, f"is a {role} of the class {kind.value}"
+        if role in MARKED or id == entry:
+            expected[index] = 1
+    if len(ids) != len(plan.net.places):
+        yield "places", "have one id twice"
+    if dict(plan.net.initial) != expected or len(plan.net.initial) != len(expected) or entry not in ids:
+        yield "initial", "is not one token at the entry and one in each join's free and idle places"
 
 
-def _shapes(plan: Plan) -> Found:
+def _transitions(plan: Plan) -> Found:
     places = plan.net.places
-    roles, steps = [place.role for place in places], [place.step for place in places]
-    known: dict[tuple[str, ...], bool] = {}
-    size = len(places)
-    for t in plan.net.transitions:
-        inputs, outputs = t.inputs, t.outputs
-        for arc in inputs + outputs:
-            if not 0 <= arc.place < size:
-                yield t.id, "has an arc to no place"
+    of = [(place.role, place.step) for place in places]
+    home: list[_Side] = [((place.role, 1, True),) for place in places]
+    size, steps, tasks = len(places), len(plan.steps), len(plan.tasks)
+    arcs, pool = len(plan.arcs), len(plan.templates)
+    ids: set[str] = set()
+    judged: dict[_Shape, str] = {}
+    for id, trigger, role, inputs, outputs, guard, _, step, task, _, arc, _, span, maker in plan.net.transitions:
+        ids.add(id)
+        if not (0 <= step < steps and -1 <= task < tasks and -1 <= arc < arcs and -1 <= guard < pool):
+            yield id, "is of no step, task, arc or guard"
+        if guard >= 0 and role not in ASKING:
+            yield id, f"has a guard, which {role!r} has not"
+        if span is None and not maker:
+            yield id, "has neither a span nor a maker"
+        for place, _ in inputs + outputs:
+            if not 0 <= place < size:
+                yield id, "has an arc to no place"
                 return
-        key = (t.role, *[roles[arc.place] for arc in inputs], "→", *[roles[arc.place] for arc in outputs])
-        if key not in known:
-            known[key] = _has_shape(key)
-        if not known[key]:
-            yield t.id, f"has not the shape of {t.role!r}"
-            continue
-        if t.trigger not in TRIGGERS.get(t.role, _SAME_TURN):
-            yield t.id, f"waits for {t.trigger.value}, which {t.role!r} does not"
-        if t.role not in BRANCHING and t.role != "land":
-            for arc in inputs + outputs:
-                if steps[arc.place] != t.step:
-                    yield t.id, "joins places of different steps"
-        yield from _weights(plan, t, roles)
-        if t.role in JOINING:
-            yield from _balance(t, places)
+        shape = (role, trigger, _side(inputs, step, of, home), _side(outputs, step, of, home))
+        problem = judged.get(shape)
+        if problem is None:
+            problem = judged[shape] = _judgement(shape)
+        if problem:
+            yield id, problem
+    if len(ids) != len(plan.net.transitions):
+        yield "transitions", "have one id twice"
 
 
-def _has_shape(key: tuple[str, ...]) -> bool:
-    role, arrow = key[0], key.index("→", 1)
-    before, after = key[1:arrow], key[arrow + 1 :]
-    if not before or role not in SHAPES:
-        return False
-    if role in SINGLE and (len(set(before)) != len(before) or len(set(after)) != len(after)):
-        return False
-    if role == "take" and len(set(after)) != len(after):
-        return False
-    return (" ".join(sorted(set(before))), " ".join(sorted(set(after)))) in SHAPES[role]
+def _side(arcs: tuple[Arc, ...], step: int, of: list[tuple[str, int]], home: list[_Side]) -> _Side:
+    """One side of a transition of a step; `home` has what it is for a lone arc within the step."""
+    if len(arcs) == 1:
+        place, weight = arcs[0]
+        if weight == 1 and of[place][1] == step:
+            return home[place]
+    return tuple([(of[place][0], weight, of[place][1] == step) for place, weight in arcs])
+
+
+def _judgement(shape: _Shape) -> str:
+    """What is wrong with all transitions of a shape; "" for nothing."""
+    role, trigger, before, after = shape
+    ins, outs = [place for place, _, _ in before], [place for place, _, _ in after]
+    if not ins or (" ".join(sorted(set(ins))), " ".join(sorted(set(outs)))) not in SHAPES.get(role, ()):
+        return f"has not the shape of {role!r}"
+    if role not in JOINING and (len(set(ins)) != len(ins) or (role != "pass" and len(set(outs)) != len(outs))):
+        return f"has not the shape of {role!r}"
+    if trigger not in TRIGGERS.get(role, _SAME_TURN):
+        return f"waits for {trigger.value}, which {role!r} does not"
+    for place, weight, at_home in before + after:
+        if not at_home and role not in BRANCHING and role != "land":
+            return "joins places of different steps"
+        expected = _LOOPING.get(place, 1) if role in ("expand", "close", "close_failed") else 1
+        if weight != expected and not (place == "got" and role in COUNTING):
+            return f"has an arc of weight {weight} where it must be {expected}"
+    return ""
 
 
 _LOOPING: dict[str, Weight] = {"todo": Weight.ITEMS, "fin": Weight.ITEMS, "slot": Weight.SLOTS}
 
 
-def _weights(plan: Plan, t: Transition, roles: list[str]) -> Found:
-    for arc in t.inputs + t.outputs:
-        expected: int | Weight = 1
-        if t.role in ("expand", "close", "close_failed"):
-            expected = _LOOPING.get(roles[arc.place], 1)
-        elif roles[arc.place] == "got" and t.role in ("meet", "meet_none", "rearm"):
-            join = plan.steps[t.step].join
-            whole = len(join.sources)
-            counted = join.mode == "count"
-            expected = (whole - join.n if t.role == "rearm" else join.n) if counted else whole
-        if arc.weight != expected:
-            yield t.id, f"has an arc of weight {arc.weight} where it must be {expected}"
+def _joins(plan: Plan) -> Found:
+    """A join counts what it must, and free+held of a source, idle+met or cold+warm of a join stay one."""
+    for t in plan.net.transitions:
+        if t.role in JOINING:
+            yield from _counts(plan, t)
+            yield from _balance(plan, t)
 
 
-def _balance(t: Transition, places: tuple[Place, ...]) -> Found:
-    """free+held of a source, and idle+met or cold+warm of a join, stay what they are: one."""
+def _counts(plan: Plan, t: Transition) -> Found:
+    if t.role in COUNTING:
+        expected = _counted(plan, t)
+        for arc in t.inputs:
+            if plan.net.places[arc.place].role == "got" and arc.weight != expected:
+                yield t.id, f"has an arc of weight {arc.weight} where it must be {expected}"
+
+
+def _balance(plan: Plan, t: Transition) -> Found:
     change: dict[str, int] = {}
     for sign, arcs in ((-1, t.inputs), (1, t.outputs)):
         for arc in arcs:
-            place = places[arc.place]
+            place = plan.net.places[arc.place]
             if place.role in MEMORY and place.role != "got":
                 of = place.id.partition(" ")[2]
                 change[of] = change.get(of, 0) + sign
@@ -177,47 +210,46 @@ def _balance(t: Transition, places: tuple[Place, ...]) -> Found:
         yield t.id, "makes or loses a token of the join's memory"
 
 
-def _initial(plan: Plan) -> Found:
-    entry = f"in {plan.steps[plan.entry].name} @entry"
-    expected = {
-        index: 1
-        for index, place in enumerate(plan.net.places)
-        if place.role in ("free", "idle", "cold") or place.id == entry
-    }
-    if dict(plan.net.initial) != expected or len(plan.net.initial) != len(expected):
-        yield "initial", "is not one token at the entry and one in each join's free and idle places"
-    if not any(place.id == entry for place in plan.net.places):
-        yield "initial", "has no place for the entry's token"
+def _counted(plan: Plan, t: Transition) -> int:
+    join = plan.steps[t.step].join
+    if join.mode != "count":
+        return len(join.sources)
+    return len(join.sources) - join.n if t.role == "rearm" else join.n
 
 
 def _choices(plan: Plan) -> Found:
     """The last of the alternatives at a place is unguarded, and one takes the fault of any that asks."""
     places = plan.net.places
-    head = list(range(len(places)))
     last: dict[int, Transition] = {}
-    asked: dict[int, Transition] = {}
+    head: dict[int, int] = {}
+    asked: dict[int, str] = {}
     caught: set[int] = set()
     for t in plan.net.transitions:
-        if t.trigger is not Trigger.NOW and t.trigger is not Trigger.CTX:
-            continue
-        here = head[t.inputs[0].place]
-        if t.fault:
-            caught.add(here)
-            continue
-        if t.role in BRANCHING:
-            for arc in t.outputs:
-                if places[arc.place].role in ("c", "n", "s"):
-                    head[arc.place] = here
-        if t.trigger is Trigger.NOW and t.role not in ("stop", "skip"):
-            last[t.inputs[0].place] = t
-        if t.guard >= 0 or t.role == "expand" or _asks(plan, t):
-            asked.setdefault(here, t)
+        if t[6]:  # a fault
+            caught.add(t.inputs[0].place)
+        elif t[2] in DECIDING:  # the role; by position, as this is the one check that cannot judge by shape
+            _decide(plan, t, last=last, head=head, asked=asked)
     for t in last.values():
         if t.guard >= 0:
             yield t.id, "is the last choice at its place and has a guard"
-    for here, t in asked.items():
+    for here, id in asked.items():
         if here not in caught:
-            yield t.id, "asks an expression, and nothing takes its fault"
+            yield id, f"asks an expression, and nothing takes its fault at {places[here].id}"
+
+
+def _decide(
+    plan: Plan, t: Transition, *, last: dict[int, Transition], head: dict[int, int], asked: dict[int, str]
+) -> None:
+    place = t.inputs[0].place
+    here = head.get(place, place)
+    if t.trigger is Trigger.NOW:
+        last[place] = t
+    if t.role in BRANCHING:
+        for arc in t.outputs:
+            if plan.net.places[arc.place].role in ("c", "n", "s"):
+                head[arc.place] = here
+    if t.guard >= 0 or t.role == "expand" or _asks(plan, t):
+        asked.setdefault(here, t.id)
 
 
 def _asks(plan: Plan, t: Transition) -> bool:

@@ -50,7 +50,7 @@ def place(id: str) -> int:
         ("admit a", lambda t: t._replace(step=99), "of no step"),
         ("admit a", lambda t: t._replace(guard=10_000), "of no step, task, arc or guard"),
         ("admit a", lambda t: t._replace(span=None), "neither a span nor a maker"),
-        ("admit a", lambda t: t._replace(id="admit b"), "the id of two elements"),
+        ("admit a", lambda t: t._replace(id="admit b"), "one id twice"),
         ("admit a", lambda t: t._replace(inputs=(t.inputs[0]._replace(weight=2),)), "weight 2 where it must be 1"),
         ("lost a a_task", lambda t: t._replace(trigger=Trigger.NOW), "waits for now"),
         ("arrive j a", lambda t: t._replace(outputs=(*t.outputs, t.outputs[0])), "memory"),

@@ -11,6 +11,7 @@ from noetl_ir.span import Span
 Arcs: TypeAlias = tuple[Arc, ...]
 
 NOTHING: Arcs = ()
+_new = tuple.__new__  # a named tuple's own constructor costs three times as much, and there are many
 CONTROL, MEMO, SLOT = PlaceClass.CONTROL, PlaceClass.MEMO, PlaceClass.SLOT
 NOW, REPORT, TIME, SIGNAL, CTX = Trigger.NOW, Trigger.REPORT, Trigger.TIME, Trigger.SIGNAL, Trigger.CTX
 
@@ -39,10 +40,10 @@ class NetMaker:
     ) -> Arcs:
         """Add a place that holds `tokens` at first, and return the arc to it."""
         index = len(self._places)
-        self._places.append(Place(id, kind, role, step, task, level, span))
+        self._places.append(_new(Place, (id, kind, role, step, task, level, span, "")))
         if tokens:
             self._initial.append((index, tokens))
-        return (Arc(index),)
+        return (_new(Arc, (index, 1)),)
 
     def now(
         self,
@@ -61,7 +62,10 @@ class NetMaker:
     ) -> None:
         """Add a transition that the server fires in the same turn."""
         self._transitions.append(
-            Transition(id, NOW, role, inputs, outputs, guard, fault, step, task, level, arc, "", span)
+            _new(
+                Transition,
+                (id, NOW, role, inputs, outputs, guard, fault, step, task, level, arc, "", span, ""),
+            )
         )
 
     def later(
@@ -83,7 +87,10 @@ class NetMaker:
     ) -> None:
         """Add a transition that waits for a report, a time, a signal or a change of ctx."""
         self._transitions.append(
-            Transition(id, trigger, role, inputs, outputs, guard, fault, step, task, level, arc, outcome, span)
+            _new(
+                Transition,
+                (id, trigger, role, inputs, outputs, guard, fault, step, task, level, arc, outcome, span, ""),
+            )
         )
 
     def net(self) -> Net:
