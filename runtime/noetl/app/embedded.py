@@ -74,8 +74,8 @@ class Embedded:
 
     def start(self, program: Program, execution_id: str, request: Request) -> str:
         """Start an execution and drive it; returns its status, `paused` or `interrupted` when it stopped early."""
-        shell = self._parts.control.start(program, execution_id, request)
-        return self._drive(execution_id, shell.execution.is_over)
+        self._parts.control.start(program, execution_id, request)
+        return self._drive(execution_id)
 
     def resume(self, program: Program, execution_id: str) -> str:
         """Take up an execution from its log and drive it."""
@@ -83,27 +83,21 @@ class Embedded:
         shell = control.resume(execution_id, program)
         if shell.execution.paused and not shell.execution.is_over:
             control.ask(execution_id, Ask("resume"))
-        return self._drive(execution_id, shell.execution.is_over)
+        return self._drive(execution_id)
 
-    def _drive(self, execution_id: str, over: bool) -> str:
-        parts = self._parts
-        control, worker = parts.control, parts.worker
+    def _drive(self, execution_id: str) -> str:
+        """Go round until nothing is left to do, for children that nobody waits for either."""
+        control, worker = self._parts.control, self._parts.worker
         execution = control.shells[execution_id].execution
-        while not over and not self._interrupted:
+        while not self._interrupted:
             moved = control.step()
-            moved = worker.step() or moved
-            over = execution.is_over
-            if moved or over:
+            if worker.step() or moved:
                 continue
-            if execution.paused and not worker.busy:
+            if execution.paused and not execution.is_over and not worker.busy:
                 return "paused"
-            if not self._pass_time():
+            if not (worker.busy or control.is_open) or not self._pass_time():
                 break
-        if over:
-            control.step()
-            worker.step()
-            return execution.status
-        return "interrupted"
+        return execution.status if execution.is_over else "interrupted"
 
     def _pass_time(self) -> bool:
         parts = self._parts

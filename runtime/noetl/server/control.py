@@ -103,6 +103,11 @@ class ControlPlane:
                 delivery.answer(Answer(0))
         return self._send() or did
 
+    @property
+    def is_open(self) -> bool:
+        """Whether any execution here can still move, children that nobody waits for included."""
+        return any(not shell.execution.is_over and not shell.execution.paused for shell in self.shells.values())
+
     def next_due(self) -> int | None:
         """When the next timer of any execution is due."""
         times = [due for shell in self.shells.values() if (due := shell.next_due()) is not None]
