@@ -14,6 +14,7 @@ from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing
 from noetl.ports import ExecutionRow, Owned
 from noetl.server.children import NotFound
+from noetl.server.shell import Ask
 
 SECONDS = 10.0
 """How long to wait for the process that drives the execution."""
@@ -66,6 +67,6 @@ def _apply(runtime: Runtime, row: ExecutionRow, verb: str) -> None:
     try:
         with owning_root(runtime, row), runtime.driver(row.execution_id, Silent().observe) as driver:
             driver.control.resume(row.execution_id, program)
-            driver.control.control(row.execution_id, verb)
+            driver.control.ask(row.execution_id, Ask(verb))
     except (IllegalFiring, Missing, NotFound) as problem:
         raise Problem(f"the log is no run of the plan: {problem}") from None

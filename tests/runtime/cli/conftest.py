@@ -1,0 +1,70 @@
+"""A folder of its own for each test, with `noetl` run in it as a user would, and playbooks compiled in this process."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from noetl_ir.plan_format import write_plan
+from noetlc.pipeline import compile_source
+
+HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: tried, path: tests/tried}\n"
+
+
+class Home:
+    """Runs commands in a folder; what was started and still runs is killed at the end of the test."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.started: list[subprocess.Popen[str]] = []
+        self.env = {key: value for key, value in os.environ.items() if not key.startswith("NOETL_")}
+
+    def run(self, *words: str, given: str = "") -> "subprocess.CompletedProcess[str]":
+        """`noetl …` to its end."""
+        return subprocess.run(
+            [sys.executable, "-m", "noetl.cli", *words], cwd=self.folder, env=self.env, input=given, text=True,
+            capture_output=True, timeout=60,
+        )  # fmt: skip
+
+    def json(self, *words: str) -> object:
+        """What `noetl … --json` says, and that it says it."""
+        done = self.run(*words, "--json")
+        assert done.stdout, done.stderr
+        return json.loads(done.stdout)
+
+    def start(self, *words: str, until: str) -> "subprocess.Popen[str]":
+        """`noetl …` in the background, once it has said a line that ends with `until`."""
+        child = subprocess.Popen(
+            [sys.executable, "-m", "noetl.cli", *words], cwd=self.folder, env=self.env, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        self.started.append(child)
+        assert child.stderr is not None
+        for line in child.stderr:
+            if line.rstrip().endswith(until):
+                return child
+        raise AssertionError(f"it ended with {child.wait()} and never said {until!r}")
+
+    def plan(self, body: str, name: str = "plan.ir") -> str:
+        """Compile the body of a playbook, its header aside; the name of the plan."""
+        compiled = compile_source(f"{name}.yaml", (HEAD + body).encode())
+        assert compiled.plans, compiled.diagnostics
+        (self.folder / name).write_bytes(write_plan(compiled.plans[0]))
+        return name
+
+    def only(self) -> str:
+        """The id of the one execution in the store."""
+        [row] = self.json("list")  # type: ignore[misc]
+        return str(row["execution_id"])
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    made = Home(tmp_path)
+    yield made
+    for child in made.started:
+        child.kill()
+        child.communicate()

@@ -1,0 +1,141 @@
+"""Runs that are stopped, paused, cancelled or killed, and go on: by signals, and from other processes."""
+
+import json
+import signal
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Home
+
+# The first attempt takes for ever; one after it finds the file that the first one left.
+SLOW = """
+workflow:
+  - step: start
+    tool:
+      - nap: {kind: shell, command: "if [ -e seen ]; then echo back; else : > seen; sleep 60; fi"}
+    next: {arcs: [{step: last}]}
+  - {step: last, tool: {kind: noop}}
+"""
+CHILD = "workflow:\n  - step: start\n    tool: {kind: shell, command: sleep 60}\n"
+PARENT = "workflow:\n  - step: start\n    tool: {kind: playbook, path: child}\n"
+
+
+def ended(child: "subprocess.Popen[str]") -> tuple[int, str]:
+    """The exit code and standard output of a run in the background."""
+    output, _ = child.communicate(timeout=30)
+    return child.returncode, output
+
+
+def begun(home: "Home") -> "subprocess.Popen[str]":
+    """A run that is inside its slow task."""
+    child = home.start("run", home.plan(SLOW), until="start: started")
+    while not (home.folder / "seen").exists():
+        assert child.poll() is None
+    return child
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_with_5_and_says_how_to_resume(home: "Home", number: signal.Signals) -> None:
+    child = begun(home)
+    child.send_signal(number)
+    code, output = ended(child)
+    execution = home.only()
+    assert code == 5
+    assert output.startswith("interrupted: tests/tried")
+    assert output.endswith(f"resume with: noetl resume {execution}\n")
+    shown = home.run("status", execution)
+    assert shown.stdout.startswith("running (no owner): tests/tried")
+    document = home.json("resume", execution)
+    assert isinstance(document, dict)
+    assert (document["status"], document["counts"]["retries"]) == ("completed", 0)
+
+
+def test_killed_and_resumed_it_ends_as_it_would_have(home: "Home") -> None:
+    child = begun(home)
+    child.kill()
+    child.wait()
+    execution = home.only()
+    done = home.run("resume", execution[:12])
+    assert done.returncode == 0, done.stderr
+    assert home.run("replay", execution).returncode == 0
+    types = [json.loads(line)["event_type"] for line in home.run("events", execution, "--json").stdout.splitlines()]
+    assert types.count("task.lost") == 1
+    assert types.count("task.done") == 2
+    again = home.run("resume", execution)
+    assert (again.returncode, again.stdout.split()[0]) == (0, "completed:")
+
+
+def test_only_one_process_drives_an_execution(home: "Home") -> None:
+    child = begun(home)
+    execution = home.only()
+    done = home.run("resume", execution)
+    assert (done.returncode, done.stdout) == (5, "")
+    assert f"is owned by process {child.pid}" in done.stderr
+    assert home.json("status")[0]["owned"] is True  # type: ignore[index]
+
+
+def test_cancel_reaches_the_process_that_drives(home: "Home") -> None:
+    child = begun(home)
+    execution = home.only()
+    done = home.run("cancel", execution)
+    assert (done.returncode, done.stdout) == (0, f"cancelled: tests/tried, execution {execution}\n")
+    code, output = ended(child)
+    assert code == 4
+    assert "reason: cancelled on request" in output
+    assert home.run("cancel", execution).returncode == 0
+    assert home.run("pause", execution).returncode == 1
+    assert home.run("resume", execution).returncode == 4
+
+
+def test_pause_reaches_it_and_resume_goes_on(home: "Home") -> None:
+    child = begun(home)
+    execution = home.only()
+    assert home.json("pause", execution) == {"execution_id": execution, "status": "paused"}
+    child.send_signal(signal.SIGINT)  # the attempt that runs is let run, which would take a minute
+    assert ended(child)[0] == 5
+    assert home.run("status", execution).stdout.startswith("paused (no owner)")
+    assert home.run("resume", execution).returncode == 0
+
+
+def test_without_an_owner_the_request_is_done_right_here(home: "Home") -> None:
+    child = begun(home)
+    child.kill()
+    child.wait()
+    execution = home.only()
+    assert home.json("pause", execution) == {"execution_id": execution, "status": "paused"}
+    assert home.json("cancel", execution) == {"execution_id": execution, "status": "cancelled"}
+    assert home.run("replay", execution).returncode == 0
+
+
+def test_a_child_is_driven_by_the_owner_of_its_caller(home: "Home") -> None:
+    head = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: child, path: child}\n"
+    (home.folder / "child.yaml").write_text(head + CHILD)
+    parent = home.start("run", home.plan(PARENT), "--path", ".", until="child: start: started")
+    rows = home.json("list")
+    assert isinstance(rows, list)
+    child = next(row["execution_id"] for row in rows if row["parent"])
+    done = home.run("resume", child)
+    assert done.returncode == 5
+    assert "a caller of it drives it" in done.stderr
+    assert home.run("cancel", child).returncode == 0
+    code, output = ended(parent)
+    assert code == 1
+    assert "playbook.cancelled" in output
+
+
+def test_a_store_that_fails_while_it_runs_stops_with_5(home: "Home") -> None:
+    import sqlite3
+
+    child = begun(home)
+    with sqlite3.connect(home.folder / ".noetl/noetl.db") as database:
+        database.execute("CREATE TRIGGER no BEFORE INSERT ON events BEGIN SELECT RAISE(FAIL, 'disk on fire'); END")
+    execution = home.only()
+    database.close()
+    home.run("cancel", execution)
+    _, said = child.communicate(timeout=30)
+    assert child.returncode == 5
+    assert "disk on fire" in said
+    assert f"Resume with: noetl resume {execution}" in said
