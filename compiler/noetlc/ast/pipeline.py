@@ -41,18 +41,14 @@ def asked_rules(task: Task) -> tuple[Rule, ...]:
     return tuple(found)
 
 
-def has_default(task: Task) -> bool:
-    """Whether some outcome may be matched by no rule."""
-    return all(truth_of(rule.when, NO_FACTS) is not True for rule in task.rules)
-
-
 def _after(task: Task, positions: dict[str, int], after: int) -> tuple[tuple[int, ...], bool]:
     if not task.rules:  # the default policy: ok goes on, an error fails
         return (() if after < 0 else (after,)), True
     targets: dict[int, None] = {}
     may_end = False
     rules = asked_rules(task)
-    goes_on = has_default(task) or any(rule.directive == "continue" for rule in rules)
+    no_match = truth_of(rules[-1].when, NO_FACTS) is not True
+    goes_on = no_match or any(rule.directive == "continue" for rule in rules)
     for rule in rules:
         match rule.directive:
             case "jump":

@@ -49,12 +49,15 @@ def _binds_all(text: str) -> bool:
     while waiting:
         table = waiting.pop()
         waiting += table.get_children()
-        for symbol in table.get_symbols():
+        for name in table.get_identifiers():
+            if hasattr(builtins, name):
+                continue
+            symbol = table.lookup(name)
             if symbol.is_assigned() or symbol.is_imported() or symbol.is_parameter():
-                bound.add(symbol.get_name())
+                bound.add(name)
             else:
-                used.add(symbol.get_name())
-    return all(hasattr(builtins, name) for name in used - bound)
+                used.add(name)
+    return used <= bound
 
 
 def _examined(text: str) -> PythonCode:

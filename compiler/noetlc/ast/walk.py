@@ -57,10 +57,12 @@ def loops_of(step: Step) -> tuple[Loop, ...]:
 
 def task_values(task: Task) -> Iterator[Value]:
     """What the worker renders before a task runs."""
-    yield from (value for _, value in task.fields)
+    for _, value in task.fields:
+        yield value
     if task.args is not None:
         yield task.args
-    yield from (value for _, value in task.knobs)
+    for _, value in task.knobs:
+        yield value
     if task.timeout is not None:
         yield task.timeout
 
@@ -68,9 +70,13 @@ def task_values(task: Task) -> Iterator[Value]:
 def rule_values(task: Task) -> Iterator[Value]:
     """What the worker renders after a task, guards aside."""
     for rule in task.rules:
-        yield from (value for value in (rule.delay, rule.max_delay, rule.code, rule.message) if value is not None)
-        yield from (value for _, value in rule.set_iter)
-        yield from (value for _, value in rule.set_ctx)
+        for value in (rule.delay, rule.max_delay, rule.code, rule.message):
+            if value is not None:
+                yield value
+        for _, written in rule.set_iter:
+            yield written
+        for _, written in rule.set_ctx:
+            yield written
 
 
 def rule_guards(task: Task) -> Iterator[Guard]:

@@ -1,7 +1,7 @@
 """The tool kinds there are: ours by module, others by entry point; each loaded when a playbook names it."""
 
-from collections.abc import Iterator
 from functools import cache
+from typing import NamedTuple
 
 from noetl_ir import registry
 from noetl_ir.kinds import Field, Kind, Text
@@ -46,13 +46,31 @@ def knobs_of_any_kind() -> dict[str, Field]:
     return found
 
 
-def program_fields(playbook: Playbook, text: Text) -> Iterator[tuple[Step, Task, Value]]:
-    """Every task field that its kind reads as `text`, with its step and task."""
+class Program(NamedTuple):
+    """A task's field that its kind reads as code, SQL or a command."""
+
+    step: Step
+    task: Task
+    value: Value
+
+
+def programs_of(playbook: Playbook) -> dict[Text, list[Program]]:
+    """The programs of a playbook by what their kinds read them as, in file order."""
+    found: dict[Text, list[Program]] = {text: [] for text in _PROGRAMS}
     for step in playbook.steps:
         for task in step.tasks:
-            kind = kind_of(task.kind)
-            if kind is None:
-                continue
-            for name, value in task.fields:
-                if name in kind.fields and kind.fields[name].text == text:
-                    yield step, task, value
+            fields = _program_fields(task.kind)
+            for name, value in task.fields if fields else ():
+                if name in fields:
+                    found[fields[name]].append(Program(step, task, value))
+    return found
+
+
+@cache
+def _program_fields(name: str) -> dict[str, Text]:
+    kind = kind_of(name)
+    fields = {} if kind is None else kind.fields
+    return {name: field.text for name, field in fields.items() if field.text in _PROGRAMS}
+
+
+_PROGRAMS: tuple[Text, ...] = ("code", "sql", "shell")

@@ -3,28 +3,31 @@
 A rule looks at a `Unit` and yields findings; it never changes anything and knows no other rule.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from sys import modules
 from typing import NamedTuple
 
 from noetl_ir import registry
+from noetl_ir.kinds import Text
 from noetl_ir.span import Span
 from noetlc.ast.graph import StepGraph, graph_of
 from noetlc.ast.playbook import Playbook
 from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
 from noetlc.diag.findings import sorted_findings
+from noetlc.reading.kinds import Program, programs_of
 from noetlc.source.text import Source
 
 PACKAGE = "noetlc.rules"
 
 
 class Unit(NamedTuple):
-    """What a rule looks at: one playbook, its source, and its steps as a graph."""
+    """What a rule looks at: one playbook, its source, its steps as a graph, and its programs by language."""
 
     source: Source
     playbook: Playbook
     graph: StepGraph
+    programs: Mapping[Text, Sequence[Program]]
 
 
 class Rule(NamedTuple):
@@ -44,7 +47,7 @@ class Rule(NamedTuple):
 
 def check_playbook(source: Source, playbook: Playbook) -> list[Diagnostic]:
     """What all rules find in a playbook, sorted. The playbook may be partial; no rule raises for that."""
-    unit = Unit(source, playbook, graph_of(playbook))
+    unit = Unit(source, playbook, graph_of(playbook), programs_of(playbook))
     return list(sorted_findings(found for _, rule in all_rules() for found in rule.check(unit)))
 
 

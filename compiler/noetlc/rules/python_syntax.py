@@ -13,14 +13,13 @@ from collections.abc import Iterator
 from noetl_ir.expr import Literal
 from noetlc.ast.python_code import offset_of, python_code
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.reading.kinds import program_fields
 from noetlc.rules import Rule, Unit
 from noetlc.source.nodes import Scalar
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """The first syntax error of each program."""
-    for _, task, value in program_fields(unit.playbook, "code"):
+    for _, task, value in unit.programs["code"]:
         if task.kind != "python" or not isinstance(value.template, Literal):
             continue
         text = value.template.value

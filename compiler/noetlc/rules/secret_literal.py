@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from re import IGNORECASE
 from re import compile as pattern
 
-from noetlc.ast.playbook import Value
+from noetlc.ast.playbook import Playbook
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit
 from noetlc.source.nodes import Mapping, Node, Scalar
@@ -28,21 +28,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     """Texts of 8 characters and more, without a template or a space but one, under a key that names a
     secret.
     """
-    playbook = unit.playbook
-    for key, value in playbook.workload:
-        yield from _in_node(key, value.node)
-    for step in playbook.steps:
-        for task in step.tasks:
-            for name, value in (*task.fields, *_own(task.args)):
-                yield from _in_node(name, value.node)
-
-
-def _own(args: Value | None) -> tuple[tuple[str, Value], ...]:
-    return () if args is None else (("args", args),)
-
-
-def _in_node(key: str, node: Node | None) -> Iterator[Diagnostic]:
-    waiting: list[tuple[str, Node | None]] = [(key, node)]
+    waiting = list(_named(unit.playbook))
     while waiting:
         name, here = waiting.pop()
         if isinstance(here, Mapping):
@@ -53,6 +39,17 @@ def _in_node(key: str, node: Node | None) -> Iterator[Diagnostic]:
                 here.span,
                 help="declare it in `keychain` and write `{{ keychain.<name> }}`",
             )
+
+
+def _named(playbook: Playbook) -> Iterator[tuple[str, Node | None]]:
+    for key, value in playbook.workload:
+        yield key, value.node
+    for step in playbook.steps:
+        for task in step.tasks:
+            for name, value in task.fields:
+                yield name, value.node
+            if task.args is not None:
+                yield "args", task.args.node
 
 
 def _is_secret(text: str) -> bool:

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from noetl_ir.expr import Expr, Name, walk
 from noetlc.ast.walk import expressions_in
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.reading.kinds import program_fields
 from noetlc.rules import Rule, Unit
 from noetlc.source.nodes import Scalar
 
@@ -26,7 +25,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     """Expressions in SQL text that data from outside feeds; inside quotes the message says what may
     happen.
     """
-    for _, task, value in program_fields(unit.playbook, "sql"):
+    for _, task, value in unit.programs["sql"]:
         for expr, scalar in expressions_in(value):
             if scalar is None or not _is_fed(expr):
                 continue

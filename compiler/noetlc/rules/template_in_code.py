@@ -13,14 +13,13 @@ from collections.abc import Iterator
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.errors import TemplateError
 from noetlc.expr.parser import parse_expression
-from noetlc.reading.kinds import program_fields
 from noetlc.rules import Rule, Unit
 from noetlc.source.nodes import Scalar
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """The first pair of braces with an expression in it, in each program text."""
-    for _, _, value in program_fields(unit.playbook, "code"):
+    for _, _, value in unit.programs["code"]:
         scalar = value.node
         if not isinstance(scalar, Scalar):
             continue

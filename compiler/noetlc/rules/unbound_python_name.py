@@ -15,7 +15,6 @@ from noetlc.ast.playbook import Step, Task, Value
 from noetlc.ast.python_code import offset_of, python_code
 from noetlc.ast.workbook import pairs_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.reading.kinds import program_fields
 from noetlc.rules import Rule, Unit
 from noetlc.source.nodes import Scalar
 
@@ -26,7 +25,7 @@ _MODULE = frozenset({"__name__", "__file__", "__builtins__", "__doc__"})
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Names that are bound neither by the code nor by args, those of arcs into the step included."""
     arriving = _arc_args(unit)
-    for step, task, value in program_fields(unit.playbook, "code"):
+    for step, task, value in unit.programs["code"]:
         if task.kind != "python" or not isinstance(value.template, Literal):
             continue
         text = value.template.value
