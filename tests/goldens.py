@@ -23,6 +23,7 @@ VIEWS: dict[str, dict[str, str]] = {
     "source": {"diag": "views.source:diagnostics"},
     "diag": {"diag": "views.diagnostics:of_reading"},
     "rules": {"diag": "views.diagnostics:of_rules"},
+    "build": {"diag": "views.plan:findings"},
     "net": {"net": "views.plan:net"},
     "plan": {"plan": "views.plan:tables"},
     "emit": {"mermaid": "views.plan:mermaid", "dot": "views.plan:dot"},

@@ -1,10 +1,15 @@
 """Views of what the build makes of a playbook, and of its pictures."""
 
+from unittest.mock import patch
+
 from goldens import Case
 from noetl_ir.plan import Plan
 from noetl_ir.printing import printed_net, printed_plan
+from noetlc import pipeline
 from noetlc.ast.playbook import Playbook
+from noetlc.cli.catalogue import Folders
 from noetlc.diag.diagnostic import Severity
+from noetlc.diag.text import rendered
 from noetlc.emit import dot as dot_form
 from noetlc.emit import mermaid as mermaid_form
 from noetlc.pipeline import Compiled, compile_source
@@ -28,6 +33,15 @@ def mermaid(case: Case) -> str:
 def dot(case: Case) -> str:
     """The step graph in Graphviz's language."""
     return dot_form.emitted(_playbook(case))
+
+
+def findings(case: Case) -> str:
+    """Everything that is found on the way to the plan, the catalogue being the case's folder."""
+    small = 1 if case.name == "child-too-large" else pipeline.MAX_EMBEDDED
+    with patch.object(pipeline, "MAX_EMBEDDED", small):
+        compiled = compile_source(case.path.name, case.path.read_bytes(), Folders([str(case.path.parent)]))
+    found = "\n".join(rendered(each, compiled.source) for each in compiled.diagnostics)
+    return found or "no findings\n"
 
 
 def _compiled(case: Case) -> Compiled:
