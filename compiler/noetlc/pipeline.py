@@ -8,14 +8,11 @@ sugar that a pass removes never comes back, and `verify` finds nothing in a plan
 that finds errors ends the way of its document, and the others go on.
 """
 
-import gc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from noetl_ir.collecting import uncollected
 from noetl_ir.plan import Child, Plan
-from noetl_ir.plan_format import digest_of, write_plan
-from noetl_ir.verify import verify
 from noetlc.ast.playbook import Playbook
 from noetlc.ast.sugar import Sugar, sugar_in
 from noetlc.build.family import (
@@ -29,7 +26,6 @@ from noetlc.build.family import (
     family_of,
     obstacle_finding,
 )
-from noetlc.build.net import build_plan
 from noetlc.build.refusals import refusals_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.diag.findings import sorted_findings
@@ -83,8 +79,7 @@ class Catalogue(Protocol):
 
 
 class Document(NamedTuple):
-    """What became of one document: `plan` is None with an error among its findings, or when none was asked.
-    """
+    """What became of one document: `plan` is None with an error among its findings, or when none was asked."""
 
     playbook: Playbook | None
     plan: Plan | None
@@ -139,13 +134,13 @@ MAX_EMBEDDED = 1 << 26
 
 def compile_source(name: str, data: bytes, catalogue: Catalogue = NO_CATALOGUE, observer: Observer = QUIET) -> Compiled:
     """Compile every document of a file called `name`. Never raises for any bytes."""
-    with _uncollected():
+    with uncollected():
         return _Run(catalogue, observer).compiled(name, data)
 
 
 def check_source(name: str, data: bytes, observer: Observer = QUIET) -> Compiled:
     """Everything that there is to say about a file, without plans."""
-    with _uncollected():
+    with uncollected():
         return _Run(NO_CATALOGUE, observer).checked(name, data)
 
 
@@ -160,24 +155,6 @@ def order_problems(table: Sequence[Pass[Form]]) -> Iterator[str]:
 def base_name(name: str) -> str:
     """The last part of a file's name, whichever way its folders are written."""
     return name.replace("\\", "/").rpartition("/")[2]
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Switch the cyclic collector off: trees and plans hold no cycles, and it would look at all of them.
-
-    Freezing and thawing puts what was made among the oldest objects without a look at it. Left among the
-    youngest it would be walked as soon as the collector is back, for as long as building the net takes.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.freeze()
-            gc.unfreeze()
-            gc.enable()
 
 
 class _Run:
@@ -231,6 +208,8 @@ class _Run:
         playbook = document.playbook
         if playbook is None or _has_errors(document.diagnostics):
             return document
+        from noetl_ir.plan_format import digest_of, write_plan  # lint does without them and starts sooner
+
         family, root = family_of(Member(source.name, playbook), self._look)
         made: dict[str, Child] = {}
         for key in family.order:
@@ -260,6 +239,8 @@ class _Run:
         return Member(file[0], chosen[0].playbook)
 
     def _built(self, member: Member, children: tuple[Child, ...], observer: Observer) -> Plan:
+        from noetlc.build.net import build_plan
+
         observer.begun(BUILD)
         plan = _verified(BUILD, build_plan(member.playbook, base_name(member.file), children))
         observer.ended(BUILD, plan)
@@ -289,6 +270,8 @@ def _children(family: Family, caller: str, made: dict[str, Child]) -> tuple[tupl
 
 
 def _verified(stage: str, plan: Plan) -> Plan:
+    from noetl_ir.verify import verify
+
     problems = verify(plan)
     if problems:
         raise BrokenPass(f"the plan of {plan.name!r} is not sound after {stage}: {problems[0]}")

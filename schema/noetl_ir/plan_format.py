@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import cast
 
 from noetl_ir import codec
+from noetl_ir.collecting import uncollected
 from noetl_ir.expr import Json
 from noetl_ir.net import Arc as NetArc
 from noetl_ir.net import Net, Place, PlaceClass, Transition, Trigger
@@ -96,7 +97,8 @@ class PlanError(Exception):
 
 def write_plan(plan: Plan) -> bytes:
     """The bytes of a plan."""
-    body = codec.pack_unsorted(cast("Json", _body(plan)))
+    with uncollected():
+        body = codec.pack_unsorted(cast("Json", _body(plan)))
     head = MAGIC + VERSION.to_bytes(2, "big") + len(body).to_bytes(8, "big")
     children = [child.data for child in plan.children]
     return b"".join([head, _sha256([head, body, *children]), body, *children])
