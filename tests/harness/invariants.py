@@ -41,7 +41,9 @@ def check(program: Program, log: Sequence[Event], live: Execution) -> None:
 
 def state_of(execution: Execution) -> Any:
     """An execution as plain data, insertion order included: what two equal states have in common."""
-    return {name: plain(getattr(execution, name)) for name in Execution.__slots__ if name[0] != "_" and name not in PASSING}
+    return {
+        name: plain(getattr(execution, name)) for name in Execution.__slots__ if name[0] != "_" and name not in PASSING
+    }
 
 
 def plain(value: Any) -> Any:

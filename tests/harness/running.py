@@ -14,11 +14,11 @@ import yaml
 
 from harness.invariants import check
 from noetl.app.runtime import Driver, Runtime, Settings, open_runtime
+from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.ports import ExecutionRow
-from noetl.server.shell import Ask
 from noetl.server.shell import Ask
 from noetl.worker.scripted import read_script
 from noetl_ir.events import Event, write_event
@@ -147,8 +147,6 @@ def _ran(
 
 
 def _fold(program: Program, folded: Execution, log: list[Event]) -> None:
-    from noetl.engine.evolve import evolve
-
     for event in log:
         evolve(program, folded, event)
     check(program, log, folded)
