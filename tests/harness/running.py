@@ -31,13 +31,15 @@ MEMORY = "memory:///x"
 
 
 class Ran(NamedTuple):
-    """A run that was checked. `seen` is what was observed, children included, as (execution id, program, event)."""
+    """A run that was checked. `seen` is what was observed, children included, as (execution id, program, event);
+    `commits` are the lengths of the log at which a crash can leave it."""
 
     status: str
     log: list[Event]
     execution: Execution
     program: Program
     seen: list[tuple[str, Program, Event]]
+    commits: list[int]
 
     def names(self) -> list[str]:
         """Event names in log order."""
@@ -94,7 +96,9 @@ def run(
     read = None if real else read_script(yaml.safe_load(script) or {})
     settings = Settings(script=read, slots=slots, root=root, folders=folders)
     seen: list[tuple[str, Program, Event]] = []
+    commits: list[int] = []
     with open_runtime(url, settings, _no_compiler) as runtime:
+        _noting(runtime.store, commits)
         program = runtime.programs.add(data)
         actions = sorted((round(seconds * 1_000_000), verb) for seconds, verb in (at or {}).items())
         with _driver(runtime, seen, actions) as driver:
@@ -104,7 +108,20 @@ def run(
             now = next(time for time, verb in actions if verb == "resume")
             ran = _resumed(runtime, program, seen, [action for action in actions if action[0] > now], now)
             actions = [action for action in actions if action[0] > now]
-    return ran
+    return ran._replace(commits=commits)
+
+
+def _noting(store: Any, commits: list[int]) -> None:
+    """Note where the log of `e1` ends after each commit."""
+    append = store.append
+
+    def noted(execution_id: str, *rest: Any, **more: Any) -> int:
+        position: int = append(execution_id, *rest, **more)
+        if execution_id == "e1":
+            commits.append(position)
+        return position
+
+    store.append = noted
 
 
 def resume_prefix(ran: Ran, length: int, script: str = "") -> Ran:
@@ -143,7 +160,7 @@ def _ran(
             logged = [event for _, event in runtime.events(child.execution_id)]
             folded = Execution(child.execution_id, runtime.programs.load(child.plan_digest))
             _fold(runtime.programs.load(child.plan_digest), folded, logged)
-    return Ran(status, log, execution, program, seen)
+    return Ran(status, log, execution, program, seen, [])
 
 
 def _fold(program: Program, folded: Execution, log: list[Event]) -> None:
