@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
 from typing import TypeAlias
 
 from noetl_ir.expr import Expr
@@ -73,6 +72,8 @@ def _tag_errors(word: str, found: "re.Match[str]", opened: list[tuple[str, int]]
         else:
             opened.pop()
     elif word not in _SINGLE:
+        from difflib import get_close_matches
+
         near = get_close_matches(word, _WORDS, 1)
         help = f"did you mean `{near[0]}`?" if near else "put text with `{%` between `{% raw %}` and `{% endraw %}`"
         yield TemplateError(f"there is no block tag `{word}`", start, end, help)

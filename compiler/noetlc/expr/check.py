@@ -1,7 +1,6 @@
 """Whether the names of an expression mean something in the place where it stands (`noetl_ir.scopes`)."""
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from enum import Enum
 from itertools import pairwise, takewhile
 from typing import NamedTuple
@@ -214,6 +213,8 @@ def _dashed(found: list[Access], names: Names) -> Iterator[tuple[int, list[Probl
 
 
 def _nearest(word: str, known: frozenset[str]) -> str:
+    from difflib import get_close_matches
+
     near = get_close_matches(word, sorted(known), 1)
     return f"did you mean `{near[0]}`?" if near else ""
 

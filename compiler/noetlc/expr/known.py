@@ -1,7 +1,5 @@
 """The first filter, test, method or function in an expression that nobody offers."""
 
-from difflib import get_close_matches
-
 from noetl_ir.expr import Attribute, Call, Expr, Filter, Name, Test, walk
 from noetl_ir.scopes import vocabulary as words
 from noetlc.expr.errors import TemplateError
@@ -60,6 +58,8 @@ def _unknown(what: str, name: str, node: Expr, reason: str) -> TemplateError:
     if name in refused:
         return TemplateError(f"the {what} `{name}` is refused: {reason}", node.start, node.end)
     if not reason:
+        from difflib import get_close_matches
+
         near = get_close_matches(name, sorted(offered), 1)
         reason = f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(sorted(offered))}"
     return TemplateError(f"there is no {what} `{name}`", node.start, node.end, reason)

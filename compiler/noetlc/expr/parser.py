@@ -4,7 +4,6 @@ lark makes the tables ahead of time, so that no command pays for importing it (`
 Simple expressions never reach the tables (`noetlc.expr.quick`), and no text is parsed twice.
 """
 
-from string import ascii_letters
 from typing import NamedTuple
 
 from noetl_ir.expr import Block, Expr, Literal, Native, Template, Text
@@ -111,6 +110,8 @@ def _checked(expr: Expr) -> Expr:
 
 def generated_tables() -> str:
     """The text of `noetlc/expr/tables.py`: lark's LALR tables for `grammar.GRAMMAR`, numbered from the start."""
+    from string import ascii_letters
+
     from lark import Lark
     from lark.lexer import Lexer
 
