@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
+import noetl.app.runtime
+from faulty_bus import FaultyBus, Odds
 from harness.invariants import check
 from noetl.app.runtime import Driver, Runtime, Settings, open_runtime
 from noetl.engine.evolve import evolve
@@ -90,8 +92,13 @@ def run(
     real: bool = False,
     root: Path = Path("."),
     folders: tuple[Path, ...] = (),
+    odds: Odds | None = None,
+    seed: int = 0,
 ) -> Ran:
-    """Run a playbook, or plan bytes, to where it stops; `real` runs tools and passes real time."""
+    """Run a playbook, or plan bytes, to where it stops; `real` runs tools and passes real time.
+
+    With `odds` its bus does to messages what a bus may do, by the seed.
+    """
     data = text if isinstance(text, bytes) else compiled(text)
     read = None if real else read_script(yaml.safe_load(script) or {})
     settings = Settings(script=read, slots=slots, root=root, folders=folders)
@@ -101,7 +108,7 @@ def run(
         _noting(runtime.store, commits)
         program = runtime.programs.add(data)
         actions = sorted((round(seconds * 1_000_000), verb) for seconds, verb in (at or {}).items())
-        with _driver(runtime, seen, actions) as driver:
+        with _bus(odds, seed), _driver(runtime, seen, actions) as driver:
             status = driver.embedded.start(program, "e1", Request(dict(payload or {})))
             ran = _ran(runtime, driver, status, program, seen)
         while ran.status == "paused" and any(verb == "resume" for _, verb in actions):
@@ -170,6 +177,20 @@ def _fold(program: Program, folded: Execution, log: list[Event]) -> None:
 
 
 @contextmanager
+def _bus(odds: Odds | None, seed: int) -> Iterator[None]:
+    """The runtimes that are put together inside have a faulty bus."""
+    if odds is None:
+        yield
+        return
+    assembled = noetl.app.runtime.MemoryBus
+    noetl.app.runtime.MemoryBus = lambda: FaultyBus(assembled(), odds, seed)  # type: ignore
+    try:
+        yield
+    finally:
+        noetl.app.runtime.MemoryBus = assembled  # type: ignore[misc]
+
+
+@contextmanager
 def _driver(
     runtime: Runtime, seen: list[tuple[str, Program, Event]], actions: list[tuple[int, str]]
 ) -> Iterator[Driver]:
@@ -188,11 +209,14 @@ class Meddling:
         self._clock = clock
         self._driver = driver
         self._actions = [action for action in actions if action[1] != "resume"]
+        self._idle = 0
 
     def pass_time(self, due: int | None) -> bool:
-        """Wait for what is due first, the next action included."""
+        """Wait for what is due first, the next action included; a bus may hold something back for a few rounds."""
         if not self._actions:
-            return bool(self._inner.pass_time(due))
+            moved = bool(self._inner.pass_time(due))
+            self._idle = 0 if moved else self._idle + 1
+            return moved or self._idle < 50
         time, verb = self._actions[0]
         moved = self._inner.pass_time(time if due is None else min(due, time))
         if self._clock.now() >= time:

@@ -5,6 +5,7 @@ As if the process had died there: what was decided stays, what was in flight is 
 
 import re
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import pytest
@@ -14,8 +15,27 @@ import goldens
 from goldens import Case
 from harness.invariants import TERMINAL
 from harness.running import Ran, resume_prefix, run
+from noetl.engine import reports
+from noetl.engine.evolve import evolve
+from noetl.engine.execution import Execution
+from noetl.engine.turn import Turn
+from noetl_ir.events import WORKER_EVENTS, Event
 
 CASES = [case for case in goldens.cases() if case.stage == "run" and "# at " not in case.path.read_text("utf-8")]
+
+
+def script_of(case: Case) -> str:
+    """The script of a golden."""
+    script = case.beside("script")
+    return script.read_text("utf-8") if script.exists() else ""
+
+
+@cache
+def golden_run(case: Case) -> Ran:
+    """The run of a golden, from its start."""
+    text = case.path.read_text("utf-8")
+    given = re.search(r"^# payload: (.*)$", text, re.MULTILINE)
+    return run(text, script_of(case), yaml.safe_load(given.group(1)) if given else None)
 
 
 def ends_of(ran: Ran) -> Counter[Any]:
@@ -29,10 +49,7 @@ def ends_of(ran: Ran) -> Counter[Any]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_run_goes_on_after_every_commit(case: Case) -> None:
-    text, script = case.path.read_text("utf-8"), case.beside("script")
-    given = re.search(r"^# payload: (.*)$", text, re.MULTILINE)
-    outcomes = script.read_text("utf-8") if script.exists() else ""
-    whole = run(text, outcomes, yaml.safe_load(given.group(1)) if given else None)
+    whole, outcomes = golden_run(case), script_of(case)
     for length in whole.commits[:-1]:
         resumed = resume_prefix(whole, length, outcomes)
         assert resumed.log[:length] == whole.log[:length], length
@@ -42,3 +59,18 @@ def test_a_run_goes_on_after_every_commit(case: Case) -> None:
             continue
         assert ends_of(resumed) == ends_of(whole), length
         assert resumed.execution.ctx == whole.execution.ctx, length
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_report_that_was_recorded_is_refused_for_ever_after(case: Case) -> None:
+    """Scenarios 4, 78 and 80: a late or doubled report changes nothing, in a later pass and after the end neither."""
+    whole = golden_run(case)
+    folded = Execution("e1", whole.program)
+    said: list[Event] = []
+    for event in whole.log:
+        evolve(whole.program, folded, event)
+        if event.event_type in WORKER_EVENTS:
+            said.append(event._replace(fired=()))
+        turn = Turn(whole.program, folded, event.ts)
+        assert not any(reports.accept(turn, late) for late in said)
+        assert not turn.events
