@@ -104,6 +104,7 @@ class _Finder:
     def __init__(self, playbook: Playbook) -> None:
         self.order = {step.name: index for index, step in enumerate(playbook.steps)}
         self._bare = self.order.keys() - {name for name, _ in playbook.workload}
+        self._telling = {*self._bare, "steps", "event"}
         self._paths: dict[int, tuple[tuple[str, Path], ...]] = {}
 
     def paths(self, expr: Expr, ended: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
@@ -131,7 +132,8 @@ class _Finder:
             if isinstance(template, Block):
                 found.update(self._words(template.text) - hidden)
                 continue
-            for expr in expressions_of(template):
+            whole = (template.expr,) if isinstance(template, Native) else expressions_of(template)
+            for expr in whole:
                 for root, path in self._roots(expr):
                     if root not in hidden:
                         found.update(name for name, _ in self._step_of(root, path))
@@ -142,7 +144,7 @@ class _Finder:
             if not path:
                 return [(name, ()) for name in self.order]
             return [(path[0], path[1:])] if path[0] in self.order else []
-        return [(root, path)] if root in self._bare else []
+        return [(root, path)] if root != "event" else []
 
     def _words(self, text: str) -> set[str]:
         words = set(re.findall(r"\w+", text))
@@ -151,7 +153,8 @@ class _Finder:
     def _roots(self, expr: Expr) -> tuple[tuple[str, Path], ...]:
         found = self._paths.get(id(expr))
         if found is None:
-            found = self._paths[id(expr)] = tuple(roots_of(expr))
+            roots = [(root, path) for root, path in roots_of(expr) if root in self._telling]
+            found = self._paths[id(expr)] = tuple(roots)
         return found
 
 
