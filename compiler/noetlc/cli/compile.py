@@ -30,7 +30,7 @@ ENDINGS = {"plan": ".ir", "json": ".ir.json", "canonical": ".canonical.yaml"}
 @click.option("--path", "folders", multiple=True, metavar="CATALOGUE", help="A folder with child playbooks.")
 @strict_option
 @fail_on_option
-def COMMAND(
+def compile_files(
     files: tuple[str, ...], output: str | None, form: str, folders: tuple[str, ...], strict: bool, fail_on: str
 ) -> int:
     """Compile playbooks to plans.
@@ -59,6 +59,9 @@ def COMMAND(
     for place, data in outputs.items():
         put(place, data)
     return 0
+
+
+COMMAND = compile_files
 
 
 def _emitted(compiled: Compiled, form: str) -> list[bytes]:

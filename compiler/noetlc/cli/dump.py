@@ -34,7 +34,7 @@ class Keeper:
 @click.argument("file", metavar="FILE")
 @click.option("--after", "stage", type=click.Choice(STAGES), default=BUILD, help="The pass.")
 @click.option("--path", "folders", multiple=True, metavar="CATALOGUE", help="A folder with child playbooks.")
-def COMMAND(file: str, stage: str, folders: tuple[str, ...]) -> int:
+def dump_stage(file: str, stage: str, folders: tuple[str, ...]) -> int:
     """Show what a playbook is after a pass: canonical source until the net is built, then the plan and its
     net.
     """
@@ -45,6 +45,9 @@ def COMMAND(file: str, stage: str, folders: tuple[str, ...]) -> int:
     text = "\n".join(_text(each) for each in keeper.kept)
     put(STANDARD_INPUT, text.encode("utf-8", "backslashreplace"))
     return 1 if compiled.count_of(Severity.ERROR) else 0
+
+
+COMMAND = dump_stage
 
 
 def _text(result: Playbook | Plan) -> str:

@@ -8,7 +8,7 @@ from noetlc.rules import all_rules, page_of
 
 @click.command("explain", short_help="Explain a diagnostic code.")
 @click.argument("code", metavar="CODE")
-def COMMAND(code: str) -> int:
+def explain_code(code: str) -> int:
     """Explain a diagnostic code: why it matters, an example, and what to write instead.
 
     CODE is a number like NL203 or a name like unknown-step.
@@ -24,3 +24,6 @@ def COMMAND(code: str) -> int:
         raise click.UsageError(f"there is no code {code!r}{hint}")
     click.echo(page, nl=False)
     return 0
+
+
+COMMAND = explain_code

@@ -12,7 +12,7 @@ from noetlc.pipeline import check_source
 @click.argument("file", metavar="FILE")
 @click.option("--format", "form", type=click.Choice(["mermaid", "dot"]), default="mermaid", help="The language.")
 @click.option("-o", "--output", metavar="OUT", default=STANDARD_INPUT, help="The file to write.")
-def COMMAND(file: str, form: str, output: str) -> int:
+def graph_steps(file: str, form: str, output: str) -> int:
     """Draw the steps of a playbook as a Mermaid flowchart or in Graphviz's language.
 
     Failure arcs are dashed. Several documents give several pictures.
@@ -28,3 +28,6 @@ def COMMAND(file: str, form: str, output: str) -> int:
     pictures = [emitted(one.playbook) for one in compiled.documents if one.playbook is not None]
     put(output, "\n".join(pictures).encode("utf-8"))
     return 0
+
+
+COMMAND = graph_steps

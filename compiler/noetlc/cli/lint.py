@@ -36,7 +36,7 @@ class Checked(NamedTuple):
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="How to report.")
 @strict_option
 @fail_on_option
-def COMMAND(paths: tuple[str, ...], form: str, strict: bool, fail_on: str) -> int:
+def lint_paths(paths: tuple[str, ...], form: str, strict: bool, fail_on: str) -> int:
     """Check playbooks and report what is wrong.
 
     PATH is a file, a folder (its .yaml and .yml files), a glob, or - for standard input.
@@ -57,6 +57,9 @@ def COMMAND(paths: tuple[str, ...], form: str, strict: bool, fail_on: str) -> in
     else:
         click.echo(f"{counts} in {len(names)} file{'s' if len(names) != 1 else ''}", err=True)
     return 1 if counts.reach(threshold_of(fail_on, strict=strict)) else 0
+
+
+COMMAND = lint_paths
 
 
 def _checked(names: list[str], form: str) -> Iterator[Checked]:

@@ -7,7 +7,7 @@ SUBJECTS = ("playbook", "plan", "event")
 
 @click.command("schema", short_help="Print a JSON Schema.")
 @click.argument("subject", type=click.Choice(SUBJECTS))
-def COMMAND(subject: str) -> int:
+def print_schema(subject: str) -> int:
     """Print the JSON Schema of playbooks, of plans in JSON, or of events."""
     if subject == "plan":
         from noetlc.emit.json import schema_text
@@ -17,3 +17,6 @@ def COMMAND(subject: str) -> int:
         from noetlc.emit.event import schema_text
     click.echo(schema_text(), nl=False)
     return 0
+
+
+COMMAND = print_schema
