@@ -74,12 +74,17 @@ Command = RunPipeline | StopPipeline | StartChild | ControlChild
 
 
 class Report(NamedTuple):
-    """What a worker says about one pipeline, in order: events without firings, all under one claim."""
+    """What a worker says about one pipeline, in order: events without firings, all under one claim.
+
+    `sender` names the worker's session, so that a report that a bus delivers twice is told from that of another
+    session that took the same order.
+    """
 
     execution_id: str
     run: str
     claim: int
     events: tuple[Event, ...]
+    sender: str = ""
 
 
 class Answer(NamedTuple):

@@ -24,6 +24,10 @@ from noetl_ir.expr import Json
 from noetl_ir.outcome import is_reference
 
 
+ANSWERS_KEPT = 4096
+"""How many answers are kept for reports that come twice; each pipeline waits for one at a time."""
+
+
 class Ask(NamedTuple):
     """A request from outside: `cancel`, `pause`, `resume` or `signal`, with the inbox row that brought it, if any."""
 
@@ -41,6 +45,7 @@ class Shell:
         self._store = store
         self._blobs = blobs
         self._clock = clock
+        self._answers: dict[tuple[str, str], Answer] = {}
 
     def begin(self, request: Request) -> tuple[list[Event], list[Command]]:
         """The first turn of a new execution."""
@@ -96,13 +101,21 @@ class Shell:
         return Turn(self.program, self.execution, self._clock.now())
 
     def _answer(self, turn: Turn, report: Report) -> Answer:
+        """Record what may be recorded. A bus may deliver a report twice: it has the same answer twice."""
+        name = (report.sender, report.events[-1].event_id)
+        given = self._answers.get(name)
+        if given is not None:
+            return given
         recorded = 0
         for event in report.events:
             if not reports.accept(turn, event):
                 break
             recorded += 1
             decide(turn)
-        return Answer(recorded)
+        answer = self._answers[name] = Answer(recorded)
+        if len(self._answers) > ANSWERS_KEPT:
+            del self._answers[next(iter(self._answers))]
+        return answer
 
     def _commit(self, turn: Turn) -> tuple[list[Event], list[Command]]:
         execution = self.execution

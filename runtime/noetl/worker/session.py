@@ -71,6 +71,16 @@ class Session:
         """The task it stands at."""
         return self._program.plan.tasks[self.task]
 
+    def is_past(self, order: RunPipeline) -> bool:
+        """Whether an order for the same pipeline says nothing new: one that came twice, or that this one overtook."""
+        mine, theirs = (self.order.claim, self.tasks_run), (order.claim, order.tasks_run)
+        if mine != theirs:
+            return mine > theirs
+        if self.attempt_number != order.attempt:
+            return self.attempt_number > order.attempt
+        answered = self.order.outcome is not None and self.order.tasks_run == self.tasks_run
+        return answered or order.outcome is None
+
     def attempt(self, now: int) -> Attempt:
         """Render what the task it stands at needs; a fault is kept for `faulted`."""
         lost = self.order.lost and self.task == self.order.task

@@ -44,9 +44,10 @@ class Launcher(Protocol):
 class _Slot:
     """A pipeline at work: its session, the delivery it came by, the attempt that waits for an answer or runs."""
 
-    __slots__ = ("attempt", "call", "delivery", "events", "running", "session", "ticket")
+    __slots__ = ("attempt", "call", "delivery", "events", "name", "running", "session", "ticket")
 
-    def __init__(self, session: Session, delivery: Delivery[Command]) -> None:
+    def __init__(self, name: str, session: Session, delivery: Delivery[Command]) -> None:
+        self.name = name
         self.session = session
         self.delivery = delivery
         self.attempt: Attempt | None = None
@@ -57,7 +58,7 @@ class _Slot:
 
 
 class Worker:
-    """Works off the orders of one pool in `slots` slots."""
+    """Works off the orders of one pool in `slots` slots. `name` tells it from other workers of the pool."""
 
     def __init__(
         self,
@@ -69,8 +70,11 @@ class Worker:
         program_of: Callable[[str], Program],
         kit_of: Callable[[str], Kit],
         clock: Clock,
+        name: str = "",
     ) -> None:
         self._bus = bus
+        self._name = name
+        self._begun = 0
         self._pool = pool
         self._slots = slots
         self._launcher = launcher
@@ -136,13 +140,14 @@ class Worker:
         key = (order.execution_id, order.run)
         there = self._busy.get(key)
         if there is not None:
-            if there.session.order.claim >= order.claim and there.session.order.outcome is None:
+            if there.session.is_past(order):
                 delivery.ack()
                 return
             self._free(there)
         program = self._program_of(order.execution_id)
         session = Session(program, order, self._kit_of(order.execution_id))
-        slot = self._busy[key] = _Slot(session, delivery)
+        self._begun += 1
+        slot = self._busy[key] = _Slot(f"{self._name}:{self._begun}", session, delivery)
         if order.outcome is not None:
             self._go_on(slot, _outcome_of(order.outcome))
         else:
@@ -185,7 +190,7 @@ class Worker:
 
     def _report(self, slot: _Slot) -> None:
         order = slot.session.order
-        report = Report(order.execution_id, order.run, order.claim, tuple(slot.events))
+        report = Report(order.execution_id, order.run, order.claim, tuple(slot.events), slot.name)
         slot.ticket = self._bus.report(slot.events[-1].event_id, report)
         self._asking.append(slot)
 
