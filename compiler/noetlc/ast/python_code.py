@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     import ast
 
 
+_MANY = 1 << 15
+"""How many programs are remembered: rules ask one after another, so all of a file must be among them."""
+
+
 class PythonName(NamedTuple):
     """A name used in the code; line from 1, column from 0 in code points."""
 
@@ -25,7 +29,7 @@ class PythonCode(NamedTuple):
     free: tuple[PythonName, ...]
 
 
-@lru_cache(4096)
+@lru_cache(_MANY)
 def python_code(text: str) -> PythonCode:
     """What there is to say about the text; never raises. A name bound anywhere in it counts as bound."""
     try:
