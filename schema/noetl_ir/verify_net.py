@@ -9,13 +9,13 @@ everything is seen to in one walk over the transitions.
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from noetl_ir.net import Arc, PlaceClass, Transition, Trigger, Weight
+from noetl_ir.net import PlaceClass, Transition, Trigger, Weight
 from noetl_ir.plan import Plan
 
 Found: TypeAlias = Iterator[tuple[str, str]]
-_Side: TypeAlias = tuple[tuple[str, int | Weight, bool], ...]
-"""What is on one side of a transition: the role of each place, the arc's weight, and whether the place is of the
-transition's own step."""
+_Side: TypeAlias = str | tuple[tuple[str, int | Weight, bool], ...]
+"""What is on one side of a transition. Mostly it is the role alone of one place of the transition's own step, at
+weight 1; else the role of each place, the arc's weight, and whether the place is of the transition's own step."""
 
 _Shape: TypeAlias = tuple[str, Trigger, _Side, _Side]
 """Role, trigger, and both sides of a transition."""
@@ -123,8 +123,7 @@ def _places(plan: Plan) -> Found:
 
 def _transitions(plan: Plan) -> Found:
     places = plan.net.places
-    of = [(place.role, place.step) for place in places]
-    home: list[_Side] = [((place.role, 1, True),) for place in places]
+    roles, owners = [place.role for place in places], [place.step for place in places]
     size, steps, tasks = len(places), len(plan.steps), len(plan.tasks)
     arcs, pool = len(plan.arcs), len(plan.templates)
     ids: set[str] = set()
@@ -137,11 +136,16 @@ def _transitions(plan: Plan) -> Found:
             yield id, f"has a guard, which {role!r} has not"
         if span is None and not maker:
             yield id, "has neither a span nor a maker"
-        for place, _ in inputs + outputs:
-            if not 0 <= place < size:
+        sides: list[_Side] = []
+        for side in (inputs, outputs):
+            if len(side) == 1 and side[0][1] == 1 and 0 <= side[0][0] < size and owners[side[0][0]] == step:
+                sides.append(roles[side[0][0]])
+                continue
+            if not all(0 <= place < size for place, _ in side):
                 yield id, "has an arc to no place"
                 return
-        shape = (role, trigger, _side(inputs, step, of, home), _side(outputs, step, of, home))
+            sides.append(tuple([(roles[place], weight, owners[place] == step) for place, weight in side]))
+        shape = (role, trigger, sides[0], sides[1])
         problem = judged.get(shape)
         if problem is None:
             problem = judged[shape] = _judgement(shape)
@@ -151,18 +155,10 @@ def _transitions(plan: Plan) -> Found:
         yield "transitions", "have one id twice"
 
 
-def _side(arcs: tuple[Arc, ...], step: int, of: list[tuple[str, int]], home: list[_Side]) -> _Side:
-    """One side of a transition of a step; `home` has what it is for a lone arc within the step."""
-    if len(arcs) == 1:
-        place, weight = arcs[0]
-        if weight == 1 and of[place][1] == step:
-            return home[place]
-    return tuple([(of[place][0], weight, of[place][1] == step) for place, weight in arcs])
-
-
 def _judgement(shape: _Shape) -> str:
     """What is wrong with all transitions of a shape; "" for nothing."""
-    role, trigger, before, after = shape
+    role, trigger = shape[:2]
+    before, after = [((side, 1, True),) if isinstance(side, str) else side for side in shape[2:]]
     ins, outs = [place for place, _, _ in before], [place for place, _, _ in after]
     if not ins or (" ".join(sorted(set(ins))), " ".join(sorted(set(outs)))) not in SHAPES.get(role, ()):
         return f"has not the shape of {role!r}"
