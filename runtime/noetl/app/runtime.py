@@ -82,6 +82,8 @@ class Runtime:
         settings = self.settings
         bus: MemoryBus[Command, Report, Answer] = MemoryBus()
         virtual = VirtualClock() if settings.script is not None else None
+        if virtual is not None:
+            virtual.move_to(max((event.ts for _, event in self.events(execution_id)), default=0))
         clock: Clock = virtual or WallClock()
         chance = random.Random(0).random if virtual is not None else random.SystemRandom().random
         control = ControlPlane(
