@@ -4,6 +4,7 @@ Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 an error of ours, 4 blocked 
 can be resumed.
 A command is a module that exports `COMMAND`, a `click.Command`, and a row in `COMMANDS`. It returns its exit
 code (None means 0). `--help` shows the table and imports no command: start-up time is paid on every run.
+A command's module becomes a name in here once it is imported, `list` too: nothing here uses that builtin.
 """
 
 import os
@@ -37,7 +38,7 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names in the table."""
-        return list(COMMANDS)
+        return [*COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, imported now; None where the table has none."""
@@ -49,7 +50,7 @@ class LazyGroup(click.Group):
         """Write the table, without asking the commands."""
         if COMMANDS:
             with formatter.section("Commands"):
-                formatter.write_dl(list(COMMANDS.items()))
+                formatter.write_dl([*COMMANDS.items()])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -82,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _status(argv: Sequence[str]) -> int:
     try:
-        with group.make_context("noetl", list(argv)) as ctx:
+        with group.make_context("noetl", [*argv]) as ctx:
             return int(group.invoke(ctx) or 0)
     except click.exceptions.Exit as end:
         return end.exit_code

@@ -35,33 +35,44 @@ def drive(runtime: Runtime, program: Program, asked: Asked, go: Callable[[Embedd
     again = command_with(asked.url, "resume", execution_id)
     try:
         with runtime.driver(execution_id, progress.observe) as driver:
-            with _stopped_by_signals(driver, progress):
+            with _stopped_by_signals(driver) as signals:
                 status = go(driver.embedded)
             progress.close()
             execution = driver.execution
+            if status == "interrupted" and not signals:
+                progress.say("nothing more can happen: the script has no outcome or signal for what is waited for")
     except Owned as problem:
         raise Stopped(f"{problem}; only one process at a time can drive it") from None
     except (StoreFailure, Conflict) as problem:
-        progress.close()
-        told = f"{problem}\nthe run stopped; what is on disk stays. Resume with: {again}"
-        raise Stopped(told) from None
+        if not _is_there(runtime, execution_id):
+            raise Problem(f"{problem}\nnothing was started") from None
+        raise Stopped(f"{problem}\nthe run stopped; what is on disk stays. Resume with: {again}") from None
     except KeyboardInterrupt:
-        progress.close()
         raise Stopped(f"stopped at once. Resume with: {again}") from None
     except (IllegalFiring, Missing, NotFound) as problem:
-        progress.close()
         raise Problem(f"the log is no run of the plan: {problem}") from None
     finally:
         progress.close()
     return tell(ending_of(runtime, program, execution, status), asked.url, as_json=asked.as_json)
 
 
+def _is_there(runtime: Runtime, execution_id: str) -> bool:
+    """Whether there is anything to resume; a store that does not even tell that may have it."""
+    try:
+        return runtime.store.execution(execution_id) is not None
+    except StoreFailure:
+        return True
+
+
 @contextmanager
-def _stopped_by_signals(driver: Driver, progress: Progress) -> Iterator[None]:
-    """The first SIGINT or SIGTERM stops after the current round, the next one at once."""
+def _stopped_by_signals(driver: Driver) -> Iterator[list[int]]:
+    """The first SIGINT or SIGTERM stops after the current round, the next one at once. Gives those that came."""
     import signal
 
+    came: list[int] = []
+
     def stop(number: int, frame: FrameType | None) -> None:
+        came.append(number)
         for name in watched:
             signal.signal(name, signal.default_int_handler)
         driver.embedded.interrupt()
@@ -72,7 +83,7 @@ def _stopped_by_signals(driver: Driver, progress: Progress) -> Iterator[None]:
     watched = (signal.SIGINT, signal.SIGTERM)
     before = [(name, signal.signal(name, stop)) for name in watched]
     try:
-        yield
+        yield came
     finally:
         for name, handler in before:
             signal.signal(name, handler)

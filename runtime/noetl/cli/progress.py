@@ -1,8 +1,7 @@
-"""What `run` and `resume` show while they run: lines, rate-limited when piped; see `live` for terminals."""
+"""What `run` and `resume` show while they run: nothing or lines; `live` is for terminals, `watching` chooses."""
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import Protocol
 
@@ -138,16 +137,3 @@ def _nowhere() -> Stream:
     import io
 
     return io.StringIO()
-
-
-def progress(*, quiet: bool) -> Progress:
-    """What to show on standard error: nothing, an area on a terminal that has one, or lines."""
-    import os
-
-    if quiet:
-        return Silent()
-    if sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb":
-        from noetl.cli.live import Live
-
-        return Live(sys.stderr)
-    return Lines(sys.stderr)

@@ -12,9 +12,9 @@ from noetl.app.runtime import DEFAULT_SLOTS, Settings
 from noetl.cli.driving import Asked, drive
 from noetl.cli.ending import ending_of, tell
 from noetl.cli.inputs import script_of
-from noetl.cli.progress import progress
 from noetl.cli.stores import json_option, look_at, opened, owning_root, program_of, require, row_of, store_option
 from noetl.cli.text import Stopped, escaped
+from noetl.cli.watching import progress_for
 from noetl.engine.program import Program
 from noetl.ports import Owned
 
@@ -41,7 +41,7 @@ def resume(
     Of one that has ended it tells how. ID may be the beginning of an id.
     """
     require(url)
-    shown = progress(quiet=quiet)
+    shown = progress_for(quiet=quiet)
     scripted = script_of(script) if script is not None else None
     paths = tuple(Path(folder) for folder in folders)
     settings = Settings(folders=paths, slots=slots, script=scripted, log=shown.log, tick=shown.tick)

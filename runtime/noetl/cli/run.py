@@ -11,9 +11,9 @@ from noetl.app.embedded import Embedded
 from noetl.app.runtime import DEFAULT_SLOTS, Runtime, Settings, new_execution_id
 from noetl.cli.driving import Asked, drive
 from noetl.cli.inputs import STANDARD_INPUT, payload_of, plan_bytes, script_of
-from noetl.cli.progress import progress
 from noetl.cli.stores import json_option, opened, store_option
 from noetl.cli.text import Problem, escaped
+from noetl.cli.watching import progress_for
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.server.children import NotFound
@@ -49,7 +49,7 @@ def run(
     if [source, (payload or "")[1:], script].count(STANDARD_INPUT) > 1:
         raise click.UsageError("standard input can be read only once")
     request = Request(payload_of(payload, sets))
-    shown = progress(quiet=quiet)
+    shown = progress_for(quiet=quiet)
     paths = tuple(Path(folder) for folder in folders)
     scripted = script_of(script) if script is not None else None
     plan = plan_bytes(source, paths, quiet=quiet)

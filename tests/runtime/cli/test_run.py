@@ -20,7 +20,7 @@ workflow:
   - step: start
     tool: {kind: python, args: {all: "{{ workload }}"}, code: "result = all"}
 """
-FAILING = 'workflow:\n  - step: start\n    tool: {kind: python, code: "raise ValueError(chr(27) + \'[2Jboom\')"}\n'
+FAILING = "workflow:\n  - step: start\n    tool: {kind: python, code: \"raise ValueError(chr(27) + '[2Jboom')\"}\n"
 BLOCKED = """
 workflow:
   - step: start

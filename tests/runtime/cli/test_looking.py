@@ -1,0 +1,265 @@
+"""The commands that look at executions: list, status, events, replay, result; and credential."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import jsonschema
+import pytest
+
+from noetl_ir.envelope import envelope_schema
+from noetl_ir.events import read_event, write_event
+
+if TYPE_CHECKING:
+    from conftest import Home
+
+STEPS = """
+workflow:
+  - step: start
+    tool: {kind: python, code: "result = 'one'"}
+    next: {arcs: [{step: each}]}
+  - step: each
+    loop: {in: "{{ [1, 2, 3] }}", iterator: n}
+    tool: {kind: python, args: {n: "{{ iter.n }}"}, code: "result = n * 10"}
+    next: {arcs: [{step: never, when: "{{ false }}"}]}
+  - {step: never, tool: {kind: noop}}
+"""
+WAITING = """
+workflow:
+  - step: start
+    tool: {kind: noop}
+    next: {spec: {mode: inclusive}, arcs: [{step: each}, {step: gated}]}
+  - step: each
+    loop: {in: "{{ [1, 2, 3, 4] }}", iterator: n, spec: {mode: parallel, max_in_flight: 2}}
+    tool:
+      - call:
+          kind: shell
+          command: "exit 1"
+          spec:
+            policy:
+              rules:
+                - when: "{{ outcome.status == 'error' }}"
+                  then: {do: retry, attempts: 2, delay: 3600}
+                - else: {then: {do: continue}}
+  - step: gated
+    spec: {policy: {admit: {rules: [{when: "{{ ctx.open | default(false) }}", then: {allow: true}}], on_deny: wait}}}
+    tool: {kind: noop}
+"""
+LARGE = """
+executor: {spec: {policy: {limits: {max_payload_bytes: 1024}}}}
+workflow:
+  - step: start
+    tool: {kind: python, code: "result = {'text': 'x' * 5000}"}
+"""
+
+
+@contextmanager
+def altering(home: "Home") -> Iterator[sqlite3.Connection]:
+    """The database without what keeps its log append-only."""
+    database = sqlite3.connect(home.folder / ".noetl/noetl.db")
+    with database:
+        for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            database.execute(f"DROP TRIGGER {name}")
+        yield database
+    database.close()
+
+
+def test_a_store_that_is_not_there_is_not_made(home: "Home") -> None:
+    assert home.json("list") == []
+    assert home.json("status") == []
+    assert home.run("list").stdout == ""
+    for words in (["status", "x"], ["events", "x"], ["replay", "x"], ["result", "x"], ["resume", "x"], ["cancel", "x"]):
+        done = home.run(*words)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == "error: there is no store at .noetl/noetl.db\n"
+    assert list(home.folder.iterdir()) == []
+
+
+def test_executions_are_listed_newest_first(home: "Home") -> None:
+    plan = home.plan(STEPS)
+    ids = [home.json("run", plan)["execution_id"] for _ in range(2)]  # type: ignore[index]
+    rows = home.json("list")
+    assert isinstance(rows, list)
+    assert [row["execution_id"] for row in rows] == ids[::-1]
+    assert {row["status"] for row in rows} == {"completed"}
+    assert set(rows[0]) == {"execution_id", "status", "playbook", "started", "ended", "parent"}
+    head, *lines = home.run("list").stdout.splitlines()
+    assert head.split() == ["EXECUTION", "STATUS", "STARTED", "(UTC)", "TOOK", "PLAYBOOK"]
+    assert [line.split()[:2] for line in lines] == [[name, "completed"] for name in ids[::-1]]
+    assert home.run("status").stdout == "2 completed\n"
+
+
+def test_an_unknown_id_names_the_nearest_and_a_beginning_is_enough(home: "Home") -> None:
+    home.run("run", home.plan(STEPS))
+    execution = home.only()
+    wrong = execution[:-1] + ("0" if execution[-1] != "0" else "1")
+    done = home.run("status", wrong)
+    assert done.returncode == 1
+    assert done.stderr == f"error: there is no execution `{wrong}` in this store; did you mean {execution}?\n"
+    assert home.run("status", execution[:8]).stdout.startswith("completed: tests/tried, execution")
+    home.run("run", "plan.ir")
+    done = home.run("status", execution[:2])
+    assert "2 executions begin with" in done.stderr
+    done = home.run("status", "\x1b[31m")
+    assert "`\\x1b[31m`" in done.stderr
+
+
+def test_results_of_the_execution_and_of_its_steps(home: "Home") -> None:
+    home.run("run", home.plan(STEPS))
+    execution = home.only()
+    assert home.json("result", execution) == [10, 20, 30]
+    assert home.json("result", execution, "start") == "one"
+    assert home.run("result", execution, "each").stdout == "[\n  10,\n  20,\n  30\n]\n"
+    for step, said in (("never", "step `never` has not succeeded"), ("strat", "did you mean `start`?")):
+        done = home.run("result", execution, step)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert said in done.stderr
+
+
+def test_a_result_that_is_stored_outside_is_followed(home: "Home") -> None:
+    document = home.json("run", home.plan(LARGE))
+    assert isinstance(document, dict)
+    assert document["result"]["__ref__"] is True
+    execution = home.only()
+    assert home.json("result", execution) == {"text": "x" * 5000}
+    assert "stored outside of the log (noetl result" in home.run("resume", execution).stdout
+    for path in home.folder.glob(".noetl/*.blobs/**/*"):
+        if path.is_file():
+            path.write_bytes(b"altered")
+    done = home.run("result", execution)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "is gone or altered" in done.stderr
+
+
+def test_status_tells_what_goes_on(home: "Home") -> None:
+    child = home.start("run", home.plan(WAITING), until="exit code 1")
+    execution = home.only()
+    while len([row for row in home.json("status", execution)["now"] if row["what"] == "retry"]) < 2:  # type: ignore[index]
+        assert child.poll() is None
+    document = home.json("status", execution)
+    assert isinstance(document, dict)
+    assert (document["status"], document["owned"]) == ("running", True)
+    step, *retries, gate = document["now"]
+    assert step["iterations"] == {"done": 0, "total": 4, "failed": 0, "running": 2}
+    assert [(row["what"], row["iteration"], row["attempt"]) for row in retries] == [
+        ("retry", [0], 2),
+        ("retry", [1], 2),
+    ]
+    assert (gate["what"], gate["step"]) == ("gate", "gated")
+    shown = home.run("status", execution).stdout
+    assert shown.startswith("running: tests/tried")
+    assert "\n  each: 0 of 4, 2 at work\n" in shown
+    assert "\n  each[0] / call: attempt 2 in 59 m " in shown or "\n  each[0] / call: attempt 2 in 1 h 00 m" in shown
+    assert "\n  gated: a token waits at the gate\n" in shown
+    child.kill()
+    child.wait()
+    assert home.run("status", execution).stdout.startswith("running (no owner): ")
+
+
+def test_events_are_envelopes_that_fit_their_schema(home: "Home") -> None:
+    home.run("run", home.plan(STEPS))
+    execution = home.only()
+    lines = [json.loads(line) for line in home.run("events", execution, "--json").stdout.splitlines()]
+    for line in lines:
+        jsonschema.validate(line, envelope_schema())
+    assert [line["position"] for line in lines] == [*range(1, len(lines) + 1)]
+    assert {line["execution_id"] for line in lines} == {execution}
+    done = [line for line in lines if line["event_type"] == "task.done" and line["step"] == "each"]
+    assert [(line["iteration"], line["payload"]["result"], line["status"]) for line in done] == [
+        ([0], 10, "success"),
+        ([1], 20, "success"),
+        ([2], 30, "success"),
+    ]
+    shown = home.run("events", execution).stdout.splitlines()
+    assert len(shown) == len(lines)
+    assert shown[-1].split()[2:] == ["playbook.processed"]
+
+
+def test_events_are_followed_to_the_end(home: "Home") -> None:
+    child = home.start("run", home.plan(WAITING), until="exit code 1")
+    execution = home.only()
+    words = [sys.executable, "-m", "noetl.cli", "events", execution, "--follow"]
+    with subprocess.Popen(words, cwd=home.folder, env=home.env, stdout=subprocess.PIPE, text=True) as follower:
+        assert follower.stdout is not None
+        assert "playbook.execution.requested" in follower.stdout.readline()
+        home.run("cancel", execution)
+        rest = follower.stdout.read().splitlines()
+        assert follower.wait(timeout=30) == 0
+    assert rest[-1].split()[2:] == ["playbook.processed"]
+    child.wait()
+
+
+def test_replay_prints_the_state_and_refuses_what_was_no_run(home: "Home") -> None:
+    home.run("run", home.plan(STEPS))
+    execution = home.only()
+    document = home.json("replay", execution)
+    assert isinstance(document, dict)
+    assert (document["legal"], document["status"], document["marking"]) == (True, "completed", {})
+    with altering(home) as database:
+        chain = 0
+        for key, event_id, body in database.execute("SELECT key, event_id, body FROM events ORDER BY key").fetchall():
+            event = read_event(body)
+            if event.event_type == "loop.done":
+                body = write_event(event._replace(data={**event.data, "stats": {"total": 3, "ok": 1}}))
+            chain = crc32(body, crc32(event_id.encode(), chain))
+            database.execute("UPDATE events SET body = ?, chain = ? WHERE key = ?", (body, chain, key))
+    done = home.run("replay", execution)
+    assert done.returncode == 1
+    assert "not a legal run: event " in done.stdout
+    assert "`loop.done`: data is" in done.stdout
+    refused = home.json("replay", execution)
+    assert isinstance(refused, dict)
+    assert refused["legal"] is False
+    assert f"event {refused['position']}: " in done.stdout
+
+
+def test_a_damaged_log_is_told_without_a_traceback(home: "Home") -> None:
+    home.run("run", home.plan(STEPS))
+    execution = home.only()
+    with altering(home) as database:
+        database.execute("UPDATE events SET body = x'00' WHERE key & 4294967295 = 3")
+    for command in ("status", "events", "replay", "result"):
+        done = home.run(command, execution)
+        assert done.returncode == 1
+        assert "event 3" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_credentials_are_kept_and_never_printed(home: "Home") -> None:
+    pytest.importorskip("cryptography")
+    assert home.json("credential", "list") == []
+    done = home.run(
+        "credential", "add", "db", "--type", "postgres", "--field", "host=h", "--secret", "password", given="s3cret\n"
+    )
+    assert (done.returncode, done.stdout) == (0, "stored: db\n")
+    (home.folder / "fields.json").write_text('{"token": "t0ken"}')
+    assert home.run("credential", "add", "api", "--json-file", "fields.json").returncode == 0
+    rows = home.json("credential", "list")
+    assert isinstance(rows, list)
+    assert [(row["name"], row["type"]) for row in rows] == [("api", "generic"), ("db", "postgres")]
+    said = home.run("credential", "list")
+    assert "s3cret" not in said.stdout
+    from noetl.secrets.credentials import Credentials
+
+    kept = Credentials(str(home.folder / ".noetl/noetl.db.credentials"))
+    assert kept.fields("db") == {"host": "h", "password": "s3cret"}
+    assert kept.fields("api") == {"token": "t0ken"}
+    done = home.run("credential", "delete", "dbb")
+    assert (done.returncode, done.stderr) == (1, "error: there is no credential `dbb`; did you mean `db`?\n")
+    assert home.run("credential", "delete", "db").returncode == 0
+    assert home.run("credential", "delete", "db").returncode == 1
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["--field", "x"], ["--secret", "x"], ["--json-file", "nowhere"], ["--json-file", "list.json"]]
+)
+def test_a_credential_needs_fields(home: "Home", words: list[str]) -> None:
+    (home.folder / "list.json").write_text('["s3cret"]')
+    done = home.run("credential", "add", "db", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "s3cret" not in done.stderr
