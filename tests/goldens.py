@@ -29,10 +29,13 @@ VIEWS: dict[str, dict[str, str]] = {
     "emit": {"mermaid": "views.plan:mermaid", "dot": "views.plan:dot"},
     "run": {"events": "views.events:printed"},
     "read": {"canon": "views.diagnostics:canonical"},
+    "lower": {"canon": "views.lowering:canonical"},
+    "dialects": {"canon": "views.lowering:canonical"},
 }
 
 OPTIONAL: dict[str, str] = {
     # View → printer.
+    "events": "views.events:printed",
 }
 
 COMPANIONS = frozenset({"script", "payload"})

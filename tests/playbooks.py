@@ -5,7 +5,7 @@ from typing import Any
 from noetl_ir.span import NOWHERE, Span
 from noetlc.ast.playbook import Guard, Playbook
 from noetlc.diag.diagnostic import Diagnostic
-from noetlc.dialects import read_playbook
+from noetlc.pipeline import understood
 from noetlc.rules import check_playbook
 from noetlc.source.nodes import Mapping, Scalar, Sequence
 from noetlc.source.yaml_reader import read_yaml
@@ -16,14 +16,14 @@ HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: t/t}\
 def read(text: str | bytes) -> tuple[Playbook | None, list[Diagnostic]]:
     """The first document of a file and all findings but those of rules."""
     reading = read_yaml("t.yaml", text.encode() if isinstance(text, str) else text)
-    playbook, found = read_playbook(reading.source, reading.documents[0] if reading.documents else None)
+    playbook, found, _ = understood(reading.source, reading.documents[0] if reading.documents else None)
     return playbook, [*reading.diagnostics, *found]
 
 
 def linted(text: str) -> list[Diagnostic]:
     """All findings, those of rules included."""
     reading = read_yaml("t.yaml", text.encode())
-    playbook, found = read_playbook(reading.source, reading.documents[0])
+    playbook, found, _ = understood(reading.source, reading.documents[0])
     return [*reading.diagnostics, *found, *(check_playbook(reading.source, playbook) if playbook else ())]
 
 

@@ -9,12 +9,16 @@ that finds errors ends the way of its document, and the others go on.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from types import FunctionType
+from typing import NamedTuple, Protocol
 
+from noetl_ir import registry
 from noetl_ir.collecting import uncollected
 from noetl_ir.plan import Child, Plan
+from noetlc.ast.bodies import Choose, Until, While
 from noetlc.ast.playbook import Playbook
-from noetlc.ast.sugar import Sugar, sugar_in
+from noetlc.ast.sugar import Sugar
+from noetlc.ast.walk import sugar_kinds
 from noetlc.build.family import (
     BROKEN,
     COMPUTED,
@@ -27,24 +31,22 @@ from noetlc.build.family import (
     obstacle_finding,
 )
 from noetlc.build.refusals import refusals_of
+from noetlc.diag.change import Change, Note
+from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.diag.findings import sorted_findings
-from noetlc.dialects import read_playbook
+from noetlc.dialects import read_playbook, reader_of
+from noetlc.reading.check import check_document
 from noetlc.rules import check_playbook
-from noetlc.source.nodes import Node
+from noetlc.source.nodes import Mapping, Node
 from noetlc.source.text import Source
 from noetlc.source.yaml_reader import read_yaml
 
-Form = TypeVar("Form", Playbook, Plan)
 
+class Pass(NamedTuple):
+    """A row of `TRANSFORMS`: `fn` maps a plan to itself, `after` names passes."""
 
-class Pass(NamedTuple, Generic[Form]):
-    """A row: `fn` maps a form to itself, `removes` are the sugar nodes that it lowers, `after` names
-    passes.
-    """
-
-    fn: Callable[[Form], Form]
-    removes: tuple[type[Sugar], ...] = ()
+    fn: Callable[[Plan], Plan]
     after: tuple[str, ...] = ()
 
     @property
@@ -53,10 +55,49 @@ class Pass(NamedTuple, Generic[Form]):
         return self.fn.__name__
 
 
-LOWERING: tuple[Pass[Playbook], ...] = ()
+class Lowering(NamedTuple):
+    """A row of `LOWERING`: `fn` maps a playbook to itself and notes its changes.
+
+    `removes` are the sugar nodes that are gone after it. Where none of them, nor of `among`, is in a playbook, the
+    pass has nothing to do and is not run.
+    """
+
+    fn: Callable[[Playbook, Note], Playbook]
+    removes: tuple[type[Sugar], ...] = ()
+    after: tuple[str, ...] = ()
+    among: tuple[type[Sugar], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What `dump --after` and notes call it."""
+        return self.fn.__name__
+
+
+def _part(name: str) -> Callable[[Playbook, Note], Playbook]:
+    """The pass `noetlc.lower.<name>`, imported when it has something to do: canonical playbooks start sooner."""
+
+    def run(playbook: Playbook, note: Note) -> Playbook:
+        lower = registry.load("noetlc.lower", name, name, FunctionType)
+        return lower(playbook, note)  # type: ignore[no-any-return]
+
+    run.__name__ = name
+    return run
+
+
+LOWERING: tuple[Lowering, ...] = (
+    Lowering(_part("enter_sugar"), among=(Choose, While, Until)),
+    Lowering(_part("lower_choose"), removes=(Choose,), after=("enter_sugar",)),
+    Lowering(_part("lower_until"), removes=(Until,), after=("enter_sugar",)),
+    Lowering(_part("lower_while"), removes=(While,), after=("enter_sugar",)),
+)
 """Playbook to playbook, sugar to canonical form."""
 
-TRANSFORMS: tuple[Pass[Plan], ...] = ()
+AUTHORING = frozenset({"lower_choose", "lower_while", "lower_until"})
+"""Passes for what people write today: their changes are no notes."""
+
+CODE_OF_CLASS = {"exact": "NL910", "safe": "NL911", "review": "NL912", "refused": "NL903"}
+
+TRANSFORMS: tuple[Pass, ...] = ()
 """Plan to plan. None pays yet: what could be pruned, unreachable steps, is what findings are about."""
 
 READ, BUILD = "read", "build"
@@ -84,6 +125,17 @@ class Document(NamedTuple):
     playbook: Playbook | None
     plan: Plan | None
     diagnostics: tuple[Diagnostic, ...]
+    changes: tuple[Change, ...] = ()
+
+
+class Understood(NamedTuple):
+    """A document before rules and build: the canonical playbook, None where the document is no mapping; what there
+    is to say about its form, names and expressions; what lowering changed, in the order of the passes.
+    """
+
+    playbook: Playbook | None
+    findings: list[Diagnostic]
+    changes: tuple[Change, ...]
 
 
 class Compiled(NamedTuple):
@@ -144,7 +196,22 @@ def check_source(name: str, data: bytes, observer: Observer = QUIET) -> Compiled
         return _Run(NO_CATALOGUE, observer).checked(name, data)
 
 
-def order_problems(table: Sequence[Pass[Form]]) -> Iterator[str]:
+def understood(source: Source, node: Node | None, observer: Observer = QUIET) -> Understood:
+    """Read a document in whatever dialects it is written, lower it, and check what its names mean."""
+    observer.begun(READ)
+    r = reader_of(source)
+    playbook = read_playbook(r, node)
+    observer.ended(READ, playbook)
+    changes = list(r.changes)
+    if playbook is not None:
+        playbook = _lowered(playbook, changes.append, observer)
+        assert isinstance(node, Mapping)
+        check_document(r, playbook, node)
+    findings = [*r.findings, *(_told(change) for change in changes if change.by not in AUTHORING)]
+    return Understood(playbook, list(sorted_findings(findings)), tuple(changes))
+
+
+def order_problems(table: Sequence[Pass] | Sequence[Lowering]) -> Iterator[str]:
     """What breaks the order that the rows ask for."""
     seen: set[str] = set()
     for row in table:
@@ -155,6 +222,30 @@ def order_problems(table: Sequence[Pass[Form]]) -> Iterator[str]:
 def base_name(name: str) -> str:
     """The last part of a file's name, whichever way its folders are written."""
     return name.replace("\\", "/").rpartition("/")[2]
+
+
+def _lowered(playbook: Playbook, note: Note, observer: Observer) -> Playbook:
+    """The playbook after all passes; without any sugar, itself."""
+    there, gone = sugar_kinds(playbook), frozenset[type[Sugar]]()
+    for row in LOWERING:
+        concerned = {*row.removes, *row.among}
+        observer.begun(row.name)
+        if there & concerned or not concerned:
+            playbook = row.fn(playbook, note)
+            there, gone = sugar_kinds(playbook), gone | frozenset(row.removes)
+            back = sorted(kind.__name__ for kind in there & gone)
+            if back:
+                raise BrokenPass(f"after {row.name} there is a {back[0]} again")
+        observer.ended(row.name, playbook)
+    return playbook
+
+
+def _told(change: Change) -> Diagnostic:
+    """The note that a change is, or the error that it is refused."""
+    if change.klass == "refused":
+        return finding("NL903", f"{change.construct} cannot be lowered: {change.message}", change.span)
+    message = f"{change.construct} is lowered by `{change.by}`: {change.message}"
+    return finding(CODE_OF_CLASS[change.klass], message, change.span)
 
 
 class _Run:
@@ -178,30 +269,15 @@ class _Run:
         return Compiled(reading.source, documents, sorted_findings(findings))
 
     def _check(self, source: Source, node: Node) -> Document:
-        self._observer.begun(READ)
-        playbook, findings = read_playbook(source, node)
-        self._observer.ended(READ, playbook)
+        playbook, findings, changes = understood(source, node, self._observer)
         if playbook is None:
-            return Document(None, None, tuple(findings))
-        playbook = self._lowered(playbook)
+            return Document(None, None, tuple(findings), changes)
         findings += check_playbook(source, playbook)
         if not _has_errors(findings):
             findings += refusals_of(playbook)
             computed = [span for path, span in calls_of(playbook) if path is None]
             findings += [obstacle_finding(COMPUTED, span, "") for span in computed]
-        return Document(playbook, None, tuple(findings))
-
-    def _lowered(self, playbook: Playbook) -> Playbook:
-        gone: tuple[type[Sugar], ...] = ()
-        for row in LOWERING:
-            self._observer.begun(row.name)
-            playbook = row.fn(playbook)
-            self._observer.ended(row.name, playbook)
-            gone += row.removes
-            for node in sugar_in(playbook):
-                if isinstance(node, gone):
-                    raise BrokenPass(f"after {row.name} there is a {type(node).__name__} again")
-        return playbook
+        return Document(playbook, None, tuple(findings), changes)
 
     def _plan(self, source: Source, node: Node) -> Document:
         document = self._check(source, node)
@@ -219,7 +295,7 @@ class _Run:
                 made[key] = Child("", digest_of(data), data)
         children, findings = _children(family, root, made)
         plan = self._built(family.members[root], children, self._observer)
-        return Document(playbook, plan, (*document.diagnostics, *findings))
+        return document._replace(plan=plan, diagnostics=(*document.diagnostics, *findings))
 
     def _look(self, path: str) -> Member | str:
         """The playbook of a path, checked, or the code that says what is in the way."""

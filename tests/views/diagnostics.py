@@ -2,9 +2,9 @@
 
 from goldens import Case
 from noetlc.ast.printing import printed
-from noetlc.dialects import read_playbook
 from noetlc.diag.findings import sorted_findings
 from noetlc.diag.text import rendered
+from noetlc.pipeline import understood
 from noetlc.rules import check_playbook
 from noetlc.source.yaml_reader import read_yaml
 
@@ -14,7 +14,7 @@ def of_reading(case: Case) -> str:
     reading = read_yaml(case.path.name, case.path.read_bytes())
     found = list(reading.diagnostics)
     for node in reading.documents:
-        found += read_playbook(reading.source, node)[1]
+        found += understood(reading.source, node).findings
     return "\n".join(rendered(item, reading.source) for item in sorted_findings(found)) or "no findings\n"
 
 
@@ -23,7 +23,7 @@ def of_rules(case: Case) -> str:
     reading = read_yaml(case.path.name, case.path.read_bytes())
     found = list(reading.diagnostics)
     for node in reading.documents:
-        playbook, findings = read_playbook(reading.source, node)
+        playbook, findings, _ = understood(reading.source, node)
         found += findings
         found += check_playbook(reading.source, playbook) if playbook is not None else ()
     return "\n".join(rendered(item, reading.source) for item in sorted_findings(found)) or "no findings\n"
@@ -32,6 +32,6 @@ def of_rules(case: Case) -> str:
 def canonical(case: Case) -> str:
     """The canonical source text."""
     reading = read_yaml(case.path.name, case.path.read_bytes())
-    playbook, findings = read_playbook(reading.source, reading.documents[0])
+    playbook, findings, _ = understood(reading.source, reading.documents[0])
     assert playbook is not None, findings
     return printed(playbook)

@@ -1,5 +1,5 @@
 """The canonical syntax tree of a playbook (v10): the one form that lowering ends in and the net is built
-from.
+from. In a canonical tree all `extras` are empty (`noetlc.ast.sugar`).
 
 Every task has a name and every expression is parsed. Values keep the node they were read from, so that a
 finding inside a template can be shown at its place in the file.
@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from noetl_ir.expr import Expr, Json, Template
 from noetl_ir.span import Span
+from noetlc.ast.sugar import Sugar
 from noetlc.source.nodes import Node, Scalar
 
 
@@ -51,6 +52,7 @@ class Rule(NamedTuple):
     message: Value | None = None
     set_iter: tuple[tuple[str, Value], ...] = ()
     set_ctx: tuple[tuple[str, Value], ...] = ()
+    extras: tuple[Sugar, ...] = ()
 
 
 class Task(NamedTuple):
@@ -74,6 +76,7 @@ class Task(NamedTuple):
     on_unmatched_written: bool
     generated: bool = False
     field_spans: tuple[tuple[str, Span], ...] = ()
+    extras: tuple[Sugar, ...] = ()
 
 
 class AdmitRule(NamedTuple):
@@ -106,6 +109,7 @@ class Loop(NamedTuple):
     inner: "Loop | None"
     span: Span
     knobs: tuple[tuple[str, Value], ...] = ()
+    extras: tuple[Sugar, ...] = ()
 
 
 class Arc(NamedTuple):
@@ -118,6 +122,7 @@ class Arc(NamedTuple):
     delay: Value | None
     priority: int
     span: Span
+    extras: tuple[Sugar, ...] = ()
 
 
 class Router(NamedTuple):
@@ -155,6 +160,7 @@ class Step(NamedTuple):
     loop: Loop | None
     tasks: tuple[Task, ...]
     router: Router | None
+    extras: tuple[Sugar, ...] = ()
 
 
 class KeychainEntry(NamedTuple):
@@ -203,3 +209,4 @@ class Playbook(NamedTuple):
     extensions: tuple[tuple[str, Node], ...]
     legacy: bool
     span: Span
+    extras: tuple[Sugar, ...] = ()

@@ -1,28 +1,30 @@
-"""Sugar: nodes of the tree that some pass removes. A room; the mechanism stands, the nodes come with the
-sugar.
+"""Sugar: nodes of the tree that some pass removes.
 
-A sugar node is a final class that derives from `Sugar`, stands in the tree where its construct stood, and is
-listed in the `removes` of the one pass that lowers it. `sugar_in` finds what is left, so that the pipeline
-can assert after each pass that nothing it removes is still there, and that nothing removed comes back.
+A sugar node is a final class that derives from `Sugar`. It stands in the `extras` of the node that its construct
+was written in; an entry of a task list that is no task (`choose`, a `sink` between two tasks) is a generated noop
+that carries it. `removes` in a row of the pipeline names the classes that a pass lowers, and `noetlc.ast.walk`
+finds what is left of them.
 """
 
-from collections.abc import Iterator
+from collections import namedtuple
+from typing import dataclass_transform
 
-from noetlc.ast.playbook import Playbook
+
+@dataclass_transform(frozen_default=True)
+class _Tuple(type):
+    """Makes a tuple with named fields out of annotations, as `NamedTuple` does, that may have a base.
+
+    A tuple, so that a walk over a tree of tuples finds what is inside.
+    """
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], space: dict[str, object]) -> "_Tuple":
+        fields: dict[str, object] = space.get("__annotations__", {})  # type: ignore[assignment]
+        if fields:
+            defaults = [space.pop(field) for field in fields if field in space]
+            bases = (namedtuple(name, list(fields), defaults=defaults), *bases)
+        space["__slots__"] = ()
+        return super().__new__(mcs, name, bases, space)
 
 
-class Sugar:
+class Sugar(metaclass=_Tuple):
     """A construct that is no part of the canonical form."""
-
-    __slots__ = ()
-
-
-def sugar_in(playbook: Playbook) -> Iterator[Sugar]:
-    """Every sugar node of the tree; none in a canonical one. Iterative, and linear in the tree."""
-    waiting: list[object] = [playbook]
-    while waiting:
-        here = waiting.pop()
-        if isinstance(here, Sugar):
-            yield here
-        if isinstance(here, tuple):
-            waiting.extend(part for part in here if isinstance(part, tuple | Sugar))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from noetl_ir.expr import Block, Expr, ListTemplate, Literal, MapTemplate, Native, Template, Text
 from noetlc.ast.playbook import Guard, Loop, Playbook, Step, Task, Value
+from noetlc.ast.sugar import Sugar
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
 
@@ -144,3 +145,18 @@ def all_expressions(playbook: Playbook) -> Iterator[tuple[Expr, Scalar | None]]:
             yield from expressions_in(value)
     for guard in all_guards(playbook):
         yield guard.expr, guard.node
+
+
+def sugar_in(tree: tuple[object, ...]) -> Iterator[Sugar]:
+    """Every sugar node of a tree or a part of it; none in a canonical one. Iterative, and linear in the tree."""
+    waiting: list[tuple[object, ...]] = [tree]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, Sugar):
+            yield here
+        waiting.extend([part for part in here if isinstance(part, tuple)])
+
+
+def sugar_kinds(playbook: Playbook) -> frozenset[type[Sugar]]:
+    """The classes of sugar that a playbook has."""
+    return frozenset([type(node) for node in sugar_in(playbook)])

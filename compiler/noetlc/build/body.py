@@ -80,6 +80,15 @@ def build_expiry(
                 maker.later(id, "expire", here, bad, trigger=TIME, step=index, task=row, span=span)
 
 
+class _Exit(NamedTuple):
+    """A way to leave a task: its role, its name in the transition's id, where it leads, and who asked for it."""
+
+    role: str
+    name: str
+    target: Arcs
+    span: Span
+
+
 class _Body(NamedTuple):
     """What the transitions of one task are made from."""
 
@@ -93,46 +102,70 @@ class _Body(NamedTuple):
     ends: Ends
 
     def build(self) -> None:
-        here, path = self.at[self.task.name], f"{self.step.name} {self.task.name}"
-        self._add(f"start {path}", "start", here.at, here.run)
-        self._add(f"lost {path}", "lost", here.run, here.at, trigger=TIME)
+        here, path, own = self.at[self.task.name], f"{self.step.name} {self.task.name}", self.task.name_span
+        self._add(f"start {path}", "start", here.at, here.run, span=own)
+        self._add(f"lost {path}", "lost", here.run, here.at, trigger=TIME, span=own)
         leaving, trigger = here.run, REPORT
         if here.parked is not None:
-            self._add(f"park {path}", "park", here.run, here.parked)
+            self._add(f"park {path}", "park", here.run, here.parked, span=own)
             leaving = here.parked
             trigger = SIGNAL if self.task.kind == SIGNALLED else REPORT
-        exits = _exits(self.task)
-        for outcome in ("ok", "error"):
-            for directive, to, span in exits[outcome]:
-                self._exit(leaving, trigger, outcome=outcome, directive=directive, to=to, span=span)
+        for outcome, exits in zip(("ok", "error"), self._exits(), strict=True):
+            for role, name, target, span in exits:
+                id = f"{outcome} {path} {name}"
+                self._add(id, role, leaving, target, trigger=trigger, outcome=outcome, span=span)
         if here.parked is not None:
-            self._add(f"fault run {path}", "fault", here.run, self.ends.failed, fault=True, outcome="error")
-        self._add(f"fault {path}", "fault", leaving, self.ends.failed, fault=True, outcome="error")
+            self._fault(f"fault run {path}", here.run)
+        self._fault(f"fault {path}", leaving)
         if here.due is not None:
-            self._add(f"wake {path}", "wake", here.due, here.at, trigger=TIME)
+            self._add(f"wake {path}", "wake", here.due, here.at, trigger=TIME, span=own)
 
-    def _exit(self, leaving: Arcs, trigger: Trigger, *, outcome: str, directive: str, to: str, span: Span) -> None:
-        id = f"{outcome} {self.step.name} {self.task.name} {directive}"
-        role = directive
-        here = self.at[self.task.name]
+    def _exits(self) -> tuple[list[_Exit], list[_Exit]]:
+        """What may follow an ok and an error outcome, each once, in the order of the rules.
+
+        Every rule may take either outcome: its guard is data.
+        """
+        task = self.task
+        if not task.rules:
+            return [self._exit("continue", "", task.span)], [self._exit("fail", "", task.span)]
+        found: dict[tuple[str, str], Span] = {}
+        for rule in task.rules:
+            found.setdefault((_directive(rule), _target(rule)), rule.span)
+        if task.rules[-1].when is not None:  # no rule matches: continue, on either outcome (LANGUAGE §4)
+            found.setdefault(("continue", ""), task.span)
+        either = [self._exit(directive, to, span) for (directive, to), span in found.items()]
+        return either, either
+
+    def _exit(self, directive: str, to: str, span: Span) -> _Exit:
         match directive:
             case "continue":
-                target = self.following
+                return _Exit(directive, directive, self.following, span)
             case "break":
-                target = self.ends.done
+                return _Exit(directive, directive, self.ends.done, span)
             case "fail":
-                target = self.ends.failed
-            case "retry":
-                assert here.due is not None
-                target = here.due
+                return _Exit(directive, directive, self.ends.failed, span)
             case "jump":
-                id, target = f"{id} {to}", self.at[to].at
+                return _Exit(directive, f"jump {to}", self.at[to].at, span)
+            case "retry":
+                due, name = self.at[self.task.name].due, directive
             case _:
-                id, role = f"{outcome} {self.step.name} {self.task.name} jump {to} later", "jump_later"
-                later = self.at[to].due
-                assert later is not None
-                target = later
-        self._add(id, role, leaving, target, trigger=trigger, outcome=outcome, span=span)
+                due, name = self.at[to].due, f"jump {to} later"
+        assert due is not None
+        return _Exit(directive, name, due, span)
+
+    def _fault(self, id: str, inputs: Arcs) -> None:
+        self.maker.later(
+            id,
+            "fault",
+            inputs,
+            self.ends.failed,
+            trigger=REPORT,
+            step=self.own,
+            task=self.row,
+            span=self.task.name_span,
+            fault=True,
+            outcome="error",
+        )
 
     def _add(
         self,
@@ -141,46 +174,21 @@ class _Body(NamedTuple):
         inputs: Arcs,
         outputs: Arcs,
         *,
+        span: Span,
         trigger: Trigger = REPORT,
         outcome: str = "",
-        fault: bool = False,
-        span: Span | None = None,
     ) -> None:
         self.maker.later(
-            id,
-            role,
-            inputs,
-            outputs,
-            trigger=trigger,
-            step=self.own,
-            task=self.row,
-            span=span or self.task.name_span,
-            fault=fault,
-            outcome=outcome,
+            id, role, inputs, outputs, trigger=trigger, step=self.own, task=self.row, span=span, outcome=outcome
         )
-
-
-_Exits = dict[str, list[tuple[str, str, Span]]]
-
-
-def _exits(task: Task) -> _Exits:
-    """Outcome → the (directive, jump target, span) that may follow it, each once, in the order of the rules.
-
-    Every rule may take either outcome: its guard is data.
-    """
-    if not task.rules:
-        return {"ok": [("continue", "", task.span)], "error": [("fail", "", task.span)]}
-    found: dict[tuple[str, str], Span] = {}
-    for rule in task.rules:
-        found.setdefault((_directive(rule), rule.to or ""), rule.span)
-    if task.rules[-1].when is not None:  # no rule matches: continue, on either outcome (LANGUAGE §4)
-        found.setdefault(("continue", ""), task.span)
-    either = [(directive, to, span) for (directive, to), span in found.items()]
-    return {"ok": either, "error": either}
 
 
 def _directive(rule: Rule) -> str:
     return "jump_later" if rule.directive == "jump" and rule.delay is not None else rule.directive
+
+
+def _target(rule: Rule) -> str:
+    return rule.to or "" if rule.directive == "jump" else ""
 
 
 def _delayed(step: Step) -> set[str]:

@@ -44,7 +44,7 @@ def _rule(rule: ast.Rule, numbers: dict[str, int], pool: Pool) -> Rule:
         rule.multiplier,
         pool.value(rule.max_delay),
         rule.jitter,
-        -1 if rule.to is None else numbers[rule.to],
+        numbers[rule.to] if rule.directive == "jump" and rule.to is not None else -1,
         pool.value(rule.code),
         pool.value(rule.message),
         pool.pairs(rule.set_iter),

@@ -8,6 +8,7 @@ A new table is a row of `_TABLES`. Codes of lint rules stand in the rules themse
 from noetl_ir.span import Span
 from noetlc.diag.code import Code
 from noetlc.diag.codes_expressions import EXPRESSION_CODES
+from noetlc.diag.codes_legacy import LEGACY_CODES
 from noetlc.diag.codes_names import NAME_CODES
 from noetlc.diag.codes_net import NET_CODES
 from noetlc.diag.codes_pipeline import PIPELINE_CODES
@@ -17,6 +18,7 @@ from noetlc.diag.diagnostic import Diagnostic, Fix, Related
 
 _TABLES: tuple[dict[str, Code], ...] = (
     SOURCE_CODES, SHAPE_CODES, NAME_CODES, EXPRESSION_CODES, PIPELINE_CODES, NET_CODES,
+    LEGACY_CODES,
 )  # fmt: skip
 
 CODES: dict[str, Code] = {code: entry for table in _TABLES for code, entry in table.items()}

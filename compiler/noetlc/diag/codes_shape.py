@@ -120,10 +120,4 @@ SHAPE_CODES: dict[str, Code] = {
         "case: [{when: \"{{ event.name == 'call.done' }}\", then: [{next: [{step: b}]}]}]",
         "next: {spec: {mode: exclusive}, arcs: [{step: b}]}",
     ),
-    "NL902": Code(
-        "sugar", _ERROR, "`choose`, `while` or `until` in a task list",
-        "This version reads the canonical form only; the sugar was recognised and is not run.",
-        "- {while: {when: \"{{ iter.more }}\", then: [{kind: noop}]}}",
-        "Write it with jumps: `then: {do: jump, to: <task>}` and `then: {do: break}`.",
-    ),
 }  # fmt: skip

@@ -11,12 +11,9 @@ from typing import NamedTuple
 
 from noetl_ir import registry
 from noetlc.ast.playbook import Playbook
-from noetlc.diag.diagnostic import Diagnostic
-from noetlc.diag.findings import sorted_findings
-from noetlc.reading.check import check_document
 from noetlc.reading.document import read_document
 from noetlc.reading.reader import Legacy, Reader, Tables
-from noetlc.source.nodes import Mapping, Node
+from noetlc.source.nodes import Node
 from noetlc.source.text import Source
 
 PACKAGE = "noetlc.dialects"
@@ -32,28 +29,26 @@ class Dialect(NamedTuple):
     legacy: Legacy = MappingProxyType({})
 
 
-def read_playbook(source: Source, node: Node | None) -> tuple[Playbook | None, list[Diagnostic]]:
-    """The playbook in one document and everything there is to say about its form, names and expressions.
+def reader_of(source: Source) -> Reader:
+    """A reader of a file for all dialects at once."""
+    return Reader(source, *combined())
+
+
+def read_playbook(r: Reader, node: Node | None) -> Playbook | None:
+    """The playbook in one document, with the sugar of all dialects; the reader collects what there is to say about
+    its form.
 
     Never raises. With an error among the findings the tree holds what could be understood; it is None where
     the document is no mapping.
     """
-    tables, legacy = combined()
-    r = Reader(source, tables, legacy)
-    playbook = read_document(r, node)
-    if playbook is not None:
-        assert isinstance(node, Mapping)
-        check_document(r, playbook, node)
-    return playbook, list(sorted_findings(r.findings))
+    return read_document(r, node)
 
 
 @cache
 def combined() -> tuple[Tables, Legacy]:
     """The tables of all dialects, and what is recognised by some and read by none."""
     found = [registry.load(PACKAGE, name, "DIALECT", Dialect) for name in registry.names(PACKAGE)]
-    merged = {
-        scope: _merged([getattr(dialect.tables, scope) for dialect in found]) for scope in Tables._fields
-    }
+    merged = {scope: _merged([getattr(dialect.tables, scope) for dialect in found]) for scope in Tables._fields}
     legacy: dict[str, dict[str, str]] = {}
     for dialect in found:
         for scope, keys in dialect.legacy.items():

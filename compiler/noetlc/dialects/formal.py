@@ -14,9 +14,7 @@ DIALECT = Dialect(
     legacy={
         "document": _named("vars", "ctx", "tracing", "spec"),
         "step": _named("vars", "sink", "retry", "args", "result", "set_ctx", "set_iter"),
-        "loop": _named(
-            "mode", "max_in_flight", "concurrency", "until", "where", "filter", "chunk", "limit", "order_by"
-        )
+        "loop": _named("mode", "max_in_flight", "concurrency", "until", "where", "filter", "chunk", "limit", "order_by")
         | _named("pagination", "enumerate", "distribution", "policy"),
         "task": _named("vars", "sink", "retry", "result", "set_ctx", "set_iter"),
         "next": _named("step", "when", "then", "else", "args"),

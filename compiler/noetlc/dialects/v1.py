@@ -18,9 +18,7 @@ DIALECT = Dialect(
         "step": _named(
             "type", "call", "run", "with", "save", "data", "when", "pass", "pipe", "eval", "expr", "end_loop"
         )
-        | _named(
-            "assert", "next_step", "task", "code", "command", "method", "endpoint", "url", "auth", "params"
-        ),
+        | _named("assert", "next_step", "task", "code", "command", "method", "endpoint", "url", "auth", "params"),
         "task": _named("tool", "type", "call", "with", "save", "data", "pipe", "eval", "expr", "catch"),
         "rule": _named("expr", "do"),
         "arc": _named("with", "data", "condition", "cond", "then", "else", "input"),

@@ -1,7 +1,7 @@
 """The canonical form (v10): every key of every construct, and the function that takes it."""
 
 from noetlc.dialects import Dialect
-from noetlc.reading import admit, document, executor, loop, policy, routing, step, task
+from noetlc.reading import admit, blocks, document, executor, loop, policy, routing, step, task
 from noetlc.reading.reader import Tables
 
 DIALECT = Dialect(
@@ -27,5 +27,6 @@ DIALECT = Dialect(
         arc=routing.ARC_KEYS,
         arc_spec=routing.ARC_SPEC_KEYS,
         task_forms={"named": task.named_form},
+        task_entries=blocks.ENTRIES,
     ),
 )

@@ -21,6 +21,7 @@ from noetlc.ast.playbook import (
     Task,
     Value,
 )
+from noetlc.ast.sugar import Sugar
 from noetlc.source.nodes import Mapping, Node, Scalar
 
 Pairs = list[tuple[str, Value]]
@@ -155,6 +156,7 @@ class TaskDraft:
     __slots__ = (
         "args",
         "desc",
+        "extras",
         "field_spans",
         "fields",
         "kind",
@@ -182,6 +184,7 @@ class TaskDraft:
         self.timeout: Value | None = None
         self.rules: list[Rule] = []
         self.on_unmatched_written = False
+        self.extras: list[Sugar] = []
 
 
 class ThenDraft:

@@ -6,6 +6,8 @@ from types import MappingProxyType
 from typing import NamedTuple, Never, TypeAlias, TypeVar
 
 from noetl_ir.span import Span
+from noetlc.ast.playbook import Task
+from noetlc.diag.change import Change, Class
 from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic, Fix, Related
 from noetlc.reading.drafts import (
@@ -32,7 +34,8 @@ TaskForm: TypeAlias = Callable[["Reader", int, Mapping], TaskDraft | None]
 """Recognises one way of writing a task in a list, by its position and its node; None when it is another
 form.
 """
-
+TaskEntry: TypeAlias = Callable[["Reader", int, Mapping], Task | None]
+"""Reads what stands in a task list and is no task, by its position and its node."""
 
 _NOTHING: MappingOf[str, Never] = MappingProxyType({})
 
@@ -60,6 +63,7 @@ class Tables(NamedTuple):
     arc: Table[ArcDraft] = _NOTHING
     arc_spec: Table[ArcDraft] = _NOTHING
     task_forms: MappingOf[str, TaskForm] = _NOTHING
+    task_entries: MappingOf[str, TaskEntry] = _NOTHING
 
 
 Legacy: TypeAlias = MappingOf[str, MappingOf[str, str]]
@@ -91,21 +95,27 @@ SCOPE_NAMES = {
     "results": "`results`",
     "limits": "`limits`",
     "keychain": "a keychain entry",
+    "while": "`while`",
+    "until": "`until`",
 }
 """How messages call a scope."""
 
 
 class Reader:
-    """Collects findings; `legacy_seen` says whether any legacy construct was met."""
+    """Collects findings and what was read in another spelling; `legacy_seen` says whether any legacy construct was
+    met. `body` is what the names of unnamed tasks begin with where the reader is.
+    """
 
-    __slots__ = ("findings", "legacy", "legacy_seen", "source", "tables")
+    __slots__ = ("body", "changes", "findings", "legacy", "legacy_seen", "source", "tables")
 
     def __init__(self, source: Source, tables: Tables, legacy: Legacy) -> None:
         self.source = source
         self.tables = tables
         self.legacy = legacy
         self.findings: list[Diagnostic] = []
+        self.changes: list[Change] = []
         self.legacy_seen = False
+        self.body = ""
 
     def report(
         self,
@@ -119,6 +129,11 @@ class Reader:
     ) -> None:
         """Add a finding with the severity of its code."""
         self.findings.append(finding(code, message, span, help=help, fix=fix, related=related))
+
+    def respelt(self, span: Span, construct: str, message: str, klass: Class = "exact") -> None:
+        """Note a legacy spelling that is read as the canonical one."""
+        self.legacy_seen = True
+        self.changes.append(Change("read", span, construct, klass, message))
 
     def refuse(self, construct: str, span: Span, *, help: str = "") -> None:
         """Say that a legacy construct was recognised and is not supported."""

@@ -12,8 +12,6 @@ from noetlc.reading.shapes import choice_of, mapping_of, missing, name_of, text_
 from noetlc.reading.values import read_args, read_duration
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
-_SUGAR = ("choose", "while", "until")
-
 
 def read_tool(r: Reader, step: str, node: Node) -> tuple[Task, ...]:
     """The tasks of a step's `tool`: a list, or one mapping (LANGUAGE §4)."""
@@ -35,8 +33,10 @@ def read_task(r: Reader, position: int, node: Node) -> Task | None:
     if not isinstance(node, Mapping):
         wrong_shape(r, node, "a task", "a mapping")
         return None
-    if _refused_sugar(r, node):
-        return None
+    if node.get("kind") is None:
+        for key, read in r.tables.task_entries.items():
+            if node.key(key) is not None:
+                return read(r, position, node)
     for form in r.tables.task_forms.values():
         draft = form(r, position, node)
         if draft is not None:
@@ -45,15 +45,6 @@ def read_task(r: Reader, position: int, node: Node) -> Task | None:
         return None
     missing(r, "the task's `kind`", _head(node), help="write `- {name: …, kind: …}`")
     return None
-
-
-def _refused_sugar(r: Reader, node: Mapping) -> bool:
-    for sugar in _SUGAR:
-        key = node.key(sugar)
-        if key is not None and node.get("kind") is None:
-            r.report("NL902", f"sugar `{sugar}` is not supported by this version", key.span)
-            return True
-    return False
 
 
 def read_single(r: Reader, name: str, node: Mapping) -> Task | None:
@@ -67,7 +58,7 @@ def named_form(r: Reader, position: int, node: Mapping) -> TaskDraft | None:
     """`{name: …, kind: …}`, and without a name `task_N` by position."""
     if node.get("kind") is None:
         return None
-    return _named(r, node) or TaskDraft(f"task_{position}", _head(node), node)
+    return _named(r, node) or TaskDraft(f"{r.body}task_{position}", _head(node), node)
 
 
 def labelled_form(r: Reader, position: int, node: Mapping) -> TaskDraft | None:
@@ -125,6 +116,7 @@ def finish(r: Reader, draft: TaskDraft) -> Task | None:
         draft.on_unmatched_written,
         draft.name.startswith("__"),
         tuple(draft.field_spans),
+        tuple(draft.extras),
     )
 
 

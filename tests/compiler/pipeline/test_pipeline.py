@@ -8,13 +8,16 @@ import noetlc.pipeline
 from nets import HEAD, compiled, steps
 from noetl_ir.plan import Plan
 from noetl_ir.plan_format import read_plan
+from noetl_ir.span import NOWHERE, Span
 from noetlc.ast.playbook import Playbook
 from noetlc.ast.sugar import Sugar
+from noetlc.diag.change import Note
 from noetlc.diag.diagnostic import Severity
 from noetlc.pipeline import (
     LOWERING,
     TRANSFORMS,
     BrokenPass,
+    Lowering,
     Pass,
     base_name,
     check_source,
@@ -49,30 +52,34 @@ def test_the_tables_are_in_the_order_that_their_rows_ask_for() -> None:
     assert list(order_problems(TRANSFORMS)) == []
 
 
-def one(playbook: Playbook) -> Playbook:
+def one(playbook: Playbook, note: Note) -> Playbook:
     return playbook
 
 
-def two(playbook: Playbook) -> Playbook:
+def two(playbook: Playbook, note: Note) -> Playbook:
     return playbook
 
 
 def test_a_pass_before_the_one_it_needs_is_a_problem() -> None:
-    assert list(order_problems((Pass(one, after=("two",)), Pass(two)))) == ["one must come after two"]
-    assert list(order_problems((Pass(two), Pass(one, after=("two",))))) == []
+    assert list(order_problems((Lowering(one, after=("two",)), Lowering(two)))) == ["one must come after two"]
+    assert list(order_problems((Lowering(two), Lowering(one, after=("two",))))) == []
 
 
-class Sweet(tuple[object, ...], Sugar):  # type: ignore[misc]
+class Sweet(Sugar):
     """A sugar node of these tests."""
 
-    __slots__ = ()
+    span: Span
 
 
 def test_sugar_that_a_pass_removes_never_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    def sweeten(playbook: Playbook) -> Playbook:
-        return playbook._replace(extensions=(("x-a", Sweet()),))  # type: ignore[arg-type]
+    def sour(playbook: Playbook, note: Note) -> Playbook:
+        return playbook._replace(extras=())
 
-    monkeypatch.setattr(noetlc.pipeline, "LOWERING", (Pass(one, removes=(Sweet,)), Pass(sweeten)))
+    def sweeten(playbook: Playbook, note: Note) -> Playbook:
+        return playbook._replace(extras=(Sweet(NOWHERE),))
+
+    rows = (Lowering(sweeten), Lowering(sour, removes=(Sweet,)), Lowering(sweeten))
+    monkeypatch.setattr(noetlc.pipeline, "LOWERING", rows)
     with pytest.raises(BrokenPass, match="after sweeten there is a Sweet again"):
         compiled(steps("step: start"))
 
@@ -102,7 +109,10 @@ class Log:
 def test_the_observer_is_told_of_every_stage() -> None:
     log = Log()
     compile_source("t.yaml", (HEAD + steps("step: start")).encode(), observer=log)
-    assert log.told == ["begun read", "ended read Playbook", "begun build", "ended build Plan"]
+    stages = ["read", *(row.name for row in LOWERING), "build"]
+    told = [f"ended {stage} {'Plan' if stage == 'build' else 'Playbook'}" for stage in stages]
+    assert [line for line in log.told if line.startswith("ended")] == told
+    assert [line for line in log.told if line.startswith("begun")] == [f"begun {stage}" for stage in stages]
 
 
 def test_the_collector_is_given_back() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from noetl_ir.expr import Literal
 from noetlc.ast.workbook import inline_workbook
-from noetlc.dialects import read_playbook
+from noetlc.pipeline import understood
 from noetlc.source.yaml_reader import read_yaml
 from playbooks import HEAD, codes, playbook_of, read
 
@@ -86,7 +86,7 @@ def test_scenario_66_program_text_reaches_the_tool_as_written() -> None:
 def test_every_document_of_a_file_is_read_by_itself() -> None:
     text = HEAD + "workflow: [{step: start}]\n---\n" + HEAD + "workflow: []\n"
     reading = read_yaml("t.yaml", text.encode())
-    found = [read_playbook(reading.source, node)[1] for node in reading.documents]
+    found = [understood(reading.source, node).findings for node in reading.documents]
     assert [codes(findings) for findings in found] == [[], ["NL103"]]
 
 

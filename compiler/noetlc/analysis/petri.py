@@ -1,0 +1,75 @@
+"""A place/transition net as all analyses see it: integers for places and transitions, weighted arcs, a marking."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, TypeAlias
+
+Arcs: TypeAlias = tuple[tuple[int, int], ...]
+"""(place, weight) pairs, each place once, sorted by place; weights are at least 1."""
+
+Marking: TypeAlias = tuple[int, ...]
+"""Tokens by place."""
+
+
+class Petri(NamedTuple):
+    """A net: the ids of its places and transitions, the arcs of each transition, the initial marking."""
+
+    name: str
+    places: tuple[str, ...]
+    transitions: tuple[str, ...]
+    inputs: tuple[Arcs, ...]
+    outputs: tuple[Arcs, ...]
+    initial: Marking
+
+
+def arcs_of(pairs: Iterable[tuple[int, int]]) -> Arcs:
+    """Arcs in their one form; several between the same two nodes add up."""
+    found: dict[int, int] = {}
+    for place, weight in pairs:
+        found[place] = found.get(place, 0) + weight
+    return tuple(sorted((place, weight) for place, weight in found.items() if weight))
+
+
+def effect_of(net: Petri, transition: int) -> dict[int, int]:
+    """Place → how many tokens more it has after the transition fired; places that do not change are left out."""
+    change = dict(net.outputs[transition])
+    for place, weight in net.inputs[transition]:
+        change[place] = change.get(place, 0) - weight
+    return {place: count for place, count in change.items() if count}
+
+
+def is_enabled(net: Petri, marking: Marking, transition: int) -> bool:
+    """Whether the transition may fire."""
+    return all(marking[place] >= weight for place, weight in net.inputs[transition])
+
+
+def fired(net: Petri, marking: Marking, transition: int) -> Marking:
+    """The marking after an enabled transition."""
+    after = list(marking)
+    for place, weight in net.inputs[transition]:
+        after[place] -= weight
+    for place, weight in net.outputs[transition]:
+        after[place] += weight
+    return tuple(after)
+
+
+def consumers_of(net: Petri) -> list[list[int]]:
+    """Place → the transitions that take from it."""
+    return _by_place(len(net.places), net.inputs)
+
+
+def producers_of(net: Petri) -> list[list[int]]:
+    """Place → the transitions that put into it."""
+    return _by_place(len(net.places), net.outputs)
+
+
+def named(net: Petri, marking: Marking) -> Mapping[str, int]:
+    """The marked places by id."""
+    return {net.places[place]: tokens for place, tokens in enumerate(marking) if tokens}
+
+
+def _by_place(count: int, sides: tuple[Arcs, ...]) -> list[list[int]]:
+    found: list[list[int]] = [[] for _ in range(count)]
+    for transition, arcs in enumerate(sides):
+        for place, _ in arcs:
+            found[place].append(transition)
+    return found

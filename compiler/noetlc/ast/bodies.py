@@ -1,0 +1,132 @@
+"""Task lists inside of task lists: the authoring sugar, and one walk over every list wherever it stands."""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+from noetl_ir.span import Span
+from noetlc.ast.playbook import Guard, Playbook, Step, Task, Value
+from noetlc.ast.sugar import Sugar
+from noetlc.ast.walk import replace_steps
+
+Tasks: TypeAlias = tuple[Task, ...]
+ChangeList: TypeAlias = Callable[[Tasks], Tasks]
+
+
+@runtime_checkable
+class HasBodies(Protocol):
+    """Sugar with task lists inside."""
+
+    def with_bodies(self, change: ChangeList) -> Sugar:
+        """The same with every list changed."""
+        ...
+
+    def bodies(self) -> tuple[Tasks, ...]:
+        """The lists."""
+        ...
+
+
+class Branch(NamedTuple):
+    """A branch of `choose`; `when` is None for `else`."""
+
+    when: Guard | None
+    tasks: Tasks
+    span: Span
+
+
+class Choose(Sugar):
+    """`choose`: the first branch whose guard is true runs."""
+
+    branches: tuple[Branch, ...]
+    span: Span
+
+    def with_bodies(self, change: ChangeList) -> "Choose":
+        """The same with every branch changed."""
+        return Choose(tuple(branch._replace(tasks=change(branch.tasks)) for branch in self.branches), self.span)
+
+    def bodies(self) -> tuple[Tasks, ...]:
+        """The branches."""
+        return tuple(branch.tasks for branch in self.branches)
+
+
+class While(Sugar):
+    """`while`: the body runs as long as the guard is true, asked before each pass."""
+
+    when: Guard
+    tasks: Tasks
+    max_iterations: Value | None
+    deadline: Value | None
+    span: Span
+
+    def with_bodies(self, change: ChangeList) -> "While":
+        """The same with its body changed."""
+        return While(self.when, change(self.tasks), self.max_iterations, self.deadline, self.span)
+
+    def bodies(self) -> tuple[Tasks, ...]:
+        """The body."""
+        return (self.tasks,)
+
+
+class Until(Sugar):
+    """`until`: the body runs until the guard is true, asked after each pass; `delay` passes before the next one."""
+
+    when: Guard
+    tasks: Tasks
+    delay: Value | None
+    max_iterations: Value | None
+    deadline: Value | None
+    span: Span
+
+    def with_bodies(self, change: ChangeList) -> "Until":
+        """The same with its body changed."""
+        return Until(self.when, change(self.tasks), self.delay, self.max_iterations, self.deadline, self.span)
+
+    def bodies(self) -> tuple[Tasks, ...]:
+        """The body."""
+        return (self.tasks,)
+
+
+def map_lists(tasks: Tasks, change: ChangeList) -> Tasks:
+    """Every list of tasks changed, the innermost first. Depth is that of the document, which the reader bounds."""
+
+    def inside(task: Task) -> Task:
+        if not task.extras:
+            return task
+        return task._replace(extras=tuple(_with_lists(extra, change) for extra in task.extras))
+
+    return change(tuple(inside(task) for task in tasks))
+
+
+def change_lists(playbook: Playbook, change: Callable[[Step, Tasks], Tasks]) -> Playbook:
+    """The playbook with every task list of every step changed, those inside of sugar too."""
+
+    def changed(step: Step) -> Step:
+        tasks = map_lists(step.tasks, lambda listed: change(step, listed))
+        extras = tuple(_with_lists(extra, lambda listed: change(step, listed)) for extra in step.extras)
+        return step._replace(tasks=tasks, extras=extras)
+
+    return replace_steps(playbook, changed)
+
+
+def _with_lists(extra: Sugar, change: ChangeList) -> Sugar:
+    if not isinstance(extra, HasBodies):
+        return extra
+    return extra.with_bodies(lambda listed: map_lists(listed, change))
+
+
+Found = TypeVar("Found", bound=Sugar)
+
+
+def taken(task: Task, kind: type[Found]) -> tuple[Found | None, Task]:
+    """The task's sugar of a kind, if it has any, and the task without it."""
+    found = next((extra for extra in task.extras if isinstance(extra, kind)), None)
+    if found is None:
+        return None, task
+    return found, task._replace(extras=tuple(extra for extra in task.extras if extra is not found))
+
+
+def taken_of(step: Step, kind: type[Found]) -> tuple[Found | None, Step]:
+    """The same of a step."""
+    found = next((extra for extra in step.extras if isinstance(extra, kind)), None)
+    if found is None:
+        return None, step
+    return found, step._replace(extras=tuple(extra for extra in step.extras if extra is not found))

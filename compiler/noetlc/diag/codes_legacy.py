@@ -1,0 +1,34 @@
+"""NL9yy: what lowering did to legacy constructs, by class, and what it could not lower."""
+
+from noetlc.diag.code import Code
+from noetlc.diag.diagnostic import Severity
+
+_NOTE, _ERROR = Severity.NOTE, Severity.ERROR
+
+LEGACY_CODES: dict[str, Code] = {
+    "NL903": Code(
+        "not-lowered", _ERROR, "A construct that has no canonical form",
+        "What it asks for cannot be said with tasks, rules and arcs, so that it would not run as written.",
+        "tool:\n- {name: a, kind: noop, spec: {policy: {rules: [{else: {then: {do: jump, to: b}}}]}}}\n"
+        "- {while: {when: \"{{ iter.more }}\", then: [{name: b, kind: noop}]}}",
+        "then: {do: jump, to: while_1}           # begin the loop",
+    ),
+    "NL910": Code(
+        "lowered-exactly", _NOTE, "A legacy construct that was read as its canonical form",
+        "It means the same; `noetlc migrate` writes the canonical form.",
+        "next: b",
+        "next: {spec: {mode: exclusive}, arcs: [{step: b}]}",
+    ),
+    "NL911": Code(
+        "lowered-safely", _NOTE, "A legacy construct on which the old engines disagreed",
+        "It means the same except where the old engines disagreed among themselves.",
+        "next: [{when: \"{{ ctx.a }}\", then: [{step: b}]}, {else: [{step: c}]}]   # some took every true one",
+        "next: {spec: {mode: exclusive}, arcs: [{step: b, when: \"{{ ctx.a }}\"}, {step: c}]}",
+    ),
+    "NL912": Code(
+        "lowered-for-review", _NOTE, "A legacy construct whose meaning should be looked at",
+        "The old engines left it open, and one meaning had to be chosen.",
+        "next: [{step: a}, {step: b}]            # and both lead to `c`: does it wait for both?",
+        "next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}   # and `join: all` at `c`",
+    ),
+}  # fmt: skip

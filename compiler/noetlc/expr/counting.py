@@ -1,0 +1,95 @@
+"""Counters of loops made of jumps: they live in `iter.__<label>`, so that they survive a resume (LANGUAGE §6)."""
+
+from collections.abc import Iterator
+
+from noetl_ir.expr import Binary, Const, Expr, Literal, Name, Native
+from noetl_ir.kinds import seconds_of
+from noetl_ir.span import Span
+from noetlc.ast.playbook import Guard, Rule, Task, Value
+from noetlc.expr.generated import PREFIX, computed, constant, generated_name, guard, jump
+from noetlc.expr.rewrite import Replace
+from noetlc.expr.shorthand import both, compared, filtered, path
+from noetlc.expr.templates import guard_with, task_with
+
+Pairs = tuple[tuple[str, Value], ...]
+ITERATION = "_iteration"
+
+
+def counter(label: str) -> Expr:
+    """How many passes were finished."""
+    return path("iter", generated_name(label))
+
+
+def started(label: str, deadline: Value | None, span: Span) -> Pairs:
+    """What to remember when the first pass begins: no pass is finished; the time, if there is a deadline."""
+    pairs: Pairs = ((generated_name(label), constant(0, span)),)
+    if deadline is not None:
+        pairs += ((generated_name(label, "since"), computed(Name("_elapsed"), span)),)
+    return pairs
+
+
+def again(label: str, target: str, span: Span, *, when: Guard | None = None, delay: Value | None = None) -> Rule:
+    """A rule that counts one pass and begins the next at `target`."""
+    counted = Binary("+", counter(label), Const(1))
+    rule = jump(target, span, when=when, set_iter=((generated_name(label), computed(counted, span)),))
+    return rule._replace(delay=delay)
+
+
+def exhausted(
+    label: str, most: Value | None, deadline: Value | None, span: Span, *, done: int = 0, unless: Expr | None = None
+) -> Iterator[Rule]:
+    """Rules that fail with `loop.exhausted` when `most` passes are over or the deadline is.
+
+    `done` is what the counter lacks of the passes that are finished; `unless` must be true besides.
+    """
+    more, name = () if unless is None else (unless,), label.removeprefix(PREFIX)
+    if most is not None:
+        count = Binary("+", counter(label), Const(done)) if done else counter(label)
+        over = both(compared(count, ">=", whole(most)), *more)
+        yield failing(over, "loop.exhausted", f"`{name}` came to the end of its `max_iterations`", most.span)
+    if deadline is not None:
+        passed = Binary("-", Name("_elapsed"), path("iter", generated_name(label, "since")))
+        over = both(compared(passed, ">=", seconds(deadline)), *more)
+        yield failing(over, "loop.exhausted", f"`{name}` came to its `deadline`", deadline.span)
+
+
+def failing(when: Expr, code: str, message: str, span: Span) -> Rule:
+    """A rule that fails the task with a code."""
+    return Rule(guard(when, span), "fail", span, code=constant(code, span), message=constant(message, span))
+
+
+def whole(value: Value) -> Expr:
+    """A whole number, written out or computed."""
+    match value.template:
+        case Literal(value=bool() | int() | float() | str() | None as literal):
+            return Const(literal)
+        case Native(expr=expr):
+            return filtered(expr, "int")
+    return Const(None)
+
+
+def seconds(value: Value) -> Expr:
+    """A duration in seconds; a computed one must be a number."""
+    match value.template:
+        case Literal(value=literal):
+            found = seconds_of(literal)
+            return Const(int(found) if found is not None and found == int(found) else found)
+        case Native(expr=expr):
+            return filtered(expr, "float")
+    return Const(None)
+
+
+def numbered(tasks: tuple[Task, ...], label: str) -> tuple[Task, ...]:
+    """The tasks of a body, with `_iteration` read from the counter. Bodies inside have counters of their own."""
+    return tuple(task_with(task, numbering(label)) for task in tasks)
+
+
+def numbered_guard(when: Guard, label: str) -> Guard:
+    """The same for the guard of the loop."""
+    return guard_with(when, numbering(label))
+
+
+def numbering(label: str) -> Replace:
+    """Reads the counter where `_iteration` stands."""
+    here = counter(label)
+    return lambda expr: here if isinstance(expr, Name) and expr.name == ITERATION else None

@@ -1,0 +1,101 @@
+"""Values, guards, rules and tasks with parts of their expressions replaced; what nothing changes stays itself."""
+
+from noetl_ir.expr import Const, Expr, ListTemplate, MapTemplate, Native, Template, Text
+from noetlc.ast.playbook import Arc, Guard, Rule, Task, Value
+from noetlc.expr.rewrite import Replace, rewritten
+from noetlc.expr.unparse import unparse
+
+Pairs = tuple[tuple[str, Value], ...]
+_MARKS = ("{{", "{%", "{#")
+
+
+def native(expr: Expr) -> Native:
+    """The template that is exactly that expression."""
+    return Native(expr, f"{{{{ {unparse(expr)} }}}}")
+
+
+def template_with(template: Template, replace: Replace) -> Template:
+    """A template with its expressions rewritten; block templates stay as they are."""
+    match template:
+        case Native(expr=expr):
+            made = rewritten(expr, replace)
+            return template if made is expr else native(made)
+        case Text(parts=parts):
+            found = tuple(part if isinstance(part, str) else rewritten(part, replace) for part in parts)
+            same = all(new is old for new, old in zip(found, parts, strict=True))
+            return template if same else Text(found, "".join(_source(part) for part in found))
+        case MapTemplate(items=pairs):
+            inner = tuple((key, template_with(value, replace)) for key, value in pairs)
+            same = all(new is old for (_, new), (_, old) in zip(inner, pairs, strict=True))
+            return template if same else MapTemplate(inner)
+        case ListTemplate(items=items):
+            listed = tuple(template_with(item, replace) for item in items)
+            return template if all(a is b for a, b in zip(listed, items, strict=True)) else ListTemplate(listed)
+        case _:
+            return template
+
+
+def _source(part: str | Expr) -> str:
+    """A part of a text as it is written in a file."""
+    if isinstance(part, str):
+        return f"{{{{ {unparse(Const(part))} }}}}" if any(mark in part for mark in _MARKS) else part
+    return f"{{{{ {unparse(part)} }}}}"
+
+
+def value_with(value: Value, replace: Replace) -> Value:
+    """A value with its expressions rewritten; a changed one has no node behind it any more."""
+    made = template_with(value.template, replace)
+    return value if made is value.template else Value(made, value.span, None)
+
+
+def maybe_with(value: Value | None, replace: Replace) -> Value | None:
+    """The same for a value that may be absent."""
+    return None if value is None else value_with(value, replace)
+
+
+def pairs_with(pairs: Pairs, replace: Replace) -> Pairs:
+    """The same for named values."""
+    return tuple((key, value_with(value, replace)) for key, value in pairs)
+
+
+def guard_with(guard: Guard, replace: Replace) -> Guard:
+    """A guard with its expression rewritten."""
+    made = rewritten(guard.expr, replace)
+    return guard if made is guard.expr else Guard(made, unparse(made), guard.span, None, 0)
+
+
+def rule_with(rule: Rule, replace: Replace) -> Rule:
+    """A rule with its guard and values rewritten."""
+    return rule._replace(
+        when=None if rule.when is None else guard_with(rule.when, replace),
+        delay=maybe_with(rule.delay, replace),
+        max_delay=maybe_with(rule.max_delay, replace),
+        code=maybe_with(rule.code, replace),
+        message=maybe_with(rule.message, replace),
+        set_iter=pairs_with(rule.set_iter, replace),
+        set_ctx=pairs_with(rule.set_ctx, replace),
+    )
+
+
+def fields_with(task: Task, replace: Replace) -> Task:
+    """A task with what is rendered before it rewritten, its rules aside."""
+    return task._replace(
+        fields=pairs_with(task.fields, replace),
+        args=maybe_with(task.args, replace),
+        knobs=pairs_with(task.knobs, replace),
+        timeout=maybe_with(task.timeout, replace),
+    )
+
+
+def task_with(task: Task, replace: Replace) -> Task:
+    """A task with everything rewritten, its extras aside."""
+    return fields_with(task, replace)._replace(rules=tuple(rule_with(rule, replace) for rule in task.rules))
+
+
+def arc_with(arc: Arc, replace: Replace) -> Arc:
+    """An arc with its guard, args and delay rewritten."""
+    return arc._replace(
+        when=None if arc.when is None else guard_with(arc.when, replace),
+        args=maybe_with(arc.args, replace),
+        delay=maybe_with(arc.delay, replace),
+    )

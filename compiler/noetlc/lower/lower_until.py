@@ -1,0 +1,43 @@
+"""until: a loop that asks after each pass becomes jumps around a counter (LANGUAGE §6, v10 §14).
+
+- {name: r, until: {when: g, then: [a], delay: 2s, max_iterations: 9}}
+    →  __r             iter.__r = 0
+       a
+       __r__test       jump to __r__merge when g; fail `loop.exhausted` when iter.__r + 1 >= 9;
+                       else iter.__r + 1, jump to a after 2 s
+       __r__merge
+"""
+
+from noetlc.ast.bodies import Tasks, Until, change_lists, taken
+from noetlc.ast.playbook import Playbook, Rule, Task
+from noetlc.diag.change import Change, Note
+from noetlc.expr.counting import again, exhausted, numbered, numbered_guard, started
+from noetlc.expr.generated import generated_name, jump, noop
+
+
+def lower_until(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook without `until`."""
+
+    def without(task: Task) -> Tasks:
+        loop, head = taken(task, Until)
+        if loop is None:
+            return (task,)
+        note(Change("lower_until", task.name_span, "`until`", "exact", "the body, a test and a jump back"))
+        return _lowered(head, loop)
+
+    return change_lists(playbook, lambda _, tasks: tuple(made for task in tasks for made in without(task)))
+
+
+def _lowered(head: Task, loop: Until) -> Tasks:
+    label, span = head.name, loop.span
+    test, merge = generated_name(label, "test"), generated_name(label, "merge")
+    when = numbered_guard(loop.when, label)
+    begin = Rule(None, "continue", span, set_iter=started(label, loop.deadline, span))
+    body = numbered(loop.tasks, label)
+    first = body[0].name if body else test
+    asked = (
+        jump(merge, when.span, when=when),
+        *exhausted(label, loop.max_iterations, loop.deadline, span, done=1),
+        again(label, first, span, delay=loop.delay),
+    )
+    return (head._replace(rules=(begin,)), *body, noop(test, span, asked), noop(merge, span))
