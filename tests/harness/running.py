@@ -83,7 +83,7 @@ def compiled(text: str) -> bytes:
 
 def run(
     text: str | bytes,
-    script: str = "",
+    script: str | dict[str, Any] = "",
     payload: Mapping[str, Any] | None = None,
     *,
     at: Mapping[float, str] | None = None,
@@ -100,7 +100,8 @@ def run(
     With `odds` its bus does to messages what a bus may do, by the seed.
     """
     data = text if isinstance(text, bytes) else compiled(text)
-    read = None if real else read_script(yaml.safe_load(script) or {})
+    document = yaml.safe_load(script) or {} if isinstance(script, str) else script
+    read = None if real else read_script(document)
     settings = Settings(script=read, slots=slots, root=root, folders=folders)
     seen: list[tuple[str, Program, Event]] = []
     commits: list[int] = []
