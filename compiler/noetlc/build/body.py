@@ -147,11 +147,9 @@ class _Body(NamedTuple):
             case "jump":
                 return _Exit(directive, f"jump {to}", self.at[to].at, span)
             case "retry":
-                due, name = self.at[self.task.name].due, directive
+                return _Exit(directive, directive, _due(self.at[self.task.name]), span)
             case _:
-                due, name = self.at[to].due, f"jump {to} later"
-        assert due is not None
-        return _Exit(directive, name, due, span)
+                return _Exit(directive, f"jump {to} later", _due(self.at[to]), span)
 
     def _fault(self, id: str, inputs: Arcs) -> None:
         self.maker.later(
@@ -181,6 +179,11 @@ class _Body(NamedTuple):
         self.maker.later(
             id, role, inputs, outputs, trigger=trigger, step=self.own, task=self.row, span=span, outcome=outcome
         )
+
+
+def _due(place: Stations) -> Arcs:
+    assert place.due is not None  # `_delayed` has named its task
+    return place.due
 
 
 def _directive(rule: Rule) -> str:
