@@ -227,3 +227,10 @@ def test_an_expression_of_many_terms_and_a_deep_value_compile() -> None:
     terms = " ~ ".join(["ctx.a"] * 2000)
     deep = "[" * 60 + "'{{ ctx.a }}'" + "]" * 60
     plan_of(steps(f"step: start, next: {{arcs: [{{step: end, args: {{a: '{{{{ {terms} }}}}', b: {deep}}}}}]}}"))
+
+
+def test_a_target_beside_another_directive_than_jump_leads_nowhere() -> None:
+    policy = "policy: {rules: [{when: '{{ iter.a }}', then: {do: fail, to: t}}, {else: {then: {do: fail}}}]}"
+    plan = plan_of(steps(f"step: start, tool: [{{name: t, kind: noop, spec: {{{policy}}}}}]"))
+    assert [rule.to for rule in plan.tasks[0].rules] == [-1, -1]
+    assert moves(plan, "start")["error start t fail"] == ("run start t", "→", "bad start", "report")
