@@ -147,14 +147,35 @@ def all_expressions(playbook: Playbook) -> Iterator[tuple[Expr, Scalar | None]]:
         yield guard.expr, guard.node
 
 
-def sugar_in(tree: tuple[object, ...]) -> Iterator[Sugar]:
-    """Every sugar node of a tree or a part of it; none in a canonical one. Iterative, and linear in the tree."""
-    waiting: list[tuple[object, ...]] = [tree]
+def sugar_in(playbook: Playbook) -> Iterator[Sugar]:
+    """Every sugar node of a playbook; none in a canonical one. Iterative, and linear in the tree.
+
+    Only `extras` hold any, and what stands in them is looked through to the ground.
+    """
+    waiting: list[tuple[object, ...]] = [extras for extras in _extras(playbook) if extras]
     while waiting:
         here = waiting.pop()
         if isinstance(here, Sugar):
             yield here
         waiting.extend([part for part in here if isinstance(part, tuple)])
+
+
+def _extras(playbook: Playbook) -> Iterator[tuple[Sugar, ...]]:
+    yield playbook.extras
+    for step in playbook.steps:
+        yield step.extras
+        if step.loop is not None:
+            yield from [loop.extras for loop in loops_of(step)]
+        if step.router is not None:
+            yield from [arc.extras for arc in step.router.arcs]
+        for task in step.tasks:
+            yield from _extras_of_task(task)
+    for _, task in playbook.workbook:
+        yield from _extras_of_task(task)
+
+
+def _extras_of_task(task: Task) -> list[tuple[Sugar, ...]]:
+    return [task.extras, *[rule.extras for rule in task.rules]]
 
 
 def sugar_kinds(playbook: Playbook) -> frozenset[type[Sugar]]:
