@@ -18,6 +18,7 @@ from noetl_ir.plan import Child, Plan
 from noetlc.ast.bodies import Choose, Until, While
 from noetlc.ast.playbook import Playbook
 from noetlc.ast.sugar import Sugar
+from noetlc.ast.targets import Targets
 from noetlc.ast.walk import sugar_kinds
 from noetlc.build.family import (
     BROKEN,
@@ -85,6 +86,7 @@ def _part(name: str) -> Callable[[Playbook, Note], Playbook]:
 
 
 LOWERING: tuple[Lowering, ...] = (
+    Lowering(_part("lower_next"), removes=(Targets,)),
     Lowering(_part("enter_sugar"), among=(Choose, While, Until)),
     Lowering(_part("lower_choose"), removes=(Choose,), after=("enter_sugar",)),
     Lowering(_part("lower_until"), removes=(Until,), after=("enter_sugar",)),

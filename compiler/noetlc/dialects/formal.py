@@ -17,7 +17,6 @@ DIALECT = Dialect(
         "loop": _named("mode", "max_in_flight", "concurrency", "until", "where", "filter", "chunk", "limit", "order_by")
         | _named("pagination", "enumerate", "distribution", "policy"),
         "task": _named("vars", "sink", "retry", "result", "set_ctx", "set_iter"),
-        "next": _named("step", "when", "then", "else", "args"),
         "then": _named("sink", "vars", "collect", "retry", "result"),
     },
 )

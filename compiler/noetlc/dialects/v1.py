@@ -22,7 +22,6 @@ DIALECT = Dialect(
         "task": _named("tool", "type", "call", "with", "save", "data", "pipe", "eval", "expr", "catch"),
         "rule": _named("expr", "do"),
         "arc": _named("with", "data", "condition", "cond", "then", "else", "input"),
-        "next": _named("with", "condition"),
         "task_spec": _named("eval"),
     },
 )

@@ -87,7 +87,7 @@ class ExecutorDraft:
 class StepDraft:
     """A step; its tool is read when all keys are known, because a lone task is named after the step."""
 
-    __slots__ = ("desc", "loop", "name", "name_span", "router", "spec", "tool")
+    __slots__ = ("desc", "extras", "loop", "name", "name_span", "router", "spec", "tool")
 
     def __init__(self) -> None:
         self.name = ""
@@ -97,6 +97,7 @@ class StepDraft:
         self.loop: Loop | None = None
         self.tool: Node | None = None
         self.router: Router | None = None
+        self.extras: list[Sugar] = []
 
 
 class StepSpecDraft:

@@ -7,18 +7,11 @@ from noetlc.reading.knob import take_policy
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
 from noetlc.reading.shapes import choice_of, is_misspelt, mapping_of, missing, reference_of, sequence_of, whole_of
 from noetlc.reading.values import read_args, read_duration, read_guard
-from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+from noetlc.source.nodes import Mapping, Node, Scalar
 
 
 def read_router(r: Reader, node: Node) -> Router | None:
-    """The router `{spec, arcs}` of a step; None where there is none or it is in a legacy shape."""
-    if isinstance(node, Sequence) or (isinstance(node, Scalar) and isinstance(node.value, str)):
-        r.refuse(
-            "`next` as a list or name (formal dialect)",
-            node.span,
-            help="write `next: {spec: {mode: …}, arcs: [{step: …}]}`",
-        )
-        return None
+    """The router `{spec, arcs}` of a step; None where there is none."""
     mapping = mapping_of(r, node, "`next`")
     if mapping is None:
         return None

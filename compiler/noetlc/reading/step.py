@@ -9,6 +9,7 @@ from noetlc.reading.loop import read_loop
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
 from noetlc.reading.routing import read_router
 from noetlc.reading.shapes import choice_of, is_empty, is_misspelt, mapping_of, missing, name_of, text_of, wrong_shape
+from noetlc.reading.targets import read_targets
 from noetlc.reading.task import read_timeout, read_tool
 from noetlc.reading.values import read_duration
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
@@ -38,7 +39,8 @@ def read_step(r: Reader, node: Node) -> Step | None:
     tasks = _tasks(r, draft)
     if draft.spec is None:
         draft.spec = _spec_of(StepSpecDraft())
-    return Step(draft.name, draft.name_span, node.span, draft.desc, draft.spec, draft.loop, tasks, draft.router)
+    extras = tuple(draft.extras)
+    return Step(draft.name, draft.name_span, node.span, draft.desc, draft.spec, draft.loop, tasks, draft.router, extras)
 
 
 def _take_keys(r: Reader, draft: StepDraft, node: Mapping) -> None:
@@ -106,7 +108,14 @@ def _tool(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
 
 
 def _next(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
-    draft.router = read_router(r, node)
+    if isinstance(node, Mapping) and node.key("step") is None and node.key("to") is None:
+        draft.router = read_router(r, node)
+        return
+    if isinstance(node, Scalar) and node.value is None:
+        return
+    targets = read_targets(r, node)
+    if targets is not None:
+        draft.extras.append(targets)
 
 
 def _pool(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:

@@ -1,0 +1,23 @@
+"""Sugar of routing: where a step leads to, in the forms before routers had arcs."""
+
+from typing import NamedTuple
+
+from noetl_ir.span import Span
+from noetlc.ast.playbook import Arc, Guard
+from noetlc.ast.sugar import Sugar
+
+
+class Target(NamedTuple):
+    """A branch of a list: the arcs that it forks into. `when` is None for `else` and where nothing is asked."""
+
+    when: Guard | None
+    arcs: tuple[Arc, ...]
+    span: Span
+
+
+class Targets(Sugar):
+    """`next: name`, a list of names or steps, or a ladder; `mode` where the step's spec gives one."""
+
+    branches: tuple[Target, ...]
+    span: Span
+    mode: str = ""
