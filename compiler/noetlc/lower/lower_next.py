@@ -8,6 +8,8 @@ Where the branches of a fork all reach one step unconditionally and nothing else
 `join: all`. A leaf of a file without arcs leads to the step `end` where there is one (LANGUAGE §1).
 """
 
+from itertools import pairwise
+
 from noetlc.ast.bodies import taken_of
 from noetlc.ast.graph import END
 from noetlc.ast.playbook import Arc, Playbook, Router, Step
@@ -114,9 +116,20 @@ def _meeting(playbook: Playbook, fork: Step) -> tuple[str, str] | None:
     if len(ways) < 2 or not shared:
         return None
     meeting = shared[0]
-    lasts = {fork.name if way[0] == meeting else way[way.index(meeting) - 1] for way in ways}
-    sources = {step.name for step in playbook.steps for arc in _arcs(step) if arc.target == meeting}
-    return meeting, "all" if sources == lasts and len(lasts) == len(ways) else "any"
+    branches = [way[: way.index(meeting)] for way in ways]
+    sources = _sources(playbook)
+    # A branch that something else starts too would wait for the others in vain.
+    alone = all(sources[step] == {before} for way in branches for before, step in pairwise((fork.name, *way)))
+    lasts = {way[-1] if way else fork.name for way in branches}
+    return meeting, "all" if alone and sources[meeting] == lasts and len(lasts) == len(ways) else "any"
+
+
+def _sources(playbook: Playbook) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {step.name: set() for step in playbook.steps}
+    for step in playbook.steps:
+        for arc in _arcs(step):
+            found.setdefault(arc.target, set()).add(step.name)
+    return found
 
 
 def _way(by_name: dict[str, Step], name: str) -> list[str]:

@@ -91,10 +91,8 @@ def _arc(r: Reader, node: Node) -> list[Arc]:
         return []
     spec = mapping.get("spec")
     delay = spec.get("delay") if isinstance(spec, Mapping) else None
-    arc = _leading(name, step.span, mapping.span)
-    return [
-        arc._replace(args=_carried(r, mapping), delay=None if delay is None else read_duration(r, delay, "`delay`"))
-    ]
+    after = None if delay is None else read_duration(r, delay, "`delay`")
+    return [_leading(name, step.span, mapping.span)._replace(args=_carried(r, mapping), delay=after)]
 
 
 def _leading(name: str, at: Span, span: Span) -> Arc:
