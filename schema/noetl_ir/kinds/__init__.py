@@ -7,14 +7,12 @@ through the entry-point group `noetl.kinds` (LANGUAGE §7).
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from types import MappingProxyType
+from typing import Literal, NamedTuple, Never, TypeAlias
 
 from noetl_ir.expr import Json
 
-Shape: TypeAlias = Literal[
-    "any", "text", "integer", "number", "boolean", "duration", "map", "list", "map of text"
-]
+Shape: TypeAlias = Literal["any", "text", "integer", "number", "boolean", "duration", "map", "list", "map of text"]
 """What a field's value may be once rendered; a template may stand wherever a value may."""
 
 Text: TypeAlias = Literal["template", "code", "sql", "shell", "literal"]
@@ -22,8 +20,7 @@ Text: TypeAlias = Literal["template", "code", "sql", "shell", "literal"]
 which are templates with a lint warning, where braces that are no expression stay so; or no template."""
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """One field of a task of this kind.
 
     `shapes` are alternatives; `values` a closed list where there is one.
@@ -36,8 +33,10 @@ class Field:
     doc: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+_NONE: Mapping[str, Never] = MappingProxyType({})
+
+
+class Kind(NamedTuple):
     """The contract of a tool kind.
 
     `fields`: what may stand beside `name kind desc spec args` in a task. `knobs`: what `task.spec` may hold
@@ -50,10 +49,10 @@ class Kind:
 
     name: str
     summary: str
-    fields: Mapping[str, Field] = field(default_factory=dict)
-    knobs: Mapping[str, Field] = field(default_factory=dict)
+    fields: Mapping[str, Field] = _NONE
+    knobs: Mapping[str, Field] = _NONE
     one_of: tuple[tuple[str, ...], ...] = ()
-    extras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    extras: Mapping[str, tuple[str, ...]] = _NONE
     result: str = ""
     pure: bool = False
     parks: bool = False
