@@ -22,7 +22,7 @@ from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.ports import ExecutionRow
 from noetl.server.shell import Ask
-from noetl.worker.scripted import read_script
+from noetl.worker.scripted import Script, read_script
 from noetl_ir.events import Event, write_event
 from noetl_ir.plan_format import write_plan
 from noetlc.diag.diagnostic import Severity
@@ -30,6 +30,10 @@ from noetlc.pipeline import compile_source
 
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: t/t}\n"
 MEMORY = "memory:///x"
+
+
+class Endless(Exception):
+    """A run has made so many events that it seems to have no end."""
 
 
 class Ran(NamedTuple):
@@ -94,14 +98,14 @@ def run(
     folders: tuple[Path, ...] = (),
     odds: Odds | None = None,
     seed: int = 0,
+    endless: int = 20_000,
 ) -> Ran:
     """Run a playbook, or plan bytes, to where it stops; `real` runs tools and passes real time.
 
-    With `odds` its bus does to messages what a bus may do, by the seed.
+    With `odds` its bus does to messages what a bus may do, by the seed. Raises Endless after so many events.
     """
     data = text if isinstance(text, bytes) else compiled(text)
-    document = yaml.safe_load(script) or {} if isinstance(script, str) else script
-    read = None if real else read_script(document)
+    read = None if real else _read(script)
     settings = Settings(script=read, slots=slots, root=root, folders=folders)
     seen: list[tuple[str, Program, Event]] = []
     commits: list[int] = []
@@ -109,7 +113,7 @@ def run(
         _noting(runtime.store, commits)
         program = runtime.programs.add(data)
         actions = sorted((round(seconds * 1_000_000), verb) for seconds, verb in (at or {}).items())
-        with _bus(odds, seed), _driver(runtime, seen, actions) as driver:
+        with _bus(odds, seed), _driver(runtime, seen, actions, endless) as driver:
             status = driver.embedded.start(program, "e1", Request(dict(payload or {})))
             ran = _ran(runtime, driver, status, program, seen)
         while ran.status == "paused" and any(verb == "resume" for _, verb in actions):
@@ -117,6 +121,10 @@ def run(
             ran = _resumed(runtime, program, seen, [action for action in actions if action[0] > now], now)
             actions = [action for action in actions if action[0] > now]
     return ran._replace(commits=commits)
+
+
+def _read(script: str | dict[str, Any]) -> Script:
+    return read_script(yaml.safe_load(script) or {} if isinstance(script, str) else script)
 
 
 def _noting(store: Any, commits: list[int]) -> None:
@@ -132,9 +140,9 @@ def _noting(store: Any, commits: list[int]) -> None:
     store.append = noted
 
 
-def resume_prefix(ran: Ran, length: int, script: str = "") -> Ran:
+def resume_prefix(ran: Ran, length: int, script: str | dict[str, Any] = "") -> Ran:
     """Take the run up again from the first `length` events of its log, as if killed after them."""
-    settings = Settings(script=read_script(yaml.safe_load(script) or {}))
+    settings = Settings(script=_read(script))
     seen: list[tuple[str, Program, Event]] = []
     program = ran.program
     with open_runtime(MEMORY, settings, _no_compiler) as runtime:
@@ -193,9 +201,14 @@ def _bus(odds: Odds | None, seed: int) -> Iterator[None]:
 
 @contextmanager
 def _driver(
-    runtime: Runtime, seen: list[tuple[str, Program, Event]], actions: list[tuple[int, str]]
+    runtime: Runtime, seen: list[tuple[str, Program, Event]], actions: list[tuple[int, str]], endless: int = 20_000
 ) -> Iterator[Driver]:
-    with runtime.driver("e1", lambda e, program, event: seen.append((e.execution_id, program, event))) as driver:
+    def observe(execution: Execution, program: Program, event: Event) -> None:
+        seen.append((execution.execution_id, program, event))
+        if len(seen) > endless:
+            raise Endless
+
+    with runtime.driver("e1", observe) as driver:
         parts = driver.embedded._parts
         waiter = Meddling(parts.launcher, parts.clock, driver, actions)
         driver.embedded._parts = parts._replace(launcher=waiter)  # type: ignore[arg-type]
