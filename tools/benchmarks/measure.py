@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from benchmarks.row import BENCH, Bench, NotMeasured
+from benchmarks.row import BENCH, Bench, NotMeasured, Pair
 
 _TIME_LIMIT = 900.0  # seconds for one process
 
@@ -75,6 +75,22 @@ def interleave(runs: int, *works: Callable[[], float]) -> tuple[float, ...]:
         for kept, work in zip(figures, works, strict=True):
             kept.append(work())
     return tuple(median(kept) for kept in figures)
+
+
+_STEADY = 2.0  # the rounds' ratios may differ by this factor before the line says that they do
+
+
+def paired(runs: int, product: Callable[[], float], base: Callable[[], float]) -> Pair:
+    """Rounds of two short works, one right after the other.
+
+    The ratio is taken in each round: a disk or machine that is slow for some seconds then slows both, while two
+    medians could come from different moments.
+    """
+    rounds = [(product(), base()) for _ in range(runs)]
+    ratios = [own / other for own, other in rounds]
+    wide = max(ratios) > _STEADY * min(ratios)
+    note = f"NOISY: {min(ratios):.2f} to {max(ratios):.2f} over {runs} rounds" if wide else ""
+    return Pair(median(own for own, _ in rounds), median(other for _, other in rounds), median(ratios), note)
 
 
 def peer_python(name: str) -> Path:
