@@ -97,6 +97,7 @@ EVENTS: dict[str, EventType] = {
             "depth": _maybe(_COUNT, "how many callers there are above"),
             "iter_parent": _maybe({"type": ["object", "null"]}, "the caller's `iter`"),
             "return_step": _maybe(_TEXT, "the step whose result the caller wants"),
+            "detached": _maybe(_TRUE, "the caller does not wait for it"),
         },
     ),
     "playbook.request.evaluated": EventType(
