@@ -6,7 +6,7 @@ everything else that a reader who does not know the plan wants. It follows from 
 
 from typing import NamedTuple
 
-from noetl_ir.events import WORKER_EVENTS, Event, Keys, index_of, iso_of, step_run_of
+from noetl_ir.events import WORKER_EVENTS, Event, Keys, action_id_of, index_of, iso_of, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
 
@@ -137,14 +137,6 @@ def _entity(origin: Origin, event: Event, task_run: str | None) -> tuple[str, st
         case "timer":
             return kind, str(event.data.get("timer", "")), key
     return kind, key, key.rpartition("/")[0] or origin.execution_id
-
-
-def action_id_of(execution_id: str, key: str, task: int, visit: int) -> str:
-    """The same for all attempts of a task run: a hash of execution, step run, index path, task and visit."""
-    from hashlib import sha256
-
-    path = ".".join(str(index) for index in index_of(key))
-    return sha256(f"{execution_id}:{step_run_of(key)}:{path}:{task}:{visit}".encode()).hexdigest()[:32]
 
 
 def _action_id(origin: Origin, event: Event) -> str:

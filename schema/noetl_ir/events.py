@@ -105,6 +105,14 @@ def index_of(key: str) -> tuple[int, ...]:
     return tuple(int(part) for part in path.split("/")) if path else ()
 
 
+def action_id_of(execution_id: str, key: str, task: int, visit: int) -> str:
+    """The same for all attempts of a task run: a hash of execution, step run, index path, task and visit."""
+    from hashlib import sha256
+
+    path = ".".join(str(index) for index in index_of(key))
+    return sha256(f"{execution_id}:{step_run_of(key)}:{path}:{task}:{visit}".encode()).hexdigest()[:32]
+
+
 def iso_of(ts: int) -> str:
     """A time in microseconds since the epoch as RFC 3339 text in UTC.
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from noetl.engine.effects import action_id_of as known_action_id_of
-from noetl_ir.envelope import action_id_of, envelope_of, envelope_schema, origin_of, status_of
-from noetl_ir.events import Event, Firing
+from noetl_ir.envelope import envelope_of, envelope_schema, origin_of, status_of
+from noetl_ir.events import Event, Firing, action_id_of
 from noetl_ir.plan import Plan
 from noetlc.pipeline import compile_source
 
@@ -60,7 +59,7 @@ def test_a_task_event_has_everything(plan: Plan) -> None:
         "entity_type": "task",
         "entity_id": "3/0:call:2",
         "status": "success",
-        "action_id": known_action_id_of("x", "3/0", 0, 2),
+        "action_id": action_id_of("x", "3/0", 0, 2),
         "attempt": 1,
         "iteration": [0],
         "page": 4,
@@ -102,8 +101,3 @@ def test_an_iteration_that_never_began_has_its_index(plan: Plan) -> None:
 )
 def test_statuses(event_type: str, data: dict[str, object], status: str) -> None:
     assert status_of(Event("e", event_type, 0, data=data)) == status  # type: ignore[arg-type]
-
-
-def test_the_same_action_id_as_tools_get() -> None:
-    for key, task, visit in (("1", 0, 1), ("7/0/2", 3, 9)):
-        assert action_id_of("x", key, task, visit) == known_action_id_of("x", key, task, visit)

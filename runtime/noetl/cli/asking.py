@@ -66,7 +66,7 @@ def _apply(runtime: Runtime, row: ExecutionRow, verb: str) -> None:
     program = program_of(runtime, row.execution_id)
     try:
         with owning_root(runtime, row), runtime.driver(row.execution_id, Silent().observe) as driver:
-            driver.control.resume(row.execution_id, program)
+            driver.control.open(row.execution_id, program)
             driver.control.ask(row.execution_id, Ask(verb))
     except (IllegalFiring, Missing, NotFound) as problem:
         raise Problem(f"the log is no run of the plan: {problem}") from None

@@ -9,7 +9,7 @@ from noetl.engine.evolve_tasks import WAIT
 from noetl.engine.execution import Execution, Region
 from noetl.engine.program import Program
 from noetl_ir.commands import Command, RunPipeline, StartChild, StopPipeline
-from noetl_ir.events import index_of, step_run_of
+from noetl_ir.events import step_run_of
 from noetl_ir.expr import Json
 
 
@@ -56,13 +56,6 @@ def child_id_of(execution_id: str, key: str, task: int, visit: int, attempt: int
     """The fixed id of the child execution that an attempt at a `playbook` task starts."""
     name = f"{execution_id}:{key}:{task}:{visit}:{attempt}"
     return "c" + hashlib.sha256(name.encode()).hexdigest()[:23]
-
-
-def action_id_of(execution_id: str, key: str, task: int, visit: int) -> str:
-    """The same for all attempts of a task run (LANGUAGE §8)."""
-    path = ".".join(str(index) for index in index_of(key))
-    name = f"{execution_id}:{step_run_of(key)}:{path}:{task}:{visit}"
-    return hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
 def _pipelines(program: Program, execution: Execution) -> list[Command]:

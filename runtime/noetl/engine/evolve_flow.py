@@ -19,6 +19,7 @@ def requested(program: Program, execution: Execution, event: Event) -> None:
     depth = data.get("depth", 0)
     execution.children_depth = depth if isinstance(depth, int) else 0
     execution.return_step = program.step_numbers.get(str(data.get("return_step", "")), -1)
+    execution.detached = data.get("detached") is True
     outer = data.get("iter_parent")
     execution.iter_parent = outer if isinstance(outer, dict) else None
 

@@ -150,7 +150,7 @@ class Execution:
     is here, `stopped` the claims to be called off."""
 
     __slots__ = (
-        "_choices", "agenda", "answered", "arrivals", "calling", "cancelled", "children_depth", "counts", "ctx", "ctx_set", "ended", "execution_id", "failure",
+        "_choices", "agenda", "answered", "arrivals", "calling", "cancelled", "children_depth", "counts", "ctx", "ctx_set", "detached", "ended", "execution_id", "failure",
         "inbox_row", "iter_parent", "last_result", "last_step", "loops", "marking", "next_key", "parent", "parked", "paused",
         "plan_digest", "position", "ready", "regions", "results", "return_step", "returned", "run_counts", "runs", "signals", "started", "status", "stopped", "timers", "waiting", "waits",
         "workload",
@@ -167,6 +167,7 @@ class Execution:
         self.ended: int | None = None
         self.parent: tuple[str, str] | None = None
         self.children_depth = 0
+        self.detached = False
         self.iter_parent: Mapping | None = None
         self.inbox_row = 0
         self.marking = Marking(program.plan.net, self._weigh, self._moved)

@@ -121,6 +121,7 @@ def _request_of(event: Event) -> Request:
         outer if isinstance(outer, dict) else None,
         str(data.get("trace_id", "")),
         str(data.get("return_step", "")),
+        data.get("detached") is True,
     )
 
 

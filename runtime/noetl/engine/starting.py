@@ -11,7 +11,8 @@ from noetl_ir.expr import Json, Literal, MapTemplate
 
 class Request(NamedTuple):
     """A request to run a plan. `parent` is the execution and token key of the calling task; `depth` counts
-    callers; `return_step` is the step whose result the caller wants, the last one's when empty."""
+    callers; `return_step` is the step whose result the caller wants, the last one's when empty; `detached` says
+    that the caller does not wait."""
 
     payload: dict[str, Json]
     parent: tuple[str, str] | None = None
@@ -19,6 +20,7 @@ class Request(NamedTuple):
     iter_parent: dict[str, Json] | None = None
     trace_id: str = ""
     return_step: str = ""
+    detached: bool = False
 
 
 def start(turn: Turn, request: Request) -> None:
@@ -30,6 +32,8 @@ def start(turn: Turn, request: Request) -> None:
         data.update(parent=list(request.parent), depth=request.depth, iter_parent=request.iter_parent)
     if request.return_step:
         data["return_step"] = request.return_step
+    if request.detached:
+        data["detached"] = True
     turn.emit("playbook.execution.requested", data=data)
     try:
         workload = _workload(turn, request.payload)

@@ -37,6 +37,7 @@ def request_of(order: StartChild, depth: int) -> Request:
         order.parent_iter,
         str(call.get("trace_id", "")),
         step if isinstance(step, str) else "",
+        call.get("wait") is False,
     )
 
 

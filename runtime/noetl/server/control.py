@@ -63,20 +63,40 @@ class ControlPlane:
         parent = request.parent[0] if request.parent else None
         now = self._clock.now()
         row = ExecutionRow(execution_id, program.plan.path or program.plan.name, program.digest, "running", parent, now, None)
-        self._store.create(row)
         shell = self._shell(program, execution_id)
-        self._after(shell, *shell.begin(request))
+        self._after(shell, *shell.begin(request, row))
         return shell
 
     def resume(self, execution_id: str, program: Program) -> Shell:
         """Take up an execution from its log."""
         shell = self._shell(program, execution_id)
         shell.load()
-        if shell.execution.status == "new":
-            self._after(shell, *shell.begin(Request({})))
-        elif not shell.execution.is_over:
+        if not shell.execution.is_over:
             self._after(shell, *shell.resume())
+        self._take_up_children(execution_id)
         return shell
+
+    def open(self, execution_id: str, program: Program) -> Shell:
+        """Take up an execution and its live children only to hand a request to them: nothing is ordered."""
+        shell = self._shell(program, execution_id)
+        shell.load()
+        for row in self._store.executions():
+            if row.parent_execution_id == execution_id and row.ended is None:
+                self._own(row.execution_id)
+                self._children[row.execution_id] = Child(execution_id, "")
+                self.open(row.execution_id, self._load(row.plan_digest))
+        return shell
+
+    def _take_up_children(self, execution_id: str) -> None:
+        """Children that no task waits for: those go on that nobody ever waited for, the others are cancelled."""
+        for row in self._store.executions():
+            child_id = row.execution_id
+            if row.parent_execution_id != execution_id or row.ended is not None or child_id in self.shells:
+                continue
+            self._own(child_id)
+            shell = self.resume(child_id, self._load(row.plan_digest))
+            if not shell.execution.detached:
+                self.ask(child_id, Ask("cancel"))
 
     def _shell(self, program: Program, execution_id: str) -> Shell:
         shell = Shell(program, execution_id, store=self._store, blobs=self._blobs, clock=self._clock)
@@ -192,8 +212,7 @@ class ControlPlane:
         if waits:
             self._children[order.child_id] = child
         if order.child_id not in self.shells:
-            owning = self._owned[order.child_id] = ExitStack()
-            owning.enter_context(self._store.own(order.child_id))
+            self._own(order.child_id)
         if there is None:
             self._store.put_plan(program.digest, program.plan.path, program.bytes)
             self.start(program, order.child_id, request_of(order, depth))
@@ -206,6 +225,10 @@ class ControlPlane:
             self._over(over)
         if not waits:
             self._hand_up(child, ok({"execution_id": order.child_id}).as_json())
+
+    def _own(self, child_id: str) -> None:
+        owning = self._owned[child_id] = ExitStack()
+        owning.enter_context(self._store.own(child_id))
 
     def _let_go(self, child_id: str) -> None:
         """A child is over: nothing of it stays in memory, and others may own it."""

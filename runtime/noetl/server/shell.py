@@ -16,13 +16,12 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request, start
 from noetl.engine.turn import Turn
-from noetl.ports import Blobs, Clock, Record, Store
+from noetl.ports import Blobs, Clock, ExecutionRow, Record, Store, StoreFailure
 from noetl_ir import codec
 from noetl_ir.commands import Answer, Command, Report
 from noetl_ir.events import MAX_BYTES, MAX_ITEMS, Event, read_event, write_event
 from noetl_ir.expr import Json
 from noetl_ir.outcome import is_reference
-
 
 ANSWERS_KEPT = 4096
 """How many answers are kept for reports that come twice; each pipeline waits for one at a time."""
@@ -47,21 +46,24 @@ class Shell:
         self._clock = clock
         self._answers: dict[tuple[str, str], Answer] = {}
 
-    def begin(self, request: Request) -> tuple[list[Event], list[Command]]:
-        """The first turn of a new execution."""
+    def begin(self, request: Request, row: ExecutionRow) -> tuple[list[Event], list[Command]]:
+        """The first turn of a new execution: it is in the store with its first events, or not at all."""
         turn = self._turn()
         start(turn, request)
         decide(turn)
-        return self._commit(turn)
+        execution = self.execution
+        row = row._replace(status=status_of(execution), ended=execution.ended)
+        self._store.create(row, [(event.event_id, self._body(event)) for event in turn.events])
+        return turn.events, effects(self.program, execution)
 
     def load(self) -> None:
         """Fold the log again. Raises IllegalFiring when it is no run of the plan's net."""
         for record in self._store.read(self.execution.execution_id):
             evolve_record(self.program, self.execution, record, self._blobs)
-        recover(self.program, self.execution)
 
     def resume(self) -> tuple[list[Event], list[Command]]:
         """After a restart: attempts that were in flight are lost to their claims, and everything is ordered again."""
+        recover(self.program, self.execution)
         turn = self._turn()
         for key in [key for key, region in self.execution.regions.items() if region.phase == "run"]:
             reports.lose(turn, key)
@@ -154,12 +156,16 @@ def status_of(execution: Execution) -> str:
 
 
 def hydrate(record: Record, blobs: Blobs) -> Event:
-    """The event of a record, its payload brought back from outside; raises codec.CodecError, KeyError."""
-    event = read_event(record.body)
-    outside: Json = event.data.get(PAYLOAD)
-    if len(event.data) == 1 and is_reference(outside) and isinstance(outside, dict):
-        data = codec.unpack(blobs.get(outside), max_bytes=MAX_BYTES, max_items=MAX_ITEMS)
-        event = event._replace(data=data if isinstance(data, dict) else {})
+    """The event of a record, its payload brought back from outside; raises StoreFailure when it is damaged."""
+    try:
+        event = read_event(record.body)
+        outside: Json = event.data.get(PAYLOAD)
+        if len(event.data) == 1 and is_reference(outside) and isinstance(outside, dict):
+            data = codec.unpack(blobs.get(outside), max_bytes=MAX_BYTES, max_items=MAX_ITEMS)
+            event = event._replace(data=data if isinstance(data, dict) else {})
+    except (codec.CodecError, KeyError) as problem:
+        text = problem.args[0] if problem.args else problem
+        raise StoreFailure(f"event {record.position} of the log cannot be read: {text}") from None
     return event
 
 

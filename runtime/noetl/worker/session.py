@@ -9,14 +9,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from noetl.engine.body import Directive, fault_directive, judge
-from noetl.engine.effects import action_id_of
 from noetl.engine.program import Program
 from noetl.worker.fields import Rendered, Renderer
 from noetl.worker.results import Results
 from noetl.worker.scope import field_scope, rule_scope
 from noetl_ir.commands import RunPipeline
 from noetl_ir.evaluate import Fault
-from noetl_ir.events import Event
+from noetl_ir.events import Event, action_id_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
 from noetl_ir.outcome import Outcome, error

@@ -58,7 +58,7 @@ class _Slot:
 
 
 class Worker:
-    """Works off the orders of one pool in `slots` slots. `name` tells it from other workers of the pool."""
+    """Works off the orders of one pool in `slots` slots. `program_of` raises KeyError for an execution that is not there. `name` tells it from other workers of the pool."""
 
     def __init__(
         self,
@@ -144,7 +144,11 @@ class Worker:
                 delivery.ack()
                 return
             self._free(there)
-        program = self._program_of(order.execution_id)
+        try:
+            program = self._program_of(order.execution_id)
+        except KeyError:
+            delivery.park(f"execution `{order.execution_id}` is over or unknown here")
+            return
         session = Session(program, order, self._kit_of(order.execution_id))
         self._begun += 1
         slot = self._busy[key] = _Slot(f"{self._name}:{self._begun}", session, delivery)

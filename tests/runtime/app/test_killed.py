@@ -15,9 +15,9 @@ import pytest
 from harness.invariants import TERMINAL
 from harness.killing import Left, attempts, calls_in, finish, left_in, process, run_killed
 from harness.running import compiled
-from noetl.engine.effects import action_id_of
 from noetl.store.files import FAULT_POINTS as BLOB_POINTS
 from noetl.store.sqlite import FAULT_POINTS
+from noetl_ir.events import action_id_of
 
 PLAYBOOK = """
 apiVersion: noetl.io/v2
