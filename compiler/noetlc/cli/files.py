@@ -1,7 +1,9 @@
 """What the commands share about files: naming them, reading them, writing them whole or not at all."""
 
+import codecs
 import glob
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from typing import NoReturn
@@ -54,6 +56,9 @@ def put(name: str, data: bytes) -> None:
 def expanded(paths: Iterable[str]) -> list[str]:
     """The files that paths name: files as they are, folders by their playbooks, globs by their matches.
 
+    A file of a folder counts as a playbook when a line of it begins one: others, such as scripts and values,
+    live beside playbooks.
+
     Each once, in the order given, those of a folder or a glob sorted. A path that names nothing is wrong
     usage.
     """
@@ -72,12 +77,21 @@ def expanded(paths: Iterable[str]) -> list[str]:
 
 
 def playbooks_in(folder: str) -> Iterator[str]:
-    """The YAML files under a folder, sorted, hidden ones left out."""
+    """The YAML files under a folder that hold a playbook, sorted, hidden ones left out."""
     for root, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
-            if name.endswith(SUFFIXES) and not name.startswith("."):
-                yield os.path.join(root, name)
+            path = os.path.join(root, name)
+            if name.endswith(SUFFIXES) and not name.startswith(".") and _begins_a_playbook(read(path)):
+                yield path
+
+
+_BEGINNING = re.compile(rb"""^[ "'{]*(apiVersion["']?\s*:\s*["']?[\w.]*noetl|kind["']?\s*:\s*["']?Playbook|workflow["']?\s*:)""", re.M)
+
+
+def _begins_a_playbook(data: bytes) -> bool:
+    is_wide = data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return is_wide or _BEGINNING.search(data) is not None
 
 
 def unusable(name: str, error: OSError) -> NoReturn:
