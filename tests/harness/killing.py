@@ -83,6 +83,12 @@ def left_in(folder: Path) -> Left:
     return Left(log, folded, program)
 
 
+def statuses(folder: Path) -> dict[str, str]:
+    """The status of every execution in the database, by playbook."""
+    with open_runtime(_url(folder), Settings(), _no_compiler) as runtime:
+        return {row.playbook: row.status for row in runtime.store.executions()}
+
+
 def calls_in(folder: Path) -> list[tuple[str, int]]:
     """Every call of the stand-in, as (action id, attempt), in order."""
     file = folder / "calls"

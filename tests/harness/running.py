@@ -78,7 +78,9 @@ class _Documents:
 
 def compiled(text: str) -> bytes:
     """The plan bytes of the first document; the others are its catalogue. Fails on errors."""
-    documents = re.split(r"^---\n", text if "apiVersion" in text else HEAD + text, flags=re.MULTILINE)
+    documents = re.split(r"^---\n", text, flags=re.MULTILINE)
+    if "apiVersion" not in documents[0]:
+        documents[0] = HEAD + documents[0]
     done = compile_source("t.yaml", documents[0].encode(), _Documents(documents[1:]))
     errors = [f"{found.code}: {found.message}" for found in done.diagnostics if found.severity >= Severity.ERROR]
     assert not errors, errors

@@ -58,7 +58,10 @@ class _Slot:
 
 
 class Worker:
-    """Works off the orders of one pool in `slots` slots. `program_of` raises KeyError for an execution that is not there. `name` tells it from other workers of the pool."""
+    """Works off the orders of one pool in `slots` slots. `name` tells it from other workers of the pool.
+
+    `program_of` raises KeyError for an execution that is over or unknown.
+    """
 
     def __init__(
         self,
