@@ -151,15 +151,15 @@ def test_lint_takes_files_folders_globs_and_standard_input(run: Run) -> None:
     put("in/deep/b.yml", GOOD)
     put("in/.hidden/c.yaml", BAD)
     put("in/readme.txt", "x")
-    put("in/run.script.yaml", "outcomes: []\n")
-    put("in/manifest.yaml", "apiVersion: v1\nkind: Pod\n")
+    put("in/deep/run.script.yaml", "outcomes: []\n")
+    put("in/deep/manifest.yaml", "apiVersion: v1\nkind: Pod\n")
     assert "in 2 files" in run("lint", "in").err
     assert "in 1 file" in run("lint", "in/*.yaml", "in/a.yaml").err
     assert "in 2 files" in run("lint", "in/**/[ab].y*ml").err
     Path("wide").mkdir()
     Path("wide/a.yaml").write_bytes(GOOD.encode("utf-16"))
     assert "in 1 file" in run("lint", "wide").err
-    assert run("lint", "in/run.script.yaml").status == 1
+    assert run("lint", "in/deep/run.script.yaml").status == 1
     assert run("lint", "-", stdin=BAD.encode()).out.startswith("<stdin>:")
     assert run("lint", "nothing*.yaml").status == 2
     Path("empty").mkdir()
