@@ -17,7 +17,7 @@ def task_started(program: Program, execution: Execution, event: Event) -> None:
         region.phase = "parked"
         _park(program, execution, event)
     region.outcome = None
-    execution.counts["tasks"] += event.attempt == 1 and event.claim == 1
+    execution.counts["tasks"] += event.attempt == 1 and region.lost == 0
     key = step_run_of(event.run)
     run = execution.runs[key]
     if run.timeout is not None and run.deadline is None:

@@ -94,6 +94,7 @@ def check_as_whole(folder: Path, whole: Left, kills: int) -> None:
     assert left.execution.last_result == whole.execution.last_result == RESULT
     assert left.execution.ctx == whole.execution.ctx == {"n": 4}
     assert ends_of(left) == ends_of(whole)
+    assert left.execution.counts == whole.execution.counts
     patches = [event.data["patch"] for event in left.log if event.event_type == "ctx.patched"]
     assert patches == [{"n": number} for number in range(5)], "scenario 28"
     check_calls(folder, left, kills)
