@@ -203,9 +203,10 @@ def signal(turn: Turn, name: str, data: Json, row: int | None) -> bool:
 
 
 def control(turn: Turn, verb: str, row: int | None) -> bool:
-    """Cancel, pause or resume; `row` is the inbox row that asked. False when it changes nothing."""
+    """Cancel, pause or resume. False when it changes nothing and no inbox row asked; `row` is answered by its event."""
     execution = turn.execution
-    if execution.is_over or (verb != "cancel" and (verb == "pause") == execution.paused):
+    changes = verb == "cancel" or (verb == "pause") != execution.paused
+    if execution.is_over or not (changes or row is not None):
         return False
     event_type = {"cancel": "playbook.cancelled", "pause": "playbook.paused", "resume": "playbook.resumed"}[verb]
     turn.emit(event_type, data={} if row is None else {"row": row})
