@@ -35,9 +35,7 @@ class Packing(NamedTuple):
 
     def marking(self, packed: int) -> Marking:
         """The marking of an integer."""
-        return tuple(
-            (packed >> shift) & ((1 << bits) - 1) for bits, shift in zip(self.bits, self.shift, strict=True)
-        )
+        return tuple((packed >> shift) & ((1 << bits) - 1) for bits, shift in zip(self.bits, self.shift, strict=True))
 
     def tokens(self, packed: int, place: int) -> int:
         """The tokens of one place."""

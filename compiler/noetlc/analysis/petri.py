@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
+from noetlc.source.pnml_reader import Written
+
 Arcs: TypeAlias = tuple[tuple[int, int], ...]
 """(place, weight) pairs, each place once, sorted by place; weights are at least 1."""
 
@@ -19,6 +21,27 @@ class Petri(NamedTuple):
     inputs: tuple[Arcs, ...]
     outputs: tuple[Arcs, ...]
     initial: Marking
+
+
+def petri_of(written: Written) -> Petri:
+    """The net that a PNML file holds. Elements go by their ids, which are unique; names need not be."""
+    places = {node.id: number for number, node in enumerate(written.places)}
+    transitions = {node.id: number for number, node in enumerate(written.transitions)}
+    inputs: list[list[tuple[int, int]]] = [[] for _ in transitions]
+    outputs: list[list[tuple[int, int]]] = [[] for _ in transitions]
+    for source, target, weight in written.arcs:
+        if source in places:
+            inputs[transitions[target]].append((places[source], weight))
+        else:
+            outputs[transitions[source]].append((places[target], weight))
+    return Petri(
+        written.name,
+        tuple(places),
+        tuple(transitions),
+        tuple(map(arcs_of, inputs)),
+        tuple(map(arcs_of, outputs)),
+        tuple(node.tokens for node in written.places),
+    )
 
 
 def arcs_of(pairs: Iterable[tuple[int, int]]) -> Arcs:

@@ -1,8 +1,8 @@
 """The reachability graph of a net: every marking, every labelled edge, breadth first.
 
-Fields grow on demand (`packing`): when a marking outgrows one, the search starts again with twice its bits. An unbounded
-net outgrows every field. It is noticed at that moment, because the marking then lies above one on its own way: what
-fired between the two can fire for ever.
+Fields grow on demand (`packing`): when a marking outgrows one, the search starts again with twice its bits. An
+unbounded net outgrows every field. It is noticed at that moment, because the marking then lies above one on its own
+way: what fired between the two can fire for ever.
 """
 
 from typing import NamedTuple
@@ -10,15 +10,20 @@ from typing import NamedTuple
 from noetlc.analysis.packing import Packing, least_bits, packing_of
 from noetlc.analysis.petri import Petri
 
-MAX_BITS = 48
-"""The largest field: more tokens than this search could ever put into a place one by one."""
+
+class Pump(NamedTuple):
+    """Why a net is unbounded: after `path`, `cycle` can fire for ever, and each time puts more into `places`."""
+
+    path: tuple[int, ...]
+    cycle: tuple[int, ...]
+    places: tuple[int, ...]
 
 
 class Graph(NamedTuple):
     """What was reached. State 0 is the initial one; `enabled[s]` and `targets[s]` go together, edge by edge.
 
-    `parents[s]` is the state from which s was first reached, -1 for the initial one. When `complete` is false a limit was
-    hit, and the last states have no edges yet. `pump` tells that the net is unbounded: (path, cycle) as transitions.
+    `parents[s]` is the state from which s was first reached, -1 for the initial one. When `complete` is false a limit
+    was hit or the net is unbounded, which `pump` then tells; the last states have no targets yet.
     """
 
     code: Packing
@@ -27,7 +32,7 @@ class Graph(NamedTuple):
     targets: list[list[int]]
     parents: list[int]
     complete: bool
-    pump: "Pump | None"
+    pump: Pump | None
 
     def path_to(self, state: int) -> tuple[int, ...]:
         """The transitions of a shortest run to a state."""
@@ -39,27 +44,42 @@ class Graph(NamedTuple):
         return tuple(reversed(found))
 
 
-class Pump(NamedTuple):
-    """Why a net is unbounded: after `path`, `cycle` can fire for ever, and each time puts more into `places`."""
+class _Outgrown(NamedTuple):
+    """A sum that set a guard bit, and the edge that it came from."""
 
-    path: tuple[int, ...]
-    cycle: tuple[int, ...]
-    places: tuple[int, ...]
+    sum_: int
+    state: int
+    transition: int
 
 
 def graph_of(net: Petri, limit: int) -> Graph:
-    """The reachability graph, or the first `limit` states of it."""
+    """The graph, or the first `limit` states of it; a net that is seen to be unbounded is not followed further."""
     bits = least_bits(net)
     while True:
-        graph, sum_ = _explored(packing_of(net, bits), limit)
-        if sum_ is None or graph.pump is not None:
+        graph, outgrown = _explored(packing_of(net, bits), limit)
+        pump = None if outgrown is None else _pump(graph, outgrown)
+        if outgrown is None or pump is not None:
+            return graph._replace(pump=pump)
+        _widen(bits, graph, outgrown)
+
+
+def explored(net: Petri, limit: int) -> Graph:
+    """The first `limit` states of a net, bounded or not."""
+    bits = least_bits(net)
+    while True:
+        graph, outgrown = _explored(packing_of(net, bits), limit)
+        if outgrown is None:
             return graph
-        for place in graph.code.outgrown(sum_):
-            bits[place] = min(2 * bits[place], MAX_BITS)
+        _widen(bits, graph, outgrown)
 
 
-def _explored(code: Packing, limit: int) -> tuple[Graph, int | None]:
-    """The graph; and the sum that outgrew a field, where the search ended for that."""
+def _widen(bits: list[int], graph: Graph, outgrown: _Outgrown) -> None:
+    for place in graph.code.outgrown(outgrown.sum_):
+        bits[place] *= 2
+
+
+def _explored(code: Packing, limit: int) -> tuple[Graph, _Outgrown | None]:
+    """The graph, and what outgrew a field when the search ended for that."""
     _, _, _, guard, initial, delta, need, want, touching = code
     touched = [frozenset(numbers) for numbers in touching]
     index, markings, parents = {initial: 0}, [initial], [-1]
@@ -75,7 +95,7 @@ def _explored(code: Packing, limit: int) -> tuple[Graph, int | None]:
             if to is None:
                 if after & guard:
                     graph = Graph(code, markings, enabled, targets, parents, False, None)
-                    return graph._replace(pump=_pump(graph, here, transition, after)), after
+                    return graph, _Outgrown(after, here, transition)
                 to = index[after] = len(markings)
                 markings.append(after)
                 parents.append(here)
@@ -89,14 +109,13 @@ def _explored(code: Packing, limit: int) -> tuple[Graph, int | None]:
     return Graph(code, markings, enabled, targets, parents, True, None), None
 
 
-def _pump(graph: Graph, here: int, transition: int, sum_: int) -> Pump | None:
+def _pump(graph: Graph, outgrown: _Outgrown) -> Pump | None:
     """The pump that a marking which outgrew a field shows: it lies above a marking on its own way."""
-    code = graph.code
-    outgrown = code.outgrown(sum_)
+    code, (sum_, state, transition) = graph.code, outgrown
     after = list(code.marking(sum_))
-    for place in outgrown:
+    for place in code.outgrown(sum_):
         after[place] += 1 << code.bits[place]
-    state, cycle = here, [transition]
+    cycle = [transition]
     while state >= 0:
         before = code.marking(graph.markings[state])
         if all(low <= high for low, high in zip(before, after, strict=True)) and before != tuple(after):
