@@ -16,9 +16,10 @@ from noetl_ir import registry
 from noetl_ir.collecting import uncollected
 from noetl_ir.plan import Child, Plan
 from noetlc.ast.bodies import Choose, Until, While
+from noetlc.ast.names import OldNames
 from noetlc.ast.playbook import Playbook
 from noetlc.ast.sugar import Sugar
-from noetlc.ast.targets import Targets
+from noetlc.ast.targets import ImplicitEnd, Targets
 from noetlc.ast.walk import sugar_kinds
 from noetlc.build.family import (
     BROKEN,
@@ -91,6 +92,8 @@ LOWERING: tuple[Lowering, ...] = (
     Lowering(_part("lower_choose"), removes=(Choose,), after=("enter_sugar",)),
     Lowering(_part("lower_until"), removes=(Until,), after=("enter_sugar",)),
     Lowering(_part("lower_while"), removes=(While,), after=("enter_sugar",)),
+    Lowering(_part("lower_end"), removes=(ImplicitEnd,), after=("lower_next",)),
+    Lowering(_part("rename_names"), removes=(OldNames,), after=("lower_next", "lower_until", "lower_while")),
 )
 """Playbook to playbook, sugar to canonical form."""
 

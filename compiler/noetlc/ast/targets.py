@@ -21,3 +21,9 @@ class Targets(Sugar):
     branches: tuple[Target, ...]
     span: Span
     mode: str = ""
+
+
+class ImplicitEnd(Sugar):
+    """The file has no arcs and a step `end`: its leaves lead there."""
+
+    span: Span

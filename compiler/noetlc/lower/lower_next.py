@@ -5,13 +5,12 @@
     next: [{when: g, then: [a]}, {else: [b, c]}]  →  exclusive: a when g, else the router __s__next1 that forks
 
 Where the branches of a fork all reach one step unconditionally and nothing else leads there, that step gets
-`join: all`. A leaf of a file without arcs leads to the step `end` where there is one (LANGUAGE §1).
+`join: all`.
 """
 
 from itertools import pairwise
 
 from noetlc.ast.bodies import taken_of
-from noetlc.ast.graph import END
 from noetlc.ast.playbook import Arc, Playbook, Router, Step
 from noetlc.ast.targets import Targets
 from noetlc.diag.change import Change, Note
@@ -23,7 +22,6 @@ BY = "lower_next"
 
 def lower_next(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which every step that leads somewhere has a router."""
-    has_arcs = any(step.router is not None for step in playbook.steps)
     made: dict[str, list[Step]] = {}
     forks: list[Step] = []
     steps = []
@@ -38,8 +36,6 @@ def lower_next(playbook: Playbook, note: Note) -> Playbook:
             forks.append(routed)
         forks += made.get(step.name, ())
     lowered = playbook._replace(steps=behind(tuple(steps), made))
-    if not has_arcs:
-        lowered = _ended(lowered, note)
     return _joined(lowered, forks, note)
 
 
@@ -68,21 +64,6 @@ def _routed(step: Step, targets: Targets, made: dict[str, list[Step]], note: Not
         made.setdefault(step.name, []).extend([fork] if fork is not None else [])
     note(Change(BY, span, "`next` with conditions", "safe", "exclusive arcs: the first true one is taken"))
     return step._replace(router=Router(targets.mode or "exclusive", tuple(found), span))
-
-
-def _ended(playbook: Playbook, note: Note) -> Playbook:
-    """Leaves lead to a declared `end`, in files without arcs."""
-    if not any(step.name == END for step in playbook.steps):
-        return playbook
-
-    def ended(step: Step) -> Step:
-        if step.router is not None or step.name == END:
-            return step
-        note(Change(BY, step.name_span, "a leaf", "exact", "an arc to `end`"))
-        arc = Arc(END, step.name_span, None, None, None, 0, step.name_span)
-        return step._replace(router=Router("exclusive", (arc,), step.name_span))
-
-    return playbook._replace(steps=tuple(ended(step) for step in playbook.steps))
 
 
 def _joined(playbook: Playbook, forks: list[Step], note: Note) -> Playbook:

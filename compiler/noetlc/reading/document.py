@@ -1,8 +1,13 @@
 """The root of a playbook (LANGUAGE §1): its sections in any order, and what every document must have."""
 
+from re import compile as pattern
+
 from noetl_ir.expr import Json
 from noetl_ir.span import Span
+from noetlc.ast.graph import END
+from noetlc.ast.names import OldNames
 from noetlc.ast.playbook import Playbook, Task
+from noetlc.ast.targets import ImplicitEnd
 from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import DocumentDraft, ExecutorDraft
 from noetlc.reading.executor import executor_of, read_executor
@@ -13,6 +18,12 @@ from noetlc.reading.step import read_step
 from noetlc.reading.task import read_single, read_task
 from noetlc.reading.values import read_value
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, value_of
+
+_OLD = pattern(
+    r"\{\{(?:(?!\}\})[\s\S])*?(?:(?<![\w.'\"])(?:vars|response|result|data|this|status_code|error|success|attempt|output|_err)"
+    r"\b(?!['\"])|['\"](?:call\.done|call\.error|step\.exit|step\.finished|success)['\"])"
+)
+"""Words of `noetlc.expr.legacy_names`, where an expression may have them."""
 
 VERSIONS = ("noetl.io/v2", "noetl.io/v1", "noetl.io/v10")
 """The versions that are read; the first is the one that is written."""
@@ -52,7 +63,19 @@ def read_document(r: Reader, node: Node | None) -> Playbook | None:
         tuple(draft.extensions),
         r.legacy_seen,
         node.span,
+        (*draft.extras, *_old_names(r, node), *_implicit_end(draft)),
     )
+
+
+def _implicit_end(draft: DocumentDraft) -> tuple[ImplicitEnd, ...]:
+    if len(draft.steps) < 2 or any(step.router is not None for step in draft.steps):
+        return ()
+    return tuple(ImplicitEnd(step.name_span) for step in draft.steps if step.name == END)
+
+
+def _old_names(r: Reader, node: Mapping) -> tuple[OldNames, ...]:
+    """Whether the file has words in braces that older dialects use: one look at its text, no expression is read."""
+    return (OldNames(node.span),) if _OLD.search(r.source.text) else ()
 
 
 def _check_required(r: Reader, draft: DocumentDraft, node: Mapping) -> None:

@@ -35,6 +35,7 @@ class DocumentDraft:
         "api_version",
         "executor",
         "extensions",
+        "extras",
         "keychain",
         "kind",
         "metadata",
@@ -57,6 +58,7 @@ class DocumentDraft:
         self.steps: list[Step] = []
         self.workbook: list[tuple[str, Task]] = []
         self.extensions: list[tuple[str, Node]] = []
+        self.extras: list[Sugar] = []
 
 
 class ExecutorDraft:

@@ -1,0 +1,10 @@
+"""Sugar of names: the playbook has words that older dialects use for something else."""
+
+from noetl_ir.span import Span
+from noetlc.ast.sugar import Sugar
+
+
+class OldNames(Sugar):
+    """Some expression of the file may use names of older dialects."""
+
+    span: Span

@@ -1,0 +1,158 @@
+"""Names of older dialects and what they mean in each place (LANGUAGE §6, last paragraph).
+
+A table maps a path, the longest that fits, to an expression; what stands behind the path stays behind it. A name that
+the playbook declares itself is never touched.
+"""
+
+from collections.abc import Mapping, Set
+from typing import TypeAlias
+
+from noetl_ir.expr import Attribute, Call, Compare, Const, Expr, Item, ListOf, Name, TupleOf
+from noetlc.expr.rewrite import Replace, rewritten
+from noetlc.expr.shorthand import OUTCOME_OK, defined, either, equal, negated, one_of, path
+
+Path: TypeAlias = tuple[str, ...]
+Meanings: TypeAlias = Mapping[Path, Expr]
+
+ROOTS = frozenset(
+    ("response", "result", "data", "this", "status_code", "error", "success", "vars", "attempt", "output", "_err")
+)
+"""The first names of all paths that have a meaning somewhere."""
+
+_EVENTS = {
+    "call.done": "done",
+    "call.error": "failed",
+    "step.exit": "done",
+    "step.finished": "done",
+    "tool.processed": "done",
+    "loop.finished": "loop.done",
+}
+_STATUSES = frozenset({("this", "status"), ("output", "status"), ("outcome", "status"), ("event", "outcome", "status")})
+
+CTX: Meanings = {("vars",): Name("ctx")}
+"""What old names mean everywhere."""
+
+
+def rule_meanings(outcome: Expr, result: Expr) -> Meanings:
+    """What they mean where `outcome` is what a task gave and `result` its result."""
+    status = _behind(outcome, ("http", "status"))
+    return {
+        **CTX,
+        ("response", "status_code"): status,
+        ("status_code",): status,
+        ("error", "status"): status,
+        ("response",): result,
+        ("result",): result,
+        ("data",): result,
+        ("this", "data"): result,
+        ("this", "result"): result,
+        ("this",): outcome,
+        ("output", "data"): result,
+        ("output", "result"): result,
+        ("output", "ref"): Call(Name("ref"), (result,), ()),
+        ("output",): outcome,
+        ("error",): _behind(outcome, ("error",)),
+        ("_err",): _behind(outcome, ("error",)),
+        ("success",): OUTCOME_OK if outcome == Name("outcome") else equal(_behind(outcome, ("status",)), "ok"),
+    }
+
+
+def arc_meanings(result: Expr) -> Meanings:
+    """In the arcs of a step with that result."""
+    return {**rule_meanings(path("event", "outcome"), result), ("error",): path("event", "error")}
+
+
+def renamed(meanings: Meanings, known: Set[str]) -> Replace:
+    """Puts the meaning in the place of each old name that is not `known`."""
+
+    def replace(expr: Expr) -> Expr | None:
+        if isinstance(expr, Compare):
+            return _with_status(expr, lambda part: rewritten(part, replace))
+        here = static_path(expr)
+        if not here or here[0] in known:
+            return None
+        for length in range(len(here), 0, -1):
+            meaning = meanings.get(here[:length])
+            if meaning is not None:
+                return _behind(meaning, here[length:])
+        return None
+
+    return replace
+
+
+def _with_status(expr: Compare, each: Replace) -> Expr | None:
+    """A comparison of a status with the old word for `ok`."""
+    if static_path(expr.first) not in _STATUSES:
+        return None
+    rest = tuple((op, _ok(right)) for op, right in expr.rest)
+    return None if rest == expr.rest else Compare(each(expr.first) or expr.first, rest)
+
+
+def _ok(expr: Expr) -> Expr:
+    match expr:
+        case Const(value="success"):
+            return Const("ok")
+        case ListOf(items=items):
+            return ListOf(tuple(_ok(item) for item in items))
+        case _:
+            return expr
+
+
+def static_path(expr: Expr) -> Path:
+    """The names of a chain of keys that are written out; () for any other expression."""
+    keys: list[str] = []
+    while True:
+        match expr:
+            case Attribute(of=of, name=name):
+                keys.append(name)
+            case Item(of=of, key=Const(value=str(name))):
+                keys.append(name)
+            case Name(name=name):
+                return (name, *reversed(keys))
+            case _:
+                return ()
+        expr = of
+
+
+def _behind(expr: Expr, keys: Path) -> Expr:
+    for key in keys:
+        expr = Attribute(expr, key) if key.isidentifier() else Item(expr, Const(key))
+    return expr
+
+
+def named_events(expr: Expr) -> tuple[str, ...] | None:
+    """The events that a comparison of `event.name` asks for; None where it is no such comparison."""
+    match expr:
+        case Compare(first=first, rest=((op, right),)) if static_path(first) == ("event", "name"):
+            match right:
+                case Const(value=str(name)) if op in ("==", "!="):
+                    return (name,)
+                case ListOf(items=items) | TupleOf(items=items) if op in ("in", "not in"):
+                    return tuple(str(item.value) for item in items if isinstance(item, Const))
+    return None
+
+
+def is_negative(expr: Expr) -> bool:
+    """Whether a comparison asks for other events than those it names."""
+    return isinstance(expr, Compare) and expr.rest[0][0] in ("!=", "not in")
+
+
+def arc_events(*, loop: bool, http: bool) -> Replace:
+    """The old names of events in the guards of arcs: for http, `call.done` is any response that came."""
+    ends = {"done": "loop.done" if loop else "step.done", "failed": "step.failed", "loop.done": "loop.done"}
+
+    def replace(expr: Expr) -> Expr | None:
+        names = named_events(expr)
+        if names is None or not any(name in _EVENTS for name in names):
+            return None
+        mapped = tuple(dict.fromkeys(ends[_EVENTS[name]] if name in _EVENTS else name for name in names))
+        asked = one_of(path("event", "name"), mapped)
+        if http and not loop and "call.done" in names:
+            asked = either(asked, defined(path("event", "outcome", "http", "status")))
+        return negated(asked) if is_negative(expr) else asked
+
+    return replace
+
+
+IN_RULES: Meanings = {**rule_meanings(Name("outcome"), path("outcome", "result")), ("attempt",): Name("_attempt")}
+"""In a task's policy."""

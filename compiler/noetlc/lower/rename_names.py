@@ -1,0 +1,94 @@
+"""rename_names: names of older dialects in policies, arcs and everywhere else (LANGUAGE §6, last paragraph).
+
+    when: "{{ response.status_code == 200 }}"          →  outcome.http.status == 200   in a policy
+    when: "{{ event.name == 'call.done' }}"            →  event.name == 'step.done'    in an arc
+    url: "{{ vars.url }}"                              →  ctx.url
+
+Passes that move a construct to another place rename what is in it; this one is the last and sees what is left.
+"""
+
+from collections.abc import Iterator
+
+from noetl_ir.expr import Expr
+from noetl_ir.span import Span
+from noetlc.ast.names import OldNames
+from noetlc.ast.playbook import Playbook, Router, Step, StepSpec, Task
+from noetlc.ast.walk import expressions_in, loops_of, rule_guards, rule_values, task_values
+from noetlc.diag.change import Change, Note
+from noetlc.expr.legacy_names import CTX, IN_RULES, arc_events, arc_meanings, renamed
+from noetlc.expr.rewrite import Replace
+from noetlc.expr.shorthand import result_of
+from noetlc.expr.templates import arc_with, fields_with, guard_with, maybe_with, rule_with, value_with
+
+BY = "rename_names"
+
+
+def rename_names(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook in which every name is canonical."""
+    shared = {step.name for step in playbook.steps} | {key for key, _ in playbook.workload}
+    extras = tuple(extra for extra in playbook.extras if not isinstance(extra, OldNames))
+    steps = []
+    for step in playbook.steps:
+        made = _renamed(step, shared)
+        _tell(step, made, note)
+        steps.append(step if made == step else made)
+    workbook = tuple((name, _task(task, shared)) for name, task in playbook.workbook)
+    return playbook._replace(steps=tuple(steps), workbook=workbook, extras=extras)
+
+
+def _renamed(step: Step, shared: set[str]) -> Step:
+    loops = loops_of(step)
+    known = shared | {loop.iterator for loop in loops}
+    everywhere = renamed(CTX, known)
+    loop = step.loop
+    if loop is not None:
+        loop = loop._replace(
+            items=value_with(loop.items, everywhere), max_in_flight=maybe_with(loop.max_in_flight, everywhere)
+        )
+    tasks = tuple(_task(task, known | {other.name for other in step.tasks}) for task in step.tasks)
+    return step._replace(loop=loop, tasks=tasks, spec=_spec(step, everywhere), router=_router(step, known))
+
+
+def _task(task: Task, known: set[str]) -> Task:
+    return fields_with(task, renamed(CTX, known))._replace(
+        rules=tuple(rule_with(rule, renamed(IN_RULES, known)) for rule in task.rules)
+    )
+
+
+def _spec(step: Step, everywhere: Replace) -> StepSpec:
+    admit = step.spec.admit
+    if admit is None:
+        return step.spec
+    rules = tuple(
+        rule._replace(when=None if rule.when is None else guard_with(rule.when, everywhere)) for rule in admit.rules
+    )
+    return step.spec._replace(admit=admit._replace(rules=rules))
+
+
+def _router(step: Step, known: set[str]) -> Router | None:
+    if step.router is None:
+        return None
+    http = bool(step.tasks) and any(task.kind == "http" for task in step.tasks)
+    events = arc_events(loop=step.loop is not None, http=http)
+    meanings = renamed(arc_meanings(result_of(step.name)), known)
+    arcs = tuple(arc_with(arc_with(arc, events), meanings) for arc in step.router.arcs)
+    return step.router._replace(arcs=arcs)
+
+
+def _tell(before: Step, after: Step, note: Note) -> None:
+    """One note for each expression that changed."""
+    for task, made in zip(before.tasks, after.tasks, strict=True):
+        for (old, span), (new, _) in zip(_expressions(task), _expressions(made), strict=True):
+            if old is not new:
+                note(Change(BY, span, "old names", "exact", "their canonical names"))
+    arcs = before.router.arcs if before.router is not None else ()
+    others = after.router.arcs if after.router is not None else ()
+    for arc, other in zip(arcs, others, strict=True):
+        if arc != other:
+            note(Change(BY, arc.span, "old names", "exact", "their canonical names"))
+
+
+def _expressions(task: Task) -> Iterator[tuple[Expr, Span]]:
+    for value in (*task_values(task), *rule_values(task)):
+        yield from ((expr, value.span) for expr, _ in expressions_in(value))
+    yield from ((guard.expr, guard.span) for guard in rule_guards(task))
