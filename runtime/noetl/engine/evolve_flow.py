@@ -175,6 +175,8 @@ def cancelled(program: Program, execution: Execution, event: Event) -> None:
 
 def finished(program: Program, execution: Execution, event: Event) -> None:
     execution.status = str(event.data["status"])  # type: ignore[assignment]
+    if execution.failure is None and "error" in event.data:
+        execution.failure = mapping_of(event.data["error"])
     execution.ended = event.ts
     execution.agenda.clear()
     execution.ready.clear()
