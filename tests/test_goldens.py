@@ -13,9 +13,7 @@ from goldens import Case, Golden
 
 
 @pytest.mark.parametrize("golden", list(goldens.goldens()), ids=str)
-def test_a_view_is_what_its_printer_makes_of_the_input(
-    golden: Golden, golden_text: SnapshotAssertion
-) -> None:
+def test_a_view_is_what_its_printer_makes_of_the_input(golden: Golden, golden_text: SnapshotAssertion) -> None:
     assert golden.text() == golden_text(name=str(golden))
 
 

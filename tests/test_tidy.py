@@ -151,9 +151,7 @@ def test_the_repository_is_tidy(check: tidy.Check) -> None:
     assert list(check(ROOT)) == []
 
 
-@pytest.mark.parametrize(
-    ("check", "sample", "problems"), SAMPLES, ids=lambda value: getattr(value, "__name__", "")
-)
+@pytest.mark.parametrize(("check", "sample", "problems"), SAMPLES, ids=lambda value: getattr(value, "__name__", ""))
 def test_a_check_finds_what_it_looks_for(
     check: tidy.Check, sample: dict[str, str], problems: list[str], tmp_path: Path
 ) -> None:

@@ -13,9 +13,7 @@ Check: TypeAlias = Callable[[Path], Iterator[str]]
 
 MODULE_LINES = 400
 FUNCTION_LINES = 60
-DRAWERS = frozenset(
-    {"util", "utils", "common", "helper", "helpers", "base", "bases", "manager", "managers", "misc"}
-)
+DRAWERS = frozenset({"util", "utils", "common", "helper", "helpers", "base", "bases", "manager", "managers", "misc"})
 PACKAGES = {"noetl_ir": "schema/noetl_ir", "noetlc": "compiler/noetlc", "noetl": "runtime/noetl"}
 TOP_LEVEL = frozenset(
     {"pyproject.toml", "compiler", "runtime", "schema", "tests", "golden", "examples", "tools"}

@@ -53,9 +53,7 @@ def _outcome(ended: Ended, env: Env) -> Outcome:
         return ok(result, shell=extra)
     ending = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
     last = stderr.strip().rsplit("\n", 1)[-1][:500]
-    return error(
-        "shell.exit", f"the program {ending}{': ' if last else ''}{last}", result=result, shell=extra
-    )
+    return error("shell.exit", f"the program {ending}{': ' if last else ''}{last}", result=result, shell=extra)
 
 
 def _variables(given: Json) -> dict[str, str | None]:

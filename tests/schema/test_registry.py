@@ -34,9 +34,7 @@ def add_entry_points(place: Path, group: str, points: dict[str, str]) -> None:
     """Install a distribution of nothing but entry points."""
     home = place / "third_party-1.0.dist-info"
     home.mkdir()
-    (home / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: third-party\nVersion: 1.0\n", encoding="utf-8"
-    )
+    (home / "METADATA").write_text("Metadata-Version: 2.1\nName: third-party\nVersion: 1.0\n", encoding="utf-8")
     lines = [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
     (home / "entry_points.txt").write_text("\n".join(lines), encoding="utf-8")
 

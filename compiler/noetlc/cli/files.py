@@ -86,7 +86,9 @@ def playbooks_in(folder: str) -> Iterator[str]:
                 yield path
 
 
-_BEGINNING = re.compile(rb"""^[ "'{]*(apiVersion["']?\s*:\s*["']?[\w.]*noetl|kind["']?\s*:\s*["']?Playbook|workflow["']?\s*:)""", re.M)
+_BEGINNING = re.compile(
+    rb"""^[ "'{]*(apiVersion["']?\s*:\s*["']?[\w.]*noetl|kind["']?\s*:\s*["']?Playbook|workflow["']?\s*:)""", re.M
+)
 
 
 def _begins_a_playbook(data: bytes) -> bool:

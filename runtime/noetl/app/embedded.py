@@ -103,4 +103,3 @@ class Embedded:
         parts = self._parts
         times = [time for time in (parts.control.next_due(), parts.bus.due()) if time is not None]
         return parts.launcher.pass_time(min(times, default=None))
-

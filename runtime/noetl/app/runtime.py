@@ -91,7 +91,12 @@ class Runtime:
             find=self.programs.find, load=self.programs.load, observe=observe,
         )  # fmt: skip
         around = Surroundings(
-            control, self.blobs, root=str(settings.root), secrets_path=self.secrets_path, chance=chance, log=settings.log
+            control,
+            self.blobs,
+            root=str(settings.root),
+            secrets_path=self.secrets_path,
+            chance=chance,
+            log=settings.log,
         )
         real = AsyncLauncher(around.env_of, clock)
         launcher: AsyncLauncher | ScriptedLauncher = real

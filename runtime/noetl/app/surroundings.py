@@ -18,7 +18,14 @@ class Surroundings:
     """Finds what belongs to an execution by its id. `secrets_path` is the credential store's file."""
 
     def __init__(
-        self, control: ControlPlane, blobs: Blobs, *, root: str, secrets_path: str, chance: Callable[[], float], log: Log
+        self,
+        control: ControlPlane,
+        blobs: Blobs,
+        *,
+        root: str,
+        secrets_path: str,
+        chance: Callable[[], float],
+        log: Log,
     ) -> None:
         self._control = control
         self._blobs = blobs

@@ -138,4 +138,3 @@ def _gate(turn: Turn, step: int, key: str, entering: tuple[Firing, ...]) -> None
         deny = Firing(program.transition("deny", step), key, key)
         reason: Json = "no admission rule allowed it"
         turn.emit("token.rejected", step=step, run=key, fired=(*entering, deny), data={"reason": reason})
-

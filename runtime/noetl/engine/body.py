@@ -67,7 +67,12 @@ def _ask(
         return _directive(program, number, rule, outcome, attempt, scope, chance)
     if exhausted >= 0:
         message = f"task `{task.name}` did not succeed in {attempt} attempt{'' if attempt == 1 else 's'}"
-        error: dict[str, Json] = {"code": "retry.exhausted", "message": message, "attempts": attempt, "cause": _cause(outcome)}
+        error: dict[str, Json] = {
+            "code": "retry.exhausted",
+            "message": message,
+            "attempts": attempt,
+            "cause": _cause(outcome),
+        }
         return Directive("fault", exhausted, error=error)
     return Directive("continue", passed_error=outcome["status"] == "error")
 

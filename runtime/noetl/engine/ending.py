@@ -61,7 +61,9 @@ def _reason(turn: Turn) -> str:
         name = program.plan.steps[place.step].name
         if place.role == "in":
             missing = [s for s in program.plan.steps[place.step].join.sources if not _delivered(turn, place.step, s)]
-            parts.append(f"the join of step `{name}` still waits for {', '.join(f'`{s}`' for s in missing) or 'tokens'}")
+            parts.append(
+                f"the join of step `{name}` still waits for {', '.join(f'`{s}`' for s in missing) or 'tokens'}"
+            )
         elif place.role == "gate":
             parts.append(f"a token waits at the gate of step `{name}` for an admission rule to allow it")
     for step in _starved(turn):

@@ -86,9 +86,7 @@ def step_started(program: Program, execution: Execution, event: Event) -> None:
         return
     run = execution.runs[event.run]
     scratch: Mapping = {} if execution.iter_parent is None else {"parent": execution.iter_parent}
-    region = Region(
-        event.step, step.tasks[0], run.ctx, run.ctx_at, iteration=scratch, loop="", began=event.ts
-    )
+    region = Region(event.step, step.tasks[0], run.ctx, run.ctx_at, iteration=scratch, loop="", began=event.ts)
     execution.regions[event.run] = region
     execution.ready.append(event.run)
 
@@ -163,7 +161,9 @@ def paused(program: Program, execution: Execution, event: Event) -> None:
     note_row(execution, event)
     execution.paused = event.event_type == "playbook.paused"
     if not execution.paused:
-        execution.ready.extend(key for key, region in execution.regions.items() if region.phase == "at" and region.task >= 0)
+        execution.ready.extend(
+            key for key, region in execution.regions.items() if region.phase == "at" and region.task >= 0
+        )
 
 
 def cancelled(program: Program, execution: Execution, event: Event) -> None:

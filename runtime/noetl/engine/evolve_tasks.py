@@ -10,6 +10,7 @@ from noetl_ir.events import Event, step_run_of
 WAIT = "wait"
 """The kind whose tasks park for signals and timers."""
 
+
 def task_started(program: Program, execution: Execution, event: Event) -> None:
     region = execution.regions[event.run]
     region.phase = "run"

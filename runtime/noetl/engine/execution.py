@@ -108,7 +108,15 @@ class LoopRun:
     )  # fmt: skip
 
     def __init__(
-        self, step: int, level: int, items: list[Json], slots: int, *, outer: Mapping | None, ctx: Mapping, ctx_at: int,
+        self,
+        step: int,
+        level: int,
+        items: list[Json],
+        slots: int,
+        *,
+        outer: Mapping | None,
+        ctx: Mapping,
+        ctx_at: int,
         parallel: bool,
     ) -> None:
         self.step = step

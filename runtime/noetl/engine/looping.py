@@ -29,7 +29,11 @@ def _expand(turn: Turn, step: int, level: int, key: str) -> None:
     try:
         items, slots = _evaluate(turn, step, level, key)
     except Fault as fault:
-        error: dict[str, Json] = {"code": fault.code, "message": fault.message, "step": turn.program.plan.steps[step].name}
+        error: dict[str, Json] = {
+            "code": fault.code,
+            "message": fault.message,
+            "step": turn.program.plan.steps[step].name,
+        }
         failing = Firing(turn.program.transition("expand_fault", step, level=level), key, key)
         if level:
             bad = Firing(turn.program.transition("bad", step, level=level - 1), key, key.rpartition("/")[0])
@@ -68,7 +72,10 @@ def _evaluate(turn: Turn, step: int, level: int, key: str) -> tuple[list[Json], 
         return items, max(len(items), 1)
     limit = turn.program.value(loop.in_flight)(scope)
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-        raise Fault("loop.max_in_flight", f"`max_in_flight` of step `{row.name}` must be a whole number of 1 or more, not {limit!r}")
+        raise Fault(
+            "loop.max_in_flight",
+            f"`max_in_flight` of step `{row.name}` must be a whole number of 1 or more, not {limit!r}",
+        )
     return items, max(1, min(limit, len(items)))
 
 

@@ -69,9 +69,7 @@ def _accept_end(turn: Turn, region: Region, report: Event) -> None:
         data = {key: value for key, value in data.items() if key not in _FOLLOWING}
         data.update(directive="fault", error={**fault, **place})
     number = _transition_of(turn, region, report, data)
-    event = report._replace(
-        event_type="task.done", data=data, fired=(Firing(number, report.run, report.run),)
-    )
+    event = report._replace(event_type="task.done", data=data, fired=(Firing(number, report.run, report.run),))
     turn.record(event)
     _spread_ctx(turn, region, event)
 
@@ -146,7 +144,9 @@ def lose(turn: Turn, key: str) -> None:
     event_id = f"{key}:{region.task}:{visit}:{region.attempt}:{region.claim}:lost"
     fired = (Firing(number, key, key),)
     turn.record(
-        Event(event_id, "task.lost", turn.now, region.step, key, region.task, visit, region.attempt, region.claim, fired)
+        Event(
+            event_id, "task.lost", turn.now, region.step, key, region.task, visit, region.attempt, region.claim, fired
+        )
     )
 
 

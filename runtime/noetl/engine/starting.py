@@ -26,7 +26,12 @@ class Request(NamedTuple):
 def start(turn: Turn, request: Request) -> None:
     """Record the request and the workload, and put the entry token; a workload that cannot be evaluated fails the run."""
     program, plan = turn.program, turn.program.plan
-    data: dict[str, Json] = {"playbook": plan.name, "path": plan.path, "digest": program.digest, "payload": request.payload}
+    data: dict[str, Json] = {
+        "playbook": plan.name,
+        "path": plan.path,
+        "digest": program.digest,
+        "payload": request.payload,
+    }
     data["trace_id"] = request.trace_id or turn.execution.execution_id
     if request.parent is not None:
         data.update(parent=list(request.parent), depth=request.depth, iter_parent=request.iter_parent)
@@ -75,8 +80,10 @@ def _workload(turn: Turn, payload: dict[str, Json]) -> dict[str, Json]:
             merged[key] = over
             continue
         value = turn.program.part(parts[key])(workload_scope(turn, merged))
-        merged[key] = _merge(value, over) if isinstance(value, dict) and isinstance(over, dict) else (
-            over if key in payload else value
+        merged[key] = (
+            _merge(value, over)
+            if isinstance(value, dict) and isinstance(over, dict)
+            else (over if key in payload else value)
         )
     ordered = {key: merged[key] for key in parts}
     return {**ordered, **{key: value for key, value in payload.items() if key not in parts}}

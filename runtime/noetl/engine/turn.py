@@ -28,7 +28,9 @@ class Turn:
         data: dict[str, Json] | None = None,
     ) -> Event:
         """Make a server event and fold it in."""
-        event = Event(f"s{self.execution.position + 1}", event_type, self.now, step, run, -1, 0, 0, 0, fired, data or {})
+        event = Event(
+            f"s{self.execution.position + 1}", event_type, self.now, step, run, -1, 0, 0, 0, fired, data or {}
+        )
         self.record(event)
         return event
 

@@ -62,7 +62,9 @@ class ControlPlane:
         """Create an execution and run its first turn."""
         parent = request.parent[0] if request.parent else None
         now = self._clock.now()
-        row = ExecutionRow(execution_id, program.plan.path or program.plan.name, program.digest, "running", parent, now, None)
+        row = ExecutionRow(
+            execution_id, program.plan.path or program.plan.name, program.digest, "running", parent, now, None
+        )
         shell = self._shell(program, execution_id)
         self._after(shell, *shell.begin(request, row))
         return shell
@@ -285,4 +287,3 @@ def _key_of(order: Command) -> str:
     if isinstance(order, StopPipeline):
         return f"{order.execution_id}:{order.run}:{order.claim}:stop"
     return ""
-

@@ -41,7 +41,9 @@ class Results:
         """A result as expressions see it: a reference is fetched only when something reads it."""
         if is_reference(value) and isinstance(value, dict):
             record = value
-            return Reference({key: part for key, part in record.items() if key != "projected"}, lambda: self.fetch(record))
+            return Reference(
+                {key: part for key, part in record.items() if key != "projected"}, lambda: self.fetch(record)
+            )
         return value
 
     def fetch(self, record: dict[str, Json]) -> Json:

@@ -69,7 +69,9 @@ def _entry(number: int, row: Json) -> _Entry:
     index = keys.get("index")
     if index is not None:
         keys["index"] = index if isinstance(index, list) else [index]
-    return _Entry(keys, _micros(row.get("takes", 0), f"outcome {number}: `takes`"), _outcome(number, row.get("outcome")))
+    return _Entry(
+        keys, _micros(row.get("takes", 0), f"outcome {number}: `takes`"), _outcome(number, row.get("outcome"))
+    )
 
 
 def _outcome(number: int, row: Json) -> Outcome:
@@ -180,4 +182,3 @@ class ScriptedLauncher:
             if all(place.get(key) == value for key, value in entry.keys.items()):
                 return entry
         return None
-

@@ -157,7 +157,11 @@ class Session:
         if shown is not None:
             data["result"] = shown
         if directive.error is not None:
-            data["error"] = {**directive.error, "step": self._program.plan.steps[self.order.step].name, "task": self.row.name}
+            data["error"] = {
+                **directive.error,
+                "step": self._program.plan.steps[self.order.step].name,
+                "task": self.row.name,
+            }
         if directive.kind == "jump":
             data["to"] = directive.to
         if directive.wait is not None:

@@ -20,7 +20,6 @@ BATCH = 256
 """How many events of tasks without an effect share one report."""
 
 
-
 class Launcher(Protocol):
     """Runs tools beside the worker."""
 

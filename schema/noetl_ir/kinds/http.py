@@ -18,20 +18,14 @@ KIND = Kind(
         "payload": Field(("any",), doc="Another name for `body`."),
         "data": Field(("any",), doc="A form to send when it is a mapping, else the raw text of the body."),
         "form": Field(("map",), doc="A form to send (application/x-www-form-urlencoded)."),
-        "auth": Field(
-            ("text", "map"), doc="A keychain entry: a token goes out as Bearer, user and password as Basic."
-        ),
+        "auth": Field(("text", "map"), doc="A keychain entry: a token goes out as Bearer, user and password as Basic."),
         "timeout": Field(("duration", "map"), doc=_TIMEOUT),
         "timeout_seconds": Field(("number",), doc="Another name for `timeout`."),
-        "verify_ssl": Field(
-            ("boolean",), doc="Whether the server's certificate is checked; true when absent."
-        ),
+        "verify_ssl": Field(("boolean",), doc="Whether the server's certificate is checked; true when absent."),
         "follow_redirects": Field(("boolean",), doc="Whether redirects are followed; false when absent."),
     },
     knobs={
-        "max_response_bytes": Field(
-            ("integer",), doc="The largest answer that is read, in bytes; 64 MiB when absent."
-        ),
+        "max_response_bytes": Field(("integer",), doc="The largest answer that is read, in bytes; 64 MiB when absent."),
         "verify_ssl": Field(("boolean",), doc="Default of the field of this name."),
         "follow_redirects": Field(("boolean",), doc="Default of the field of this name."),
     },

@@ -6,9 +6,7 @@ KIND = Kind(
     name="python",
     summary="Runs Python code with its args as globals; the code gives the result.",
     fields={
-        "code": Field(
-            ("text",), text="code", doc="The program: assigns `result`, returns, or defines `main`."
-        ),
+        "code": Field(("text",), text="code", doc="The program: assigns `result`, returns, or defines `main`."),
         "code_b64": Field(("text",), text="literal", doc="The program as base64 of its UTF-8 text."),
         "script": Field(
             ("text", "map"), doc="A file to take the program from: a path, or {uri, source: {type: file}}."
@@ -17,18 +15,14 @@ KIND = Kind(
             ("map", "list"),
             doc="Imports to make first: alias to module, or {from, import}; a list of modules.",
         ),
-        "auth": Field(
-            ("text", "map"), doc="A keychain entry, or names to entries, readable in the code as `auth`."
-        ),
+        "auth": Field(("text", "map"), doc="A keychain entry, or names to entries, readable in the code as `auth`."),
     },
     knobs={
         "memory": Field(
             ("text", "integer"),
             doc="Most address space of the subprocess: bytes or text like 512M; 4G when absent.",
         ),
-        "max_result_bytes": Field(
-            ("integer",), doc="The largest result that is taken, in bytes; 64 MiB when absent."
-        ),
+        "max_result_bytes": Field(("integer",), doc="The largest result that is taken, in bytes; 64 MiB when absent."),
     },
     one_of=(("code", "code_b64", "script"),),
     extras={"py": ("exception_type",)},

@@ -8,9 +8,7 @@ KIND = Kind(
     fields={
         "file": Field(("text",), doc="The script's path inside the worker's root."),
         "path": Field(("text",), doc="Another name for `file`."),
-        "uri": Field(
-            ("text",), doc="Another name for `file`; `file://` addresses are read, others are refused."
-        ),
+        "uri": Field(("text",), doc="Another name for `file`; `file://` addresses are read, others are refused."),
         "source": Field(("map",), doc="How `uri` is reached: {type: file}; other types are refused."),
         "interpreter": Field(
             ("text",), doc="The program that runs the file; by its ending (.py .sh .bash) when absent."
@@ -25,9 +23,7 @@ KIND = Kind(
             ("text", "integer"),
             doc="Most address space of each process: bytes or text like 512M; none when absent.",
         ),
-        "max_output_bytes": Field(
-            ("integer",), doc="How much of each output is kept, in bytes; 8 MiB when absent."
-        ),
+        "max_output_bytes": Field(("integer",), doc="How much of each output is kept, in bytes; 8 MiB when absent."),
     },
     one_of=(("file", "path", "uri"),),
     extras={"shell": ("exit_code", "signal")},

@@ -10,12 +10,8 @@ KIND = Kind(
         "credential": Field(("text",), doc="Another name for `auth`."),
         "secret": Field(("text",), doc="Another name for `auth`."),
         "secret_name": Field(("text",), doc="Another name for `auth`."),
-        "key": Field(
-            ("text",), doc="The one field of the credential that is wanted; all of them when absent."
-        ),
-        "provider": Field(
-            ("text",), doc="Read from older playbooks; where the secret lies is said in the keychain."
-        ),
+        "key": Field(("text",), doc="The one field of the credential that is wanted; all of them when absent."),
+        "provider": Field(("text",), doc="Read from older playbooks; where the secret lies is said in the keychain."),
         "project_id": Field(("text",), doc="Read from older playbooks, as `provider`."),
         "version": Field(("text", "integer"), doc="Read from older playbooks, as `provider`."),
     },

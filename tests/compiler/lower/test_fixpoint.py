@@ -43,7 +43,9 @@ def test_a_canonical_playbook_passes_unchanged(case: goldens.Case) -> None:
         assert row.fn(first, refuse) == first
 
 
-@pytest.mark.parametrize("case", [case for case in INPUTS if case.beside("events").exists()], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", [case for case in INPUTS if case.beside("events").exists()], ids=lambda case: case.name
+)
 def test_canonical_source_runs_as_its_original(case: goldens.Case, tmp_path: Path) -> None:
     text = case.path.read_text("utf-8")
     comments = "".join(line for line in text.splitlines(keepends=True) if line.startswith("#"))
