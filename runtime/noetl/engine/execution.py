@@ -35,8 +35,23 @@ class Run:
     """
 
     __slots__ = (
-        "args", "ctx", "ctx_at", "deadline", "ended", "error", "errors", "iter", "ordinal", "outcome", "priority", "result", "stats", "step", "timed_out", "timeout",
-    )  # fmt: skip
+        "args",
+        "ctx",
+        "ctx_at",
+        "deadline",
+        "ended",
+        "error",
+        "errors",
+        "iter",
+        "ordinal",
+        "outcome",
+        "priority",
+        "result",
+        "stats",
+        "step",
+        "timed_out",
+        "timeout",
+    )
 
     def __init__(self, step: int, arrival: Arrival, ctx: Mapping, ctx_at: int, ordinal: int) -> None:
         self.step = step
@@ -60,15 +75,32 @@ class Run:
 class Region:
     """The pipeline of one run or iteration: where it stands and what it has gathered.
 
-    `loop` is the key of the loop run it iterates in, empty without one. `pending` is the outcome of a parked task that came from
-    outside and that a worker is still to judge. `visits` counts arrivals by task; `ctx_at`
-    is the log position that its view of `ctx` is as of.
+    `loop` is the key of the loop run it iterates in, empty without one. `pending` is the outcome of a parked task
+    that came from outside and that a worker is still to judge. `visits` counts arrivals by task; `ctx_at` is the
+    log position that its view of `ctx` is as of.
     """
 
     __slots__ = (
-        "attempt", "began", "claim", "ctx", "ctx_at", "error", "iter", "loop", "lost", "outcome", "pending", "phase", "prev", "result",
-        "results", "step", "task", "tasks_run", "visits",
-    )  # fmt: skip
+        "attempt",
+        "began",
+        "claim",
+        "ctx",
+        "ctx_at",
+        "error",
+        "iter",
+        "loop",
+        "lost",
+        "outcome",
+        "pending",
+        "phase",
+        "prev",
+        "result",
+        "results",
+        "step",
+        "task",
+        "tasks_run",
+        "visits",
+    )
 
     def __init__(
         self, step: int, task: int, ctx: Mapping, ctx_at: int, *, iteration: Mapping, loop: str, began: int
@@ -103,9 +135,26 @@ class LoopRun:
     """
 
     __slots__ = (
-        "cause", "ctx", "ctx_at", "errors", "items", "level", "next_index", "open", "outer", "owners", "parallel", "results",
-        "running", "shared", "shared_from", "slots", "states", "step", "stopping",
-    )  # fmt: skip
+        "cause",
+        "ctx",
+        "ctx_at",
+        "errors",
+        "items",
+        "level",
+        "next_index",
+        "open",
+        "outer",
+        "owners",
+        "parallel",
+        "results",
+        "running",
+        "shared",
+        "shared_from",
+        "slots",
+        "states",
+        "step",
+        "stopping",
+    )
 
     def __init__(
         self,
@@ -158,11 +207,48 @@ class Execution:
     is here, `stopped` the claims to be called off."""
 
     __slots__ = (
-        "_choices", "agenda", "answered", "arrivals", "calling", "cancelled", "children_depth", "counts", "ctx", "ctx_set", "detached", "ended", "execution_id", "failure",
-        "inbox_row", "iter_parent", "last_result", "last_step", "loops", "marking", "next_key", "parent", "parked", "paused",
-        "plan_digest", "position", "ready", "regions", "results", "return_step", "returned", "run_counts", "runs", "signals", "started", "status", "stopped", "timers", "waiting", "waits",
+        "_choices",
+        "agenda",
+        "answered",
+        "arrivals",
+        "calling",
+        "cancelled",
+        "children_depth",
+        "counts",
+        "ctx",
+        "ctx_set",
+        "detached",
+        "ended",
+        "execution_id",
+        "failure",
+        "inbox_row",
+        "iter_parent",
+        "last_result",
+        "last_step",
+        "loops",
+        "marking",
+        "next_key",
+        "parent",
+        "parked",
+        "paused",
+        "plan_digest",
+        "position",
+        "ready",
+        "regions",
+        "results",
+        "return_step",
+        "returned",
+        "run_counts",
+        "runs",
+        "signals",
+        "started",
+        "status",
+        "stopped",
+        "timers",
+        "waiting",
+        "waits",
         "workload",
-    )  # fmt: skip
+    )
 
     def __init__(self, execution_id: str, program: Program) -> None:
         self.execution_id = execution_id

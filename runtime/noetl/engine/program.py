@@ -42,8 +42,19 @@ class Program:
     """
 
     __slots__ = (
-        "_blocks", "_by_role", "_entrances", "_guards", "_landings", "_templates", "bytes", "choices", "counting", "digest", "plan", "step_numbers",
-    )  # fmt: skip
+        "_blocks",
+        "_by_role",
+        "_entrances",
+        "_guards",
+        "_landings",
+        "_templates",
+        "bytes",
+        "choices",
+        "counting",
+        "digest",
+        "plan",
+        "step_numbers",
+    )
 
     def __init__(self, plan: Plan, digest: str, data: bytes = b"", blocks: evaluate.Blocks | None = None) -> None:
         self.plan = plan

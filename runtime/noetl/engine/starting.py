@@ -24,7 +24,7 @@ class Request(NamedTuple):
 
 
 def start(turn: Turn, request: Request) -> None:
-    """Record the request and the workload, and put the entry token; a workload that cannot be evaluated fails the run."""
+    """Record the request and the workload, and put the entry token; a workload with a fault fails the run."""
     program, plan = turn.program, turn.program.plan
     data: dict[str, Json] = {
         "playbook": plan.name,
