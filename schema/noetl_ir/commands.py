@@ -16,7 +16,8 @@ class RunPipeline(NamedTuple):
     far as the pipeline's expressions need them, `task_results` those of its own tasks; `tasks_run` counts the task
     runs so far and `visits` the arrivals per task; `began` is when this run or iteration began (microseconds).
     `outcome` is given when the task was parked and its outcome is here; `lost` when the attempt was given up
-    after too many lost claims, so that its outcome is `worker.lost`. `ordinal` counts the step's runs from 1.
+    after too many lost claims, so that its outcome is `worker.lost`. `ordinal` counts the step's runs from 1,
+    `trace_id` is the id of the outermost caller's execution.
     """
 
     execution_id: str
@@ -39,6 +40,7 @@ class RunPipeline(NamedTuple):
     outcome: dict[str, Json] | None = None
     lost: bool = False
     ordinal: int = 1
+    trace_id: str = ""
 
 
 class StopPipeline(NamedTuple):
@@ -61,6 +63,7 @@ class StartChild(NamedTuple):
     child_id: str
     call: dict[str, Json]
     parent_iter: dict[str, Json] | None
+    trace_id: str
 
 
 class ControlChild(NamedTuple):

@@ -102,8 +102,7 @@ def _directive(
             error = {**error, "code": program.value(rule.code)(scope), "cause": _cause(outcome)}
         if rule.message >= 0:
             error = {**error, "message": program.value(rule.message)(scope)}
-    passed = outcome["status"] == "error" and rule.directive == "continue" and rule.when < 0
-    return Directive(rule.directive, number, rule.to, wait, iteration, ctx, error, passed)
+    return Directive(rule.directive, number, rule.to, wait, iteration, ctx, error)
 
 
 def _seconds(program: Program, index: int, scope: Scope, default: float) -> float:

@@ -100,6 +100,7 @@ def _pipeline(
         outcome,
         region.lost >= program.plan.limits.max_lost,
         execution.runs[step_run_of(key)].ordinal,
+        execution.trace_id,
     )
 
 
@@ -109,6 +110,5 @@ def _child(execution: Execution, key: str) -> StartChild:
     child = child_id_of(execution.execution_id, key, region.task, visit, region.attempt)
     call = execution.parked[key].get("call")
     parent_iter = region.iter if region.loop or "parent" in region.iter else None
-    return StartChild(
-        execution.execution_id, key, region.claim, child, call if isinstance(call, dict) else {}, parent_iter
-    )
+    known = call if isinstance(call, dict) else {}
+    return StartChild(execution.execution_id, key, region.claim, child, known, parent_iter, execution.trace_id)

@@ -16,6 +16,7 @@ def requested(program: Program, execution: Execution, event: Event) -> None:
     parent = data.get("parent")
     if isinstance(parent, list):
         execution.parent = (str(parent[0]), str(parent[1]))
+    execution.trace_id = str(data["trace_id"])
     depth = data.get("depth", 0)
     execution.children_depth = depth if isinstance(depth, int) else 0
     execution.return_step = program.step_numbers.get(str(data.get("return_step", "")), -1)

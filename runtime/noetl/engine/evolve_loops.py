@@ -17,10 +17,15 @@ def loop_created(program: Program, execution: Execution, event: Event) -> None:
         raise IllegalFiring("loop.started without its numbers")
     spec = program.plan.steps[event.step].loops[level]
     outer = execution.regions[event.run].iter if level else execution.iter_parent
-    seen: Region | Execution = execution.regions[event.run] if level else execution
-    ctx_at = seen.ctx_at if isinstance(seen, Region) else execution.position
     execution.loops[event.run] = LoopRun(
-        event.step, level, items, slots, outer=outer, ctx=seen.ctx, ctx_at=ctx_at, parallel=not spec.sequential
+        event.step,
+        level,
+        items,
+        slots,
+        outer=outer,
+        ctx=execution.ctx,
+        ctx_at=execution.position,
+        parallel=not spec.sequential,
     )
 
 

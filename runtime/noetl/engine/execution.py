@@ -245,6 +245,7 @@ class Execution:
         "status",
         "stopped",
         "timers",
+        "trace_id",
         "waiting",
         "waits",
         "workload",
@@ -261,6 +262,7 @@ class Execution:
         self.ended: int | None = None
         self.parent: tuple[str, str] | None = None
         self.children_depth = 0
+        self.trace_id = execution_id
         self.detached = False
         self.iter_parent: Mapping | None = None
         self.inbox_row = 0

@@ -60,7 +60,7 @@ def items_scope(turn: Turn, step: int, level: int, key: str) -> PlayScope:
             given["iter"] = {"parent": execution.iter_parent}
         return _scope(turn, given)
     region = execution.regions[key]
-    given.update(iter=region.iter, ctx=region.ctx)
+    given["iter"] = region.iter
     return _scope(turn, given, turn.program.iterators(step, level))
 
 

@@ -35,7 +35,7 @@ def request_of(order: StartChild, depth: int) -> Request:
         (order.execution_id, order.run),
         depth,
         order.parent_iter,
-        str(call.get("trace_id", "")),
+        order.trace_id,
         step if isinstance(step, str) else "",
         call.get("wait") is False,
     )

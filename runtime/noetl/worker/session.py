@@ -122,7 +122,7 @@ class Session:
             "duration": (now - self._started) / 1_000_000,
             "started": self._started,
             "ended": now,
-            "trace_id": self.order.execution_id,
+            "trace_id": self.order.trace_id,
         }
         outcome = outcome.with_meta(meta)
         envelope = outcome.as_json()
