@@ -18,6 +18,9 @@ from noetl_ir.plan import Child, Plan
 from noetlc.ast.bodies import Choose, Until, While
 from noetlc.ast.names import OldNames
 from noetlc.ast.playbook import Playbook
+from noetlc.ast.skips import Skip
+from noetlc.ast.state import Assign, Result, StepSet
+from noetlc.ast.storage import Sink
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.targets import ImplicitEnd, Targets
 from noetlc.ast.walk import sugar_kinds
@@ -87,7 +90,11 @@ def _part(name: str) -> Callable[[Playbook, Note], Playbook]:
 
 
 LOWERING: tuple[Lowering, ...] = (
+    Lowering(_part("lower_vars"), removes=(Assign,)),
+    Lowering(_part("lower_sink"), removes=(Sink,), after=("lower_vars",)),
     Lowering(_part("lower_next"), removes=(Targets,)),
+    Lowering(_part("lower_set"), removes=(StepSet, Result), after=("lower_sink", "lower_next")),
+    Lowering(_part("lower_skip"), removes=(Skip,), after=("lower_set",)),
     Lowering(_part("enter_sugar"), among=(Choose, While, Until)),
     Lowering(_part("lower_choose"), removes=(Choose,), after=("enter_sugar",)),
     Lowering(_part("lower_until"), removes=(Until,), after=("enter_sugar",)),

@@ -1,6 +1,8 @@
-"""The formal dialects (`formal.md`, `formal-extended.md`): recognised, not read yet."""
+"""The formal dialects (`formal.md`, `formal-extended.md`): `vars`, `sink`, `retry`, `args`, `result`."""
 
 from noetlc.dialects import Dialect
+from noetlc.reading import state, storage
+from noetlc.reading.reader import Tables
 
 _DIALECT = "formal dialect"
 
@@ -11,12 +13,26 @@ def _named(*keys: str) -> dict[str, str]:
 
 DIALECT = Dialect(
     _DIALECT,
+    Tables(
+        step={
+            "vars": state.take_vars,
+            "set_ctx": state.take_vars,
+            "sink": storage.take_sink,
+            "result": state.take_result,
+        },
+        task={
+            "vars": state.take_vars,
+            "set_ctx": state.take_vars,
+            "set_iter": state.take_set_iter,
+            "sink": storage.take_sink,
+        },
+    ),
     legacy={
         "document": _named("vars", "ctx", "tracing", "spec"),
-        "step": _named("vars", "sink", "retry", "args", "result", "set_ctx", "set_iter"),
+        "step": _named("retry", "args", "set_iter"),
         "loop": _named("mode", "max_in_flight", "concurrency", "until", "where", "filter", "chunk", "limit", "order_by")
         | _named("pagination", "enumerate", "distribution", "policy"),
-        "task": _named("vars", "sink", "retry", "result", "set_ctx", "set_iter"),
+        "task": _named("retry", "result"),
         "then": _named("sink", "vars", "collect", "retry", "result"),
     },
 )

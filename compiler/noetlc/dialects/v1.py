@@ -1,8 +1,8 @@
-"""The first dialects: `type:`, `tool: <kind>`, `call`, `with`, `save`, `pipe`, `eval`, `expr`; recognised,
-not read yet.
-"""
+"""The first dialects: `type:`, `tool: <kind>`, `call`, `with`, `save`, `step.when`, `pass`."""
 
 from noetlc.dialects import Dialect
+from noetlc.reading import skipping, step, storage, task
+from noetlc.reading.reader import Tables
 
 _DIALECT = "v1 dialect"
 
@@ -13,13 +13,20 @@ def _named(*keys: str) -> dict[str, str]:
 
 DIALECT = Dialect(
     _DIALECT,
+    Tables(
+        step={
+            "call": step.take_call,
+            "save": storage.take_sink,
+            "when": skipping.take_when,
+            "pass": skipping.take_pass,
+        },
+        task={"save": storage.take_sink},
+        task_fallback=dict.fromkeys(("with", "input", "data", "payload", "params", "parameters"), task.take_carrier),
+    ),
     legacy={
         "document": _named("steps", "tasks", "environment", "context"),
-        "step": _named(
-            "type", "call", "run", "with", "save", "data", "when", "pass", "pipe", "eval", "expr", "end_loop"
-        )
-        | _named("assert", "next_step", "task", "code", "command", "method", "endpoint", "url", "auth", "params"),
-        "task": _named("tool", "type", "call", "with", "save", "data", "pipe", "eval", "expr", "catch"),
+        "step": _named("run", "with", "data", "pipe", "eval", "expr", "end_loop", "assert", "next_step", "task"),
+        "task": _named("pipe", "eval", "expr", "catch"),
         "rule": _named("expr", "do"),
         "arc": _named("with", "data", "condition", "cond", "then", "else", "input"),
         "task_spec": _named("eval"),

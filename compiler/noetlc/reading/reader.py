@@ -55,6 +55,7 @@ class Tables(NamedTuple):
     loop_spec: Table[LoopDraft] = _NOTHING
     loop_policy: Table[LoopDraft] = _NOTHING
     task: Table[TaskDraft] = _NOTHING
+    task_fallback: Table[TaskDraft] = _NOTHING
     task_spec: Table[TaskDraft] = _NOTHING
     task_policy: Table[TaskDraft] = _NOTHING
     then: Table[ThenDraft] = _NOTHING
@@ -82,6 +83,7 @@ SCOPE_NAMES = {
     "loop_spec": "`loop.spec`",
     "loop_policy": "`loop.spec.policy`",
     "task": "a task",
+    "task_fallback": "a task",
     "task_spec": "`task.spec`",
     "task_policy": "`task.spec.policy`",
     "then": "`then`",

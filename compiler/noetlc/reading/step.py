@@ -6,17 +6,15 @@ from noetlc.reading.admit import read_admit
 from noetlc.reading.drafts import StepDraft, StepSpecDraft
 from noetlc.reading.knob import take_policy, take_spec
 from noetlc.reading.loop import read_loop
-from noetlc.reading.reader import Reader, Table, no_effect, take_all
+from noetlc.reading.reader import Reader, Table, no_effect, stray_key, take_all
 from noetlc.reading.routing import read_router
 from noetlc.reading.shapes import choice_of, is_empty, is_misspelt, mapping_of, missing, name_of, text_of, wrong_shape
 from noetlc.reading.targets import read_targets
 from noetlc.reading.task import read_timeout, read_tool
 from noetlc.reading.values import read_duration
+from noetlc.reading.word_tool import has_word_tool, tool_of_call, tool_of_words
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
-_TOOL_FIELDS = frozenset(
-    ("task", "code", "command", "method", "endpoint", "url", "auth", "params", "data", "with", "args", "input")
-)
 _FAILURE_MODES = ("fail_fast", "best_effort")
 
 
@@ -47,17 +45,16 @@ def _take_keys(r: Reader, draft: StepDraft, node: Mapping) -> None:
     """Take the step's keys. Where the tool is a word (v1), all its fields are keys of the step: one
     construct.
     """
-    tool = node.get("tool")
-    if node.get("type") is None and not (isinstance(tool, Scalar) and isinstance(tool.value, str)):
+    if not has_word_tool(node):
         take_all(r, "step", r.tables.step, draft, node)
         return
-    constructs = r.legacy.get("step", {})
-    for key, value in node.entries:
+    draft.tool, own = tool_of_words(r, node)
+    for key, value in own:
         take = r.tables.step.get(key.text)
         if take is not None:
             take(r, draft, key, value)
-        elif key.text in constructs and key.text not in _TOOL_FIELDS:
-            r.refuse(constructs[key.text], key.span)
+        else:
+            stray_key(r, "step", key, tuple(r.tables.step))
 
 
 def _tasks(r: Reader, draft: StepDraft) -> tuple[Task, ...]:
@@ -105,6 +102,11 @@ def _loop(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
 
 def _tool(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
     draft.tool = node
+
+
+def take_call(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
+    """`call: {task, with}`: a task of the workbook."""
+    draft.tool = tool_of_call(r, key, node)
 
 
 def _next(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:

@@ -3,6 +3,7 @@
 from noetl_ir.kinds import Field
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Task, Value
+from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.reading.drafts import TaskDraft
 from noetlc.reading.field import check_required, read_field
 from noetlc.reading.kinds import kind_names, kind_of
@@ -10,6 +11,7 @@ from noetlc.reading.policy import read_policy
 from noetlc.reading.reader import Reader, Table, nearest, stray_key, unknown
 from noetlc.reading.shapes import choice_of, mapping_of, missing, name_of, text_of, wrong_shape
 from noetlc.reading.values import read_args, read_duration
+from noetlc.reading.word_tool import as_reference, unwrapped
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
 
@@ -19,10 +21,7 @@ def read_tool(r: Reader, step: str, node: Node) -> tuple[Task, ...]:
         found = [read_task(r, position, item) for position, item in enumerate(node.items)]
         return tuple(task for task in found if task is not None)
     if isinstance(node, Scalar):
-        if isinstance(node.value, str):
-            r.refuse("`tool: <kind>` (v1 dialect)", node.span, help=f"write `tool: {{kind: {node.text}, …}}`")
-        else:
-            wrong_shape(r, node, "tool", "a task or a list of tasks")
+        wrong_shape(r, node, "tool", "a task or a list of tasks")
         return ()
     task = read_single(r, f"{step}_task", node)
     return () if task is None else (task,)
@@ -33,6 +32,7 @@ def read_task(r: Reader, position: int, node: Node) -> Task | None:
     if not isinstance(node, Mapping):
         wrong_shape(r, node, "a task", "a mapping")
         return None
+    node = unwrapped(r, node)
     if node.get("kind") is None:
         for key, read in r.tables.task_entries.items():
             if node.key(key) is not None:
@@ -49,6 +49,7 @@ def read_task(r: Reader, position: int, node: Node) -> Task | None:
 
 def read_single(r: Reader, name: str, node: Mapping) -> Task | None:
     """A task that is not in a list: it may be named, labelled, or take the given name."""
+    node = as_reference(unwrapped(r, node))
     if node.get("kind") is None:
         return read_task(r, 0, node)
     return finish(r, _named(r, node) or TaskDraft(name, _head(node), node))
@@ -70,7 +71,7 @@ def labelled_form(r: Reader, position: int, node: Mapping) -> TaskDraft | None:
     if not isinstance(inner, Mapping):
         return None
     name = name_of(r, key, "the task's label")
-    return None if name is None else TaskDraft(name, key.span, inner)
+    return None if name is None else TaskDraft(name, key.span, unwrapped(r, inner))
 
 
 def _named(r: Reader, node: Mapping) -> TaskDraft | None:
@@ -96,6 +97,8 @@ def finish(r: Reader, draft: TaskDraft) -> Task | None:
         elif kind is not None and key.text in kind.fields:
             draft.fields.append((key.text, read_field(r, kind.fields[key.text], key.text, value)))
             draft.field_spans.append((key.text, key.span))
+        elif key.text in r.tables.task_fallback:
+            r.tables.task_fallback[key.text](r, draft, key, value)
         elif not key.text.startswith("x-"):
             _stray_field(r, draft, key, () if kind is None else tuple(kind.fields))
     if kind is not None:
@@ -193,7 +196,11 @@ def _desc(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
 
 
 def _args(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
-    draft.args = read_args(r, node, "`args`")
+    carried, draft.args = draft.args, read_args(r, node, "`args`")
+    below = None if carried is None else pairs_of(carried.template)
+    above = None if draft.args is None else pairs_of(draft.args.template)
+    if draft.args is not None and below is not None and above is not None:
+        draft.args = Value(template_of_pairs({**below, **above}), draft.args.span, None)
 
 
 def _spec(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
@@ -253,6 +260,19 @@ _ANY = Field()
 
 def _policy(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
     read_policy(r, draft, node)
+
+
+def take_carrier(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
+    """Arguments under an older name; what is given as `args` wins."""
+    r.respelt(key.span, f"`{key.text}`", "`args`")
+    carried = read_args(r, node, f"`{key.text}`")
+    below = None if carried is None else pairs_of(carried.template)
+    above = {} if draft.args is None else pairs_of(draft.args.template)
+    if draft.args is None:
+        draft.args = carried
+    elif carried is not None and below is not None and above is not None:
+        both = {**below, **above} if draft.node.get("args") is not None else {**above, **below}
+        draft.args = Value(template_of_pairs(both), draft.args.span, None)
 
 
 KEYS: Table[TaskDraft] = {"name": _skip, "kind": _skip, "desc": _desc, "args": _args, "spec": _spec}

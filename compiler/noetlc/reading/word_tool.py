@@ -1,0 +1,86 @@
+"""Tools of the first dialects: `type:` and `tool: <kind>` with the tool's fields beside them, `call`, and a tool
+inside of a task, `{name, tool: {…}}`.
+
+All of them are read as the one mapping `{kind: …, fields}` that they stand for; every node in it keeps its place.
+"""
+
+from noetlc.reading.reader import Reader
+from noetlc.source.nodes import Mapping, Node, Scalar, mapping_at, scalar_at
+
+STEP_KEYS = frozenset({
+    "step", "desc", "spec", "next", "loop", "case", "vars", "when", "pass", "save", "sink", "retry", "result", "set",
+    "set_ctx", "set_iter", "assert", "on_error", "poll", "case_mode", "eval_mode", "branch_order", "next_policy",
+    "end_loop", "output",
+})  # fmt: skip
+"""What stays a key of a step whose tool is a word."""
+
+_OTHER_NAMES = {"playbooks": "playbook", "end": "noop", "router": "noop", "http_request": "http"}
+
+
+def has_word_tool(node: Mapping) -> bool:
+    """Whether the tool of a step or task is a word."""
+    tool = node.get("tool")
+    return node.get("type") is not None or (isinstance(tool, Scalar) and isinstance(tool.value, str))
+
+
+def tool_of_words(r: Reader, node: Mapping) -> tuple[Mapping, list[tuple[Scalar, Node]]]:
+    """The tool that the keys of a step make, and the keys that stay the step's."""
+    key, kind = _kind_of(r, node)
+    own = [entry for entry in node.entries if entry[0].text in STEP_KEYS]
+    rest = [entry for entry in node.entries if entry[0].text not in STEP_KEYS and entry[0] is not key]
+    return mapping_at([(_named(key, "kind"), kind), *rest], node.span), own
+
+
+def tool_of_call(r: Reader, key: Scalar, node: Node) -> Mapping | None:
+    """`call: {task, with}` as a task of the workbook."""
+    if not isinstance(node, Mapping):
+        return None
+    r.respelt(key.span, "`call`", "a `workbook` task")
+    kind = scalar_at("workbook", "workbook", style="", span=key.span, source=(0, 0))
+    return mapping_at([(_named(key, "kind"), kind), *node.entries], node.span)
+
+
+def unwrapped(r: Reader, node: Mapping) -> Mapping:
+    """A task as one mapping with its kind: a tool inside of it is taken out, a word becomes the kind."""
+    if node.get("kind") is not None:
+        return node
+    tool = node.get("tool")
+    if isinstance(tool, Mapping):
+        key = node.key("tool")
+        assert key is not None
+        r.respelt(key.span, "`tool` inside of a task", "the task's own fields")
+        inner = unwrapped(r, tool)
+        outer = [entry for entry in node.entries if entry[0].text != "tool"]
+        taken = {key.text for key, _ in outer}
+        return mapping_at([*outer, *(entry for entry in inner.entries if entry[0].text not in taken)], node.span)
+    if has_word_tool(node):
+        key, kind = _kind_of(r, node)
+        rest = [entry for entry in node.entries if entry[0] is not key]
+        return mapping_at([(_named(key, "kind"), kind), *rest], node.span)
+    return node
+
+
+def as_reference(node: Mapping) -> Mapping:
+    """A lone `workbook` task names its entry by `name` or `task`."""
+    kind = node.get("kind")
+    if not isinstance(kind, Scalar) or kind.text != "workbook" or node.get("task") is not None:
+        return node
+    entries = [(_named(key, "task") if key.text == "name" else key, value) for key, value in node.entries]
+    return mapping_at(entries, node.span)
+
+
+def _kind_of(r: Reader, node: Mapping) -> tuple[Scalar, Node]:
+    """The key that names the kind, and the kind under the name it has today."""
+    word = "type" if node.get("type") is not None else "tool"
+    key, kind = node.key(word), node.get(word)
+    assert key is not None and kind is not None
+    r.respelt(key.span, f"`{word}: <kind>`", "`kind`")
+    if isinstance(kind, Scalar) and kind.text in _OTHER_NAMES:
+        name = _OTHER_NAMES[kind.text]
+        kind = scalar_at(name, name, style="", span=kind.span, source=(0, 0))
+    return key, kind
+
+
+def _named(key: Scalar, name: str) -> Scalar:
+    """A key under another name, at its place."""
+    return scalar_at(name, name, style=key.style, span=key.span, source=key.source)
