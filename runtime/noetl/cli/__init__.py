@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "result": "Print the result of an execution or step.",
     "cancel": "End an execution before it is done.",
     "pause": "Let an execution start nothing new.",
+    "signal": "Send a signal to an execution that waits for one.",
     "credential": "Keep the credentials that playbooks name.",
 }
 """Command → its one line in `--help`, in the order shown; the same text as the command's short help."""

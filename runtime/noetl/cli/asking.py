@@ -49,7 +49,7 @@ def _asked(runtime: Runtime, row: ExecutionRow, verb: str) -> ExecutionRow:
     while row.ended is None and row.status != _DONE[verb] and time.monotonic() < end:
         if not runtime.store.is_owned(root):
             try:
-                _apply(runtime, row, verb)
+                apply_here(runtime, row, Ask(verb))
             except Owned:
                 continue
         elif not posted:
@@ -61,12 +61,12 @@ def _asked(runtime: Runtime, row: ExecutionRow, verb: str) -> ExecutionRow:
     return row
 
 
-def _apply(runtime: Runtime, row: ExecutionRow, verb: str) -> None:
-    """Own the execution and let it decide; no task is started."""
+def apply_here(runtime: Runtime, row: ExecutionRow, request: Ask) -> None:
+    """Own the execution and let it decide; no task is started. Raises Owned."""
     program = program_of(runtime, row.execution_id)
     try:
         with owning_root(runtime, row), runtime.driver(row.execution_id, Silent().observe) as driver:
             driver.control.open(row.execution_id, program)
-            driver.control.ask(row.execution_id, Ask(verb))
+            driver.control.ask(row.execution_id, request)
     except (IllegalFiring, Missing, NotFound) as problem:
         raise Problem(f"the log is no run of the plan: {problem}") from None

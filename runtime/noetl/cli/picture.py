@@ -93,11 +93,24 @@ def _task(program: Program, execution: Execution, key: str, region: Region) -> I
     if region.phase == "parked":
         kind = program.plan.tasks[region.task].kind
         data["kind"] = kind
-        yield Row("wait", place, f"waits for its {'child' if kind == 'playbook' else kind}", None, data)
+        names = sorted(execution.waits.get(key, ()))
+        timers = execution.parked[key].get("timers")
+        due = [at for at in timers.values() if isinstance(at, int)] if isinstance(timers, dict) else []
+        data["signals"] = list(names)
+        yield Row("wait", place, _awaited(kind, names), min(due, default=None), data)
     elif region.attempt > 1:
         yield Row("retry", place, f"attempt {region.attempt}", timer.due if timer else None, data)
     else:
         yield Row("delay", place, "goes on", timer.due if timer else None, data)
+
+
+def _awaited(kind: str, names: list[str]) -> str:
+    """What a parked task waits for, in words."""
+    if kind == "playbook":
+        return "waits for its child"
+    if not names:
+        return "waits for a timer"
+    return f"waits for signal{'s' if len(names) > 1 else ''} {', '.join(escaped(name) for name in names)}"
 
 
 def _delays(program: Program, execution: Execution) -> Iterator[Row]:

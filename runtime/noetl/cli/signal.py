@@ -1,0 +1,51 @@
+"""signal: send a named signal to an execution; a `wait` task takes it, now or when it comes to it."""
+
+from __future__ import annotations
+
+import click
+
+from noetl.cli.asking import apply_here
+from noetl.cli.inputs import json_of
+from noetl.cli.stores import existing, json_option, root_of, row_of, store_option
+from noetl.cli.text import Problem, escaped, json_text
+from noetl.ports import Owned
+from noetl.server.shell import Ask
+
+
+@click.command("signal", short_help="Send a signal to an execution that waits for one.")
+@click.argument("execution", metavar="ID")
+@click.option("--name", required=True, help="The name that a `wait` task listens for.")
+@click.option("--data", default="null", metavar="JSON", help="What the signal carries.")
+@store_option
+@json_option
+def signal(execution: str, name: str, data: str, url: str, as_json: bool) -> int:
+    """Send a signal. It is kept until a wait takes it, also when none listens for it yet.
+
+    A process that drives the execution reads it within 200 ms; without one it is recorded here, and the
+    execution goes on with `noetl resume ID`. Exit code 1 when the execution is over.
+    """
+    try:
+        request = Ask("signal", None, {"name": name, "data": json_of(data)})
+    except ValueError as problem:
+        raise click.UsageError(f"--data is no JSON: {problem}; text is written in double quotes") from None
+    with existing(url) as runtime:
+        row = row_of(runtime, execution)
+        if row.ended is not None:
+            raise Problem(f"execution {row.execution_id} is over ({row.status}): it takes no signal")
+        driven = runtime.store.is_owned(root_of(runtime, row))
+        if not driven:
+            try:
+                apply_here(runtime, row, request)
+            except Owned:
+                driven = True
+        if driven:
+            runtime.store.post(row.execution_id, "signal", request.body)
+    if as_json:
+        click.echo(json_text({"execution_id": row.execution_id, "signal": name, "recorded": not driven}))
+    else:
+        how = "sent to the process that drives it" if driven else "recorded"
+        click.echo(f"signal {escaped(name)} for {escaped(row.playbook)}, execution {row.execution_id}: {how}")
+    return 0
+
+
+COMMAND = signal

@@ -1,0 +1,41 @@
+"""`noetl signal`: to a process that drives the execution, to one that is stopped, early, late and wrong."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from conftest import Home
+
+WAITS = """
+workflow:
+  - step: start
+    tool:
+      - listen: {kind: wait, events: [approval]}
+      - use: {kind: noop, args: {by: "{{ listen.data.by }}"}}
+"""
+
+
+def test_a_signal_wakes_a_run_that_another_process_drives(home: "Home") -> None:
+    child = home.start("run", home.plan(WAITS), until="start: started")
+    execution = home.only()
+    assert "waits for signal approval" in home.run("status", execution).stdout
+    assert home.run("signal", execution, "--name", "approval", "--data", '{"by": "me"}').returncode == 0
+    output, _ = child.communicate(timeout=30)
+    assert child.returncode == 0
+    assert '{"by": "me"}' in output
+
+
+def test_a_signal_for_a_run_that_nobody_drives_is_kept_until_it_goes_on(home: "Home") -> None:
+    child = home.start("run", home.plan(WAITS), until="start: started")
+    execution = home.only()
+    child.kill()
+    child.wait()
+    shown = home.run("signal", execution, "--name", "approval", "--data", '{"by": "night"}')
+    assert (shown.returncode, "recorded" in shown.stdout) == (0, True)
+    document = home.json("resume", execution)
+    assert isinstance(document, dict)
+    assert (document["status"], document["result"]) == ("completed", {"by": "night"})
+    assert home.run("signal", execution, "--name", "approval").returncode == 1
+
+
+def test_what_is_no_json_is_wrong_usage(home: "Home") -> None:
+    assert home.run("signal", "x", "--name", "a", "--data", "{").returncode == 2
