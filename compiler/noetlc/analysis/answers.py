@@ -1,0 +1,139 @@
+"""Answers to queries about a plan, on its whole skeleton: with every failure, and with guards left out."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from noetl_ir.plan import Plan
+from noetlc.analysis.components import components_of
+from noetlc.analysis.goals import Never, Open, Reached, coverable
+from noetlc.analysis.origin import covered
+from noetlc.analysis.petri import Arcs, Petri, arcs_of
+from noetlc.analysis.queries import AtMost, Before, NeverBoth, Query, Reachable, Reaches, subject_of
+from noetlc.analysis.reductions import reduced
+from noetlc.analysis.skeleton import AGAIN, Skeleton, success_skeleton, whole_skeleton
+from noetlc.analysis.soundness import assumptions_of, marking_after
+from noetlc.analysis.story import story_of
+from noetlc.analysis.stubborn import terminals_of
+from noetlc.analysis.verdict import Status, Verdict
+
+
+class Subjects(NamedTuple):
+    """A plan, and how its skeletons say that a named part runs."""
+
+    plan: Plan
+
+    def place(self, name: str) -> int:
+        """The place that is marked when it starts: `ready` of a step, `run` of a task."""
+        subject = subject_of(self.plan, name)
+        step = self.plan.steps[subject.step].name
+        id = f"ready {step}" if subject.task < 0 else f"run {step} {self.plan.tasks[subject.task].name}"
+        return next(number for number, place in enumerate(self.plan.net.places) if place.id == id)
+
+
+def answer(plan: Plan, query: Query, text: str, limit: int) -> Verdict:
+    """The verdict on a query; raises QueryError for names that are not there."""
+    subjects = Subjects(plan)
+    match query:
+        case Reachable(x=x):
+            skeleton = whole_skeleton(plan)
+            found = coverable(skeleton.net, ((subjects.place(x), 1),), limit)
+            return _existential(skeleton, text, found, f"`{x}` runs")
+        case NeverBoth(a=a, b=b):
+            skeleton = whole_skeleton(plan, 2)
+            target = arcs_of([(subjects.place(a), 1), (subjects.place(b), 1)])
+            found = coverable(skeleton.net, target, limit)
+            return _universal(skeleton, text, found, f"`{a}` and `{b}` run at once")
+        case Before(x=x, y=y):
+            skeleton = _without(whole_skeleton(plan), subjects.place(x))
+            found = coverable(skeleton.net, ((subjects.place(y), 1),), limit)
+            return _universal(skeleton, text, found, f"`{y}` runs, and `{x}` has not")
+        case AtMost(count=count, x=x):
+            skeleton, target = _counting(whole_skeleton(plan), subjects.place(x), count + 1)
+            found = coverable(skeleton.net, target, limit)
+            return _universal(skeleton, text, found, f"`{x}` runs {count + 1} times")
+        case Reaches(x=x):
+            return _reaches(plan, subjects.place(x), x, text, limit)
+
+
+def _existential(skeleton: Skeleton, text: str, found: Reached | Never | Open, end: str) -> Verdict:
+    assumed = assumptions_of(skeleton.plan)
+    match found:
+        case Reached(run=run):
+            return Verdict(text, Status.PROVED, end, assumed, story=story_of(skeleton, run, end))
+        case Never(reason=reason):
+            return Verdict(text, Status.REFUTED, f"it cannot happen: {reason}", assumed)
+        case Open(states=states):
+            return Verdict(text, Status.UNKNOWN, f"the limit of {states} states was hit", assumed)
+
+
+def _universal(skeleton: Skeleton, text: str, found: Reached | Never | Open, end: str) -> Verdict:
+    assumed = assumptions_of(skeleton.plan)
+    match found:
+        case Reached(run=run):
+            return Verdict(text, Status.REFUTED, end, assumed, story=story_of(skeleton, run, end))
+        case Never(reason=reason):
+            return Verdict(text, Status.PROVED, reason, assumed)
+        case Open(states=states):
+            return Verdict(text, Status.UNKNOWN, f"the limit of {states} states was hit", assumed)
+
+
+def _without(skeleton: Skeleton, place: int) -> Skeleton:
+    """The skeleton without what marks a place."""
+    net = skeleton.net
+    kept = [number for number, arcs in enumerate(net.outputs) if all(each != place for each, _ in arcs)]
+    return _chosen(skeleton, kept)
+
+
+def _chosen(skeleton: Skeleton, kept: Iterable[int]) -> Skeleton:
+    numbers = tuple(kept)
+    net = skeleton.net
+    fewer = net._replace(
+        transitions=tuple(net.transitions[number] for number in numbers),
+        inputs=tuple(net.inputs[number] for number in numbers),
+        outputs=tuple(net.outputs[number] for number in numbers),
+    )
+    return Skeleton(skeleton.plan, fewer, tuple(skeleton.origin[number] for number in numbers))
+
+
+def _counting(skeleton: Skeleton, place: int, count: int) -> tuple[Skeleton, Arcs]:
+    """The skeleton in which a place is marked at most `count` times; and the target that says it was."""
+    net = skeleton.net
+    left, used = len(net.places), len(net.places) + 1
+    marks = [any(each == place for each, _ in arcs) for arcs in net.outputs]
+    counted = Petri(
+        net.name,
+        (*net.places, "@left", "@used"),
+        net.transitions,
+        tuple((*arcs, (left, 1)) if here else arcs for arcs, here in zip(net.inputs, marks, strict=True)),
+        tuple((*arcs, (used, 1)) if here else arcs for arcs, here in zip(net.outputs, marks, strict=True)),
+        (*net.initial, count, 0),
+    )
+    return skeleton._replace(net=counted), ((used, count),)
+
+
+def _reaches(plan: Plan, place: int, name: str, text: str, limit: int) -> Verdict:
+    """No run without x ends, and none goes round for ever: the skeleton without x has no final end and no cycle."""
+    skeleton, assumed = _without(success_skeleton(plan), place), assumptions_of(plan)
+    small = reduced(skeleton.net)
+    ends = terminals_of(small.net, limit)
+    for state in sorted(ends.dead, key=lambda state: len(ends.graph.path_to(state))):
+        run = small.run(ends.graph.path_to(state))
+        if skeleton.is_final(marking_after(skeleton.net, run)):
+            end = f"the run ends, and `{name}` has not run"
+            return Verdict(text, Status.REFUTED, end, assumed, story=story_of(skeleton, run, end))
+    for members in components_of(ends.graph.targets):
+        inside = set(members)
+        fired = {
+            transition
+            for state in members
+            for transition, to in zip(ends.graph.enabled[state], ends.graph.targets[state], strict=True)
+            if to in inside
+        }
+        steps = covered([small.origins[number] for number in fired])
+        if any(skeleton.transition(number).role not in AGAIN for number in steps):
+            run = small.run(ends.graph.path_to(members[0]))
+            end = f"from here on it may go round for ever, and `{name}` does not run"
+            return Verdict(text, Status.REFUTED, end, assumed, story=story_of(skeleton, run, end))
+    if not ends.complete:
+        return Verdict(text, Status.UNKNOWN, f"the limit of {limit} states was hit", assumed)
+    return Verdict(text, Status.PROVED, f"no run ends without `{name}`", assumed)

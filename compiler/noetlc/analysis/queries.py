@@ -1,0 +1,115 @@
+"""Questions that an author asks about a playbook, on the command line or as `x-assert`.
+
+    reachable(x)           some run starts x
+    never(a and b)         a and b never run at once; of one name: it never runs twice at once
+    always(x before y)     y never starts before x has started
+    every run reaches x    no run ends, or goes round for ever, without starting x
+    at most N of x         x starts at most N times in a run
+
+x, a, b name a step, or a task as `step.task`. A name may stand in quotes or backticks.
+"""
+
+import re
+from typing import NamedTuple, TypeAlias
+
+from noetl_ir.plan import Plan
+
+
+class Reachable(NamedTuple):
+    """`reachable(x)`."""
+
+    x: str
+
+
+class NeverBoth(NamedTuple):
+    """`never(a and b)`."""
+
+    a: str
+    b: str
+
+
+class Before(NamedTuple):
+    """`always(x before y)`."""
+
+    x: str
+    y: str
+
+
+class Reaches(NamedTuple):
+    """`every run reaches x`."""
+
+    x: str
+
+
+class AtMost(NamedTuple):
+    """`at most count of x`."""
+
+    count: int
+    x: str
+
+
+Query: TypeAlias = Reachable | NeverBoth | Before | Reaches | AtMost
+
+MAX_COUNT = 1_000
+
+
+class QueryError(Exception):
+    """A query that cannot be read, or names what is not there."""
+
+
+class Subject(NamedTuple):
+    """What a name means: a step, or a task of one when `task` is not -1 (both indices of the plan's tables)."""
+
+    step: int
+    task: int
+
+
+_NAME = r"(?P<{}>`[^`]+`|'[^']+'|\"[^\"]+\"|[^\s()`'\"]+)"
+_FORMS = (
+    r"reachable\s*\(\s*" + _NAME.format("x") + r"\s*\)",
+    r"never\s*\(\s*" + _NAME.format("a") + r"\s+and\s+" + _NAME.format("b") + r"\s*\)",
+    r"always\s*\(\s*" + _NAME.format("x") + r"\s+before\s+" + _NAME.format("y") + r"\s*\)",
+    r"every\s+run\s+reaches\s+" + _NAME.format("x"),
+    r"at\s+most\s+(?P<count>\d{1,6})\s+of\s+" + _NAME.format("x"),
+)
+
+
+def query_of(text: str) -> Query:
+    """The query that a text is; raises QueryError."""
+    for number, form in enumerate(_FORMS):
+        match = re.fullmatch(form, text.strip())
+        if match is None:
+            continue
+        names = {key: value.strip("`'\"") for key, value in match.groupdict().items()}
+        match number:
+            case 0:
+                return Reachable(names["x"])
+            case 1:
+                return NeverBoth(names["a"], names["b"])
+            case 2:
+                return Before(names["x"], names["y"])
+            case 3:
+                return Reaches(names["x"])
+            case _:
+                if int(names["count"]) > MAX_COUNT:
+                    raise QueryError(f"{text!r} counts further than {MAX_COUNT}")
+                return AtMost(int(names["count"]), names["x"])
+    raise QueryError(
+        f"{text!r} is no query; write reachable(x), never(a and b), always(x before y), "
+        "every run reaches x, or at most N of x"
+    )
+
+
+def subject_of(plan: Plan, name: str) -> Subject:
+    """What a name in a query means; raises QueryError."""
+    for number, step in enumerate(plan.steps):
+        if step.name == name:
+            return Subject(number, -1)
+    found = [
+        Subject(task.step, number)
+        for number, task in enumerate(plan.tasks)
+        if f"{plan.steps[task.step].name}.{task.name}" == name
+    ]
+    if found:
+        return found[0]
+    raise QueryError(f"there is no step {name!r}, and no task that is written step.task so")

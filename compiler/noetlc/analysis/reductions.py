@@ -1,0 +1,232 @@
+"""A smaller net that answers the same questions (Berthelot 1987), and the way back for every run.
+
+    agglomeration   (p) whose takers take nothing else, unmarked:       [h] → (p) → [f…]      becomes  [h f]…
+    parallel        two transitions, or two places, with equal arcs     one of them
+    self-loop       a transition that changes nothing, beside another with the same inputs      the other
+    implicit        a place that changes with another one and never has fewer tokens to spare   gone
+    dead            what needs a token that nothing ever makes                                  gone, and reported
+
+Agglomeration takes series and circles of places along: in a circle the last place ends as a self-loop, which is how
+strongly connected parts collapse. It fires f right after h, which f, taking nothing else, allows; markings with a token
+in p are left out, and whatever is marked in one of them beside p is marked in one that is kept as well. So it preserves
+which terminal components there are (what can get stuck, what can go on for ever), which transitions can fire, and what
+is marked at once among the places that stay. It preserves boundedness too where each f puts a token somewhere
+(`reduced_for_bounds`): a place in front of an end stays. `kept` places stay, and what is asked about them.
+"""
+
+from typing import NamedTuple
+
+from noetlc.analysis.origin import Also, Either, Leaf, Nothing, Origin, Then, run_of
+from noetlc.analysis.petri import Petri, arcs_of
+
+MAX_PRODUCT = 64
+"""Takers times makers of a place up to which it is agglomerated although that makes more transitions."""
+
+
+class Reduced(NamedTuple):
+    """`net` has one place more than what is left, the first: it makes the initial marking. `origins` go with its
+    transitions; `places[p]` is the place of the original net, -1 for the first; `dead` transitions never fire.
+    """
+
+    net: Petri
+    origins: tuple[Origin, ...]
+    places: tuple[int, ...]
+    dead: frozenset[int]
+
+    def run(self, run: tuple[int, ...]) -> tuple[int, ...]:
+        """The run of the original net that a run of this one stands for."""
+        found: list[int] = []
+        for transition in run:
+            found += run_of(self.origins[transition])
+        return tuple(found)
+
+    def place(self, original: int) -> int:
+        """Where a kept place is now."""
+        return self.places.index(original)
+
+
+def reduced(net: Petri, kept: frozenset[int] = frozenset()) -> Reduced:
+    """The net reduced as far as it goes; `kept` places stay as they are."""
+    return _Work(net, kept, bounded=False).reduced()
+
+
+def reduced_for_bounds(net: Petri, kept: frozenset[int] = frozenset()) -> Reduced:
+    """The net reduced so that it is bounded exactly when the original is."""
+    return _Work(net, kept, bounded=True).reduced()
+
+
+class _Macro(NamedTuple):
+    inputs: dict[int, int]
+    outputs: dict[int, int]
+    origin: Origin
+
+
+class _Work:
+    """The net while it is reduced: macros by number, and for each place the macros that take from or put into it."""
+
+    def __init__(self, net: Petri, kept: frozenset[int], *, bounded: bool) -> None:
+        self._net = net
+        self._kept = kept
+        self._bounded = bounded
+        self._start = len(net.places)
+        count = len(net.places) + 1
+        self._macros: dict[int, _Macro] = {}
+        self._takers: list[dict[int, None]] = [{} for _ in range(count)]
+        self._makers: list[dict[int, None]] = [{} for _ in range(count)]
+        self._shapes: dict[object, int] = {}
+        self._next = 0
+        self._dead: list[Origin] = []
+        self._gone = bytearray(count)
+        self._dirty: dict[int, None] = {}
+        initial = {place: tokens for place, tokens in enumerate(net.initial) if tokens}
+        self._add(_Macro({self._start: 1}, initial, Nothing()))
+        for number, (inputs, outputs) in enumerate(zip(net.inputs, net.outputs, strict=True)):
+            self._add(_Macro(dict(inputs), dict(outputs), Leaf(number)))
+
+    def reduced(self) -> Reduced:
+        """The net when no rule applies any more."""
+        self._dirty = dict.fromkeys(range(self._start))
+        while True:
+            self._settle()
+            if not self._drop_implicit():
+                return self._built()
+
+    def _settle(self) -> None:
+        while self._dirty:
+            place, _ = self._dirty.popitem()
+            if not self._gone[place]:
+                self._drop_dead(place) or self._agglomerate(place) or self._drop_loops(place)
+
+    def _drop_dead(self, place: int) -> bool:
+        """Remove a place that nothing puts into, with all that takes from it."""
+        if self._makers[place] or place in self._kept:
+            return False
+        for number in list(self._takers[place]):
+            self._dead.append(self._remove(number).origin)
+        self._gone[place] = 1
+        return True
+
+    def _agglomerate(self, place: int) -> bool:
+        takers, makers = self._takers[place], self._makers[place]
+        if place in self._kept or not takers:
+            return False
+        if len(takers) * len(makers) > max(MAX_PRODUCT, len(takers) + len(makers)):
+            return False
+        after = [self._macros[number] for number in takers]
+        before = [self._macros[number] for number in makers]
+        if any(macro.inputs != {place: 1} or place in macro.outputs for macro in after):
+            return False
+        if self._bounded and not all(macro.outputs for macro in after):
+            return False
+        if len(after) > 1 and any(macro.outputs[place] > 1 for macro in before):
+            return False
+        for number in [*takers, *makers]:
+            self._remove(number)
+        for one in before:
+            for other in after:
+                self._add(_joined(one, other, place))
+        self._gone[place] = 1
+        return True
+
+    def _drop_loops(self, place: int) -> bool:
+        """Remove transitions that change nothing beside another one with the same inputs."""
+        for number in list(self._takers[place]):
+            macro = self._macros[number]
+            if macro.inputs != macro.outputs:
+                continue
+            for other in self._takers[place]:
+                if other != number and self._macros[other].inputs == macro.inputs:
+                    self._remove(number)
+                    kept = self._remove(other)
+                    self._add(kept._replace(origin=Also(kept.origin, macro.origin)))
+                    return True
+        return False
+
+    def _drop_implicit(self) -> bool:
+        """Remove places that change exactly with another and always have at least its tokens to spare."""
+        found: dict[object, int] = {}
+        removed = False
+        for place in range(self._start):
+            if self._gone[place] or place in self._kept:
+                continue
+            key = self._column(place)
+            other = found.setdefault(key, place)
+            if other != place:
+                removed = True
+                self._forget(place)
+        return removed
+
+    def _column(self, place: int) -> object:
+        """The arcs of a place; places with the same have the same tokens from the first firing on."""
+        takes = sorted((number, self._macros[number].inputs[place]) for number in self._takers[place])
+        makes = sorted((number, self._macros[number].outputs[place]) for number in self._makers[place])
+        return tuple(takes), tuple(makes)
+
+    def _forget(self, place: int) -> None:
+        touched = {*self._takers[place], *self._makers[place]}
+        self._gone[place] = 1
+        for number in sorted(touched):
+            macro = self._remove(number)
+            inputs = {each: weight for each, weight in macro.inputs.items() if each != place}
+            outputs = {each: weight for each, weight in macro.outputs.items() if each != place}
+            self._add(_Macro(inputs, outputs, macro.origin))
+
+    def _add(self, macro: _Macro) -> None:
+        shape = (frozenset(macro.inputs.items()), frozenset(macro.outputs.items()))
+        twin = self._shapes.get(shape)
+        if twin is not None:
+            old = self._macros[twin]
+            self._macros[twin] = old._replace(origin=Either(old.origin, macro.origin))
+            return
+        number = self._next
+        self._next += 1
+        self._shapes[shape] = number
+        self._macros[number] = macro
+        for place in macro.inputs:
+            self._takers[place][number] = None
+            self._dirty[place] = None
+        for place in macro.outputs:
+            self._makers[place][number] = None
+            self._dirty[place] = None
+        self._dirty.pop(self._start, None)
+
+    def _remove(self, number: int) -> _Macro:
+        macro = self._macros.pop(number)
+        del self._shapes[(frozenset(macro.inputs.items()), frozenset(macro.outputs.items()))]
+        for place in macro.inputs:
+            del self._takers[place][number]
+            self._dirty[place] = None
+        for place in macro.outputs:
+            del self._makers[place][number]
+            self._dirty[place] = None
+        self._dirty.pop(self._start, None)
+        return macro
+
+    def _built(self) -> Reduced:
+        used = {place for macro in self._macros.values() for side in macro[:2] for place in side}
+        used |= self._kept - {self._start}
+        places = [self._start, *sorted(used - {self._start})]
+        number = {place: index for index, place in enumerate(places)}
+        macros = list(self._macros.values())
+        net = Petri(
+            self._net.name,
+            ("@start", *(self._net.places[place] for place in places[1:])),
+            tuple(f"#{index}" for index in range(len(macros))),
+            tuple(arcs_of((number[place], weight) for place, weight in macro.inputs.items()) for macro in macros),
+            tuple(arcs_of((number[place], weight) for place, weight in macro.outputs.items()) for macro in macros),
+            (1,) + (0,) * (len(places) - 1),
+        )
+        return Reduced(net, tuple(macro.origin for macro in macros), (-1, *places[1:]), self._all_dead())
+
+    def _all_dead(self) -> frozenset[int]:
+        from noetlc.analysis.origin import covered
+
+        return frozenset(covered(self._dead) - covered([macro.origin for macro in self._macros.values()]))
+
+
+def _joined(one: _Macro, other: _Macro, place: int) -> _Macro:
+    times = one.outputs[place]
+    outputs = {each: weight for each, weight in one.outputs.items() if each != place}
+    for each, weight in other.outputs.items():
+        outputs[each] = outputs.get(each, 0) + times * weight
+    return _Macro(one.inputs, outputs, Then(one.origin, other.origin, times))

@@ -1,0 +1,104 @@
+"""The skeleton of a plan: its net without colours and guards, for a given number of items and slots (NET.md).
+
+A loop has one item and one slot, or two of each where the question is what happens at once; the loop without items is
+its `empty` transition. What is judged on successful runs leaves out `err`, the `none` of failure chains, and every
+transition that can only lead to them: what a run does after an unhandled failure proves nothing.
+"""
+
+from typing import NamedTuple
+
+from noetl_ir.net import Arc, Net, PlaceClass, Transition, Weight
+from noetl_ir.plan import Plan
+from noetlc.analysis.petri import Arcs, Marking, Petri, arcs_of
+
+
+class Skeleton(NamedTuple):
+    """A skeleton; `origin[t]` is the transition of the plan's net that transition t is."""
+
+    plan: Plan
+    net: Petri
+    origin: tuple[int, ...]
+
+    def is_final(self, marking: Marking) -> bool:
+        """Whether an execution may end here: nothing is left of control, and no counting join has half a wave."""
+        idle: set[int] = set()
+        held: set[int] = set()
+        for place, tokens in zip(self.plan.net.places, marking, strict=True):
+            if tokens:
+                if place.kind is PlaceClass.CONTROL:
+                    return False
+                if place.role == "idle":
+                    idle.add(place.step)
+                elif place.role == "held":
+                    held.add(place.step)
+        return idle.isdisjoint(held)
+
+    def transition(self, number: int) -> Transition:
+        """The plan's transition that a transition of the skeleton is."""
+        return self.plan.net.transitions[self.origin[number]]
+
+
+def whole_skeleton(plan: Plan, size: int = 1) -> Skeleton:
+    """Every run, failures included, with loops of `size` items and as many slots."""
+    return _skeleton(plan, range(len(plan.net.transitions)), size)
+
+
+def success_skeleton(plan: Plan, size: int = 1) -> Skeleton:
+    """The runs without an unhandled failure."""
+    left_out = unhandled(plan.net)
+    return _skeleton(plan, [each for each in range(len(plan.net.transitions)) if each not in left_out], size)
+
+
+AGAIN = frozenset({"lost", "retry"})
+"""Roles that try a task once more, a counted number of times: no way out of a failure by themselves."""
+
+
+def unhandled(net: Net) -> frozenset[int]:
+    """The transitions that are, or can only lead to, an unhandled failure."""
+    takers: list[list[int]] = [[] for _ in net.places]
+    makers: list[list[int]] = [[] for _ in net.places]
+    for number, transition in enumerate(net.transitions):
+        for arc in transition.inputs:
+            takers[arc.place].append(number)
+        for arc in transition.outputs:
+            makers[arc.place].append(number)
+    counted = frozenset(number for number, each in enumerate(net.transitions) if each.role in AGAIN)
+    open_ = [sum(number not in counted for number in each) for each in takers]
+    waiting = [number for number, each in enumerate(net.transitions) if _ends_in_failure(each)]
+    found = set(waiting)
+    while waiting:
+        number = waiting.pop()
+        for arc in net.transitions[number].inputs if number not in counted else ():
+            open_[arc.place] -= 1
+            if not open_[arc.place]:
+                again = [taker for taker in takers[arc.place] if taker in counted]
+                fresh = [each for each in [*again, *makers[arc.place]] if each not in found]
+                found.update(fresh)
+                waiting += fresh
+    return frozenset(found)
+
+
+def _ends_in_failure(transition: Transition) -> bool:
+    return transition.role == "err" or (transition.role == "none" and transition.id.endswith(" ko"))
+
+
+def _skeleton(plan: Plan, kept: "range | list[int]", size: int) -> Skeleton:
+    net, initial = plan.net, [0] * len(plan.net.places)
+    for place, tokens in net.initial:
+        initial[place] = tokens
+    chosen = [net.transitions[number] for number in kept]
+    petri = Petri(
+        plan.name,
+        tuple([place.id for place in net.places]),
+        tuple([each.id for each in chosen]),
+        tuple([_arcs(each.inputs, size) for each in chosen]),
+        tuple([_arcs(each.outputs, size) for each in chosen]),
+        tuple(initial),
+    )
+    return Skeleton(plan, petri, tuple(kept))
+
+
+def _arcs(arcs: tuple[Arc, ...], size: int) -> Arcs:
+    if len(arcs) == 1 and arcs[0].weight == 1:
+        return ((arcs[0].place, 1),)
+    return arcs_of([(arc.place, size if isinstance(arc.weight, Weight) else arc.weight) for arc in arcs])

@@ -1,0 +1,227 @@
+"""Soundness of a plan, as two readable facts, and what cannot happen (NET.md, "What a verdict means").
+
+    nothing can get stuck     every dead marking of the successful skeleton is final
+    every cycle has an exit   no terminal component of it is a circle
+    every part can run        each step, task and arc can fire
+    tokens are bounded        no place can hold arbitrarily many
+
+The net is reduced (`reductions`), and its terminal components are found by stubborn sets (`stubborn`), so that a fork
+of 256 branches costs no more than its branches one after the other.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from noetl_ir.net import Transition
+from noetl_ir.plan import Plan
+from noetlc.analysis.concurrency import concurrency_of
+from noetlc.analysis.coverability import coverability_of
+from noetlc.analysis.origin import covered
+from noetlc.analysis.petri import Marking, Petri, fired
+from noetlc.analysis.reachability import graph_of
+from noetlc.analysis.reductions import Reduced, reduced, reduced_for_bounds
+from noetlc.analysis.skeleton import Skeleton, success_skeleton, whole_skeleton
+from noetlc.analysis.story import left_over, story_of
+from noetlc.analysis.stubborn import Terminals, terminals_of
+from noetlc.analysis.verdict import Line, Status, Verdict
+
+LIMIT = 100_000
+"""States that a question may cost."""
+
+MAX_STORIES = 5
+"""Ends that are told of one kind."""
+
+
+class Budget(NamedTuple):
+    """`states` bounds each search, `nodes` each coverability tree."""
+
+    states: int = LIMIT
+    nodes: int = 2_000
+
+
+STANDARD = Budget()
+
+
+def soundness_of(plan: Plan, budget: Budget = STANDARD) -> tuple[Verdict, ...]:
+    """The verdicts of a plan on free choices: guards are not looked at."""
+    return verdicts_on(success_skeleton(plan), whole_skeleton(plan), budget)
+
+
+def verdicts_on(success: Skeleton, whole: Skeleton, budget: Budget) -> tuple[Verdict, ...]:
+    """The same on skeletons of one plan."""
+    small = reduced(success.net)
+    ends = terminals_of(small.net, budget.states)
+    return (
+        *_stuck(success, small, ends, budget),
+        *_cycles(success, small, ends, budget),
+        *_dead(whole, budget),
+        _bounded(whole, budget),
+    )
+
+
+def assumptions_of(plan: Plan) -> tuple[str, ...]:
+    """What every verdict about a plan takes for granted."""
+    found = ["outcomes arrive and timers fire", "counted retries and the iterations of loops end"]
+    for step in plan.steps:
+        if step.waits:
+            found.append(f"the gate of `{step.name}` opens in the end")
+    for task in plan.tasks:
+        if task.kind == "wait":
+            found.append(f"what `{plan.steps[task.step].name}` waits for in `{task.name}` comes")
+        elif task.kind == "playbook":
+            found.append(f"the child called in `{plan.steps[task.step].name}`, task `{task.name}`, ends")
+    return tuple(found)
+
+
+def marking_after(net: Petri, run: tuple[int, ...]) -> Marking:
+    """The marking after a run from the initial one."""
+    marking = net.initial
+    for transition in run:
+        marking = fired(net, marking, transition)
+    return marking
+
+
+def _stuck(skeleton: Skeleton, small: Reduced, ends: Terminals, budget: Budget) -> Iterator[Verdict]:
+    question, assumed = "nothing can get stuck", assumptions_of(skeleton.plan)
+    told: set[tuple[str, ...]] = set()
+    for state in sorted(ends.dead, key=lambda state: len(ends.graph.path_to(state))):
+        run = small.run(ends.graph.path_to(state))
+        marking = marking_after(skeleton.net, run)
+        if skeleton.is_final(marking):
+            continue
+        left = tuple(left_over(skeleton, marking)) or (Line("tokens are left in the net", None),)
+        key = tuple(line.text for line in left)
+        if key in told or len(told) == MAX_STORIES:
+            continue
+        told.add(key)
+        end = "; ".join(key)
+        about = tuple(sorted({_owner(skeleton, place) for place in _held(skeleton, marking)}))
+        story = story_of(skeleton, run, end, left)
+        yield Verdict(question, Status.REFUTED, end, assumed, about, left[0].span, story)
+    if not told:
+        yield _by_search(question, "every marking in which nothing can happen is an end", ends, assumed, budget)
+
+
+def _cycles(skeleton: Skeleton, small: Reduced, ends: Terminals, budget: Budget) -> Iterator[Verdict]:
+    question, assumed = "every cycle has an exit", assumptions_of(skeleton.plan)
+    for circle in ends.circles[:MAX_STORIES]:
+        state = min(circle, key=lambda state: len(ends.graph.path_to(state)))
+        run = small.run(ends.graph.path_to(state))
+        inside = covered([small.origins[each] for state in circle for each in ends.graph.enabled[state]])
+        steps = {skeleton.transition(number).step for number in inside}
+        names = [step.name for number, step in enumerate(skeleton.plan.steps) if number in steps]
+        end = "no end can be reached from " + " and ".join(f"`{name}`" for name in names)
+        rows = [step for number, step in enumerate(skeleton.plan.steps) if number in steps]
+        related = [Line(f"`{step.name}` runs again and again", step.span) for step in rows]
+        story = story_of(skeleton, run, end, related)
+        yield Verdict(question, Status.REFUTED, end, assumed, tuple(names), rows[0].span, story)
+    if not ends.circles:
+        yield _by_search(question, "an end can be reached from everywhere", ends, assumed, budget)
+
+
+def _by_search(question: str, proof: str, ends: Terminals, assumed: tuple[str, ...], budget: Budget) -> Verdict:
+    states = len(ends.graph.markings)
+    if ends.complete:
+        return Verdict(question, Status.PROVED, f"{proof} ({states} states)", assumed)
+    return Verdict(question, Status.UNKNOWN, f"the limit of {budget.states} states was hit", assumed)
+
+
+def _dead(skeleton: Skeleton, budget: Budget) -> Iterator[Verdict]:
+    question, assumed = "every part can run", assumptions_of(skeleton.plan)
+    dead, open_ = dead_transitions(skeleton.net, budget)
+    parts = {number for number in dead if _is_part(skeleton.transition(number))}
+    never = {skeleton.transition(number).step for number in parts if skeleton.transition(number).role == "admit"}
+    told: set[str] = set()
+    for number in sorted(parts, key=lambda each: (skeleton.transition(each).role != "admit", each)):
+        t = skeleton.transition(number)
+        text = _part(skeleton.plan, t)
+        if (t.step in never and t.role != "admit") or text in told:
+            continue
+        told.add(text)
+        yield Verdict(question, Status.REFUTED, text, assumed, (skeleton.plan.steps[t.step].name,), t.span)
+    if not told:
+        unsure = [number for number in open_ if _is_part(skeleton.transition(number))]
+        if unsure:
+            yield Verdict(question, Status.UNKNOWN, f"{len(unsure)} parts were not seen to run", assumed)
+        else:
+            yield Verdict(question, Status.PROVED, "every step, task and arc can be reached", assumed)
+
+
+def dead_transitions(net: Petri, budget: Budget) -> tuple[frozenset[int], frozenset[int]]:
+    """The transitions that can never fire, and those that neither fired in the states looked at nor are proved dead."""
+    small = reduced(net)
+    graph = graph_of(small.net, min(budget.states, 2_000))
+    rows = graph.enabled
+    if not graph.complete:
+        rows = terminals_of(small.net, budget.states).graph.enabled
+    fired_ = {transition for row in rows for transition in row}
+    alive = covered([small.origins[number] for number in fired_])
+    rest = frozenset(range(len(net.transitions))) - alive
+    if graph.complete:
+        return rest, frozenset()
+    relation = concurrency_of(small.net)
+    never = {
+        number
+        for number, arcs in enumerate(small.net.inputs)
+        if any(place not in relation.marked for place, _ in arcs)
+        or any(one < other and not relation.together(one, other) for one, _ in arcs for other, _ in arcs)
+    }
+    possible = covered([origin for number, origin in enumerate(small.origins) if number not in never])
+    return rest - possible, rest & possible
+
+
+def _bounded(skeleton: Skeleton, budget: Budget) -> Verdict:
+    question, assumed = "tokens are bounded", assumptions_of(skeleton.plan)
+    small = reduced_for_bounds(skeleton.net)
+    if concurrency_of(small.net).is_safe:
+        return Verdict(question, Status.PROVED, "one token of a run at most in each place, and items in loops", assumed)
+    tree = coverability_of(small.net, budget.nodes)
+    if tree.pump is not None:
+        pump = tree.pump
+        run = small.run(pump.path + pump.cycle)
+        cycle = small.run(pump.cycle)
+        grown = [skeleton.plan.net.places[small.places[place]] for place in pump.places if small.places[place] >= 0]
+        names = tuple(dict.fromkeys(skeleton.plan.steps[place.step].name for place in grown))
+        end = (
+            f"it can go on like this without end, and ever more tokens come to {' and '.join(f'`{n}`' for n in names)}"
+        )
+        steps = dict.fromkeys(skeleton.transition(number).step for number in cycle)
+        related = [
+            Line(f"`{skeleton.plan.steps[step].name}` is on the cycle", skeleton.plan.steps[step].span)
+            for step in steps
+        ]
+        span = grown[0].span if grown else None
+        return Verdict(question, Status.REFUTED, end, assumed, names, span, story_of(skeleton, run, end, related))
+    if tree.complete:
+        most = max(tree.bound(place) or 0 for place in range(len(small.net.places)))
+        return Verdict(question, Status.PROVED, f"at most {most} tokens in a place, and items in loops", assumed)
+    graph = graph_of(small.net, budget.states)
+    if graph.complete:
+        return Verdict(question, Status.PROVED, f"all {len(graph.markings)} markings were seen", assumed)
+    return Verdict(
+        question, Status.UNKNOWN, f"the limits of {budget.nodes} nodes and {budget.states} states were hit", assumed
+    )
+
+
+def _is_part(t: Transition) -> bool:
+    return t.role in ("admit", "start") or (t.role == "take" and not t.id.startswith("take+"))
+
+
+def _part(plan: Plan, t: Transition) -> str:
+    step = plan.steps[t.step].name
+    if t.role == "admit":
+        return f"`{step}` can never run"
+    if t.role == "start":
+        return f"task `{plan.tasks[t.task].name}` of `{step}` can never run"
+    target = plan.arcs[t.arc].target
+    return f"the arc from `{step}` to `{plan.steps[target].name if target >= 0 else 'end'}` can never be taken"
+
+
+def _held(skeleton: Skeleton, marking: Marking) -> list[int]:
+    roles = ("free", "idle", "cold", "slot")
+    places = skeleton.plan.net.places
+    return [place for place, tokens in enumerate(marking) if tokens and places[place].role not in roles]
+
+
+def _owner(skeleton: Skeleton, place: int) -> str:
+    return skeleton.plan.steps[skeleton.plan.net.places[place].step].name

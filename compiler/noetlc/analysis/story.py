@@ -1,0 +1,93 @@
+"""A run of the net told in the words of the playbook: steps, tasks and their outcomes, arcs taken and not taken."""
+
+from collections.abc import Iterator, Sequence
+
+from noetl_ir.net import Transition
+from noetl_ir.plan import Plan
+from noetlc.analysis.petri import Marking
+from noetlc.analysis.skeleton import Skeleton
+from noetlc.analysis.verdict import Line, Story
+
+OUTCOMES = frozenset({"continue", "break", "fail", "retry", "jump", "jump_later", "fault"})
+
+
+def story_of(skeleton: Skeleton, run: Sequence[int], end: str, related: Sequence[Line] = ()) -> Story:
+    """The story of a run of a skeleton."""
+    transitions = [skeleton.transition(number) for number in run]
+    lines = [line for each in transitions if (line := _line(skeleton.plan, each)) is not None]
+    return Story(tuple(lines), end, tuple(related), tuple(each.id for each in transitions))
+
+
+def left_over(skeleton: Skeleton, marking: Marking) -> Iterator[Line]:
+    """What a dead marking that is not final still holds, as the author would say it."""
+    plan = skeleton.plan
+    waiting: dict[int, list[str]] = {}
+    for place, tokens in zip(plan.net.places, marking, strict=True):
+        if not tokens:
+            continue
+        if place.role in ("in", "held", "dead"):
+            waiting.setdefault(place.step, []).append(
+                place.id[len(place.role) + len(plan.steps[place.step].name) + 2 :]
+            )
+        elif place.role in ("gate", "parked"):
+            yield Line(f"a token is left at `{plan.steps[place.step].name}` ({place.role})", place.span)
+    for step, sources in waiting.items():
+        row = plan.steps[step]
+        missing = [source for source in row.join.sources if source not in sources]
+        more = f", and nothing more comes from {_listed(missing)}" if missing else ""
+        yield Line(f"`{row.name}` has a token from {_listed(sources)}{more}", row.span)
+
+
+def _line(plan: Plan, t: Transition) -> Line | None:
+    step = plan.steps[t.step].name
+    task = plan.tasks[t.task].name if t.task >= 0 else ""
+    match t.role:
+        case "begin" if t.level < 0:
+            return Line(f"`{step}` starts", t.span)
+        case "expand":
+            return Line(f"the loop of `{step}` starts", t.span)
+        case "empty":
+            return Line(f"the loop of `{step}` has no items", t.span)
+        case "deny":
+            return Line(f"`{step}` is not admitted", t.span)
+        case "none" if t.id.endswith(" ok"):
+            return Line(f"no arc of `{step}` is taken" if plan.steps[t.step].arcs else f"`{step}` ends", t.span)
+        case "meet":
+            return Line(f"the tokens for `{step}` have come together", t.span)
+        case "meet_none":
+            return Line(f"no branch brings a token to `{step}`", t.span)
+        case "close_failed":
+            return Line(f"the loop of `{step}` fails", t.span)
+        case "take" | "pass":
+            return _arc(plan, t)
+        case role if role in OUTCOMES:
+            return _outcome(plan, t, step, task)
+        case _:
+            return None
+
+
+def _arc(plan: Plan, t: Transition) -> Line | None:
+    arc = plan.arcs[t.arc]
+    target = plan.steps[arc.target].name if arc.target >= 0 else "end"
+    verb = "takes" if t.role == "take" else "does not take"
+    return Line(f"`{plan.steps[t.step].name}` {verb} the arc to `{target}`", t.span)
+
+
+def _outcome(plan: Plan, t: Transition, step: str, task: str) -> Line | None:
+    row = plan.tasks[t.task]
+    plain = not row.rules and t.role == "continue"
+    if plain and row.generated:
+        return None
+    name = f"`{step}`" if len(plan.steps[t.step].tasks) == 1 else f"`{step}`, task `{task}`"
+    if plain:
+        return Line(f"{name} succeeds", t.span)
+    if t.role == "fault":
+        return Line(f"{name} fails", t.span)
+    target = f" to `{t.id.split(' jump ', 1)[1].removesuffix(' later')}`" if t.role.startswith("jump") else ""
+    directive = "jump" if t.role.startswith("jump") else t.role
+    return Line(f"{name} ends {'well' if t.outcome == 'ok' else 'in an error'}: {directive}{target}", t.span)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = [f"`{name}`" if name != "@entry" else "the entry" for name in names]
+    return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
