@@ -1,4 +1,4 @@
-"""noetl_ir.plan_format and plan_json: round trips, refusals, and what no bytes may do to the loader."""
+"""noetl_ir.plan_format, as bytes and as JSON: round trips, refusals, and what no bytes may do to the loader."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ from noetl_ir import codec
 from noetl_ir.expr import Const, Literal, MapTemplate, Name, Native
 from noetl_ir.plan import Child, Plan
 from noetl_ir.plan_format import HEADER, MAGIC, PlanError, digest_of, read_plan, write_plan
-from noetl_ir.plan_json import plan_from_json, plan_schema, plan_to_json
+from noetl_ir.plan_format.json import plan_from_json, plan_schema, plan_to_json
 from noetlc.pipeline import compile_source
 
 CASES = [case for case in goldens.cases() if case.stage in ("net", "plan")]

@@ -1,7 +1,7 @@
 """The plan's pool of templates: equal ones stand in it once, so that the evaluator compiles them once."""
 
 from noetl_ir.expr import Block, Expr, ListTemplate, Literal, MapTemplate, Native, Template, Text
-from noetl_ir.plan_nodes import Expressions
+from noetl_ir.plan_format.nodes import Expressions
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Guard, Value
 from noetlc.ast.workbook import template_of_pairs

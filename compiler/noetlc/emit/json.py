@@ -3,7 +3,7 @@
 import json
 
 from noetl_ir.plan import Plan
-from noetl_ir.plan_json import plan_schema, plan_to_json
+from noetl_ir.plan_format.json import plan_schema, plan_to_json
 
 
 def emitted(plan: Plan) -> bytes:

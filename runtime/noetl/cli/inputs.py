@@ -54,7 +54,7 @@ def _told(text: str) -> str:
 
 def _from_json(name: str, data: bytes) -> bytes:
     from noetl_ir.plan_format import PlanError, write_plan
-    from noetl_ir.plan_json import plan_from_json
+    from noetl_ir.plan_format.json import plan_from_json
 
     try:
         return write_plan(plan_from_json(json_of(data.decode("utf-8", "surrogatepass"))))

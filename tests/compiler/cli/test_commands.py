@@ -10,7 +10,7 @@ import pytest
 
 from nets import HEAD, steps
 from noetl_ir.plan_format import read_plan
-from noetl_ir.plan_json import plan_from_json
+from noetl_ir.plan_format.json import plan_from_json
 from noetlc.cli import main
 
 GOOD = HEAD + steps("step: start")

@@ -143,7 +143,7 @@ def test_several_documents_are_refused(home: "Home") -> None:
 
 def test_a_plan_in_json_form_runs(home: "Home") -> None:
     from noetl_ir.plan_format import read_plan
-    from noetl_ir.plan_json import plan_to_json
+    from noetl_ir.plan_format.json import plan_to_json
 
     plan = read_plan((home.folder / home.plan(NOOP)).read_bytes())
     (home.folder / "plan.json").write_text(json.dumps(plan_to_json(plan)))

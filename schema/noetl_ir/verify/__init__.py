@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from noetl_ir.plan import Plan
-from noetl_ir.verify_net import net_problems
-from noetl_ir.verify_tables import table_problems
+from noetl_ir.verify.net import net_problems
+from noetl_ir.verify.tables import table_problems
 
 
 class Problem(NamedTuple):

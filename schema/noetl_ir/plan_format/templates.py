@@ -1,4 +1,4 @@
-"""Templates as rows over the rows of their expressions (`noetl_ir.plan_nodes`)."""
+"""Templates as rows over the rows of their expressions (`noetl_ir.plan_format.nodes`)."""
 
 from noetl_ir.expr import (
     Block,
@@ -10,7 +10,7 @@ from noetl_ir.expr import (
     Template,
     Text,
 )
-from noetl_ir.plan_nodes import BadNodes, ExpressionReader, Expressions
+from noetl_ir.plan_format.nodes import BadNodes, ExpressionReader, Expressions
 
 LITERAL, NATIVE, TEXT, MAP, LIST, BLOCK = range(6)
 MAX_DEPTH = 256

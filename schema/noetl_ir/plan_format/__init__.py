@@ -29,7 +29,7 @@ from noetl_ir.plan import (
     Step,
     Task,
 )
-from noetl_ir.plan_columns import (
+from noetl_ir.plan_format.columns import (
     FLAG,
     NUMBER,
     PLACE,
@@ -46,8 +46,8 @@ from noetl_ir.plan_columns import (
     optional,
     records,
 )
-from noetl_ir.plan_nodes import BadNodes, ExpressionReader, Expressions
-from noetl_ir.plan_templates import row_of, template_of
+from noetl_ir.plan_format.nodes import BadNodes, ExpressionReader, Expressions
+from noetl_ir.plan_format.templates import row_of, template_of
 from noetl_ir.verify import verify
 
 MAGIC = b"NOETLPLN"

@@ -12,10 +12,10 @@ from typing import TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 from noetl_ir.expr import Json, Template
 from noetl_ir.net import PlaceClass, Trigger, Weight
 from noetl_ir.plan import Plan
-from noetl_ir.plan_columns import Malformed
 from noetl_ir.plan_format import VERSION, PlanError, digest_of
-from noetl_ir.plan_nodes import BadNodes, ExpressionReader, Expressions
-from noetl_ir.plan_templates import row_of, template_of
+from noetl_ir.plan_format.columns import Malformed
+from noetl_ir.plan_format.nodes import BadNodes, ExpressionReader, Expressions
+from noetl_ir.plan_format.templates import row_of, template_of
 from noetl_ir.span import Span
 from noetl_ir.verify import verify
 
