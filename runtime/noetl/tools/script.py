@@ -2,9 +2,9 @@
 
 import sys
 
+from noetl.executables import run_program
 from noetl.files import Refused, script_path
 from noetl.ports import Call, Env
-from noetl.programs import run_program
 from noetl_ir.kinds import misfits
 from noetl_ir.kinds.script import KIND
 from noetl_ir.outcome import Outcome, error
@@ -13,7 +13,7 @@ _INTERPRETERS = {".py": sys.executable, ".sh": "sh", ".bash": "bash"}
 
 
 async def run(call: Call, env: Env) -> Outcome:
-    """Run the file; error codes as in `noetl.programs`, and `file.refused` for one outside the root."""
+    """Run the file; error codes as in `noetl.executables`, and `file.refused` for one outside the root."""
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))
     fields = call.fields

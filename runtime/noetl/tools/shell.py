@@ -5,8 +5,8 @@ Text is data: nothing here opens a file because a text looks like one (only the 
 
 import shutil
 
+from noetl.executables import run_program
 from noetl.ports import Call, Env
-from noetl.programs import run_program
 from noetl_ir.expr import Json
 from noetl_ir.kinds import misfits
 from noetl_ir.kinds.shell import KIND
@@ -14,7 +14,7 @@ from noetl_ir.outcome import Outcome, error
 
 
 async def run(call: Call, env: Env) -> Outcome:
-    """Run the commands; the error codes are those of `noetl.programs`, and `fields.invalid`."""
+    """Run the commands; the error codes are those of `noetl.executables`, and `fields.invalid`."""
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))
     fields = call.fields
