@@ -18,6 +18,7 @@ from noetl_ir.plan import Child, Plan
 from noetlc.ast.bodies import Choose, Until, While
 from noetlc.ast.names import OldNames
 from noetlc.ast.playbook import Playbook
+from noetlc.ast.repeat import OnError, Pages, Poll, Retry
 from noetlc.ast.skips import Skip
 from noetlc.ast.state import Assign, Result, StepSet
 from noetlc.ast.storage import Sink
@@ -90,7 +91,9 @@ def _part(name: str) -> Callable[[Playbook, Note], Playbook]:
 
 
 LOWERING: tuple[Lowering, ...] = (
-    Lowering(_part("lower_vars"), removes=(Assign,)),
+    Lowering(_part("lower_retry"), removes=(Retry, OnError), among=(Pages, Poll)),
+    Lowering(_part("lower_poll"), removes=(Poll,), after=("lower_retry",)),
+    Lowering(_part("lower_vars"), removes=(Assign,), after=("lower_retry", "lower_poll")),
     Lowering(_part("lower_sink"), removes=(Sink,), after=("lower_vars",)),
     Lowering(_part("lower_next"), removes=(Targets,)),
     Lowering(_part("lower_set"), removes=(StepSet, Result), after=("lower_sink", "lower_next")),

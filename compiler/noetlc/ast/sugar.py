@@ -7,7 +7,7 @@ finds what is left of them.
 """
 
 from collections import namedtuple
-from typing import dataclass_transform
+from typing import TYPE_CHECKING, Self, dataclass_transform
 
 
 @dataclass_transform(frozen_default=True)
@@ -28,3 +28,7 @@ class _Tuple(type):
 
 class Sugar(metaclass=_Tuple):
     """A construct that is no part of the canonical form."""
+
+    if TYPE_CHECKING:  # the tuple has it
+
+        def _replace(self, **changes: object) -> Self: ...

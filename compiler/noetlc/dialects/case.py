@@ -1,6 +1,8 @@
 """The case dialect (`case-dialect.md`): recognised, not read yet."""
 
 from noetlc.dialects import Dialect
+from noetlc.reading import repeat
+from noetlc.reading.reader import Tables, no_effect
 
 _DIALECT = "case dialect"
 
@@ -11,12 +13,16 @@ def _named(*keys: str) -> dict[str, str]:
 
 DIALECT = Dialect(
     _DIALECT,
+    Tables(
+        step={"poll": repeat.take_poll, "on_error": repeat.take_on_error},
+        step_spec={"on_error": repeat.take_on_error, "retry": repeat.take_retry},
+        task={"poll": repeat.take_poll, "on_error": repeat.take_on_error},
+        task_spec={"retry": repeat.take_retry, "poll": repeat.take_poll, "async": no_effect, "cache": no_effect},
+    ),
     legacy={
-        "step": _named("case", "case_mode", "eval_mode", "branch_order", "next_policy", "on_error"),
-        "step_spec": _named("case_mode", "eval_mode", "branch_order", "next_policy", "on_error", "retry"),
+        "step": _named("case", "case_mode", "eval_mode", "branch_order", "next_policy"),
+        "step_spec": _named("case_mode", "eval_mode", "branch_order", "next_policy"),
         "loop": _named("collection", "element", "batch_size", "on_error"),
-        "task": _named("poll", "on_error"),
-        "task_spec": _named("retry", "poll", "async", "cache"),
         "next": _named("to", "policy", "priority"),
         "executor_spec": _named("retry"),
     },

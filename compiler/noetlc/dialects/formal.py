@@ -1,7 +1,7 @@
 """The formal dialects (`formal.md`, `formal-extended.md`): `vars`, `sink`, `retry`, `args`, `result`."""
 
 from noetlc.dialects import Dialect
-from noetlc.reading import state, storage
+from noetlc.reading import repeat, state, storage
 from noetlc.reading.reader import Tables
 
 _DIALECT = "formal dialect"
@@ -19,20 +19,22 @@ DIALECT = Dialect(
             "set_ctx": state.take_vars,
             "sink": storage.take_sink,
             "result": state.take_result,
+            "retry": repeat.take_retry,
         },
         task={
             "vars": state.take_vars,
             "set_ctx": state.take_vars,
             "set_iter": state.take_set_iter,
             "sink": storage.take_sink,
+            "retry": repeat.take_retry,
         },
     ),
     legacy={
         "document": _named("vars", "ctx", "tracing", "spec"),
-        "step": _named("retry", "args", "set_iter"),
+        "step": _named("args", "set_iter"),
         "loop": _named("mode", "max_in_flight", "concurrency", "until", "where", "filter", "chunk", "limit", "order_by")
         | _named("pagination", "enumerate", "distribution", "policy"),
-        "task": _named("retry", "result"),
+        "task": _named("result"),
         "then": _named("sink", "vars", "collect", "retry", "result"),
     },
 )

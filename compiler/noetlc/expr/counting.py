@@ -36,21 +36,30 @@ def again(label: str, target: str, span: Span, *, when: Guard | None = None, del
 
 
 def exhausted(
-    label: str, most: Value | None, deadline: Value | None, span: Span, *, done: int = 0, unless: Expr | None = None
+    label: str,
+    most: Value | None,
+    deadline: Value | None,
+    *,
+    code: str = "loop.exhausted",
+    done: int = 0,
+    when: Expr | None = None,
+    unless: Expr | None = None,
 ) -> Iterator[Rule]:
-    """Rules that fail with `loop.exhausted` when `most` passes are over or the deadline is.
+    """Rules that fail with `code` when `most` passes are over or the deadline is.
 
-    `done` is what the counter lacks of the passes that are finished; `unless` must be true besides.
+    `done` is what the counter lacks of the passes that are finished; `when` and `unless` must be true besides, `unless`
+    asked last.
     """
+    first = () if when is None else (when,)
     more, name = () if unless is None else (unless,), label.removeprefix(PREFIX)
     if most is not None:
         count = Binary("+", counter(label), Const(done)) if done else counter(label)
-        over = both(compared(count, ">=", whole(most)), *more)
-        yield failing(over, "loop.exhausted", f"`{name}` came to the end of its `max_iterations`", most.span)
+        over = both(*first, compared(count, ">=", whole(most)), *more)
+        yield failing(over, code, f"`{name}` ran as often as it may", most.span)
     if deadline is not None:
         passed = Binary("-", Name("_elapsed"), path("iter", generated_name(label, "since")))
-        over = both(compared(passed, ">=", seconds(deadline)), *more)
-        yield failing(over, "loop.exhausted", f"`{name}` came to its `deadline`", deadline.span)
+        over = both(*first, compared(passed, ">=", seconds(deadline)), *more)
+        yield failing(over, code, f"`{name}` came to its deadline", deadline.span)
 
 
 def failing(when: Expr, code: str, message: str, span: Span) -> Rule:

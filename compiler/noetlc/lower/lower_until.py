@@ -37,7 +37,7 @@ def _lowered(head: Task, loop: Until) -> Tasks:
     first = body[0].name if body else test
     asked = (
         jump(merge, when.span, when=when),
-        *exhausted(label, loop.max_iterations, loop.deadline, span, done=1),
+        *exhausted(label, loop.max_iterations, loop.deadline, done=1),
         again(label, first, span, delay=loop.delay),
     )
     return (head._replace(rules=(begin,)), *body, noop(test, span, asked), noop(merge, span))

@@ -36,7 +36,7 @@ def _lowered(head: Task, loop: While) -> Tasks:
     when = numbered_guard(loop.when, label)
     begin = Rule(None, "continue", span, set_iter=started(label, loop.deadline, span))
     asked = (
-        *exhausted(label, loop.max_iterations, loop.deadline, span, unless=when.expr),
+        *exhausted(label, loop.max_iterations, loop.deadline, unless=when.expr),
         Rule(when, "continue", when.span),
         jump(merge, span),
     )

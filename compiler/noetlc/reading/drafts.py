@@ -107,6 +107,7 @@ class StepSpecDraft:
 
     __slots__ = (
         "admit",
+        "extras",
         "failure_mode",
         "join",
         "join_span",
@@ -125,6 +126,7 @@ class StepSpecDraft:
         self.lifecycle_timeout: Value | None = None
         self.failure_mode = "fail_fast"
         self.knobs: Pairs = []
+        self.extras: list[Sugar] = []
 
 
 class AdmitDraft:

@@ -97,6 +97,9 @@ SCOPE_NAMES = {
     "results": "`results`",
     "limits": "`limits`",
     "keychain": "a keychain entry",
+    "case": "a rule of `case`",
+    "retry": "`retry`",
+    "poll": "`poll`",
     "while": "`while`",
     "until": "`until`",
 }

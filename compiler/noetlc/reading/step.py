@@ -94,6 +94,7 @@ def _spec(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
         spec = StepSpecDraft()
         take_spec(r, "step_spec", r.tables.step_spec, spec, spec.knobs, mapping)
         draft.spec = _spec_of(spec)
+        draft.extras += spec.extras
 
 
 def _loop(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:

@@ -15,7 +15,7 @@ CARRIERS = ("args", "with", "data", "input", "payload")
 """What the payload of a token was called, in the order in which they win."""
 
 CONDITIONS = ("when", "condition", "cond")
-_ITEM = ("step", "spec", *CARRIERS, *CONDITIONS, "then", "else", "desc")
+_ITEM = ("step", "spec", *CARRIERS, *CONDITIONS, "then", "else", "desc", "to", "policy", "priority")
 
 
 def read_targets(r: Reader, node: Node) -> Targets | None:

@@ -1,0 +1,65 @@
+"""Sugar of repetition: `retry` in its forms, and `poll`."""
+
+from noetl_ir.span import Span
+from noetlc.ast.playbook import Guard, Task, Value
+from noetlc.ast.sugar import Sugar
+
+
+class Retry(Sugar):
+    """`retry` as a mapping, a number or a truth value: attempts count from the first.
+
+    `scope` is `tool`, `chain` or `step`. `when` limits which outcomes repeat; `until` ends it, and alone repeats
+    successes too. `attempts` 1 switches an inherited retry off.
+    """
+
+    attempts: Value
+    backoff: str
+    delay: Value | None
+    multiplier: float
+    max_delay: Value | None
+    jitter: bool
+    when: Guard | None
+    until: Guard | None
+    scope: str
+    span: Span
+
+
+class Page(Sugar):
+    """One policy of a `retry` list (formal-extended §6): `when` selects it by the outcome.
+
+    A repetition with `next_call`, `collect` or `sink` is one of success: it has its own counter. `next_call` gives
+    fields of the task for the next call.
+    """
+
+    when: Guard | None
+    retry: Retry
+    next_call: tuple[tuple[str, Value], ...]
+    strategy: str
+    path: tuple[str, ...]
+    into: str
+    sink: Task | None
+    span: Span
+
+
+class Pages(Sugar):
+    """`retry` as an ordered list: the first policy whose `when` is true is taken."""
+
+    policies: tuple[Page, ...]
+    span: Span
+
+
+class Poll(Sugar):
+    """`poll`: a success is repeated until the guard is true (case §4.3)."""
+
+    until: Guard
+    interval: Value | None
+    attempts: Value | None
+    deadline: Value | None
+    span: Span
+
+
+class OnError(Sugar):
+    """`on_error: fail | ignore | retry` of a step or task (case §7)."""
+
+    mode: str
+    span: Span

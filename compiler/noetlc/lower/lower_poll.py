@@ -1,0 +1,56 @@
+"""lower_poll: `poll` becomes jumps of a task to itself, with a counter of its own (LANGUAGE §6, case §4.3).
+
+    tool: t, poll: {until: g, interval: 5s, max_attempts: 60}
+        →  __t__poll       iter.__t__poll = 0
+           t               go on when ok and g; fail `poll.exhausted` when ok and iter.__t__poll + 1 >= 60;
+                           when ok iter.__t__poll + 1, jump to t after 5 s; what t does on an error
+
+Errors go to `retry`, and a jump begins with the first attempt again.
+"""
+
+from noetlc.ast.bodies import Tasks, change_lists, taken
+from noetlc.ast.playbook import Playbook, Rule, Task
+from noetlc.ast.repeat import Poll
+from noetlc.diag.change import Change, Note
+from noetlc.expr.counting import again, exhausted, started
+from noetlc.expr.generated import generated_name, guard, noop
+from noetlc.expr.legacy_names import IN_RULES, renamed
+from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, both
+from noetlc.expr.templates import guard_with
+
+
+def lower_poll(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook without `poll`."""
+    known = frozenset([step.name for step in playbook.steps]) | {key for key, _ in playbook.workload}
+
+    def without(task: Task) -> Tasks:
+        poll, rest = taken(task, Poll)
+        if poll is None:
+            return (task,)
+        note(Change("lower_poll", poll.span, "`poll`", "exact", "a jump of the task to itself until it is true"))
+        return _lowered(rest, poll, known)
+
+    return change_lists(playbook, lambda _, tasks: tuple(made for task in tasks for made in without(task)))
+
+
+def _lowered(task: Task, poll: Poll, known: frozenset[str]) -> Tasks:
+    label, span = generated_name(task.name, "poll"), poll.span
+    until = guard_with(poll.until, renamed(IN_RULES, known))
+    begin = Rule(None, "continue", span, set_iter=started(label, poll.deadline, span))
+    onward = _on_ok(task)
+    ok = guard(OUTCOME_OK, span)
+    rules = (
+        onward._replace(when=guard(both(OUTCOME_OK, until.expr), until.span)),
+        *exhausted(label, poll.attempts, poll.deadline, code="poll.exhausted", done=1, when=OUTCOME_OK),
+        again(label, task.name, span, when=ok, delay=poll.interval),
+        *(task.rules or (Rule(None, "fail", span),)),
+    )
+    return (noop(label, span, (begin,)), task._replace(rules=rules))
+
+
+def _on_ok(task: Task) -> Rule:
+    """What the task's own policy does with a success: its last rule, where that takes one."""
+    last = task.rules[-1] if task.rules else None
+    if last is not None and (last.when is None or last.when.expr != OUTCOME_ERROR) and last.directive != "retry":
+        return last
+    return Rule(None, "continue", task.span)

@@ -1,0 +1,165 @@
+"""`case` of a step (case §1–3, formal §8): rules with actions in all their forms."""
+
+from collections.abc import Iterator
+
+from noetlc.ast.bodies import Branch, Choose, Tasks
+from noetlc.ast.cases import Case, CaseRule, Route
+from noetlc.ast.playbook import Guard, Rule, Task
+from noetlc.ast.repeat import Page, Pages, Retry
+from noetlc.expr.generated import noop
+from noetlc.reading.drafts import StepDraft
+from noetlc.reading.loose import read_loose_guard
+from noetlc.reading.reader import Reader, stray_key
+from noetlc.reading.repeat import read_page, read_retry
+from noetlc.reading.shapes import choice_of, is_empty, mapping_of, missing, sequence_of, whole_of, wrong_shape
+from noetlc.reading.state import split_set
+from noetlc.reading.storage import read_sink
+from noetlc.reading.targets import read_arcs
+from noetlc.reading.task import read_task
+from noetlc.reading.values import read_duration
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at
+
+_RULE = ("when", "then", "else", "priority", "spec", "retry", "name", "desc")
+POLICIES = ("end_step", "break_chain", "defer")
+
+
+def take_case(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
+    """Take `case`; policies that repeat the tool for more pages are its `retry`."""
+    r.legacy_seen = True
+    listed = sequence_of(r, node, "`case`", "rules")
+    if listed is None:
+        return
+    rules: list[CaseRule] = []
+    pages: list[Page] = []
+    for item in listed.items:
+        for rule, page in _rules(r, item):
+            if page is not None:
+                pages.append(page)
+            else:
+                rules.append(rule)
+    if pages:
+        draft.extras.append(Pages(tuple(pages), key.span))
+    draft.extras.append(Case(tuple(rules), "exclusive", "on_entry", "source", "end_step", None, key.span))
+
+
+def _rules(r: Reader, node: Node) -> Iterator[tuple[CaseRule, Page | None]]:
+    mapping = mapping_of(r, node, "a rule of `case`")
+    if mapping is None:
+        return
+    for key, _ in mapping.entries:
+        if key.text not in _RULE:
+            stray_key(r, "case", key, _RULE)
+    when, then, other = mapping.get("when"), mapping.get("then"), mapping.get("else")
+    guard = None if when is None else read_loose_guard(r, when, "`when`")
+    if when is None and other is None:
+        missing(r, "the rule's `when`", mapping.span, help='write `when: "{{ … }}"`, or `else:` for the last rule')
+        return
+    if then is not None and guard is not None:
+        yield _rule(r, mapping, guard, then)
+    if other is not None:
+        body = other.get("then") if isinstance(other, Mapping) and other.get("then") is not None else other
+        assert body is not None
+        yield _rule(r, mapping, None, body)
+
+
+def _rule(r: Reader, mapping: Mapping, guard: Guard | None, body: Node) -> tuple[CaseRule, Page | None]:
+    priority = mapping.get("priority")
+    key, node = mapping.key("retry"), mapping.get("retry")
+    retry = read_retry(r, key, node) if key is not None and node is not None else None
+    actions = list(_actions(r, body))
+    again, page = _repeats(r, guard, actions)
+    chain = [task for name, value in actions for task in _action(r, name, value)]
+    rule = CaseRule(
+        guard,
+        tuple(chain),
+        (whole_of(r, priority, "`priority`", -1_000_000) or 0) if priority is not None else 0,
+        again,
+        retry if isinstance(retry, Retry) else None,
+        mapping.span,
+    )
+    return rule, page
+
+
+def _actions(r: Reader, node: Node) -> Iterator[tuple[Scalar, Node]]:
+    """The actions of `then` in order; of a mapping, `next` is the last."""
+    if isinstance(node, Sequence):
+        for item in node.items:
+            if isinstance(item, Mapping) and item.entries:
+                if item.get("step") is not None:
+                    yield item.entries[0][0], item
+                elif len(item.entries) == 1:
+                    yield item.entries[0]
+                else:
+                    yield item.key("name") or item.entries[0][0], item
+            elif not is_empty(item):
+                wrong_shape(r, item, "an action", "`{next: …}` or `{name: {tool: …}}`")
+    elif isinstance(node, Mapping):
+        if node.get("step") is not None or node.get("kind") is not None or node.get("tool") is not None:
+            yield node.entries[0][0], node
+            return
+        yield from (entry for entry in node.entries if entry[0].text != "next")
+        yield from (entry for entry in node.entries if entry[0].text == "next")
+    elif not is_empty(node):
+        wrong_shape(r, node, "`then`", "a list of actions")
+
+
+def _repeats(r: Reader, guard: Guard | None, actions: list[tuple[Scalar, Node]]) -> tuple[Retry | None, Page | None]:
+    """What of the actions repeats the tool: `retry`, and with `collect` or params the next page."""
+    named = {key.text: (key, value) for key, value in actions}
+    retry, collect = named.get("retry"), named.get("collect")
+    actions[:] = [(key, value) for key, value in actions if key.text not in ("retry", "collect")]
+    if retry is None:
+        return None, None
+    key, body = retry
+    if isinstance(body, Mapping) and (collect or any(body.get(name) for name in ("params", "next_call", "args"))):
+        entries = [*body.entries, *([collect] if collect is not None else [])]
+        return None, read_page(r, mapping_at(entries, key.span), guard)
+    found = read_retry(r, key, body)
+    return (found if isinstance(found, Retry) else None), None
+
+
+def _action(r: Reader, key: Scalar, node: Node) -> Tasks:
+    """The tasks that an action is."""
+    at = key.span
+    match key.text:
+        case "next" | "call":
+            return _route(r, key, node)
+        case "step":
+            return (_carrier("__next", key, Route(read_arcs(r, node), "", 0, at)),)
+        case "sink" | "save":
+            sink = read_sink(r, key, node)
+            if sink is None:
+                return ()
+            store = sink.task._replace(name="__sink", name_span=at, generated=True)
+            return (
+                (store,)
+                if sink.when is None
+                else (_carrier("__when", key, Choose((Branch(sink.when, (store,), at),), at)),)
+            )
+        case "set" | "vars" | "set_ctx":
+            ctx, scratch = split_set(r, node)
+            rule = Rule(None, "continue", at, set_ctx=ctx, set_iter=scratch)
+            return (noop("__set", at, (rule,)),)
+        case "skip" | "desc" | "description":
+            return ()
+        case _:
+            named = node if isinstance(node, Mapping) and node.key(key.text) is not None else None
+            task = read_task(r, 0, named or mapping_at([(key, node)], at))
+            return () if task is None else (task,)
+
+
+def _route(r: Reader, key: Scalar, node: Node) -> Tasks:
+    policy, priority = "", 0
+    arcs = read_arcs(r, node)
+    if isinstance(node, Mapping):
+        given, rank, spec = node.get("policy"), node.get("priority"), node.get("spec")
+        policy = choice_of(r, given, "`policy`", POLICIES) or "" if given is not None else ""
+        priority = whole_of(r, rank, "`priority`", -1_000_000) or 0 if rank is not None else 0
+        delay = spec.get("delay") if isinstance(spec, Mapping) else None
+        if delay is not None:
+            arcs = tuple(arc._replace(delay=read_duration(r, delay, "`delay`")) for arc in arcs)
+    return (_carrier("__next", key, Route(arcs, policy, priority, key.span)),)
+
+
+def _carrier(name: str, key: Scalar, sugar: Route | Choose) -> Task:
+    return noop(name, key.span)._replace(extras=(sugar,))

@@ -1,0 +1,212 @@
+"""`retry` as a mapping, a number, a truth value or a list, and `poll` (formal §7, formal-extended §6, case §4)."""
+
+from noetl_ir.expr import Literal
+from noetl_ir.span import Span
+from noetlc.ast.playbook import Guard, Value
+from noetlc.ast.repeat import OnError, Page, Pages, Poll, Retry
+from noetlc.expr.generated import constant
+from noetlc.reading.drafts import StepDraft, StepSpecDraft, TaskDraft
+from noetlc.reading.loose import read_loose_guard
+from noetlc.reading.reader import Reader, stray_key
+from noetlc.reading.shapes import boolean_of, choice_of, is_empty, mapping_of, missing, number_of, text_of, wrong_shape
+from noetlc.reading.storage import read_sink
+from noetlc.reading.values import read_duration, read_pairs, read_value
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+
+Carrier = StepDraft | TaskDraft | StepSpecDraft
+
+_NAMES = {
+    "max_attempts": "attempts",
+    "attempts": "attempts",
+    "initial_delay": "delay",
+    "delay": "delay",
+    "delay_seconds": "delay",
+    "backoff_multiplier": "multiplier",
+    "multiplier": "multiplier",
+    "max_delay": "max_delay",
+    "max_delay_seconds": "max_delay",
+    "jitter": "jitter",
+    "backoff": "backoff",
+    "type": "backoff",
+    "retry_when": "when",
+    "when": "when",
+    "stop_when": "until",
+    "on": "on",
+    "retry_on": "on",
+    "scope": "scope",
+}
+"""Every key of a policy, and what it is about."""
+
+_BACKOFFS = {"fixed": "none", "none": "none", "linear": "linear", "exponential": "exponential"}
+DEFAULT_ATTEMPTS = 3
+
+
+def take_retry(r: Reader, draft: Carrier, key: Scalar, node: Node) -> None:
+    """Take `retry` in any form."""
+    r.legacy_seen = True
+    found = read_retry(r, key, node)
+    if found is not None:
+        draft.extras.append(found)
+
+
+def read_retry(r: Reader, key: Scalar, node: Node) -> Retry | Pages | None:
+    """The policy or policies."""
+    if is_empty(node):
+        return None
+    if isinstance(node, Sequence):
+        policies = [page for item in node.items if (page := _page(r, item)) is not None]
+        return Pages(tuple(policies), key.span) if policies else None
+    if isinstance(node, Scalar) and isinstance(node.value, bool):
+        return _plain(constant(DEFAULT_ATTEMPTS if node.value else 1, node.span), key.span)
+    if isinstance(node, Scalar) and isinstance(node.value, int):
+        return _plain(_attempts(r, node), key.span)
+    mapping = mapping_of(r, node, f"`{key.text}`")
+    if mapping is None:
+        return None
+    if mapping.key("on_error") is not None or mapping.key("on_success") is not None:
+        return _two_lists(r, mapping, key)
+    return _policy(r, mapping, key.span, ())
+
+
+def _plain(attempts: Value, span: Span) -> Retry:
+    return Retry(attempts, "none", None, 2.0, None, False, None, None, "tool", span)
+
+
+def _attempts(r: Reader, node: Node) -> Value:
+    value = read_value(r, node)
+    if isinstance(value.template, Literal):
+        number = value.template.value
+        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+            r.report("NL501", "`max_attempts` must be a whole number of at least 1", node.span)
+            return constant(DEFAULT_ATTEMPTS, node.span)
+    else:
+        r.report("NL102", "`max_attempts`: expected a whole number, found a template", node.span)
+        return constant(DEFAULT_ATTEMPTS, node.span)
+    return value
+
+
+def _policy(r: Reader, mapping: Mapping, span: Span, others: tuple[str, ...]) -> Retry:
+    """The keys of one policy; `others` belong to somebody else."""
+    given: dict[str, Node] = {}
+    for key, value in mapping.entries:
+        about = _NAMES.get(key.text)
+        if about == "backoff" and isinstance(value, Mapping):
+            given.update({_NAMES[inner.text]: item for inner, item in value.entries if inner.text in _NAMES})
+        elif about is not None:
+            given[about] = value
+        elif key.text not in others:
+            stray_key(r, "retry", key, (*_NAMES, *others))
+    backoff = "exponential" if "multiplier" in given else "none"
+    if "backoff" in given:
+        backoff = _BACKOFFS[choice_of(r, given["backoff"], "`backoff`", tuple(_BACKOFFS)) or "none"]
+    return Retry(
+        _attempts(r, given["attempts"]) if "attempts" in given else constant(DEFAULT_ATTEMPTS, span),
+        backoff,
+        _duration(r, given, "delay"),
+        number_of(r, given["multiplier"], "`multiplier`") or 2.0 if "multiplier" in given else 2.0,
+        _duration(r, given, "max_delay"),
+        bool("jitter" in given and boolean_of(r, given["jitter"], "`jitter`")),
+        _guard(r, given, "when"),
+        _guard(r, given, "until"),
+        choice_of(r, given["scope"], "`scope`", ("tool", "chain", "step")) or "tool" if "scope" in given else "tool",
+        span,
+    )
+
+
+def _guard(r: Reader, given: dict[str, Node], about: str) -> Guard | None:
+    return read_loose_guard(r, given[about], f"`{about}`") if about in given and not is_empty(given[about]) else None
+
+
+def _duration(r: Reader, given: dict[str, Node], about: str) -> Value | None:
+    return read_duration(r, given[about], f"`{about}`") if about in given else None
+
+
+_PAGE = ("next_call", "collect", "sink", "then", "while", "params", "args")
+
+
+def _page(r: Reader, node: Node) -> Page | None:
+    """`{when, then: {max_attempts, next_call, collect, sink}}`."""
+    mapping = mapping_of(r, node, "a retry policy")
+    if mapping is None:
+        return None
+    when = mapping.get("when") or mapping.get("while")
+    guard = None if when is None else read_loose_guard(r, when, "`when`")
+    then = mapping.get("then") or mapping.get("else")
+    body = mapping if then is None else mapping_of(r, then, "`then`")
+    return None if body is None else _page_of(r, body, guard, mapping.span)
+
+
+def read_page(r: Reader, body: Mapping, when: Guard | None) -> Page:
+    """A policy whose parts stand in one mapping."""
+    return _page_of(r, body, when, body.span)
+
+
+def _page_of(r: Reader, body: Mapping, when: Guard | None, span: Span) -> Page:
+    retry = _policy(r, body, span, _PAGE)._replace(when=None)
+    call = body.get("next_call")
+    pairs = read_pairs(r, call, "`next_call`") if call is not None else []
+    for name in ("params", "args"):
+        node = body.get(name)
+        if node is not None:
+            pairs.append((name, read_value(r, node)))
+    collect = body.get("collect")
+    strategy, into = "", ""
+    path: tuple[str, ...] = ()
+    if isinstance(collect, Mapping):
+        strategy, path, into = _collect(r, collect)
+    elif collect is not None and not is_empty(collect):
+        wrong_shape(r, collect, "`collect`", "`{strategy, path, into}`")
+    key, sink = body.key("sink"), body.get("sink")
+    stored = read_sink(r, key, sink) if key is not None and sink is not None else None
+    task = None if stored is None else stored.task
+    return Page(when, retry, tuple(pairs), strategy, path, into, task, span)
+
+
+def _collect(r: Reader, node: Mapping) -> tuple[str, tuple[str, ...], str]:
+    how = node.get("strategy") or node.get("mode")
+    strategy = "append" if how is None else choice_of(r, how, "`strategy`", ("append", "extend", "replace", "merge"))
+    where = node.get("path") or node.get("from")
+    text = text_of(r, where, "`path`") if where is not None and not is_empty(where) else None
+    into = node.get("into")
+    name = text_of(r, into, "`into`") if into is not None else None
+    return strategy or "append", tuple((text or "").split(".")) if text else (), name or "pages"
+
+
+def _two_lists(r: Reader, mapping: Mapping, key: Scalar) -> Pages:
+    """`{on_error: {…}, on_success: {while, …}}`: a policy for either outcome."""
+    found: list[Page] = []
+    for name in ("on_error", "on_success"):
+        body = mapping.get(name)
+        if isinstance(body, Mapping):
+            when = body.get("while") or body.get("when") or body.get("retry_when")
+            guard = None if when is None else read_loose_guard(r, when, "`while`")
+            found.append(_page_of(r, body, guard, body.span))
+    return Pages(tuple(found), key.span)
+
+
+def take_poll(r: Reader, draft: StepDraft | TaskDraft, key: Scalar, node: Node) -> None:
+    """`poll: {until, interval, max_attempts, deadline}`."""
+    r.legacy_seen = True
+    mapping = mapping_of(r, node, "`poll`")
+    if mapping is None:
+        return
+    given = {name.text: value for name, value in mapping.entries}
+    for name, _ in mapping.entries:
+        if name.text not in ("until", "interval", "max_attempts", "deadline"):
+            stray_key(r, "poll", name, ("until", "interval", "max_attempts", "deadline"))
+    if "until" not in given:
+        missing(r, "the `until` of `poll`", key.span, help='write `until: "{{ … }}"`')
+        return
+    until = read_loose_guard(r, given["until"], "`until`")
+    most = _attempts(r, given["max_attempts"]) if "max_attempts" in given else None
+    if until is not None:
+        interval, deadline = _duration(r, given, "interval"), _duration(r, given, "deadline")
+        draft.extras.append(Poll(until, interval, most, deadline, key.span))
+
+
+def take_on_error(r: Reader, draft: StepDraft | TaskDraft | StepSpecDraft, key: Scalar, node: Node) -> None:
+    """`on_error: fail | ignore | continue | retry`."""
+    r.legacy_seen = True
+    mode = choice_of(r, node, "`on_error`", ("fail", "ignore", "continue", "retry"))
+    if mode is not None:
+        draft.extras.append(OnError("ignore" if mode == "continue" else mode, key.span))
