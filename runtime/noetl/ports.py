@@ -247,7 +247,7 @@ class Bus(Protocol[_C, _R, _A]):
     """
 
     def send(self, pool: str, key: str, command: _C) -> None:
-        """Queue a command. Raises Full."""
+        """Queue a command; one that a crash loses before it is queued is sent again. Raises Full."""
         ...
 
     def take(self, pool: str) -> Delivery[_C] | None:

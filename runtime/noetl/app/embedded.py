@@ -101,5 +101,6 @@ class Embedded:
 
     def _pass_time(self) -> bool:
         parts = self._parts
-        times = [time for time in (parts.control.next_due(), parts.bus.due()) if time is not None]
+        dues = (parts.control.next_due(), parts.worker.due(), parts.bus.due())
+        times = [time for time in dues if time is not None]
         return parts.launcher.pass_time(min(times, default=None))

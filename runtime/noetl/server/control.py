@@ -2,7 +2,8 @@
 
 Every round takes what waits: reports from the bus, due timers, and requests from the inbox. Each execution that
 got something has one turn. Orders go to the bus after the commit; what a full queue has no room for is kept here
-and is sent when there is.
+and is sent when there is. What nobody claims is ordered again (`unclaimed`); an order to stop is not, since the
+report of what was not stopped is refused.
 """
 
 from collections import deque
@@ -16,6 +17,8 @@ from noetl.engine.starting import Request
 from noetl.ports import STOPS, Blobs, Bus, Clock, ExecutionRow, ReportDelivery, Store
 from noetl.server.children import Child, NotFound, outcome_of, request_of
 from noetl.server.shell import Ask, Shell
+from noetl.server.unclaimed import LOOK_EVERY as LOOK_FOR_UNCLAIMED
+from noetl.server.unclaimed import Unclaimed, is_waiting
 from noetl_ir.commands import Answer, Command, Report, RunPipeline, StartChild, StopPipeline
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
@@ -55,6 +58,10 @@ class ControlPlane:
         self._looked = 0
         self._owned: dict[str, ExitStack] = {}
         self._orders: deque[tuple[str, Command]] = deque()
+        self._stops: deque[StopPipeline] = deque()
+        self._unclaimed: dict[str, Unclaimed] = {}
+        self._unclaimed_due = clock.now() + LOOK_FOR_UNCLAIMED
+        self._handed: dict[Child, RunPipeline] = {}
         self.shells: dict[str, Shell] = {}
         self._children: dict[str, Child] = {}
 
@@ -123,7 +130,31 @@ class ControlPlane:
         for strays in deliveries.values():
             for delivery in strays:
                 delivery.answer(Answer(0))
+        if now >= self._unclaimed_due:
+            self._order_again(now)
         return self._send() or did
+
+    def _order_again(self, now: int) -> None:
+        """Order again what nobody has claimed for long, and hand up again what nobody took."""
+        self._unclaimed_due = now + LOOK_FOR_UNCLAIMED
+        if self._orders:
+            return
+        self._unclaimed = {name: self._unclaimed.get(name) or Unclaimed() for name in self.shells}
+        for name, shell in self.shells.items():
+            self._orders.extend((name, order) for order in shell.order_again(self._unclaimed[name]))
+        self._handed = {child: order for child, order in self._handed.items() if self._is_parked(order)}
+        self._orders.extend((child.parent, order) for child, order in self._handed.items())
+
+    def _is_parked(self, order: RunPipeline) -> bool:
+        """Whether the task that waited for this outcome still does."""
+        shell = self.shells.get(order.execution_id)
+        region = shell.execution.regions.get(order.run) if shell is not None else None
+        return (
+            region is not None
+            and region.phase == "parked"
+            and (region.task, region.attempt, region.claim) == (order.task, order.attempt, order.claim)
+            and region.visits[region.task] == order.visit
+        )
 
     @property
     def is_open(self) -> bool:
@@ -131,8 +162,12 @@ class ControlPlane:
         return any(not shell.execution.is_over and not shell.execution.paused for shell in self.shells.values())
 
     def next_due(self) -> int | None:
-        """When the next timer of any execution is due."""
+        """When the next timer of any execution is due, or the next look for what nobody claims."""
         times = [due for shell in self.shells.values() if (due := shell.next_due()) is not None]
+        if any(is_waiting(shell.execution) for shell in self.shells.values()) or any(
+            map(self._is_parked, self._handed.values())
+        ):
+            times.append(self._unclaimed_due)
         return min(times, default=None)
 
     def ask(self, execution_id: str, ask: Ask) -> None:
@@ -169,7 +204,7 @@ class ControlPlane:
             else:
                 if isinstance(order, StopPipeline):
                     self._stop_child(execution.execution_id, order.run)
-                    self._bus.send(STOPS, _key_of(order), order)
+                    self._stops.append(order)
                 else:
                     self._orders.append((execution.execution_id, order))
         if execution.is_over:
@@ -193,6 +228,7 @@ class ControlPlane:
             return
         order = resume_with(shell.execution, child.run, shell.program, outcome)
         if order is not None:
+            self._handed[child] = order
             self._orders.append((child.parent, order))
 
     def _start_child(self, shell: Shell, order: StartChild) -> None:
@@ -269,6 +305,10 @@ class ControlPlane:
     def _send(self) -> bool:
         """Hand waiting orders to the bus as far as it has room."""
         did = False
+        while self._stops and self._bus.room(STOPS) > 0:
+            stop = self._stops.popleft()
+            self._bus.send(STOPS, _key_of(stop), stop)
+            did = True
         while self._orders and self._bus.room(self._pool) > 0:
             execution_id, order = self._orders.popleft()
             shell = self.shells.get(execution_id)

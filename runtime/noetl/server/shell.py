@@ -17,6 +17,7 @@ from noetl.engine.program import Program
 from noetl.engine.starting import Request, start
 from noetl.engine.turn import Turn
 from noetl.ports import Blobs, Clock, ExecutionRow, Record, Store, StoreFailure
+from noetl.server.unclaimed import Unclaimed
 from noetl_ir import codec
 from noetl_ir.commands import Answer, Command, Report
 from noetl_ir.events import MAX_BYTES, MAX_ITEMS, Event, read_event, write_event
@@ -85,6 +86,13 @@ class Shell:
         answers = [self._answer(turn, report) for report in said]
         events, orders = self._commit(turn)
         return answers, events, orders
+
+    def order_again(self, unclaimed: Unclaimed) -> list[Command]:
+        """The orders for what has waited for a worker for too long; they follow from the state as the first did."""
+        keys = unclaimed.look(self.execution)
+        self.execution.ready.extend(keys)
+        self.execution.answered.extend(keys)
+        return effects(self.program, self.execution) if keys else []
 
     def due(self, now: int) -> list[str]:
         """The timers that are due, earliest first; none while paused."""

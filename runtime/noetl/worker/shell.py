@@ -1,5 +1,7 @@
 """The worker's shell: take orders, run tools in slots, report, and wait for each answer before the next effect.
 
+A report that has no answer is sent again, later each time, until it has one: a bus may lose what a crash cuts off.
+
 One thread: nothing here blocks. `step` does all that can be done now; a `Launcher` runs tools beside it and hands
 their outcomes back. Several pipelines at a time, one slot each; whatever waits (a retry delay, a child, a signal)
 has no session here and so holds no slot.
@@ -7,10 +9,11 @@ has no session here and so holds no slot.
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Protocol
 
 from noetl.engine.program import Program
-from noetl.ports import STOPS, Bus, Call, Clock, Delivery, Ticket
+from noetl.ports import STOPS, Bus, Call, Clock, Delivery, Full, Ticket
 from noetl.worker.session import Attempt, Kit, Session
 from noetl_ir.commands import Answer, Command, Report, RunPipeline, StopPipeline
 from noetl_ir.events import Event
@@ -18,6 +21,10 @@ from noetl_ir.outcome import Outcome, error
 
 BATCH = 256
 """How many events of tasks without an effect share one report."""
+
+SEND_AGAIN = 1_000_000
+LONGEST_WAIT = 30_000_000
+"""Microseconds until an unanswered report is sent again: the first time, doubled each time, and at most."""
 
 
 class Launcher(Protocol):
@@ -43,7 +50,9 @@ class Launcher(Protocol):
 class _Slot:
     """A pipeline at work: its session, the delivery it came by, the attempt that waits for an answer or runs."""
 
-    __slots__ = ("attempt", "call", "delivery", "events", "name", "running", "session", "ticket")
+    __slots__ = (
+        "again", "attempt", "call", "delivery", "events", "name", "report", "running", "session", "tickets", "wait",
+    )  # fmt: skip
 
     def __init__(self, name: str, session: Session, delivery: Delivery[Command]) -> None:
         self.name = name
@@ -51,7 +60,10 @@ class _Slot:
         self.delivery = delivery
         self.attempt: Attempt | None = None
         self.call: Call | None = None
-        self.ticket: Ticket[Answer] | None = None
+        self.report: Report | None = None
+        self.tickets: list[Ticket[Answer]] = []
+        self.wait = SEND_AGAIN
+        self.again = 0
         self.events: list[Event] = []
         self.running = False
 
@@ -100,14 +112,8 @@ class Worker:
                 slot.running = False
                 self._go_on(slot, outcome)
                 did = True
-        for _ in range(len(self._asking)):
-            slot = self._asking.popleft()
-            answer = slot.ticket.answer if slot.ticket else None
-            if answer is None:
-                self._asking.append(slot)
-            else:
-                self._answered(slot, answer)
-                did = True
+        if self._asking:
+            did = self._hear() or did
         while (called_off := self._bus.take(STOPS)) is not None:
             did = True
             self._begin(called_off)
@@ -117,6 +123,26 @@ class Worker:
                 break
             did = True
             self._begin(delivery)
+        return did
+
+    def due(self) -> int | None:
+        """When the next report that has no answer is to be sent again (microseconds)."""
+        return min((slot.again for slot in self._asking), default=None)
+
+    def _hear(self) -> bool:
+        """Take in the answers that are here, and send again what has waited long enough for one."""
+        did = False
+        for _ in range(len(self._asking)):
+            slot = self._asking.popleft()
+            answer = next((ticket.answer for ticket in slot.tickets if ticket.answer is not None), None)
+            if answer is not None:
+                self._answered(slot, answer)
+                did = True
+                continue
+            self._asking.append(slot)
+            if self._clock.now() >= slot.again:
+                self._send(slot)
+                did = True
         return did
 
     def drop_all(self) -> None:
@@ -196,14 +222,24 @@ class Worker:
 
     def _report(self, slot: _Slot) -> None:
         order = slot.session.order
-        report = Report(order.execution_id, order.run, order.claim, tuple(slot.events), slot.name)
-        slot.ticket = self._bus.report(slot.events[-1].event_id, report)
+        slot.report = Report(order.execution_id, order.run, order.claim, tuple(slot.events), slot.name)
+        slot.wait = SEND_AGAIN
+        self._send(slot)
         self._asking.append(slot)
+
+    def _send(self, slot: _Slot) -> None:
+        """Send a slot's report. The same report has the same answer, so the first that comes is taken."""
+        assert slot.report is not None
+        slot.again = self._clock.now() + slot.wait
+        slot.wait = min(slot.wait * 2, LONGEST_WAIT)
+        with suppress(Full):
+            slot.tickets.append(self._bus.report(slot.report.events[-1].event_id, slot.report))
 
     def _answered(self, slot: _Slot, answer: Answer) -> None:
         whole = answer.recorded >= len(slot.events)
         slot.events = []
-        slot.ticket = None
+        slot.report = None
+        slot.tickets.clear()
         if self._busy.get(_key_of(slot)) is not slot:
             return
         if not whole or (slot.session.over and slot.call is None):
