@@ -6,10 +6,11 @@ from typing import NamedTuple
 from noetl_ir.plan import Plan
 from noetlc.analysis.components import components_of
 from noetlc.analysis.goals import Never, Open, Reached, coverable
-from noetlc.analysis.origin import covered
+from noetlc.analysis.origin import has_loop
 from noetlc.analysis.petri import Arcs, Petri, arcs_of
 from noetlc.analysis.queries import AtMost, Before, NeverBoth, Query, Reachable, Reaches, subject_of
-from noetlc.analysis.reductions import reduced
+from noetlc.analysis.reachability import Graph
+from noetlc.analysis.reductions import Reduced, reduced
 from noetlc.analysis.skeleton import AGAIN, Skeleton, success_skeleton, whole_skeleton
 from noetlc.analysis.soundness import assumptions_of, marking_after
 from noetlc.analysis.story import story_of
@@ -47,10 +48,10 @@ def answer(plan: Plan, query: Query, text: str, limit: int) -> Verdict:
             skeleton = _without(whole_skeleton(plan), subjects.place(x))
             found = coverable(skeleton.net, ((subjects.place(y), 1),), limit)
             return _universal(skeleton, text, found, f"`{y}` runs, and `{x}` has not")
-        case AtMost(count=count, x=x):
-            skeleton, target = _counting(whole_skeleton(plan), subjects.place(x), count + 1)
+        case AtMost(times=times, x=x):
+            skeleton, target = counting(whole_skeleton(plan), subjects.place(x), times + 1)
             found = coverable(skeleton.net, target, limit)
-            return _universal(skeleton, text, found, f"`{x}` runs {count + 1} times")
+            return _universal(skeleton, text, found, f"`{x}` runs {times + 1} times")
         case Reaches(x=x):
             return _reaches(plan, subjects.place(x), x, text, limit)
 
@@ -95,7 +96,7 @@ def _chosen(skeleton: Skeleton, kept: Iterable[int]) -> Skeleton:
     return Skeleton(skeleton.plan, fewer, tuple(skeleton.origin[number] for number in numbers))
 
 
-def _counting(skeleton: Skeleton, place: int, count: int) -> tuple[Skeleton, Arcs]:
+def counting(skeleton: Skeleton, place: int, count: int) -> tuple[Skeleton, Arcs]:
     """The skeleton in which a place is marked at most `count` times; and the target that says it was."""
     net = skeleton.net
     left, used = len(net.places), len(net.places) + 1
@@ -112,8 +113,11 @@ def _counting(skeleton: Skeleton, place: int, count: int) -> tuple[Skeleton, Arc
 
 
 def _reaches(plan: Plan, place: int, name: str, text: str, limit: int) -> Verdict:
-    """No run without x ends, and none goes round for ever: the skeleton without x has no final end and no cycle."""
-    skeleton, assumed = _without(success_skeleton(plan), place), assumptions_of(plan)
+    """No run without x ends, and none goes round for ever: the skeleton without x has no final end and no cycle.
+
+    Counted repetitions end, so they are left out.
+    """
+    skeleton, assumed = _once(_without(success_skeleton(plan), place)), assumptions_of(plan)
     small = reduced(skeleton.net)
     ends = terminals_of(small.net, limit)
     for state in sorted(ends.dead, key=lambda state: len(ends.graph.path_to(state))):
@@ -121,19 +125,26 @@ def _reaches(plan: Plan, place: int, name: str, text: str, limit: int) -> Verdic
         if skeleton.is_final(marking_after(skeleton.net, run)):
             end = f"the run ends, and `{name}` has not run"
             return Verdict(text, Status.REFUTED, end, assumed, story=story_of(skeleton, run, end))
-    for members in components_of(ends.graph.targets):
-        inside = set(members)
-        fired = {
-            transition
-            for state in members
-            for transition, to in zip(ends.graph.enabled[state], ends.graph.targets[state], strict=True)
-            if to in inside
-        }
-        steps = covered([small.origins[number] for number in fired])
-        if any(skeleton.transition(number).role not in AGAIN for number in steps):
-            run = small.run(ends.graph.path_to(members[0]))
-            end = f"from here on it may go round for ever, and `{name}` does not run"
-            return Verdict(text, Status.REFUTED, end, assumed, story=story_of(skeleton, run, end))
+    state = _on_a_cycle(small, ends.graph)
+    if state >= 0:
+        end = f"from here on it may go round for ever, and `{name}` does not run"
+        story = story_of(skeleton, small.run(ends.graph.path_to(state)), end)
+        return Verdict(text, Status.REFUTED, end, assumed, story=story)
     if not ends.complete:
         return Verdict(text, Status.UNKNOWN, f"the limit of {limit} states was hit", assumed)
     return Verdict(text, Status.PROVED, f"no run ends without `{name}`", assumed)
+
+
+def _on_a_cycle(small: Reduced, graph: Graph) -> int:
+    """A state that a run can come back to, -1 when every run ends. Stubborn sets preserve that (Valmari 1990)."""
+    looped = {number for number, origin in enumerate(small.origins) if has_loop(origin)}
+    for members in components_of(graph.targets):
+        first = min(members)
+        if len(members) > 1 or first in graph.targets[first] or not looped.isdisjoint(graph.enabled[first]):
+            return first
+    return -1
+
+
+def _once(skeleton: Skeleton) -> Skeleton:
+    """The skeleton without counted repetitions."""
+    return _chosen(skeleton, [n for n in range(len(skeleton.origin)) if skeleton.transition(n).role not in AGAIN])

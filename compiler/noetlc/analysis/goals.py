@@ -2,8 +2,8 @@
 
     (a) (b) …  →  [goal]  →  (@goal)         is (@goal) ever marked?
 
-The net is reduced around the goal. The relation of `concurrency` may prove at once that it never is; else the markings are
-searched, breadth first, for a shortest run.
+The net is reduced around the goal. The relation of `concurrency` may prove at once that it never is; else the markings
+are searched, breadth first, for a shortest run.
 """
 
 from typing import NamedTuple

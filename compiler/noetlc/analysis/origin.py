@@ -80,26 +80,15 @@ def covered(origins: list[Origin]) -> set[int]:
     return found
 
 
-def length_of(origin: Origin, known: dict[int, int]) -> int:
-    """How many transitions its run has; `known` keeps what was found, by identity."""
+def has_loop(origin: Origin) -> bool:
+    """Whether a circle was taken out on the way."""
     waiting = [origin]
     while waiting:
-        here = waiting[-1]
-        match here:
-            case Leaf():
-                known[id(here)] = 1
-            case Nothing():
-                known[id(here)] = 0
-            case Then(first=first, second=second, times=times):
-                missing = [each for each in (first, second) if id(each) not in known]
-                if missing:
-                    waiting += missing
-                    continue
-                known[id(here)] = known[id(first)] + times * known[id(second)]
-            case Either(one=one) | Also(one=one):
-                if id(one) not in known:
-                    waiting.append(one)
-                    continue
-                known[id(here)] = known[id(one)]
-        waiting.pop()
-    return known[id(origin)]
+        match waiting.pop():
+            case Also():
+                return True
+            case Then(first=one, second=other) | Either(one=one, other=other):
+                waiting += (one, other)
+            case _:
+                pass
+    return False

@@ -42,15 +42,15 @@ class Reaches(NamedTuple):
 
 
 class AtMost(NamedTuple):
-    """`at most count of x`."""
+    """`at most times of x`."""
 
-    count: int
+    times: int
     x: str
 
 
 Query: TypeAlias = Reachable | NeverBoth | Before | Reaches | AtMost
 
-MAX_COUNT = 1_000
+MAX_TIMES = 1_000
 
 
 class QueryError(Exception):
@@ -91,8 +91,8 @@ def query_of(text: str) -> Query:
             case 3:
                 return Reaches(names["x"])
             case _:
-                if int(names["count"]) > MAX_COUNT:
-                    raise QueryError(f"{text!r} counts further than {MAX_COUNT}")
+                if int(names["count"]) > MAX_TIMES:
+                    raise QueryError(f"{text!r} counts further than {MAX_TIMES}")
                 return AtMost(int(names["count"]), names["x"])
     raise QueryError(
         f"{text!r} is no query; write reachable(x), never(a and b), always(x before y), "

@@ -47,12 +47,12 @@ class Reduced(NamedTuple):
 
 def reduced(net: Petri, kept: frozenset[int] = frozenset()) -> Reduced:
     """The net reduced as far as it goes; `kept` places stay as they are."""
-    return _Work(net, kept, bounded=False).reduced()
+    return _Work(net, kept, frozenset(range(len(net.places)))).reduced()
 
 
-def reduced_for_bounds(net: Petri, kept: frozenset[int] = frozenset()) -> Reduced:
-    """The net reduced so that it is bounded exactly when the original is."""
-    return _Work(net, kept, bounded=True).reduced()
+def reduced_for_bounds(net: Petri, transient: frozenset[int] = frozenset()) -> Reduced:
+    """The net reduced so that it is bounded exactly when the original is, `transient` places aside."""
+    return _Work(net, frozenset(), transient).reduced()
 
 
 class _Macro(NamedTuple):
@@ -64,10 +64,10 @@ class _Macro(NamedTuple):
 class _Work:
     """The net while it is reduced: macros by number, and for each place the macros that take from or put into it."""
 
-    def __init__(self, net: Petri, kept: frozenset[int], *, bounded: bool) -> None:
+    def __init__(self, net: Petri, kept: frozenset[int], passing: frozenset[int]) -> None:
         self._net = net
         self._kept = kept
-        self._bounded = bounded
+        self._passing = passing  # where tokens may pile up and nobody asks
         self._start = len(net.places)
         count = len(net.places) + 1
         self._macros: dict[int, _Macro] = {}
@@ -116,7 +116,7 @@ class _Work:
         before = [self._macros[number] for number in makers]
         if any(macro.inputs != {place: 1} or place in macro.outputs for macro in after):
             return False
-        if self._bounded and not all(macro.outputs for macro in after):
+        if place not in self._passing and not all(macro.outputs for macro in after):
             return False
         if len(after) > 1 and any(macro.outputs[place] > 1 for macro in before):
             return False

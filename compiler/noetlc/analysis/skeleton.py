@@ -7,7 +7,7 @@ transition that can only lead to them: what a run does after an unhandled failur
 
 from typing import NamedTuple
 
-from noetl_ir.net import Arc, Net, PlaceClass, Transition, Weight
+from noetl_ir.net import Arc, Net, PlaceClass, Transition, Trigger, Weight
 from noetl_ir.plan import Plan
 from noetlc.analysis.petri import Arcs, Marking, Petri, arcs_of
 
@@ -32,6 +32,17 @@ class Skeleton(NamedTuple):
                 elif place.role == "held":
                     held.add(place.step)
         return idle.isdisjoint(held)
+
+    def transient(self) -> frozenset[int]:
+        """The places that only transitions of the same turn take from, and alone: nothing lies there between turns.
+
+        The end of an inclusive chain is one: in a cycle its tokens could pile up, were `some` not fired at once.
+        """
+        lasting: set[int] = set()
+        for transition in self.plan.net.transitions:
+            if transition.trigger is not Trigger.NOW or len(transition.inputs) > 1:
+                lasting.update(arc.place for arc in transition.inputs)
+        return frozenset(range(len(self.plan.net.places))) - lasting
 
     def transition(self, number: int) -> Transition:
         """The plan's transition that a transition of the skeleton is."""

@@ -172,7 +172,7 @@ def dead_transitions(net: Petri, budget: Budget) -> tuple[frozenset[int], frozen
 
 def _bounded(skeleton: Skeleton, budget: Budget) -> Verdict:
     question, assumed = "tokens are bounded", assumptions_of(skeleton.plan)
-    small = reduced_for_bounds(skeleton.net)
+    small = reduced_for_bounds(skeleton.net, skeleton.transient())
     if concurrency_of(small.net).is_safe:
         return Verdict(question, Status.PROVED, "one token of a run at most in each place, and items in loops", assumed)
     tree = coverability_of(small.net, budget.nodes)

@@ -1,0 +1,81 @@
+"""A run as a script that `noetl run --script` replays: which outcome each attempt has, and when.
+
+The k-th outcome of the run comes at k seconds of virtual time. An attempt begins when its token arrives, so an entry's
+`takes` is the time between: what the run leaves waiting takes longer than what it goes on with.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from noetl_ir.expr import Json
+from noetl_ir.net import Transition
+from noetl_ir.plan import Plan
+from noetlc.analysis.witness import OUTCOMES, Witness, witness_of
+
+
+class Script(NamedTuple):
+    """`document` is what `--script` reads, `payload` what `--payload` does."""
+
+    document: dict[str, Json]
+    payload: dict[str, Json]
+
+
+def script_of(plan: Plan, run: Sequence[str]) -> Script | None:
+    """The script of a run, given as transition ids; None when no data were found that make its choices."""
+    known = {each.id: each for each in plan.net.transitions}
+    transitions = [known[id] for id in run]
+    witness = witness_of(plan, transitions)
+    if witness is None:
+        return None
+    return Script({"outcomes": _entries(plan, transitions, witness)}, witness.workload())
+
+
+def _entries(plan: Plan, run: Sequence[Transition], witness: Witness) -> list[Json]:
+    since: dict[int, list[int]] = {place: [0] * tokens for place, tokens in plan.net.initial}
+    runs: dict[int, int] = {}
+    visits: dict[int, int] = {}
+    attempts: dict[int, int] = {}
+    found: list[Json] = []
+    clock = 0
+    for t in run:
+        taken = [since[arc.place].pop(0) for arc in t.inputs if since.get(arc.place)]
+        begun = max(taken, default=0)
+        if t.role in OUTCOMES:
+            clock += 1
+            found.append(_entry(plan, t, witness, (runs, visits, attempts), len(found), clock - begun))
+            begun = clock
+        elif t.role == "begin" and t.level < 1:
+            runs[t.step] = runs.get(t.step, 0) + 1
+            for task in plan.steps[t.step].tasks:
+                visits[task] = attempts[task] = 0
+        elif t.role == "start":
+            attempts[t.task] = attempts.get(t.task, 0) + 1
+            if attempts[t.task] == 1:
+                visits[t.task] = visits.get(t.task, 0) + 1
+        for arc in t.outputs:
+            weight = arc.weight if isinstance(arc.weight, int) else 1
+            since.setdefault(arc.place, []).extend([begun] * weight)
+        if t.role in OUTCOMES and t.role != "retry":
+            attempts[t.task] = 0
+    return found
+
+
+def _entry(
+    plan: Plan,
+    t: Transition,
+    witness: Witness,
+    counters: tuple[dict[int, int], dict[int, int], dict[int, int]],
+    number: int,
+    takes: int,
+) -> Json:
+    runs, visits, attempts = counters
+    outcome: dict[str, Json] = {"status": "ok" if t.outcome == "ok" else "error", **witness.outcome(number)}
+    return {
+        "step": plan.steps[t.step].name,
+        "task": plan.tasks[t.task].name,
+        "run": runs.get(t.step, 1),
+        "visit": visits.get(t.task, 1),
+        "attempt": attempts.get(t.task, 1),
+        "takes": takes,
+        "outcome": outcome,
+    }

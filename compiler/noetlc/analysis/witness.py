@@ -1,0 +1,371 @@
+"""Data that make a run of the skeleton a run of the playbook: workload values and outcomes under which every guard on
+the way decides as the run does. Guards are asked by the evaluator itself, so what is found here replays.
+
+The run is walked transition by transition. Where something is asked (a guard, the rules of a task, the items of a
+loop), values are tried for the paths that the expression reads: those it compares with, their neighbours, and some of
+each type. What turns out wrong later is taken back; `MAX_TRIES` bounds that. The walk keeps `ctx` and `iter` as the
+rules write them.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, product
+from typing import NamedTuple, TypeAlias
+
+from noetl_ir.evaluate import Fault, compile_guard, compile_template
+from noetl_ir.expr import (
+    Attribute,
+    Const,
+    Expr,
+    Item,
+    Json,
+    Literal,
+    MapTemplate,
+    Name,
+    Native,
+    Template,
+    expressions_of,
+    walk,
+)
+from noetl_ir.net import Transition
+from noetl_ir.plan import Plan, Rule
+from noetl_ir.scopes import PlayScope
+
+MAX_TRIES = 20_000
+MAX_VALUES = 400
+"""Combinations of values that are tried for one guard."""
+
+Path = tuple[str | int, ...]
+"""`('workload', …)`, or `('outcome', k, …)` for the k-th outcome of the run."""
+
+OUTCOMES = frozenset({"continue", "break", "fail", "retry", "jump", "jump_later"})
+UNSCRIPTED = frozenset({"fault", "lost", "expire", "skip", "stop", "admit_fault", "expand_fault", "err"})
+"""Roles that are not scripted: faults of the playbook, lost workers, what a failing loop does to its others."""
+
+
+class Witness(NamedTuple):
+    """Values by path; what is not named may be anything."""
+
+    values: dict[Path, Json]
+
+    def workload(self) -> dict[str, Json]:
+        """The payload."""
+        return _tree(self.values, ("workload",))
+
+    def outcome(self, number: int) -> dict[str, Json]:
+        """The fields of an outcome beside its status."""
+        return _tree(self.values, ("outcome", number))
+
+
+class _State(NamedTuple):
+    """What is known on the way. `last` is the latest outcome of each step, `results` that of its latest success."""
+
+    values: dict[Path, Json]
+    ctx: dict[str, Json]
+    iters: dict[int, dict[str, Json]]
+    last: dict[int, int]
+    results: dict[int, int]
+    outcomes: int
+
+
+_Fits: TypeAlias = Callable[[_State], bool]
+"""Whether a state has what is wanted."""
+
+
+def witness_of(plan: Plan, run: Sequence[Transition]) -> Witness | None:
+    """Values for a run of the plan's net; None when none were found."""
+    if any(each.role in UNSCRIPTED or each.role == "park" for each in run):
+        return None
+    walk_ = _Walk(plan)
+    ways: list[Iterator[_State]] = [iter((_State({}, {}, {}, {}, {}, 0),))]
+    for _ in range(MAX_TRIES):
+        state = next(ways[-1], None)
+        if state is None:
+            ways.pop()
+            if not ways:
+                return None
+        elif len(ways) > len(run):
+            return Witness(state.values)
+        else:
+            ways.append(walk_.after(state, run[len(ways) - 1]))
+    return None
+
+
+class _Walk:
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._workload = _constants(plan)
+        self._numbers = {step.name: number for number, step in enumerate(plan.steps)}
+        self._guards = {t.arc: t.guard for t in plan.net.transitions if t.role == "take"}
+        self._admits = {t.step: t.guard for t in plan.net.transitions if t.role == "admit"}
+
+    def after(self, state: _State, t: Transition) -> Iterator[_State]:
+        """The states after a transition, the likeliest first."""
+        match t.role:
+            case "take" | "pass" if self._guards[t.arc] >= 0:
+                return self._asked(state, self._guards[t.arc], t.role == "take", t.step, -1)
+            case "admit" | "deny" if self._admits[t.step] >= 0:
+                return self._asked(state, self._admits[t.step], t.role == "admit", t.step, -1)
+            case "begin" if t.level < 1:
+                return iter((state._replace(iters={**state.iters, t.step: {}}),))
+            case "expand" | "empty":
+                return self._sized(state, t)
+            case role if role in OUTCOMES:
+                return self._ruled(state, t)
+            case _:
+                return iter((state,))
+
+    def _ruled(self, state: _State, t: Transition) -> Iterator[_State]:
+        """An outcome, and the rule that gives the directive."""
+        number = state.outcomes
+        state = state._replace(outcomes=number + 1, last={**state.last, t.step: number})
+        if t.role != "fail":
+            state = state._replace(results={**state.results, t.step: number})
+        rules = self._plan.tasks[t.task].rules
+        states: list[Iterator[_State]] = []
+        for chosen, rule in enumerate(rules):
+            if _fits(self._plan, rule, t):
+                states.append(self._first(state, t, rules[:chosen], rule))
+        if t.role == "continue" and (not rules or rules[-1].when >= 0):
+            states.append(self._first(state, t, rules, None))
+        if not rules:
+            states.append(iter((state,)))
+        return (each for way in states for each in way)
+
+    def _first(self, state: _State, t: Transition, before: Sequence[Rule], chosen: Rule | None) -> Iterator[_State]:
+        """The states in which the rules before do not match and the chosen one does."""
+        number = state.outcomes - 1
+        states: Iterator[_State] = iter((state,))
+        for rule in before:
+            states = self._all(states, rule.when, False, t, number)
+        if chosen is not None and chosen.when >= 0:
+            states = self._all(states, chosen.when, True, t, number)
+        return states if chosen is None else (self._written(each, chosen, t, number) for each in states)
+
+    def _all(self, states: Iterator[_State], guard: int, wanted: bool, t: Transition, number: int) -> Iterator[_State]:
+        for state in states:
+            yield from self._asked(state, guard, wanted, t.step, number, status=t.outcome)
+
+    def _written(self, state: _State, rule: Rule, t: Transition, number: int) -> _State:
+        """The state after a rule's patches; what cannot be worked out is left as it was."""
+        scope = self._scope(state, t.step, number, t.outcome)
+        ctx, own = dict(state.ctx), dict(state.iters.get(t.step, {}))
+        for pairs, target in ((rule.set_ctx, ctx), (rule.set_iter, own)):
+            for key, template in pairs:
+                try:
+                    target[key] = compile_template(self._plan.templates[template])(scope)
+                except Fault:
+                    continue
+        return state._replace(ctx=ctx, iters={**state.iters, t.step: own})
+
+    def _sized(self, state: _State, t: Transition) -> Iterator[_State]:
+        """A loop with items, or with none: the run of one item stands for any number."""
+        if t.level > 0:
+            return iter((state,))
+        template = self._plan.templates[self._plan.steps[t.step].loops[0].items]
+        compiled = compile_template(template)
+
+        def fits(trial: _State) -> bool:
+            items = compiled(self._scope(trial, t.step, -1, ""))
+            return isinstance(items, list | dict) and bool(items) == (t.role == "expand")
+
+        return self._tried(state, list(expressions_of(template)), [[1], []], fits, t.step, -1)
+
+    def _asked(
+        self, state: _State, guard: int, wanted: bool, step: int, number: int, status: str = "ok"
+    ) -> Iterator[_State]:
+        """The states in which a guard is what it must be."""
+        expr = _expr(self._plan.templates[guard])
+        compiled = compile_guard(expr)
+
+        def fits(trial: _State) -> bool:
+            return compiled(self._scope(trial, step, number, status)) == wanted
+
+        return self._tried(state, [expr], _values(expr), fits, step, number)
+
+    def _tried(
+        self, state: _State, exprs: list[Expr], values: list[Json], fits: _Fits, step: int, number: int
+    ) -> Iterator[_State]:
+        if _holds(fits, state):
+            yield state
+        paths = [path for expr in exprs for path in self._paths(expr, state, step, number)]
+        free = [path for path in dict.fromkeys(paths) if not _is_set(path, state.values)]
+        for combination in islice(product(values, repeat=len(free)), MAX_VALUES if free else 0):
+            trial = state._replace(values={**state.values, **dict(zip(free, combination, strict=True))})
+            if _holds(fits, trial):
+                yield trial
+
+    def _paths(self, expr: Expr, state: _State, step: int, number: int) -> Iterator[Path]:
+        """What an expression reads that a script or a payload can choose."""
+        inner: set[int] = set()
+        for each in walk(expr):
+            names = _dotted(each)
+            if not names or id(each) in inner:
+                continue
+            below: Expr = each
+            while isinstance(below, Attribute | Item):
+                below = below.of
+                inner.add(id(below))
+            path = self._meant(names, state, step, number)
+            if path is not None:
+                yield path
+
+    def _meant(self, names: tuple[str, ...], state: _State, step: int, number: int) -> Path | None:
+        root, rest = names[0], names[1:]
+        last = state.last.get(step, -1)
+        match root:
+            case "workload":
+                return names if rest else None
+            case "outcome" if number >= 0 and rest and rest[0] != "status":
+                return ("outcome", number, *rest)
+            case "event" if rest[:1] == ("result",) and last >= 0:
+                return ("outcome", last, *rest)
+            case "event" if rest[:1] == ("outcome",) and last >= 0 and rest[1:] not in ((), ("status",)):
+                return ("outcome", last, *rest[1:])
+            case _ if root in self._numbers:
+                found = state.results.get(self._numbers[root], -1)
+                return ("outcome", found, "result", *rest) if found >= 0 else None
+            case _ if root in self._workload:
+                return ("workload", *names)
+            case _:
+                return None
+
+    def _scope(self, state: _State, step: int, number: int, status: str) -> PlayScope:
+        plan = self._plan
+        last = state.last.get(step, -1)
+        ended = _tree(state.values, ("outcome", last)) if last >= 0 else {}
+        looped = bool(plan.steps[step].loops)
+        done = state.results.get(step, -1) == last
+        event: dict[str, Json] = {
+            "name": ("loop.done" if looped else "step.done") if done else "step.failed",
+            "status": "success" if done else "error",
+            "step": plan.steps[step].name,
+            "result": ended.get("result"),
+            "outcome": {"status": "ok" if done else "error", **ended},
+        }
+        outcome = {
+            "status": status,
+            "result": None,
+            **(_tree(state.values, ("outcome", number)) if number >= 0 else {}),
+        }
+        results = {
+            plan.steps[each].name: _tree(state.values, ("outcome", at)).get("result")
+            for each, at in state.results.items()
+        }
+        given: dict[str, object] = {
+            "workload": _merged(self._workload, _tree(state.values, ("workload",))),
+            "ctx": state.ctx,
+            "iter": state.iters.get(step, {}),
+            "args": {},
+            "event": event,
+            "outcome": outcome,
+            "execution_id": "1",
+            "_attempt": 1,
+        }
+        return PlayScope(given, results=results)
+
+
+def _holds(fits: _Fits, state: _State) -> bool:
+    try:
+        return fits(state)
+    except Fault:
+        return False
+
+
+def _fits(plan: Plan, rule: Rule, t: Transition) -> bool:
+    """Whether a rule has the directive of a transition."""
+    if rule.directive != t.role.removesuffix("_later"):
+        return False
+    return rule.to < 0 or t.id.removesuffix(" later").endswith(f" jump {plan.tasks[rule.to].name}")
+
+
+def _expr(template: Template) -> Expr:
+    return template.expr if isinstance(template, Native) else Const(True)
+
+
+def _values(expr: Expr) -> list[Json]:
+    found: list[Json] = []
+    for each in walk(expr):
+        if isinstance(each, Const):
+            found.append(each.value)
+            if isinstance(each.value, int | float) and not isinstance(each.value, bool):
+                found += [each.value + 1, each.value - 1]
+    others: list[Json] = [True, False, "x", 1, 0, [1], []]
+    for value in others:
+        if not any(value is other or (value == other and type(value) is type(other)) for other in found):
+            found.append(value)
+    return found
+
+
+def _dotted(expr: Expr) -> tuple[str, ...]:
+    names: list[str] = []
+    while True:
+        match expr:
+            case Attribute(of=of, name=name):
+                names.append(name)
+                expr = of
+            case Item(of=of, key=Const(value=str(name))):
+                names.append(name)
+                expr = of
+            case Name(name=name):
+                return (name, *reversed(names))
+            case _:
+                return ()
+
+
+def _is_set(path: Path, values: dict[Path, Json]) -> bool:
+    """Whether a path, something above it or below it has a value already."""
+    return any(path[: len(other)] == other or other[: len(path)] == path for other in values)
+
+
+def _tree(values: dict[Path, Json], under: Path) -> dict[str, Json]:
+    tree: dict[str, Json] = {}
+    for path, value in values.items():
+        if path[: len(under)] == under:
+            here = tree
+            for key in path[len(under) : -1]:
+                inner = here.setdefault(str(key), {})
+                assert isinstance(inner, dict)
+                here = inner
+            here[str(path[-1])] = value
+    return tree
+
+
+def _constants(plan: Plan) -> dict[str, Json]:
+    """The workload as far as it is constant; a value that has to be rendered counts as null."""
+    found: dict[str, Json] = {}
+    if plan.workload >= 0:
+        template = plan.templates[plan.workload]
+        scope = PlayScope({"workload": found, "execution_id": "1"})
+        for key in plan.workload_order:
+            try:
+                whole = compile_template(_field(template, key))(scope)
+            except Fault:
+                whole = None
+            found[key] = whole
+    return found
+
+
+def _field(template: Template, key: str) -> Template:
+    match template:
+        case MapTemplate(items=items):
+            return dict(items)[key]
+        case Literal(value=dict(value)):
+            return Literal(value[key])
+        case _:
+            return Literal(None)
+
+
+def _merged(below: dict[str, Json], above: dict[str, Json]) -> dict[str, Json]:
+    found = dict(below)
+    waiting = [(found, above)]
+    while waiting:
+        under, over = waiting.pop()
+        for key, value in over.items():
+            old = under.get(key)
+            if isinstance(old, dict) and isinstance(value, dict):
+                copy = dict(old)
+                under[key] = copy
+                waiting.append((copy, value))
+            else:
+                under[key] = value
+    return found
