@@ -5,19 +5,12 @@ The k-th outcome of the run comes at k seconds of virtual time. An attempt begin
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from noetl_ir.expr import Json
 from noetl_ir.net import Transition
 from noetl_ir.plan import Plan
+from noetlc.analysis.verdict import Script
 from noetlc.analysis.witness import OUTCOMES, Witness, witness_of
-
-
-class Script(NamedTuple):
-    """`document` is what `--script` reads, `payload` what `--payload` does."""
-
-    document: dict[str, Json]
-    payload: dict[str, Json]
 
 
 def script_of(plan: Plan, run: Sequence[str]) -> Script | None:

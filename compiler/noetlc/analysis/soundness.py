@@ -178,7 +178,7 @@ def _bounded(skeleton: Skeleton, budget: Budget) -> Verdict:
     tree = coverability_of(small.net, budget.nodes)
     if tree.pump is not None:
         pump = tree.pump
-        run = small.run(pump.path + pump.cycle)
+        run = small.run(pump.path + 2 * pump.cycle)
         cycle = small.run(pump.cycle)
         grown = [skeleton.plan.net.places[small.places[place]] for place in pump.places if small.places[place] >= 0]
         names = tuple(dict.fromkeys(skeleton.plan.steps[place.step].name for place in grown))

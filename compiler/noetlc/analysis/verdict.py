@@ -3,6 +3,7 @@
 from enum import StrEnum
 from typing import NamedTuple
 
+from noetl_ir.expr import Json
 from noetl_ir.span import Span
 
 
@@ -30,8 +31,18 @@ class Story(NamedTuple):
     run: tuple[str, ...]
 
 
+class Script(NamedTuple):
+    """A run that replays: `document` is what `noetl run --script` reads, `payload` what `--payload` does."""
+
+    document: dict[str, Json]
+    payload: dict[str, Json]
+
+
 class Verdict(NamedTuple):
-    """The answer to `question`. `about` names steps, tasks or arcs; `detail` says what was found, or hit."""
+    """The answer to `question`. `about` names steps, tasks or arcs; `detail` says what was found, or hit.
+
+    A story with a `script` is one that replays; without it guards may exclude it.
+    """
 
     question: str
     status: Status
@@ -40,3 +51,4 @@ class Verdict(NamedTuple):
     about: tuple[str, ...] = ()
     span: Span | None = None
     story: Story | None = None
+    script: Script | None = None

@@ -17,6 +17,7 @@ COMMANDS: dict[str, str] = {
     "compile": "Compile playbooks to plans.",
     "lint": "Check playbooks and report what is wrong.",
     "graph": "Draw the steps of a playbook.",
+    "analyze": "Prove what can and cannot happen.",
     "explain": "Explain a diagnostic code.",
     "schema": "Print a JSON Schema.",
     "dump": "Show what a playbook is after a pass.",

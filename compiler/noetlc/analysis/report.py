@@ -1,0 +1,88 @@
+"""Everything that the analysis says about a plan or a net, in the order in which it is shown.
+
+A universal question is refuted, and `reachable` proved, only by a run that replays as a script; a run for which no
+data were found leaves the question unknown, and the story says what guards would have to allow.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from noetl_ir.plan import Plan
+from noetlc.analysis.answers import answer
+from noetlc.analysis.census import Census, census_of
+from noetlc.analysis.extents import Extent, extents_of
+from noetlc.analysis.petri import Petri
+from noetlc.analysis.queries import query_of
+from noetlc.analysis.script import script_of
+from noetlc.analysis.skeleton import whole_skeleton
+from noetlc.analysis.soundness import STANDARD, Budget, assumptions_of, soundness_of
+from noetlc.analysis.verdict import Line, Status, Story, Verdict
+
+MAYBE = "no data were found with which a run does this: guards may exclude it"
+
+
+class Report(NamedTuple):
+    """The verdicts about one plan or net. `census` is there when it was asked for, `extents` of plans only."""
+
+    name: str
+    verdicts: tuple[Verdict, ...]
+    assumptions: tuple[str, ...]
+    extents: tuple[Extent, ...]
+    census: Census | None
+
+    def has(self, status: Status) -> bool:
+        """Whether any verdict has that status."""
+        return any(verdict.status is status for verdict in self.verdicts)
+
+
+def report_of(plan: Plan, queries: Sequence[str] = (), budget: Budget = STANDARD) -> Report:
+    """The report on a plan; raises QueryError."""
+    asked = [query_of(text) for text in queries]
+    verdicts = [*soundness_of(plan, budget)]
+    verdicts += [answer(plan, query, text, budget.states) for query, text in zip(asked, queries, strict=True)]
+    confirmed = tuple(_confirmed(plan, verdict) for verdict in verdicts)
+    return Report(plan.name, confirmed, assumptions_of(plan), extents_of(plan, budget.states), None)
+
+
+def with_census(report: Report, plan: Plan, budget: Budget = STANDARD) -> Report:
+    """The same report with the numbers of the plan's whole skeleton."""
+    return report._replace(census=census_of(whole_skeleton(plan).net, budget.states))
+
+
+def net_report(net: Petri, budget: Budget = STANDARD) -> Report:
+    """The report on a net that is no plan's."""
+    census = census_of(net, budget.states)
+    runs = net.transitions
+    bounded = _judged("every place is bounded", census.pump is None, "states" in census.open)
+    if census.pump is not None:
+        run = [runs[number] for number in census.pump.path + census.pump.cycle]
+        places = ", ".join(net.places[place] for place in census.pump.places)
+        bounded = bounded._replace(detail=f"the cycle can repeat for ever: {places}", story=_story(run, "and again"))
+    dead = _judged("no marking is dead", census.deadlock is None, "deadlock" in census.open)
+    if census.deadlock is not None:
+        dead = dead._replace(story=_story([runs[number] for number in census.deadlock], "nothing can fire"))
+    quasi = _judged("every transition can fire", not census.dead, "dead" in census.open)
+    if census.dead:
+        quasi = quasi._replace(detail=f"never: {', '.join(runs[number] for number in census.dead)}")
+    live = _judged("every transition can always fire again", census.live is True, census.live is None)
+    return Report(net.name, (bounded, dead, quasi, live), (), (), census)
+
+
+def _judged(question: str, holds: bool, is_open: bool) -> Verdict:
+    if is_open:
+        return Verdict(question, Status.UNKNOWN, "a limit was hit")
+    return Verdict(question, Status.PROVED if holds else Status.REFUTED, "")
+
+
+def _story(run: list[str], end: str) -> Story:
+    return Story(tuple(Line(each, None) for each in run), end, (), tuple(run))
+
+
+def _confirmed(plan: Plan, verdict: Verdict) -> Verdict:
+    """The verdict with a script that replays its story, or without its claim."""
+    if verdict.story is None:
+        return verdict
+    script = script_of(plan, verdict.story.run)
+    if script is not None:
+        return verdict._replace(script=script)
+    return verdict._replace(status=Status.UNKNOWN, detail=f"{verdict.detail}; {MAYBE}")

@@ -1,0 +1,118 @@
+"""analyze: what can happen in a playbook, plan or net, before it runs."""
+
+from collections.abc import Iterator, Sequence
+
+import click
+
+from noetl_ir.plan import Plan
+from noetlc.analysis.queries import QueryError
+from noetlc.analysis.report import Report, net_report, report_of, with_census
+from noetlc.analysis.soundness import LIMIT, STANDARD, Budget
+from noetlc.analysis.verdict import Status
+from noetlc.cli.catalogue import Folders
+from noetlc.cli.files import put, read, shown
+from noetlc.cli.findings import palette_of_stderr, text_of
+from noetlc.diag.diagnostic import Severity
+from noetlc.pipeline import compile_source
+from noetlc.source.nodes import value_of
+
+REFUTED, UNKNOWN = 1, 4
+ASSERT = "x-assert"
+
+
+@click.command("analyze", short_help="Prove what can and cannot happen.")
+@click.argument("file", metavar="FILE|PLAN|NET.pnml")
+@click.option("--query", "queries", multiple=True, metavar="Q", help="A question, as `reachable(x)`.")
+@click.option("--states", is_flag=True, help="Count the whole state space.")
+@click.option("--limit", type=click.IntRange(1), default=LIMIT, show_default=True, help="States a question may cost.")
+@click.option("--require-proof", is_flag=True, help="Fail where a question stays open.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="How to report.")
+@click.option("--path", "folders", multiple=True, metavar="CATALOGUE", help="A folder with child playbooks.")
+def COMMAND(
+    file: str,
+    queries: tuple[str, ...],
+    states: bool,
+    limit: int,
+    require_proof: bool,
+    form: str,
+    folders: tuple[str, ...],
+) -> int:
+    """Prove what can and cannot happen in a playbook, a plan, or a PNML net.
+
+    Queries: reachable(x), never(a and b), always(x before y), every run reaches x, at most N of x, where x is a
+    step or step.task. A playbook's `x-assert` lists more of them.
+
+    As JSON, a file with several documents gives a list. Exit codes: 0 all proved, 1 something refuted, 4 something unknown under --require-proof.
+    """
+    budget = STANDARD._replace(states=limit)
+    data = read(file)
+    try:
+        reports = list(_reports(file, data, queries, folders, budget, states=states))
+    except QueryError as problem:
+        raise click.UsageError(str(problem)) from None
+    if not reports:
+        return REFUTED
+    _show(reports, shown(file), form)
+    if any(report.has(Status.REFUTED) for report in reports):
+        return REFUTED
+    return UNKNOWN if require_proof and any(report.has(Status.UNKNOWN) for report in reports) else 0
+
+
+def _reports(
+    file: str, data: bytes, queries: Sequence[str], folders: tuple[str, ...], budget: Budget, *, states: bool
+) -> Iterator[Report]:
+    if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") or file.endswith(".pnml"):
+        if queries:
+            raise click.UsageError("a PNML net has no steps: queries are about playbooks and plans")
+        report = _net(file, data, budget)
+        yield report if states else report._replace(census=None)
+        return
+    for plan, asserted in _plans(file, data, folders):
+        report = report_of(plan, (*asserted, *queries), budget)
+        yield with_census(report, plan, budget) if states else report
+
+
+def _net(file: str, data: bytes, budget: Budget) -> Report:
+    from noetlc.analysis.petri import petri_of
+    from noetlc.source.pnml_reader import PnmlError, read_pnml
+
+    try:
+        return net_report(petri_of(read_pnml(data)), budget)
+    except PnmlError as problem:
+        raise click.UsageError(f"{file}: {problem}") from None
+
+
+def _plans(file: str, data: bytes, folders: tuple[str, ...]) -> Iterator[tuple[Plan, tuple[str, ...]]]:
+    """The plans in a file, each with the queries that its playbook asserts."""
+    from noetl_ir.plan_format import MAGIC, PlanError, read_plan
+
+    if data.startswith(MAGIC):
+        try:
+            yield read_plan(data), ()
+        except PlanError as problem:
+            raise click.UsageError(f"{file}: {problem}") from None
+        return
+    compiled = compile_source(shown(file), data, Folders(folders))
+    if compiled.count_of(Severity.ERROR):
+        click.echo(text_of(compiled, palette_of_stderr()), err=True, nl=False)
+        return
+    for document in compiled.documents:
+        if document.plan is not None and document.playbook is not None:
+            asserted = [value_of(node) for key, node in document.playbook.extensions if key == ASSERT]
+            yield (
+                document.plan,
+                tuple(str(text) for rows in asserted for text in (rows if isinstance(rows, list) else [rows])),
+            )
+
+
+def _show(reports: list[Report], file: str, form: str) -> None:
+    from noetlc.emit import verdicts
+
+    if form == "json":
+        import json
+
+        rows = [verdicts.json_of(report, file) for report in reports]
+        text = json.dumps(rows[0] if len(rows) == 1 else rows, indent=1) + "\n"
+    else:
+        text = "\n".join(verdicts.text_of(report, file) for report in reports)
+    put("-", text.encode("utf-8", "backslashreplace"))
