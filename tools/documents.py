@@ -10,7 +10,9 @@ from pathlib import Path
 from noetl_ir import registry
 from noetl_ir.kinds import Field, Kind
 from noetl_ir.scopes import table_markdown
+from noetlc.diag.codes import CODES
 from noetlc.emit.event import events_markdown
+from noetlc.rules import all_rules, page_of
 
 ROOT = Path(__file__).resolve().parent.parent
 _PART = re.compile(r"(<!-- generated: ([a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -19,6 +21,23 @@ _PART = re.compile(r"(<!-- generated: ([a-z]+) -->\n).*?(<!-- end -->)", re.DOTA
 def reference() -> str:
     """`schema/README.md` with its generated parts as they must be."""
     return filled((ROOT / "schema" / "README.md").read_text(encoding="utf-8"))
+
+
+def compiler_readme() -> str:
+    """`compiler/README.md` with its generated parts as they must be."""
+    return filled((ROOT / "compiler" / "README.md").read_text(encoding="utf-8"))
+
+
+def codes_markdown() -> str:
+    """Every code that a finding can have, with its severity; `noetlc explain CODE` has the page."""
+    rows = [(code, entry.slug, str(entry.severity), entry.title) for code, entry in CODES.items()]
+    for slug, rule in all_rules():
+        rows.append((rule.code, slug, str(rule.severity), page_of(slug).split("\n\n")[1].splitlines()[0]))
+    lines = ["| code | slug | severity | what it finds |", "|---|---|---|---|"]
+    for code, slug, severity, title in sorted(rows):
+        shown = title.removeprefix(f"{slug}: ").rstrip(".").replace("|", "\\|")
+        lines.append(f"| {code} | `{slug}` | {severity} | {shown} |")
+    return "\n".join(lines) + "\n"
 
 
 def filled(text: str) -> str:
@@ -58,6 +77,7 @@ def _words(fields: dict[str, Field]) -> list[str]:
 
 
 PARTS: dict[str, Callable[[], str]] = {
+    "codes": codes_markdown,
     "scopes": table_markdown,
     "kinds": kinds_markdown,
     "events": events_markdown,
