@@ -109,8 +109,11 @@ def impure_builtins(root: Path) -> Iterator[str]:
     """The core neither opens files nor prints."""
     for name, tree, _ in core_files(root):
         for node in ast.walk(tree):
-            if isinstance(node, ast.Name) and node.id in ("open", "print", "input", "breakpoint"):
-                yield f"{name}:{node.lineno}: {node.id} in the core"
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _IMPURE:
+                yield f"{name}:{node.lineno}: {node.func.id} in the core"
+
+
+_IMPURE = frozenset({"open", "print", "input", "breakpoint"})
 
 
 def code_from_data(root: Path) -> Iterator[str]:
