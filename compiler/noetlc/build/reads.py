@@ -23,6 +23,7 @@ from noetl_ir.expr import (
     children,
     expressions_of,
 )
+from noetl_ir.outcome import REFERENCE_KEY
 from noetlc.ast.playbook import Playbook, Step, Value
 
 Path = tuple[str, ...]
@@ -175,7 +176,8 @@ def _of_the_worker(step: Step) -> Iterator[Template]:
 def roots_of(expr: Expr) -> Iterator[tuple[str, Path]]:
     """(bare name, constant path under it) of everything that an expression reads.
 
-    A path stops before a computed key and before the name of a method that is called.
+    A path stops before an index, a computed key and the name of a method that is called. `ref(x)` reads nothing
+    of `x` but where it is stored.
     """
     waiting: list[Expr] = [expr]
     while waiting:
@@ -185,13 +187,18 @@ def roots_of(expr: Expr) -> Iterator[tuple[str, Path]]:
             if isinstance(node, Attribute):
                 path.append(node.name)
                 node = node.of
+            elif isinstance(node, Item) and isinstance(node.key, Const) and isinstance(node.key.value, str):
+                path.append(node.key.value)
+                node = node.of
             elif isinstance(node, Item) and isinstance(node.key, Const):
-                path.append(str(node.key.value))
+                path.clear()  # an index into a list: all of the list
                 node = node.of
             else:
                 break
         if isinstance(node, Name):
             yield node.name, tuple(reversed(path))
+        elif isinstance(node, Call) and isinstance(node.callee, Name) and node.callee.name == "ref":
+            yield from ((root, (*path, REFERENCE_KEY)) for arg in node.args for root, path in roots_of(arg))
         elif isinstance(node, Call) and isinstance(node.callee, Attribute):
             waiting += (node.callee.of, *node.args, *(value for _, value in node.named))
         else:

@@ -4,7 +4,7 @@ A result over `limits.max_payload_bytes` is stored as a blob before the event th
 the server's expressions read go along in the event (v10 §10, LANGUAGE §2).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from noetl.ports import Blobs
 from noetl_ir import codec
@@ -16,6 +16,9 @@ from noetl_ir.scopes.values import Fault, Reference
 MAX_BYTES = 1 << 30
 MAX_ITEMS = 50_000_000
 """Limits of one stored result."""
+
+WHOLE = frozenset({"data", "result", "results"})
+"""Keys of a result that may mean all of it (LANGUAGE §2)."""
 
 
 class Results:
@@ -56,19 +59,39 @@ class Results:
     def _shown(self, step: int, value: Json) -> Json:
         if isinstance(value, (bool, int, float)) or value is None or (isinstance(value, str) and len(value) < 1024):
             return value
-        reads = self._plan.steps[step].reads
+        value, posing = self._content(value) if is_reference(value) else (value, False)
         packed = codec.pack_unsorted(value)
-        if len(packed) <= self._plan.limits.max_payload_bytes or (reads is not None and () in reads):
+        if len(packed) <= self._plan.limits.max_payload_bytes and not posing:
+            return value
+        row = self._plan.steps[step]
+        paths = [_meant(path, value) for path in row.reads or ()]
+        whole = (row.loops and any(path[:1] != ("stats",) for path in paths)) or () in paths
+        if whole and not posing:
             return value
         record = self._blobs.put(self._execution_id, packed)
-        return {**record, "projected": _projection(value, reads or ())}
+        return {**record, "projected": value if whole else _projection(value, paths)}
+
+    def _content(self, value: Json) -> tuple[Json, bool]:
+        """What a result that is a reference stands for: that of a child, say. Data from outside that only looks like
+        one stands for itself, and whoever follows a reference must find it: it is said to be posing."""
+        try:
+            return self.fetch(value if isinstance(value, dict) else {}), False
+        except Fault:
+            return value, True
 
 
 def _mapping(value: Json) -> dict[str, Json] | None:
     return value if isinstance(value, dict) else None
 
 
-def _projection(value: Json, paths: tuple[tuple[str, ...], ...]) -> Json:
+def _meant(path: tuple[str, ...], value: Json) -> tuple[str, ...]:
+    """The path that a read takes into a result: `data` and the like mean the whole where there is no such key."""
+    while path and path[0] in WHOLE and not (isinstance(value, dict) and path[0] in value):
+        path = path[1:]
+    return path
+
+
+def _projection(value: Json, paths: Sequence[tuple[str, ...]]) -> Json:
     """The part of a mapping that the paths reach."""
     projected: dict[str, Json] = {}
     for path in paths:
