@@ -109,8 +109,8 @@ def impure_builtins(root: Path) -> Iterator[str]:
     """The core neither opens files nor prints."""
     for name, tree, _ in core_files(root):
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _IMPURE:
-                yield f"{name}:{node.lineno}: {node.func.id} in the core"
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in _IMPURE:
+                yield f"{name}:{node.lineno}: {node.id} in the core"
 
 
 _IMPURE = frozenset({"open", "print", "input", "breakpoint"})
