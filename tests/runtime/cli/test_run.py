@@ -46,6 +46,27 @@ workflow:
                   then: {do: retry, attempts: 2, delay: 60}
                 - else: {then: {do: continue}}
 """
+KILLED = """
+workflow:
+  - step: start
+    tool:
+      - call:
+          kind: python
+          code: |
+            import os
+            if not os.path.exists('seen'):
+                open('seen', 'w').close()
+                os.kill(os.getpid(), 9)
+            result = 'second'
+          spec:
+            policy:
+              rules:
+                - when: "{{ outcome.error.code == 'python.died' and outcome.error.retryable }}"
+                  then: {do: retry, attempts: 2, delay: 0}
+                - when: "{{ outcome.status == 'error' }}"
+                  then: {do: fail}
+                - else: {then: {do: continue}}
+"""
 SCRIPT = """
 outcomes:
   - {step: start, attempt: 1, takes: 1s, outcome: {status: error, error: {code: busy, message: "not \\e[31mnow"}}}
@@ -200,6 +221,20 @@ def test_a_store_that_cannot_be_opened_is_1(home: "Home") -> None:
         done = home.run("run", plan, "--store", url)
         assert (done.returncode, done.stdout) == (1, ""), done
         assert done.stderr.startswith("error: ")
+
+
+def test_python_runs_in_the_folder_of_the_caller(home: "Home") -> None:
+    code = "import os; open('made.txt', 'w').write('here'); result = os.getcwd()"
+    document = home.json("run", home.plan(f'workflow:\n  - step: start\n    tool: {{kind: python, code: "{code}"}}\n'))
+    assert isinstance(document, dict)
+    assert document["result"] == str(home.folder.resolve())
+    assert (home.folder / "made.txt").read_text() == "here"
+
+
+def test_the_rules_may_retry_a_python_subprocess_that_was_killed(home: "Home") -> None:
+    document = home.json("run", home.plan(KILLED))
+    assert isinstance(document, dict)
+    assert (document["status"], document["result"], document["counts"]["retries"]) == ("completed", "second", 1)
 
 
 def test_running_loads_nothing_that_it_does_not_need(home: "Home") -> None:

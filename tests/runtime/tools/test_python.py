@@ -137,7 +137,8 @@ def test_a_value_that_no_result_holds_names_its_path(env: Surroundings, code: st
 
 def test_an_exception_names_its_type_and_line(env: Surroundings) -> None:
     outcome = ran(env, "def f():\n    raise ValueError('no')\n\nf()")
-    assert failed(outcome) == {"code": "python.exception", "message": "no", "retryable": False, "line": 2}
+    raised = {"code": "python.exception", "message": "no", "retryable": False, "type": "ValueError", "line": 2}
+    assert failed(outcome) == raised
     assert outcome.extras == {"py": {"exception_type": "ValueError"}}
 
 
@@ -250,7 +251,9 @@ def test_what_the_code_leaves_running_is_killed(env: Surroundings) -> None:
 def test_a_crash_is_an_outcome_and_the_next_run_works(env: Surroundings) -> None:
     error = failed(ran(env, "import os; os._exit(3)"))
     assert (error["code"], "exit code 3" in str(error["message"])) == ("python.died", True)
-    assert "signal 11" in str(failed(ran(env, "import os, signal; os.kill(os.getpid(), 11)"))["message"])
+    assert error["retryable"] is False
+    error = failed(ran(env, "import os, signal; os.kill(os.getpid(), 11)"))
+    assert ("signal 11" in str(error["message"]), error["retryable"]) == (True, True)
     assert ran(env, "result = 1").result == 1
 
 

@@ -28,7 +28,11 @@ LOG_BYTES = 1024 * 1024
 
 
 class Died(Exception):
-    """The subprocess ended without an answer; the text says how."""
+    """The subprocess ended without an answer; the text says how, and `by_signal` that it did not end by itself."""
+
+    def __init__(self, text: str, *, by_signal: bool) -> None:
+        super().__init__(text)
+        self.by_signal = by_signal
 
 
 class Subprocess:
@@ -80,11 +84,11 @@ class Subprocess:
         self._socket.close()
         end(self._process)
 
-    def ending(self) -> str:
+    def death(self) -> Died:
         """How it ended, once it is killed or dead."""
         code = self._process.returncode
         how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return f"the python subprocess {how} before the code was done"
+        return Died(f"the python subprocess {how} before the code was done", by_signal=code < 0)
 
 
 class Pool:
@@ -107,7 +111,7 @@ class Pool:
                 answer = await worker.ask(frame, log)
         except (ConnectionError, EOFError):
             worker.kill()
-            raise Died(worker.ending()) from None
+            raise worker.death() from None
         except BaseException:
             worker.kill()
             raise

@@ -1,10 +1,11 @@
 """From a task's fields to a request for the subprocess, and from its answer to an outcome.
 
-Error codes: `python.exception` (the code raised; `error.line` is the line in it), `python.syntax`,
-`python.import` (a lib is missing), `python.died`, `result.type`, `result.size`, `timeout`, `fields.invalid`,
-`file.refused`, `credential.missing`.
+Error codes: `python.exception` (the code raised `error.type`; `error.line` is the line in it), `python.syntax`,
+`python.import` (a lib is missing), `python.died` (retryable where a signal ended the subprocess), `result.type`,
+`result.size`, `timeout`, `fields.invalid`, `file.refused`, `credential.missing`. Code runs in the worker's root.
 """
 
+import os
 import re
 from base64 import b64decode
 
@@ -43,7 +44,7 @@ async def run_code(call: Call, env: Env) -> Outcome:
     except TimeoutError:
         return error("timeout", f"the code took longer than {limit:g} s", retryable=True)
     except Died as problem:
-        return error("python.died", str(problem))
+        return error("python.died", str(problem), retryable=problem.by_signal)
     return _outcome(answer)
 
 
@@ -76,7 +77,7 @@ def _request(call: Call, env: Env) -> dict[str, Json]:
         "libs": call.fields.get("libs"),
         "memory": size,
         "max_result_bytes": most if isinstance(most, int) and not isinstance(most, bool) else RESULT_BYTES,
-        "cwd": env.root(),
+        "cwd": os.path.abspath(env.root()),  # the subprocess is started elsewhere
     }
 
 
@@ -109,4 +110,5 @@ def _outcome(answer: dict[str, Json]) -> Outcome:
     outcome = error(str(problem["code"]), str(problem["message"]))
     if (raised := problem.get("type")) is not None:
         outcome.extras["py"] = {"exception_type": raised}
+        outcome = outcome.with_detail(type=raised)
     return outcome.with_detail(line=problem["line"]) if problem.get("line") is not None else outcome
