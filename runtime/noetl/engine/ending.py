@@ -1,5 +1,6 @@
 """How an execution ends: no run stays `running` when nothing can move (LANGUAGE §3, Endings)."""
 
+from noetl.engine.execution import Execution, Region
 from noetl.engine.turn import Turn
 from noetl_ir.expr import Json
 
@@ -36,7 +37,14 @@ def _can_move(turn: Turn) -> bool:
     execution = turn.execution
     if execution.timers:
         return True
-    return any(region.phase != "over" and region.task >= 0 for region in execution.regions.values())
+    return any(_is_alive(execution, key, region) for key, region in execution.regions.items())
+
+
+def _is_alive(execution: Execution, key: str, region: Region) -> bool:
+    """Whether anything may still come for a pipeline: not for a `wait` that listens to no signal."""
+    if region.phase == "parked" and region.pending is None:
+        return bool(execution.waits.get(key, True))
+    return region.phase != "over" and region.task >= 0
 
 
 def _starved(turn: Turn) -> list[int]:
@@ -66,6 +74,10 @@ def _reason(turn: Turn) -> str:
             )
         elif place.role == "gate":
             parts.append(f"a token waits at the gate of step `{name}` for an admission rule to allow it")
+    for key, names in turn.execution.waits.items():
+        if not names:
+            step = turn.execution.regions[key].step
+            parts.append(f"a `wait` of step `{program.plan.steps[step].name}` names no signal and no timer")
     for step in _starved(turn):
         row = program.plan.steps[step]
         parts.append(f"the join of step `{row.name}` needs {row.join.n} tokens of a wave and did not get them")

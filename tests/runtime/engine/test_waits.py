@@ -1,0 +1,229 @@
+"""`wait` (LANGUAGE §7): signals before, during and after it, timers, limits, pause, crash, and when it is blocked."""
+
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.killing import finish, left_in, process
+from harness.running import HEAD, Ran, compiled, resume_prefix, run
+from noetl.app.runtime import Settings, open_runtime
+from noetl.engine.starting import Request
+
+GO = "{name: w, kind: wait, events: [go]}"
+SLEEP = '{name: a, kind: http, url: "http://x"}'
+FIVE = "outcomes: [{task: a, takes: 5}]\n"
+
+
+def tasks(*rows: str) -> str:
+    """A playbook of one step with these tasks."""
+    return f"workflow:\n  - step: start\n    tool: [{', '.join(rows)}]\n"
+
+
+def sent(*at: tuple[float, str, int]) -> str:
+    """The signals of a script."""
+    return "signals: [" + ", ".join(f"{{at: {time}, name: {name}, data: {data}}}" for time, name, data in at) + "]"
+
+
+def woken(ran: Ran) -> list[tuple[int, Any, Any]]:
+    """(seconds, name, data) of each wait that ended well, in the order in which they did."""
+    numbers = [number for number, task in enumerate(ran.program.plan.tasks) if task.kind == "wait"]
+    ends = [event for event in ran.of("task.done") if event.task in numbers and event.data["status"] == "ok"]
+    results: list[Any] = [event.data["result"] for event in ends]
+    return [(event.ts // 1_000_000, row["name"], row["data"]) for event, row in zip(ends, results, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("text", "script", "expected"),
+    [
+        (tasks(SLEEP, GO), FIVE + sent((1, "go", 1)), [(5, "go", 1)]),
+        (tasks(GO), sent((3, "go", 1)), [(3, "go", 1)]),
+        (tasks(GO, SLEEP), FIVE + sent((3, "go", 1), (4, "go", 2)), [(3, "go", 1)]),
+        (tasks(GO), sent((3, "other", 1), (4, "go", 2)), [(4, "go", 2)]),
+        (tasks(GO, GO.replace("name: w", "name: v")), sent((3, "go", 1), (3, "go", 2)), [(3, "go", 1), (3, "go", 2)]),
+        (tasks("{name: w, kind: wait, events: go}"), sent((3, "go", 1)), [(3, "go", 1)]),
+        (tasks("{name: w, kind: wait, events: ['go-{{ execution_id }}']}"), sent((3, "go-e1", 1)), [(3, "go-e1", 1)]),
+        (tasks("{name: w, kind: wait, events: [a, go]}"), sent((3, "go", 1), (4, "a", 2)), [(3, "go", 1)]),
+    ],
+    ids=["before", "during", "after", "another", "in order", "text", "template", "several"],
+)
+def test_a_signal_wakes_the_wait_that_listens(text: str, script: str, expected: list[Any]) -> None:
+    ran = run(text, script)
+    assert ran.status == "completed" and woken(ran) == expected
+
+
+def test_of_two_waits_for_one_name_the_older_one_wakes() -> None:
+    ran = run(
+        """
+workflow:
+  - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: old, spec: {delay: 1}}, {step: new, spec: {delay: 2}}]}}
+  - {step: new, tool: {name: w, kind: wait, events: [go]}}
+  - {step: old, tool: {name: w, kind: wait, events: [x, go]}}
+""",
+        sent((3, "go", 1), (4, "go", 2)),
+    )
+    assert [(event.data["result"], event.ts) for event in ran.of("task.done", "old")] == [
+        ({"name": "go", "data": 1}, 3_000_000)
+    ]
+    assert woken(ran) == [(3, "go", 1), (4, "go", 2)]
+
+
+def test_iterations_wait_each_for_its_own() -> None:
+    ran = run(
+        """
+workflow:
+  - step: start
+    loop: {in: "{{ [1, 2, 3] }}", iterator: i, spec: {mode: parallel}}
+    tool: {name: w, kind: wait, events: ["go{{ i % 2 }}"]}
+""",
+        sent((3, "go1", 1), (4, "go0", 2), (5, "go1", 3)),
+    )
+    assert [entry["data"] for entry in ran.execution.last_result.entries] == [1, 2, 3]  # type: ignore[attr-defined]
+
+
+TIMER = "{name: w, kind: wait, events: [go], timers: {late: 9, soon: '{{ 1 + 1 }}', last: 5m}}"
+
+
+def test_the_first_timer_ends_a_wait_and_the_others_are_gone() -> None:
+    ran = run(tasks(TIMER, SLEEP), "outcomes: [{task: a, takes: 20}]")
+    assert woken(ran) == [(2, "timer.fired", {"timer_id": "soon"})]
+    assert len(ran.of("timer.fired")) == 1 and ran.log[-1].ts == 22_000_000
+
+
+def test_a_signal_at_the_time_of_a_timer_ends_the_wait_once() -> None:
+    ran = run(tasks(TIMER), sent((2, "go", 1)))
+    assert ran.status == "completed" and len(woken(ran)) == 1
+    assert not ran.execution.timers and not ran.execution.waits
+
+
+RULE = "policy: {rules: [{when: \"{{ outcome.error.code == 'timeout' }}\", then: {do: retry, attempts: 3, delay: 1}}]}"
+
+
+def test_the_limit_of_a_task_is_an_error_that_the_rules_see() -> None:
+    """3 s, a second's delay, 3 s, a second's delay: the third attempt waits from 8 s on."""
+    text = tasks("{name: w, kind: wait, events: [go], spec: {timeout: 3, " + RULE + "}}")
+    ran = run(text, sent((8.5, "go", 1)))
+    assert [event.ts for event in ran.of("retry.started")] == [3_000_000, 7_000_000]
+    assert woken(ran) == [(8, "go", 1)] and ran.of("task.done")[0].attempt == 3
+    failed = run(tasks("{name: w, kind: wait, events: [go], spec: {timeout: 3}}"))
+    assert failed.execution.failure is not None and failed.execution.failure["code"] == "timeout"
+
+
+def test_the_limit_of_a_step_ends_its_wait() -> None:
+    text = f"workflow:\n  - {{step: start, spec: {{policy: {{lifecycle: {{timeout_s: 4}}}}}}, tool: {GO}}}\n"
+    ran = run(text)
+    assert ran.status == "failed" and ran.log[-1].ts == 4_000_000
+    assert not ran.execution.waits and not ran.execution.parked
+
+
+@pytest.mark.parametrize("best_effort", [False, True])
+def test_a_failure_elsewhere_drops_a_wait(best_effort: bool) -> None:
+    spec = "executor: {spec: {policy: {failure: {mode: best_effort}}}}\n" if best_effort else ""
+    ran = run(
+        spec
+        + """
+workflow:
+  - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: w}, {step: b}]}}
+  - {step: w, tool: {name: w, kind: wait, events: [go], timers: {t: 50}}}
+  - {step: b, tool: {name: a, kind: http, url: "http://x"}}
+""",
+        "outcomes: [{task: a, takes: 5, outcome: {status: error}}]",
+    )
+    assert ran.status == "failed" and ran.log[-1].ts == (50_000_000 if best_effort else 5_000_000)
+
+
+@pytest.mark.parametrize(
+    ("task", "script", "end"), [(GO, sent((3, "go", 1)), 10), (TIMER, "", 10), (GO, sent((20, "go", 1)), 20)]
+)
+def test_a_pause_keeps_signals_and_lets_timers_fire_after_it(task: str, script: str, end: int) -> None:
+    ran = run(tasks(task), script, at={1: "pause", 10: "resume"})
+    assert ran.status == "completed" and woken(ran)[0][0] == end
+
+
+@pytest.mark.parametrize(
+    ("text", "signals"),
+    [
+        (tasks(GO), [(9, "go", 1)]),
+        (tasks(TIMER), []),
+        (tasks(SLEEP, GO), [(1, "go", 1)]),
+        (tasks(GO, SLEEP, GO.replace("name: w", "name: v")), [(1, "go", 1), (3, "go", 2)]),
+    ],
+    ids=["signal", "timer", "before", "kept"],
+)
+def test_a_wait_goes_on_after_a_crash_at_any_commit(text: str, signals: list[tuple[float, str, int]]) -> None:
+    whole = run(text, FIVE + sent(*signals))
+    for length in whole.commits[:-1]:
+        came = sum(event.event_type == "signal.received" for event in whole.log[:length])
+        resumed = resume_prefix(whole, length, FIVE + sent(*signals[came:]))
+        assert resumed.status == "completed" and resumed.execution.last_result == whole.execution.last_result
+        assert [data for _, _, data in woken(resumed)] == [data for _, _, data in woken(whole)]
+
+
+def test_a_killed_process_keeps_the_times_of_its_timers(tmp_path: Path) -> None:
+    plan = compiled(HEAD + tasks("{name: w, kind: wait, timers: {t: 1}}"))
+    began = time.monotonic()
+    with process(tmp_path, plan) as child:
+        time.sleep(0.6)
+        child.send_signal(signal.SIGKILL)
+    assert finish(tmp_path, plan) == "completed"
+    assert time.monotonic() - began < 2.5
+    log = left_in(tmp_path).log
+    started = next(event for event in log if event.event_type == "task.started")
+    fired = next(event for event in log if event.event_type == "timer.fired")
+    assert 1_000_000 <= fired.ts - started.ts < 1_800_000
+    assert sum(event.event_type == "task.started" for event in log) == 1, "a parked task is not started again"
+
+
+def test_a_signal_that_comes_while_nobody_drives_the_run_is_kept(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    with open_runtime(url, Settings(), lambda path: b"") as runtime:
+        program = runtime.programs.add(compiled(tasks(GO)))
+
+        def observe(execution: object, plan: object, event: Any) -> None:
+            if event.event_type == "task.started":
+                runtime.store.post("e1", "pause", None)
+
+        with runtime.driver("e1", observe) as driver:
+            assert driver.embedded.start(program, "e1", Request({})) == "paused"
+        runtime.store.post("e1", "signal", {"name": "go", "data": [1]})
+        runtime.store.post("e1", "signal", {"name": "go", "data": [2]})
+        with runtime.driver("e1", lambda *_: None) as driver:
+            assert driver.embedded.resume(program, "e1") == "completed"
+            assert driver.execution.last_result == {"name": "go", "data": [1]}
+            assert driver.execution.signals == [("go", [2])]
+
+
+@pytest.mark.parametrize("fields", ["", ", events: []", ", timers: {}", ", events: [], timers: {}"])
+def test_a_wait_for_nothing_is_blocked_with_the_reason(fields: str) -> None:
+    ran = run(tasks(f"{{name: w, kind: wait{fields}}}"))
+    assert ran.status == "blocked" and "`wait` of step `start`" in str(ran.of("workflow.finished")[0].data["reason"])
+
+
+def test_a_run_is_not_blocked_while_a_signal_may_come_and_is_after_the_last_one() -> None:
+    text = """
+workflow:
+  - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: w}, {step: j}]}}
+  - {step: w, tool: {name: w, kind: wait, events: [go]}, next: {arcs: [{step: j, when: "{{ false }}"}]}}
+  - {step: j, spec: {policy: {join: all}}}
+"""
+    assert run(text).status == "interrupted", "the script sends none, and somebody else might"
+    blocked = run(text, sent((3, "go", 1)))
+    assert blocked.status == "blocked" and blocked.log[-1].ts == 3_000_000
+
+
+def test_a_signal_opens_a_gate_through_ctx() -> None:
+    rule = 'policy: {rules: [{else: {then: {do: continue, set_ctx: {k: "{{ outcome.result.data }}"}}}}]}'
+    ran = run(
+        f"""
+workflow:
+  - {{step: start, next: {{spec: {{mode: inclusive}}, arcs: [{{step: w}}, {{step: j}}]}}}}
+  - {{step: w, tool: {{name: w, kind: wait, events: [go], spec: {{{rule}}}}}}}
+  - step: j
+    spec: {{policy: {{admit: {{on_deny: wait, rules: [{{when: "{{{{ ctx.k }}}}", then: {{allow: true}}}}]}}}}}}
+    tool: {{kind: noop, args: {{k: "{{{{ ctx.k }}}}"}}}}
+""",
+        sent((3, "go", 9)),
+    )
+    assert ran.status == "completed" and ran.execution.last_result == {"k": 9}
