@@ -24,21 +24,29 @@ _DONE = {"cancel": "cancelled", "pause": "paused"}
 
 
 def ask(execution: str, verb: str, url: str, *, as_json: bool) -> int:
-    """Cancel or pause; returns the exit code: 0 done, 1 not."""
+    """Cancel or pause; returns the exit code: 0 it stands so, 1 not, and why."""
     with existing(url) as runtime:
         row = row_of(runtime, execution)
         if row.ended is None and row.status != _DONE[verb]:
             row = _asked(runtime, row, verb)
     good = row.status == _DONE[verb]
+    reason = None if good else _reason(row, verb)
     if as_json:
-        click.echo(json_text({"execution_id": row.execution_id, "status": row.status}))
-    elif good or row.ended is not None:
+        click.echo(json_text({"execution_id": row.execution_id, "status": row.status, "reason": reason}))
+    elif reason is not None:
+        raise Problem(reason)
+    else:
         click.echo(f"{row.status}: {escaped(row.playbook)}, execution {row.execution_id}")
         if row.status == "paused":
             click.echo(f"resume with: {escaped(command_with(url, 'resume', row.execution_id))}")
-    else:
-        click.echo(f"still {row.status}: its owner has not acted within {SECONDS:g} s; the request stays", err=True)
     return 0 if good else 1
+
+
+def _reason(row: ExecutionRow, verb: str) -> str:
+    """Why an execution does not stand as was asked."""
+    if row.ended is not None:
+        return f"execution {row.execution_id} has ended ({row.status}): there is nothing to {verb}"
+    return f"still {row.status}: its owner has not acted within {SECONDS:g} s; the request stays"
 
 
 def _asked(runtime: Runtime, row: ExecutionRow, verb: str) -> ExecutionRow:

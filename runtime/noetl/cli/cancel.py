@@ -15,7 +15,7 @@ from noetl.cli.stores import json_option, store_option
 def cancel(execution: str, url: str, as_json: bool) -> int:
     """End an execution: its tools are stopped, its children cancelled.
 
-    ID may be the beginning of an id. Exit code 1 when it has ended otherwise or did not hear of it in time.
+    ID may be the beginning of an id, or `last`. Exit code 1 when it has ended otherwise or did not hear of it in time.
     """
     return ask(execution, "cancel", url, as_json=as_json)
 

@@ -61,7 +61,21 @@ def add(
         os.makedirs(os.path.dirname(secrets_path_of(url)) or ".", exist_ok=True)
         store.add(name, kind, values)
     _report(name, "stored", as_json=as_json)
+    _warn_of_short(values)
     return 0
+
+
+def _warn_of_short(values: dict[str, Json]) -> None:
+    """Say which secrets a log will show where a tool prints them."""
+    from noetl.secrets.keychain import secrets_of
+    from noetl.worker.redaction import SHORTEST
+
+    for field in dict.fromkeys(field for field, value in secrets_of(values) if len(value) < SHORTEST):
+        click.echo(
+            f"warning: `{escaped(field)}` has fewer than {SHORTEST} characters; where a tool prints it, "
+            "it cannot be hidden in results, logs and events",
+            err=True,
+        )
 
 
 def _from_file(name: str) -> dict[str, Json]:

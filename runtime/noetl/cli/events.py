@@ -27,7 +27,10 @@ _TIME = slice(11, 23)  # of an ISO time: the clock to the millisecond
 @store_option
 @json_option
 def events(execution: str, follow: bool, url: str, as_json: bool) -> int:
-    """Print the log of an execution: a line an event, with --json the envelope. ID may be the beginning of an id."""
+    """Print the log of an execution: a line an event, on a terminal cut short; with --json the envelope.
+
+    ID may be the beginning of an id, or `last`.
+    """
     with existing(url) as runtime:
         row = row_of(runtime, execution)
         printer = _Printer(program_of(runtime, row.execution_id), row, as_json=as_json)
@@ -53,6 +56,7 @@ class _Printer:
         self._program = program
         self._row = row
         self._as_json = as_json
+        self._most = _SHORT if sys.stdout.isatty() else None  # who reads a pipe wants it whole
         self._position = 0
         self._origin = Origin(row.execution_id, row.execution_id, row.parent_execution_id)
 
@@ -64,14 +68,14 @@ class _Printer:
             if self._as_json:
                 click.echo(json_text(envelope_of(self._program.plan, self._origin, event, position)))
             else:
-                click.echo(_line(self._program, event, position))
+                click.echo(_line(self._program, event, position, self._most))
 
 
-def _line(program: Program, event: Event, position: int) -> str:
+def _line(program: Program, event: Event, position: int, most: int | None) -> str:
     place = place_of(program, event.step, event.run, event.task) if event.step >= 0 else ""
     attempt = f" attempt {event.attempt}" if event.attempt > 1 else ""
     data = json_text(event.data) if event.data else ""
-    short = data if len(data) <= _SHORT else f"{data[:_SHORT]}…"
+    short = data if most is None or len(data) <= most else f"{data[:most]}…"
     return f"{position:>5} {iso_of(event.ts)[_TIME]} {escaped(event.event_type):<24} {place}{attempt} {short}".rstrip()
 
 

@@ -4,39 +4,55 @@ from __future__ import annotations
 
 import click
 
-from noetl.cli.stores import existing, is_there, json_option, store_option
+from noetl.app.runtime import Runtime
+from noetl.cli.stores import existing, is_there, json_option, root_of, store_option
 from noetl.cli.text import duration, escaped, json_text, table
 from noetl.ports import ExecutionRow
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 
+STATUSES = ("running", "paused", "blocked", "failed", "cancelled", "completed")
 _SECONDS = 19  # of an ISO time up to its seconds
 
 
 @click.command("list", short_help="List executions.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="At most the N newest.")
+@click.option("--status", "wanted", type=click.Choice(STATUSES), help="Only those that stand so.")
 @store_option
 @json_option
-def list_(url: str, as_json: bool) -> int:
+def list_(limit: int | None, wanted: str | None, url: str, as_json: bool) -> int:
     """List the executions in the store, newest first."""
-    rows: tuple[ExecutionRow, ...] = ()
+    found: list[tuple[ExecutionRow, bool]] = []
     if is_there(url):
         with existing(url) as runtime:
-            rows = runtime.store.executions()
+            rows = [row for row in runtime.store.executions() if wanted in (None, row.status)]
+            found = [(row, is_driven(runtime, row)) for row in rows[:limit]]
     if as_json:
-        click.echo(json_text([json_of_row(row) for row in rows]))
-    elif rows:
+        click.echo(json_text([json_of_row(row, owned=owned) for row, owned in found]))
+    elif found:
         head = ("EXECUTION", "STATUS", "STARTED (UTC)", "TOOK", "PLAYBOOK")
-        click.echo(table(head, (_cells(row) for row in rows)))
+        click.echo(table(head, (_cells(row, status_text(row, owned=owned)) for row, owned in found)))
     else:
         click.echo("no executions", err=True)
     return 0
 
 
-def json_of_row(row: ExecutionRow) -> dict[str, Json]:
-    """An execution as `list --json` shows it; times as RFC 3339."""
+def is_driven(runtime: Runtime, row: ExecutionRow) -> bool:
+    """Whether a process drives the execution at this moment."""
+    return row.ended is None and runtime.store.is_owned(root_of(runtime, row))
+
+
+def status_text(row: ExecutionRow, *, owned: bool) -> str:
+    """The status, and that nobody drives what is not over."""
+    return row.status if owned or row.ended is not None else f"{row.status} (no owner)"
+
+
+def json_of_row(row: ExecutionRow, *, owned: bool) -> dict[str, Json]:
+    """An execution as `list --json` shows it; times as RFC 3339, `owned` whether a process drives it now."""
     return {
         "execution_id": row.execution_id,
         "status": row.status,
+        "owned": owned,
         "playbook": row.playbook,
         "started": iso_of(row.started),
         "ended": iso_of(row.ended) if row.ended is not None else None,
@@ -44,11 +60,11 @@ def json_of_row(row: ExecutionRow) -> dict[str, Json]:
     }
 
 
-def _cells(row: ExecutionRow) -> tuple[str, ...]:
+def _cells(row: ExecutionRow, status: str) -> tuple[str, ...]:
     took = duration(row.ended - row.started) if row.ended is not None else ""
     child = f" (called by {row.parent_execution_id})" if row.parent_execution_id else ""
     started = iso_of(row.started)[:_SECONDS].replace("T", " ")
-    return (row.execution_id, row.status, started, took, escaped(row.playbook) + child)
+    return (row.execution_id, status, started, took, escaped(row.playbook) + child)
 
 
 COMMAND = list_

@@ -15,7 +15,7 @@ from noetl.cli.stores import json_option, store_option
 def pause(execution: str, url: str, as_json: bool) -> int:
     """Let an execution start nothing new until `noetl resume`; attempts that run are let run to their ends.
 
-    ID may be the beginning of an id. Exit code 1 when it has ended otherwise or did not hear of it in time.
+    ID may be the beginning of an id, or `last`. Exit code 1 when it has ended otherwise or did not hear of it in time.
     """
     return ask(execution, "pause", url, as_json=as_json)
 

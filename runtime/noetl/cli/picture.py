@@ -35,13 +35,16 @@ class Row(NamedTuple):
         return f"{self.place}: {self.text}{left}"
 
 
-def rows_of(program: Program, execution: Execution) -> Iterator[Row]:
-    """What goes on, in the order of the playbook's life: steps, retries and delays, gates, joins."""
+def rows_of(program: Program, execution: Execution, *, driven: bool = True) -> Iterator[Row]:
+    """What goes on, in the order of the playbook's life: steps, retries and delays, gates, joins.
+
+    `driven` says that a process drives the execution: without one nothing is at work, whatever was.
+    """
     if execution.is_over:
         return
     for key, run in execution.runs.items():
         if run.ended == 0:
-            yield from _step(program, execution, key, run)
+            yield from _step(program, execution, key, run, "at work" if driven else "begun")
     for key, region in execution.regions.items():
         yield from _task(program, execution, key, region)
     yield from _delays(program, execution)
@@ -56,7 +59,7 @@ def _name(program: Program, step: int) -> str:
     return program.plan.steps[step].name
 
 
-def _step(program: Program, execution: Execution, key: str, run: Run) -> Iterator[Row]:
+def _step(program: Program, execution: Execution, key: str, run: Run, begun: str) -> Iterator[Row]:
     data: dict[str, Json] = {"step": _name(program, run.step), "step_run_id": key}
     place = place_of(program, run.step)
     loop = execution.loops.get(key)
@@ -65,13 +68,13 @@ def _step(program: Program, execution: Execution, key: str, run: Run) -> Iterato
         data["iterations"] = {"done": done, "total": total, "failed": failed, "running": len(loop.running)}
         more = f", {failed} failed" if failed else ""
         stopping = ", stopping" if loop.stopping else ""
-        yield Row("step", place, f"{done} of {total}, {len(loop.running)} at work{more}{stopping}", None, data)
+        yield Row("step", place, f"{done} of {total}, {len(loop.running)} {begun}{more}{stopping}", None, data)
     elif key in execution.regions and execution.regions[key].phase in ("at", "run"):
         region = execution.regions[key]
         task = program.plan.tasks[region.task]
         data.update(task=task.name, attempt=region.attempt, phase=region.phase)
         more = f", attempt {region.attempt}" if region.attempt > 1 else ""
-        words = "running" if region.phase == "run" else "to run"
+        words = "to run" if region.phase == "at" else "running" if begun == "at work" else "was running"
         yield Row("step", place, f"{words} {escaped(task.name)}{more}", None, data)
     else:
         yield Row("step", place, "started", None, data)

@@ -20,7 +20,7 @@ from noetl_ir.expr import Json
 def replay(execution: str, url: str, as_json: bool) -> int:
     """Fold the log of an execution, check that it was a legal run of its plan, and print the state.
 
-    Exit code 1, the position and the reason when it was none. ID may be the beginning of an id.
+    Exit code 1, the position and the reason when it was none. ID may be the beginning of an id, or `last`.
     """
     with existing(url) as runtime:
         row = row_of(runtime, execution)

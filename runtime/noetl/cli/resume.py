@@ -12,7 +12,17 @@ from noetl.app.runtime import DEFAULT_SLOTS, Settings
 from noetl.cli.driving import Asked, drive
 from noetl.cli.ending import ending_of, tell
 from noetl.cli.inputs import script_of
-from noetl.cli.stores import json_option, look_at, opened, owning_root, program_of, require, row_of, store_option
+from noetl.cli.stores import (
+    json_option,
+    look_at,
+    opened,
+    owning_root,
+    path_option,
+    program_of,
+    require,
+    row_of,
+    store_option,
+)
 from noetl.cli.text import Stopped, escaped
 from noetl.cli.watching import progress_for
 from noetl.engine.program import Program
@@ -21,7 +31,7 @@ from noetl.ports import Owned
 
 @click.command("resume", short_help="Go on with an execution that stopped.")
 @click.argument("execution", metavar="ID")
-@click.option("--path", "folders", multiple=True, metavar="CATALOGUE", help="A folder with child playbooks.")
+@path_option
 @click.option("--script", metavar="FILE", help="Replace tools by the outcomes listed there, on a virtual clock.")
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
 @store_option
@@ -29,7 +39,7 @@ from noetl.ports import Owned
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 def resume(
     execution: str,
-    folders: tuple[str, ...],
+    folders: tuple[Path, ...],
     script: str | None,
     slots: int,
     url: str,
@@ -38,13 +48,12 @@ def resume(
 ) -> int:
     """Go on with an execution from its log: after a pause, a stop, or the death of the process that ran it.
 
-    Of one that has ended it tells how. ID may be the beginning of an id.
+    Of one that has ended it tells how. ID may be the beginning of an id, or `last`.
     """
     require(url)
     shown = progress_for(quiet=quiet)
     scripted = script_of(script) if script is not None else None
-    paths = tuple(Path(folder) for folder in folders)
-    settings = Settings(folders=paths, slots=slots, script=scripted, log=shown.log, tick=shown.tick)
+    settings = Settings(folders=folders, slots=slots, script=scripted, log=shown.log, tick=shown.tick)
     with opened(url, settings) as runtime:
         row = row_of(runtime, execution)
         if row.ended is not None:

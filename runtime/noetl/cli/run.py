@@ -11,7 +11,7 @@ from noetl.app.embedded import Embedded
 from noetl.app.runtime import DEFAULT_SLOTS, Runtime, Settings, new_execution_id
 from noetl.cli.driving import Asked, drive
 from noetl.cli.inputs import STANDARD_INPUT, payload_of, plan_bytes, script_of
-from noetl.cli.stores import json_option, opened, store_option
+from noetl.cli.stores import json_option, opened, path_option, store_option
 from noetl.cli.text import Problem, escaped
 from noetl.cli.watching import progress_for
 from noetl.engine.program import Program
@@ -21,8 +21,8 @@ from noetl.server.children import NotFound
 
 @click.command("run", short_help="Run a plan or a playbook.")
 @click.argument("source", metavar="PLAN|PLAYBOOK")
-@click.option("--path", "folders", multiple=True, metavar="CATALOGUE", help="A folder with child playbooks.")
-@click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="Set one value of the workload: a.b=v.")
+@path_option
+@click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="Set one value: a.b=v.")
 @click.option("--payload", metavar="JSON|@FILE", help="Values that replace those of the workload.")
 @click.option("--script", metavar="FILE", help="Replace tools by the outcomes listed there, on a virtual clock.")
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
@@ -31,7 +31,7 @@ from noetl.server.children import NotFound
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 def run(
     source: str,
-    folders: tuple[str, ...],
+    folders: tuple[Path, ...],
     sets: tuple[str, ...],
     payload: str | None,
     script: str | None,
@@ -44,16 +44,18 @@ def run(
 
     A playbook is compiled first. Progress goes to standard error, how it ended to standard output.
 
+    The VALUE of --set is JSON where it can be read as JSON, else text: --set n=123 is a number, --set on=true a
+    boolean, --set who=Ada text. Quotes make a text of anything: --set 'who="123"'.
+
     Exit codes: 0 completed, 1 failed, 4 blocked or cancelled, 5 stopped and can be resumed.
     """
     if [source, (payload or "")[1:], script].count(STANDARD_INPUT) > 1:
         raise click.UsageError("standard input can be read only once")
     request = Request(payload_of(payload, sets))
     shown = progress_for(quiet=quiet)
-    paths = tuple(Path(folder) for folder in folders)
     scripted = script_of(script) if script is not None else None
-    plan = plan_bytes(source, paths, quiet=quiet)
-    settings = Settings(folders=paths, slots=slots, script=scripted, log=shown.log, tick=shown.tick)
+    plan = plan_bytes(source, folders, quiet=quiet)
+    settings = Settings(folders=folders, slots=slots, script=scripted, log=shown.log, tick=shown.tick)
     with opened(url, settings) as runtime:
         program = _kept(runtime, source, plan)
         execution_id = new_execution_id()

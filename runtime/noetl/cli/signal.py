@@ -22,7 +22,8 @@ def signal(execution: str, name: str, data: str, url: str, as_json: bool) -> int
     """Send a signal. It is kept until a wait takes it, also when none listens for it yet.
 
     A process that drives the execution reads it within 200 ms; without one it is recorded here, and the
-    execution goes on with `noetl resume ID`. Exit code 1 when the execution is over.
+    execution goes on with `noetl resume ID`. ID may be the beginning of an id, or `last`. Exit code 1 when the
+    execution is over.
     """
     try:
         request = Ask("signal", None, {"name": name, "data": json_of(data)})

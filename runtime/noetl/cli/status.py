@@ -7,18 +7,17 @@ import time
 import click
 
 from noetl.cli.ending import Ending, ending_of, error_place
-from noetl.cli.list import json_of_row
+from noetl.cli.list import STATUSES, is_driven, json_of_row, status_text
 from noetl.cli.picture import Row, rows_of
 from noetl.cli.stores import command_with, existing, is_there, json_option, look_at, root_of, row_of, store_option
 from noetl.cli.text import amount, duration, escaped, failure_text, json_text
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
+from noetl.ports import ExecutionRow
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 
 MOST_ROWS = 50
-_LIVE = ("running", "paused")
-_ORDER = (*_LIVE, "blocked", "failed", "cancelled", "completed")
 
 
 @click.command("status", short_help="Show how an execution stands.")
@@ -28,7 +27,7 @@ _ORDER = (*_LIVE, "blocked", "failed", "cancelled", "completed")
 def status(execution: str | None, url: str, as_json: bool) -> int:
     """Show how an execution stands; without ID, how many stand how and which can go on.
 
-    ID may be the beginning of an id. The exit code is 0 whatever the status is.
+    ID may be the beginning of an id, or `last`. The exit code is 0 whatever the status is.
     """
     if execution is None:
         return _all(url, as_json=as_json)
@@ -48,7 +47,7 @@ def _document(ending: Ending, program: Program, execution: Execution, *, owned: 
     document = ending.as_json()
     del document["result"]
     parent: Json = list(execution.parent) if execution.parent else None
-    now: list[Json] = [_json_of(row) for row in rows_of(program, execution)]
+    now: list[Json] = [_json_of(row) for row in rows_of(program, execution, driven=owned)]
     return {**document, "owned": owned, "events": execution.position, "parent": parent, "now": now}
 
 
@@ -72,7 +71,7 @@ def _tell(ending: Ending, program: Program, execution: Execution, url: str, *, o
     if ending.reason:
         click.echo(f"reason: {escaped(ending.reason)}")
     now = time.time_ns() // 1000
-    for number, row in enumerate(rows_of(program, execution)):
+    for number, row in enumerate(rows_of(program, execution, driven=owned)):
         if number == MOST_ROWS:
             click.echo("  … (--json shows all)")
             break
@@ -82,22 +81,22 @@ def _tell(ending: Ending, program: Program, execution: Execution, url: str, *, o
 
 
 def _all(url: str, *, as_json: bool) -> int:
-    if not is_there(url):
-        click.echo("[]" if as_json else "no executions")
-        return 0
-    with existing(url) as runtime:
-        rows = runtime.store.executions()
-        live = [(row, runtime.store.is_owned(root_of(runtime, row))) for row in rows if row.status in _LIVE]
+    """How many stand how, and those that are not over."""
+    counts = dict.fromkeys(STATUSES, 0)
+    unfinished: list[tuple[ExecutionRow, bool]] = []
+    if is_there(url):
+        with existing(url) as runtime:
+            for row in runtime.store.executions():
+                counts[row.status] += 1
+                if row.ended is None:
+                    unfinished.append((row, is_driven(runtime, row)))
     if as_json:
-        click.echo(json_text([{**json_of_row(row), "owned": owned} for row, owned in live]))
+        rows: list[Json] = [json_of_row(row, owned=owned) for row, owned in unfinished]
+        click.echo(json_text({"counts": dict(counts), "unfinished": rows}))
         return 0
-    counts: dict[str, int] = {}
-    for row in rows:
-        counts[row.status] = counts.get(row.status, 0) + 1
-    click.echo(", ".join(f"{counts[name]} {name}" for name in _ORDER if name in counts) or "no executions")
-    for row, owned in live:
-        owner = "" if owned else " (no owner)"
-        click.echo(f"  {row.execution_id}  {row.status}{owner}  {escaped(row.playbook)}")
+    click.echo(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "no executions")
+    for row, owned in unfinished:
+        click.echo(f"  {row.execution_id}  {status_text(row, owned=owned)}  {escaped(row.playbook)}")
     return 0
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import click
 
 from noetl.app.runtime import DEFAULT_STORE, Runtime, Settings, open_runtime
-from noetl.cli.text import Problem
+from noetl.cli.text import Problem, escaped
 from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.engine.marking import IllegalFiring
@@ -21,12 +21,38 @@ from noetl.server.children import NotFound
 from noetl_ir.codec import CodecError
 from noetl_ir.events import Event
 
-store_option = click.option(
-    "--store", "url", default=DEFAULT_STORE, show_default=True, metavar="URL", help="Where executions are kept."
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+LAST = "last"
+"""What may stand for an id: the newest execution."""
 
 _SCHEME = "sqlite:///"
+_VARIABLE = "NOETL_STORE"
+
+
+def _checked(_: click.Context, __: click.Parameter, url: str) -> str:
+    """The URL of a store that there can be. Raises UsageError."""
+    if url.startswith(_SCHEME) and path_of(url):
+        return url
+    at = url.rpartition("/")[2]
+    example = f", as in {_SCHEME}{escaped(at)}" if "://" not in url and at else ""
+    raise click.UsageError(f"--store (or {_VARIABLE}) is `{escaped(url)}`: write it as {_SCHEME}PATH{example}")
+
+
+def _folders(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tuple[Path, ...]:
+    """Catalogue folders, which must be there. Raises UsageError."""
+    for name in names:
+        if not os.path.isdir(name):
+            raise click.UsageError(f"--path {escaped(name)}: there is no such folder")
+    return tuple(Path(name) for name in names)
+
+
+store_option = click.option(
+    "--store", "url", default=DEFAULT_STORE, show_default=True, metavar="URL", envvar=_VARIABLE, callback=_checked,
+    help=f"Where executions are kept; {_VARIABLE} says it for all commands.",
+)  # fmt: skip
+path_option = click.option(
+    "--path", "folders", multiple=True, metavar="CATALOGUE", callback=_folders, help="A folder with child playbooks."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @contextmanager
@@ -71,15 +97,23 @@ def command_with(url: str, verb: str, execution_id: str, *more: str) -> str:
     from shlex import join
 
     words = ["noetl", verb, execution_id, *more]
-    return join(words if url == DEFAULT_STORE else [*words, "--store", url])
+    return join(words if url == os.environ.get(_VARIABLE, DEFAULT_STORE) else [*words, "--store", url])
 
 
 def row_of(runtime: Runtime, text: str) -> ExecutionRow:
-    """The execution whose id is `text` or alone begins with it; a Problem names the nearest id there is."""
+    """The execution whose id is `text` or alone begins with it; `last` is the newest that no other one called.
+
+    A Problem where there is none; it names an id that looks much like the text.
+    """
     found = runtime.store.execution(text)
     if found is not None:
         return found
     rows = runtime.store.executions()
+    if text == LAST:
+        newest = next((row for row in rows if row.parent_execution_id is None), None)
+        if newest is None:
+            raise Problem("there are no executions in this store")
+        return newest
     begun = [row for row in rows if text and row.execution_id.startswith(text)]
     if len(begun) == 1:
         return begun[0]
@@ -91,16 +125,10 @@ def row_of(runtime: Runtime, text: str) -> ExecutionRow:
 
 
 def _nearest(text: str, ids: list[str]) -> str:
-    """The id most like a text, of equals the newest; empty when there is none at all."""
-    from difflib import SequenceMatcher
+    """The id that is a slip of the fingers away from a text; empty when none is."""
+    from difflib import get_close_matches
 
-    matcher = SequenceMatcher(a="", b=text, autojunk=False)
-
-    def likeness(name: str) -> float:
-        matcher.set_seq1(name)
-        return matcher.ratio()
-
-    return max(ids[:10_000], key=likeness, default="")
+    return next(iter(get_close_matches(text, ids[:10_000], n=1, cutoff=0.85)), "")
 
 
 def root_of(runtime: Runtime, row: ExecutionRow) -> str:

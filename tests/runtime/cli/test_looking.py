@@ -71,7 +71,8 @@ def altering(home: "Home") -> Iterator[sqlite3.Connection]:
 
 def test_a_store_that_is_not_there_is_not_made(home: "Home") -> None:
     assert home.json("list") == []
-    assert home.json("status") == []
+    nothing = dict.fromkeys(("running", "paused", "blocked", "failed", "cancelled", "completed"), 0)
+    assert home.json("status") == {"counts": nothing, "unfinished": []}
     assert home.run("list").stdout == ""
     for words in (["status", "x"], ["events", "x"], ["replay", "x"], ["result", "x"], ["resume", "x"], ["cancel", "x"]):
         done = home.run(*words)
@@ -87,11 +88,46 @@ def test_executions_are_listed_newest_first(home: "Home") -> None:
     assert isinstance(rows, list)
     assert [row["execution_id"] for row in rows] == ids[::-1]
     assert {row["status"] for row in rows} == {"completed"}
-    assert set(rows[0]) == {"execution_id", "status", "playbook", "started", "ended", "parent"}
+    assert set(rows[0]) == {"execution_id", "status", "owned", "playbook", "started", "ended", "parent"}
     head, *lines = home.run("list").stdout.splitlines()
     assert head.split() == ["EXECUTION", "STATUS", "STARTED", "(UTC)", "TOOK", "PLAYBOOK"]
     assert [line.split()[:2] for line in lines] == [[name, "completed"] for name in ids[::-1]]
     assert home.run("status").stdout == "2 completed\n"
+    summary = home.json("status")
+    assert isinstance(summary, dict)
+    assert (summary["counts"]["completed"], summary["unfinished"]) == (2, [])
+    assert [row["execution_id"] for row in home.json("list", "--limit", "1")] == ids[1:]  # type: ignore[attr-defined]
+    assert home.json("list", "--status", "failed") == []
+    assert len(home.json("list", "--status", "completed", "--limit", "5")) == 2  # type: ignore[arg-type]
+    assert home.run("list", "--status", "done").returncode == 2
+
+
+def test_last_is_the_newest_that_nobody_called(home: "Home") -> None:
+    done = home.run("status", "last")
+    assert done.stderr == "error: there is no store at .noetl/noetl.db\n"
+    head = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: child, path: child}\n"
+    (home.folder / "child.yaml").write_text(head + "workflow:\n  - step: start\n    tool: {kind: noop}\n")
+    home.run("run", home.plan(STEPS))
+    caller = home.plan("workflow:\n  - step: start\n    tool: {kind: playbook, path: child}\n", "caller.ir")
+    execution = home.json("run", caller, "--path", ".")["execution_id"]  # type: ignore[index]
+    assert len(home.json("list")) == 3  # type: ignore[arg-type]
+    for command in ("status", "events", "replay", "result", "resume"):
+        assert home.run(command, "last").returncode == 0
+    assert home.run("status", "last").stdout.split("\n")[0].endswith(execution)
+
+
+def test_a_store_can_be_named_once_for_all_commands(home: "Home", monkeypatch: pytest.MonkeyPatch) -> None:
+    home.env["NOETL_STORE"] = "sqlite:///kept.db"
+    home.run("run", home.plan(LARGE))
+    monkeypatch.setenv("NOETL_STORE", "sqlite:///kept.db")
+    execution = home.only()
+    assert f"(noetl result {execution})" in home.run("resume", execution).stdout
+    monkeypatch.setenv("NOETL_STORE", "kept.db")
+    done = home.run("list")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith(
+        "Error: --store (or NOETL_STORE) is `kept.db`: write it as sqlite:///PATH, as in sqlite:///kept.db\n"
+    )
 
 
 def test_an_unknown_id_names_the_nearest_and_a_beginning_is_enough(home: "Home") -> None:
@@ -107,6 +143,7 @@ def test_an_unknown_id_names_the_nearest_and_a_beginning_is_enough(home: "Home")
     assert "2 executions begin with" in done.stderr
     done = home.run("status", "\x1b[31m")
     assert "`\\x1b[31m`" in done.stderr
+    assert "did you mean" not in done.stderr
 
 
 def test_results_of_the_execution_and_of_its_steps(home: "Home") -> None:
@@ -158,7 +195,11 @@ def test_status_tells_what_goes_on(home: "Home") -> None:
     assert "\n  gated: a token waits at the gate\n" in shown
     child.kill()
     child.wait()
-    assert home.run("status", execution).stdout.startswith("running (no owner): ")
+    shown = home.run("status", execution).stdout
+    assert shown.startswith("running (no owner): ")
+    assert "\n  each: 0 of 4, 2 begun\n" in shown
+    assert home.run("list").stdout.splitlines()[1].split()[1:4] == ["running", "(no", "owner)"]
+    assert home.json("list")[0]["owned"] is False  # type: ignore[index]
 
 
 def test_events_are_envelopes_that_fit_their_schema(home: "Home") -> None:
@@ -178,6 +219,11 @@ def test_events_are_envelopes_that_fit_their_schema(home: "Home") -> None:
     shown = home.run("events", execution).stdout.splitlines()
     assert len(shown) == len(lines)
     assert shown[-1].split()[2:] == ["playbook.processed"]
+
+
+def test_events_are_whole_when_they_are_piped(home: "Home") -> None:
+    home.run("run", home.plan(LARGE.replace("1024", "100000")))
+    assert f'"result": {{"text": "{"x" * 5000}"}}' in home.run("events", "last").stdout
 
 
 def test_events_are_followed_to_the_end(home: "Home") -> None:
@@ -251,6 +297,10 @@ def test_credentials_are_kept_and_never_printed(home: "Home") -> None:
     assert kept.fields("api") == {"token": "t0ken"}
     done = home.run("credential", "delete", "dbb")
     assert (done.returncode, done.stderr) == (1, "error: there is no credential `dbb`; did you mean `db`?\n")
+    done = home.run("credential", "add", "db", "--field", "host=h", "--secret", "pin", given="1234\n")
+    assert done.stderr.startswith("warning: `pin` has fewer than 8 characters")
+    assert "1234" not in done.stderr
+    assert home.run("credential", "add", "db", "--secret", "pin", given="12345678\n").stderr == ""
     assert home.run("credential", "delete", "db").returncode == 0
     assert home.run("credential", "delete", "db").returncode == 1
 

@@ -101,6 +101,13 @@ def test_the_json_of_a_run(home: "Home") -> None:
     }
 
 
+@pytest.mark.parametrize(("text", "value"), [("123", 123), ('"123"', "123"), ("Ada", "Ada"), ("true", True)])
+def test_what_is_set_is_json_where_it_can_be_read_as_json(home: "Home", text: str, value: object) -> None:
+    document = home.json("run", home.plan(ADDED), "--set", f"name={text}")
+    assert isinstance(document, dict)
+    assert document["result"]["name"] == value
+
+
 def test_a_failed_run_is_1_and_nothing_reaches_the_terminal_raw(home: "Home") -> None:
     done = home.run("run", home.plan(FAILING))
     assert done.returncode == 1
@@ -130,6 +137,12 @@ def test_a_blocked_run_is_4_and_says_why(home: "Home") -> None:
         (["-", "--payload", "@-"], "standard input can be read only once"),
         (["plan.ir", "--slots", "0"], "--slots"),
         (["plan.ir", "--script", "script"], "`outcomes` and `signals`"),
+        (["plan.ir", "--path", "nowhere"], "--path nowhere: there is no such folder"),
+        (["plan.ir", "--store", "o2.db"], "is `o2.db`: write it as sqlite:///PATH, as in sqlite:///o2.db"),
+        (["plan.ir", "--store", "bogus"], "is `bogus`: write it as sqlite:///PATH"),
+        (["plan.ir", "--store", "postgres://x"], "is `postgres://x`: write it as sqlite:///PATH"),
+        (["plan.ir", "--store", "sqlite:///"], "is `sqlite:///`: write it as sqlite:///PATH"),
+        (["nowhere.yaml", "--path", "nowhere"], "--path nowhere: there is no such folder"),
         ([], "Missing argument"),
     ],
 )
@@ -217,7 +230,7 @@ def test_a_keychain_that_cannot_be_resolved_is_1_and_starts_nothing(home: "Home"
 
 def test_a_store_that_cannot_be_opened_is_1(home: "Home") -> None:
     plan = home.plan(NOOP)
-    for url in ("sqlite:///plan.ir", "mongodb://there", "sqlite:///plan.ir/below"):
+    for url in ("sqlite:///plan.ir", "sqlite:///plan.ir/below"):
         done = home.run("run", plan, "--store", url)
         assert (done.returncode, done.stdout) == (1, ""), done
         assert done.stderr.startswith("error: ")

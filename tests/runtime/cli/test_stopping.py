@@ -74,7 +74,7 @@ def test_only_one_process_drives_an_execution(home: "Home") -> None:
     done = home.run("resume", execution)
     assert (done.returncode, done.stdout) == (5, "")
     assert f"is owned by process {child.pid}" in done.stderr
-    assert home.json("status")[0]["owned"] is True  # type: ignore[index]
+    assert home.json("status")["unfinished"][0]["owned"] is True  # type: ignore[index]
 
 
 def test_cancel_reaches_the_process_that_drives(home: "Home") -> None:
@@ -86,14 +86,16 @@ def test_cancel_reaches_the_process_that_drives(home: "Home") -> None:
     assert code == 4
     assert "reason: cancelled on request" in output
     assert home.run("cancel", execution).returncode == 0
-    assert home.run("pause", execution).returncode == 1
+    done = home.run("pause", execution)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"error: execution {execution} has ended (cancelled): there is nothing to pause\n"
     assert home.run("resume", execution).returncode == 4
 
 
 def test_pause_reaches_it_and_resume_goes_on(home: "Home") -> None:
     child = begun(home)
     execution = home.only()
-    assert home.json("pause", execution) == {"execution_id": execution, "status": "paused"}
+    assert home.json("pause", execution) == {"execution_id": execution, "status": "paused", "reason": None}
     child.send_signal(signal.SIGINT)  # the attempt that runs is let run, which would take a minute
     assert ended(child)[0] == 5
     assert home.run("status", execution).stdout.startswith("paused (no owner)")
@@ -105,9 +107,21 @@ def test_without_an_owner_the_request_is_done_right_here(home: "Home") -> None:
     child.kill()
     child.wait()
     execution = home.only()
-    assert home.json("pause", execution) == {"execution_id": execution, "status": "paused"}
-    assert home.json("cancel", execution) == {"execution_id": execution, "status": "cancelled"}
+    assert home.json("pause", execution) == {"execution_id": execution, "status": "paused", "reason": None}
+    shown = home.run("status", execution).stdout
+    assert shown.startswith("paused (no owner)")
+    assert "  start: to run nap\n" in shown or "  start: was running nap\n" in shown
+    assert home.json("cancel", execution) == {"execution_id": execution, "status": "cancelled", "reason": None}
     assert home.run("replay", execution).returncode == 0
+
+
+def test_what_has_ended_is_not_cancelled(home: "Home") -> None:
+    home.run("run", home.plan("workflow:\n  - step: start\n    tool: {kind: noop}\n"))
+    execution = home.only()
+    done = home.run("cancel", execution)
+    said = f"execution {execution} has ended (completed): there is nothing to cancel"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"error: {said}\n")
+    assert home.json("cancel", execution) == {"execution_id": execution, "status": "completed", "reason": said}
 
 
 def test_a_child_is_driven_by_the_owner_of_its_caller(home: "Home") -> None:
