@@ -2,20 +2,35 @@
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Literal, Name
+from noetl_ir.expr import Attribute, Const, Expr, Item, Literal, MapTemplate, Name, Template
 from noetl_ir.span import Span
-from noetlc.ast.playbook import Arc, Guard, Step
+from noetlc.ast.playbook import Arc, Guard, Step, Value
 from noetlc.expr.generated import computed, generated_name, router_step
 
 
 def branch_arcs(name: str, arcs: tuple[Arc, ...], when: Guard | None, span: Span) -> tuple[Arc, Step | None]:
-    """The arc that takes a branch, and the router step named `name` where the branch has several targets."""
+    """The arc that takes a branch, and the router step named `name` where the branch has several targets.
+
+    What the targets are given is asked where the branch is taken, and the token of the router carries it by target:
+    behind the router, `result`, `event` and `iter` would be those of the router.
+    """
     if len(arcs) == 1:
         return arcs[0]._replace(when=when), None
-    fork = router_step(name, span, "inclusive", arcs)
-    reads = any(arc.args is not None and not isinstance(arc.args.template, Literal) for arc in arcs)
-    args = computed(Name("args"), span) if reads else None  # the targets' args are asked behind the router
+    carried: list[tuple[str, Template]] = []
+    behind: list[Arc] = []
+    for arc in arcs:
+        if arc.args is None or isinstance(arc.args.template, Literal):
+            behind.append(arc)
+        else:
+            carried.append((arc.target, arc.args.template))
+            behind.append(arc._replace(args=computed(_carried(arc.target), arc.args.span)))
+    args = Value(MapTemplate(tuple(carried)), span, None) if carried else None
+    fork = router_step(name, span, "inclusive", tuple(behind))
     return Arc(name, span, when, args, None, 0, span), fork
+
+
+def _carried(target: str) -> Expr:
+    return Attribute(Name("args"), target) if target.isidentifier() else Item(Name("args"), Const(target))
 
 
 def branch_name(step: str, what: str, number: int) -> str:
