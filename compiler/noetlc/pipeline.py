@@ -16,6 +16,7 @@ from noetl_ir import registry
 from noetl_ir.collecting import uncollected
 from noetl_ir.plan import Child, Plan
 from noetlc.ast.bodies import Choose, Until, While
+from noetlc.ast.cases import Case, CaseSetting
 from noetlc.ast.names import OldNames
 from noetlc.ast.playbook import Playbook
 from noetlc.ast.repeat import OnError, Pages, Poll, Retry
@@ -91,11 +92,14 @@ def _part(name: str) -> Callable[[Playbook, Note], Playbook]:
 
 
 LOWERING: tuple[Lowering, ...] = (
-    Lowering(_part("lower_retry"), removes=(Retry, OnError), among=(Pages, Poll)),
+    Lowering(_part("lower_retry"), removes=(Retry, OnError), among=(Pages, Poll, Case)),
     Lowering(_part("lower_poll"), removes=(Poll,), after=("lower_retry",)),
     Lowering(_part("lower_vars"), removes=(Assign,), after=("lower_retry", "lower_poll")),
     Lowering(_part("lower_sink"), removes=(Sink,), after=("lower_vars",)),
-    Lowering(_part("lower_next"), removes=(Targets,)),
+    Lowering(_part("lower_event_case"), among=(Case,)),
+    Lowering(_part("lower_inclusive_case"), after=("lower_retry", "lower_sink", "lower_event_case"), among=(Case,)),
+    Lowering(_part("lower_case"), removes=(Case, CaseSetting), after=("lower_inclusive_case",)),
+    Lowering(_part("lower_next"), removes=(Targets,), after=("lower_case",)),
     Lowering(_part("lower_set"), removes=(StepSet, Result), after=("lower_sink", "lower_next")),
     Lowering(_part("lower_skip"), removes=(Skip,), after=("lower_set",)),
     Lowering(_part("enter_sugar"), among=(Choose, While, Until)),

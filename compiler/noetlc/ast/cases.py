@@ -5,7 +5,7 @@ from typing import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import ChangeList, Tasks
 from noetlc.ast.playbook import Arc, Guard, Value
-from noetlc.ast.repeat import Retry
+from noetlc.ast.repeat import Repetition
 from noetlc.ast.sugar import Sugar
 
 
@@ -18,8 +18,8 @@ class CaseRule(NamedTuple):
     when: Guard | None
     chain: Tasks
     priority: int
-    again: Retry | None
-    retry: Retry | None
+    again: Repetition | None
+    retry: Repetition | None
     span: Span
 
 
@@ -43,6 +43,14 @@ class Case(Sugar):
     def bodies(self) -> tuple[Tasks, ...]:
         """The chains."""
         return tuple(rule.chain for rule in self.rules)
+
+
+class CaseSetting(Sugar):
+    """A key of the step's spec that is about its case: the field of `Case` and its value."""
+
+    word: str
+    value: str
+    span: Span
 
 
 class Route(Sugar):

@@ -1,18 +1,20 @@
 """Sugar of repetition: `retry` in its forms, and `poll`."""
 
+from typing import NamedTuple
+
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Guard, Task, Value
 from noetlc.ast.sugar import Sugar
 
 
-class Retry(Sugar):
+class Repetition(NamedTuple):
     """`retry` as a mapping, a number or a truth value: attempts count from the first.
 
     `scope` is `tool`, `chain` or `step`. `when` limits which outcomes repeat; `until` ends it, and alone repeats
     successes too. `attempts` 1 switches an inherited retry off.
     """
 
-    attempts: Value
+    attempts: int
     backoff: str
     delay: Value | None
     multiplier: float
@@ -24,7 +26,14 @@ class Retry(Sugar):
     span: Span
 
 
-class Page(Sugar):
+class Retry(Sugar):
+    """A repetition that stands at a task or step."""
+
+    policy: Repetition
+    span: Span
+
+
+class Page(NamedTuple):
     """One policy of a `retry` list (formal-extended §6): `when` selects it by the outcome.
 
     A repetition with `next_call`, `collect` or `sink` is one of success: it has its own counter. `next_call` gives
@@ -32,7 +41,7 @@ class Page(Sugar):
     """
 
     when: Guard | None
-    retry: Retry
+    retry: Repetition
     next_call: tuple[tuple[str, Value], ...]
     strategy: str
     path: tuple[str, ...]

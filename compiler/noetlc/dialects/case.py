@@ -1,7 +1,7 @@
 """The case dialect (`case-dialect.md`): recognised, not read yet."""
 
 from noetlc.dialects import Dialect
-from noetlc.reading import repeat
+from noetlc.reading import cases, repeat
 from noetlc.reading.reader import Tables, no_effect
 
 _DIALECT = "case dialect"
@@ -14,14 +14,12 @@ def _named(*keys: str) -> dict[str, str]:
 DIALECT = Dialect(
     _DIALECT,
     Tables(
-        step={"poll": repeat.take_poll, "on_error": repeat.take_on_error},
-        step_spec={"on_error": repeat.take_on_error, "retry": repeat.take_retry},
+        step={**cases.SETTINGS, "case": cases.take_case, "poll": repeat.take_poll, "on_error": repeat.take_on_error},
+        step_spec={**cases.SETTINGS, "on_error": repeat.take_on_error, "retry": repeat.take_retry},
         task={"poll": repeat.take_poll, "on_error": repeat.take_on_error},
         task_spec={"retry": repeat.take_retry, "poll": repeat.take_poll, "async": no_effect, "cache": no_effect},
     ),
     legacy={
-        "step": _named("case", "case_mode", "eval_mode", "branch_order", "next_policy"),
-        "step_spec": _named("case_mode", "eval_mode", "branch_order", "next_policy"),
         "loop": _named("collection", "element", "batch_size", "on_error"),
         "next": _named("to", "policy", "priority"),
         "executor_spec": _named("retry"),

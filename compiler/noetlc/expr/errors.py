@@ -16,7 +16,7 @@ class TemplateError(Exception):
 
     def moved(self, by: int) -> "TemplateError":
         """The same error in a text that has `by` more code points in front."""
-        return TemplateError(self.message, self.start + by, self.end + by, self.help)
+        return type(self)(self.message, self.start + by, self.end + by, self.help)
 
     def _key(self) -> tuple[str, int, int, str]:
         return (self.message, self.start, self.end, self.help)
@@ -29,3 +29,7 @@ class TemplateError(Exception):
 
     def __repr__(self) -> str:
         return f"TemplateError({self.message!r}, {self.start}, {self.end}, {self.help!r})"
+
+
+class UnknownWord(TemplateError):
+    """A well-formed expression calls something that nobody offers, or calls it wrongly."""

@@ -71,7 +71,7 @@ def folded(expr: Expr) -> Expr:
             stays, ends = (TRUE, FALSE) if op == "and" else (FALSE, TRUE)
             if left == stays:
                 return right
-            if right == stays:
+            if right == stays or left == right:
                 return left
             return ends if ends in (left, right) else Logic(op, left, right)
         case Not(of=of):

@@ -2,19 +2,39 @@
 
 from noetl_ir.expr import Attribute, Call, Expr, Filter, Name, Test, walk
 from noetl_ir.scopes import vocabulary as words
-from noetlc.expr.errors import TemplateError
+from noetlc.expr.errors import UnknownWord
 
 
 def check_known(expr: Expr) -> None:
-    """Raises TemplateError for a call of something unknown or refused, with the nearest valid name."""
+    """Raises UnknownWord for a call of something unknown or refused, with the nearest valid name, and for a filter
+    with too many or too few arguments.
+    """
     for node in walk(expr):
         match node:
             case Filter(name=name) if name not in words.FILTERS:
                 raise _unknown("filter", name, node, _reason(name))
+            case Filter(name=name) if not _takes(node):
+                raise _miscounted(node)
             case Test(name=name) if name not in words.TESTS:
                 raise _unknown("test", name, node, "")
             case Call(callee=callee):
                 _check_call(node, callee)
+
+
+def _takes(node: Filter) -> bool:
+    """Whether a filter takes as many arguments as it is given; unpacked ones cannot be counted."""
+    if any("*" in name for name, _ in node.named):
+        return True
+    least, most = words.FILTER_ARGUMENTS.get(node.name, (0, 0))
+    return least <= len(node.args) + len(node.named) <= most
+
+
+def _miscounted(node: Filter) -> UnknownWord:
+    least, most = words.FILTER_ARGUMENTS.get(node.name, (0, 0))
+    counts = "no arguments" if not most else f"{least} to {most} arguments" if least < most else f"{most} arguments"
+    given = len(node.args) + len(node.named)
+    message = f"the filter `{node.name}` takes {counts.replace('1 arguments', '1 argument')}, and {given} are given"
+    return UnknownWord(message.replace("and 1 are", "and 1 is"), node.start, node.end)
 
 
 def _check_call(node: Call, callee: Expr) -> None:
@@ -30,7 +50,7 @@ def _check_call(node: Call, callee: Expr) -> None:
                 reason = f"write `… | {name}`"
             raise _unknown("method", name, callee, reason)
         case _:
-            raise TemplateError("a value cannot be called", node.start, node.end)
+            raise UnknownWord("a value cannot be called", node.start, node.end)
 
 
 def _reason(name: str) -> str:
@@ -42,7 +62,7 @@ def _reason(name: str) -> str:
     return ""
 
 
-def _unknown(what: str, name: str, node: Expr, reason: str) -> TemplateError:
+def _unknown(what: str, name: str, node: Expr, reason: str) -> UnknownWord:
     offered = {
         "filter": words.FILTERS,
         "test": words.TESTS,
@@ -56,10 +76,10 @@ def _unknown(what: str, name: str, node: Expr, reason: str) -> TemplateError:
         "function": words.REFUSED_FUNCTIONS,
     }[what]
     if name in refused:
-        return TemplateError(f"the {what} `{name}` is refused: {reason}", node.start, node.end)
+        return UnknownWord(f"the {what} `{name}` is refused: {reason}", node.start, node.end)
     if not reason:
         from difflib import get_close_matches
 
         near = get_close_matches(name, sorted(offered), 1)
         reason = f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(sorted(offered))}"
-    return TemplateError(f"there is no {what} `{name}`", node.start, node.end, reason)
+    return UnknownWord(f"there is no {what} `{name}`", node.start, node.end, reason)

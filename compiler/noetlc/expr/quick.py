@@ -8,7 +8,7 @@ import re
 from typing import NamedTuple
 
 from noetl_ir.expr import Attribute, Compare, Const, Expr, Filter, ListOf, Logic, Name, Not, Test, Unary
-from noetl_ir.scopes.vocabulary import FILTERS, TESTS
+from noetl_ir.scopes.vocabulary import FILTER_ARGUMENTS, FILTERS, TESTS
 from noetlc.expr.tokens import CONSTANTS, KEYWORDS
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -112,6 +112,9 @@ def _filtered(text: str, at: int, end: int) -> _Found | None:
                     return None
                 args = (given.expr,)
             at = closed.end()
+        least, most = FILTER_ARGUMENTS.get(name, (0, 0))
+        if not least <= len(args) <= most:
+            return None
         expr = Filter(expr, name, args, (), start, at)
     tested = _TEST.match(text, at, end)
     if tested:

@@ -8,18 +8,21 @@ A retry that is used up fails with `retry.exhausted`; so no rule with a `when` m
 The policy of a step is the default of its tasks (order: tool, then, step); `on_error` is one for tasks without any.
 """
 
-from noetl_ir.expr import Literal
-from noetl_ir.span import Span
+from collections.abc import Callable
+
+from noetl_ir.expr import Const
 from noetlc.ast.bodies import Tasks, change_lists, taken, taken_of
-from noetlc.ast.playbook import Guard, Playbook, Rule, Step, Task
-from noetlc.ast.repeat import OnError, Pages, Poll, Retry
+from noetlc.ast.cases import Case, CaseRule
+from noetlc.ast.playbook import Playbook, Rule, Step, Task
+from noetlc.ast.repeat import OnError, Pages, Poll, Repetition, Retry
+from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Class, Note
 from noetlc.expr.generated import guard
 from noetlc.expr.legacy_names import IN_RULES, Meanings, renamed
+from noetlc.expr.repeating import retrying
 from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, both, negated, path
 from noetlc.expr.templates import guard_with
-from noetlc.expr.values import constant_of
 
 BY = "lower_retry"
 _TEXT: Meanings = {("error",): path("outcome", "error", "message")}
@@ -43,7 +46,8 @@ def _inherited(step: Step) -> Step:
     pages, step = taken_of(step, Pages)
     poll, step = taken_of(step, Poll)
     on_error, step = taken_of(step, OnError)
-    if retry is None and pages is None and poll is None and on_error is None:
+    chains = any(isinstance(extra, Case) for extra in step.extras)
+    if retry is None and pages is None and poll is None and on_error is None and not chains:
         return step
 
     def with_default(task: Task) -> Task:
@@ -55,18 +59,40 @@ def _inherited(step: Step) -> Step:
         return task
 
     step = step._replace(tasks=tuple(with_default(task) for task in step.tasks))
+    step = step._replace(extras=tuple(_chains(extra, with_default) for extra in step.extras))
     last = step.tasks[-1]
     added = tuple(extra for extra in (pages, poll) if extra is not None)
     return step._replace(tasks=(*step.tasks[:-1], last._replace(extras=(*last.extras, *added))))
 
 
+def _chains(extra: Sugar, with_default: Callable[[Task], Task]) -> Sugar:
+    """The chains of a case: each inherits its own policy before that of the step."""
+    if not isinstance(extra, Case):
+        return extra
+
+    def of_rule(rule: CaseRule) -> CaseRule:
+        own = rule.retry
+        if own is None or own.scope == "chain":
+            return rule._replace(chain=tuple(with_default(task) for task in rule.chain))
+        added = tuple(
+            task
+            if task.generated or any(isinstance(e, Retry | Pages) for e in task.extras)
+            else task._replace(extras=(*task.extras, Retry(own, own.span)))
+            for task in rule.chain
+        )
+        return rule._replace(chain=added)
+
+    return extra._replace(rules=tuple(of_rule(rule) for rule in extra.rules))
+
+
 def _retried(task: Task, known: frozenset[str], note: Note) -> Task:
-    retry, task = taken(task, Retry)
+    found, task = taken(task, Retry)
     on_error, task = taken(task, OnError)
-    if retry is not None:
+    if found is not None:
+        retry = found.policy
         klass: Class = "review" if retry.until is not None and retry.when is None else "safe"
         note(Change(BY, retry.span, "`retry`", klass, _said(retry)))
-        if isinstance(retry.attempts.template, Literal) and retry.attempts.template.value == 1:
+        if retry.attempts == 1:
             return task
         return task._replace(rules=(*_rules(retry, known), *task.rules) if task.rules else _whole(retry, known))
     if on_error is not None and not task.rules:
@@ -75,25 +101,21 @@ def _retried(task: Task, known: frozenset[str], note: Note) -> Task:
     return task
 
 
-def _said(retry: Retry) -> str:
+def _said(retry: Repetition) -> str:
     if retry.until is not None and retry.when is None:
         return "rules that repeat a success too, until `stop_when` is true"
     return "rules that retry; used up, they fail with `retry.exhausted`"
 
 
-def _whole(retry: Retry, known: frozenset[str]) -> tuple[Rule, ...]:
+def _whole(retry: Repetition, known: frozenset[str]) -> tuple[Rule, ...]:
     """The rules with what happens when none of them matches: success goes on."""
     rules = _rules(retry, known)
     return rules if rules[-1].when is None else (*rules, Rule(None, "continue", retry.span))
 
 
-def _rules(retry: Retry, known: frozenset[str]) -> tuple[Rule, ...]:
+def _rules(retry: Repetition, known: frozenset[str]) -> tuple[Rule, ...]:
     span = retry.span
-    most = constant_of(retry.attempts.template.value) if isinstance(retry.attempts.template, Literal) else None
-    meanings = {**IN_RULES, **_TEXT}
-    if most is not None:
-        meanings["max_attempts",] = most
-    names = renamed(meanings, known)
+    names = renamed({**IN_RULES, **_TEXT, ("max_attempts",): Const(retry.attempts)}, known)
     when = None if retry.when is None else guard_with(retry.when, names)
     until = None if retry.until is None else guard_with(retry.until, names)
     stops: tuple[Rule, ...] = ()
@@ -102,24 +124,9 @@ def _rules(retry: Retry, known: frozenset[str]) -> tuple[Rule, ...]:
         stops = (Rule(done, "continue", until.span), Rule(until, "fail", until.span))
     if when is None:
         asked = None if until is not None else guard(OUTCOME_ERROR, span)
-        return (*stops, _retry(retry, asked, span))
+        return (*stops, retrying(retry, asked, span))
     unless = guard(both(OUTCOME_ERROR, negated(when.expr)), when.span)
-    return (*stops, Rule(unless, "fail", when.span), _retry(retry, when, when.span))
-
-
-def _retry(retry: Retry, when: Guard | None, span: Span) -> Rule:
-    value = retry.attempts.template.value if isinstance(retry.attempts.template, Literal) else 3
-    return Rule(
-        when,
-        "retry",
-        span,
-        attempts=value if isinstance(value, int) else 3,
-        backoff=retry.backoff,
-        delay=retry.delay,
-        multiplier=retry.multiplier,
-        max_delay=retry.max_delay,
-        jitter=retry.jitter,
-    )
+    return (*stops, Rule(unless, "fail", when.span), retrying(retry, when, when.span))
 
 
 def _on_error(on_error: OnError) -> tuple[Rule, ...]:

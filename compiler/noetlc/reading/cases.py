@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from noetlc.ast.bodies import Branch, Choose, Tasks
-from noetlc.ast.cases import Case, CaseRule, Route
+from noetlc.ast.cases import Case, CaseRule, CaseSetting, Route
 from noetlc.ast.playbook import Guard, Rule, Task
-from noetlc.ast.repeat import Page, Pages, Retry
+from noetlc.ast.repeat import Page, Pages, Repetition
 from noetlc.expr.generated import noop
-from noetlc.reading.drafts import StepDraft
+from noetlc.reading.drafts import StepDraft, StepSpecDraft
 from noetlc.reading.loose import read_loose_guard
 from noetlc.reading.reader import Reader, stray_key
 from noetlc.reading.repeat import read_page, read_retry
@@ -74,7 +74,7 @@ def _rule(r: Reader, mapping: Mapping, guard: Guard | None, body: Node) -> tuple
         tuple(chain),
         (whole_of(r, priority, "`priority`", -1_000_000) or 0) if priority is not None else 0,
         again,
-        retry if isinstance(retry, Retry) else None,
+        retry if isinstance(retry, Repetition) else None,
         mapping.span,
     )
     return rule, page
@@ -103,7 +103,9 @@ def _actions(r: Reader, node: Node) -> Iterator[tuple[Scalar, Node]]:
         wrong_shape(r, node, "`then`", "a list of actions")
 
 
-def _repeats(r: Reader, guard: Guard | None, actions: list[tuple[Scalar, Node]]) -> tuple[Retry | None, Page | None]:
+def _repeats(
+    r: Reader, guard: Guard | None, actions: list[tuple[Scalar, Node]]
+) -> tuple[Repetition | None, Page | None]:
     """What of the actions repeats the tool: `retry`, and with `collect` or params the next page."""
     named = {key.text: (key, value) for key, value in actions}
     retry, collect = named.get("retry"), named.get("collect")
@@ -115,7 +117,7 @@ def _repeats(r: Reader, guard: Guard | None, actions: list[tuple[Scalar, Node]])
         entries = [*body.entries, *([collect] if collect is not None else [])]
         return None, read_page(r, mapping_at(entries, key.span), guard)
     found = read_retry(r, key, body)
-    return (found if isinstance(found, Retry) else None), None
+    return (found if isinstance(found, Repetition) else None), None
 
 
 def _action(r: Reader, key: Scalar, node: Node) -> Tasks:
@@ -159,6 +161,26 @@ def _route(r: Reader, key: Scalar, node: Node) -> Tasks:
         if delay is not None:
             arcs = tuple(arc._replace(delay=read_duration(r, delay, "`delay`")) for arc in arcs)
     return (_carrier("__next", key, Route(arcs, policy, priority, key.span)),)
+
+
+_SETTINGS = {
+    "case_mode": ("mode", ("exclusive", "inclusive")),
+    "eval_mode": ("eval", ("on_entry", "on_event")),
+    "branch_order": ("order", ("source", "priority")),
+    "next_policy": ("policy", POLICIES),
+}
+
+
+def take_setting(r: Reader, draft: StepDraft | StepSpecDraft, key: Scalar, node: Node) -> None:
+    """`case_mode`, `eval_mode`, `branch_order` and `next_policy` of a step or its spec."""
+    r.legacy_seen = True
+    word, values = _SETTINGS[key.text]
+    value = choice_of(r, node, f"`{key.text}`", values)
+    if value is not None:
+        draft.extras.append(CaseSetting(word, value, key.span))
+
+
+SETTINGS = dict.fromkeys(_SETTINGS, take_setting)
 
 
 def _carrier(name: str, key: Scalar, sugar: Route | Choose) -> Task:

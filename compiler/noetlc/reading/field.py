@@ -5,9 +5,10 @@ from noetl_ir.kinds import Field, Kind
 from noetlc.ast.playbook import Value
 from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import TaskDraft
+from noetlc.reading.programs import program_text
 from noetlc.reading.reader import Reader, nearest
 from noetlc.reading.shapes import describe, is_duration, missing
-from noetlc.reading.values import literal_text, program_text, read_value
+from noetlc.reading.values import literal_text, read_value
 from noetlc.source.nodes import Node
 
 _READERS = {

@@ -1,9 +1,8 @@
 """`retry` as a mapping, a number, a truth value or a list, and `poll` (formal §7, formal-extended §6, case §4)."""
 
-from noetl_ir.expr import Literal
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Guard, Value
-from noetlc.ast.repeat import OnError, Page, Pages, Poll, Retry
+from noetlc.ast.repeat import OnError, Page, Pages, Poll, Repetition, Retry
 from noetlc.expr.generated import constant
 from noetlc.reading.drafts import StepDraft, StepSpecDraft, TaskDraft
 from noetlc.reading.loose import read_loose_guard
@@ -46,10 +45,10 @@ def take_retry(r: Reader, draft: Carrier, key: Scalar, node: Node) -> None:
     r.legacy_seen = True
     found = read_retry(r, key, node)
     if found is not None:
-        draft.extras.append(found)
+        draft.extras.append(found if isinstance(found, Pages) else Retry(found, key.span))
 
 
-def read_retry(r: Reader, key: Scalar, node: Node) -> Retry | Pages | None:
+def read_retry(r: Reader, key: Scalar, node: Node) -> Repetition | Pages | None:
     """The policy or policies."""
     if is_empty(node):
         return None
@@ -57,7 +56,7 @@ def read_retry(r: Reader, key: Scalar, node: Node) -> Retry | Pages | None:
         policies = [page for item in node.items if (page := _page(r, item)) is not None]
         return Pages(tuple(policies), key.span) if policies else None
     if isinstance(node, Scalar) and isinstance(node.value, bool):
-        return _plain(constant(DEFAULT_ATTEMPTS if node.value else 1, node.span), key.span)
+        return _plain(DEFAULT_ATTEMPTS if node.value else 1, key.span)
     if isinstance(node, Scalar) and isinstance(node.value, int):
         return _plain(_attempts(r, node), key.span)
     mapping = mapping_of(r, node, f"`{key.text}`")
@@ -68,24 +67,19 @@ def read_retry(r: Reader, key: Scalar, node: Node) -> Retry | Pages | None:
     return _policy(r, mapping, key.span, ())
 
 
-def _plain(attempts: Value, span: Span) -> Retry:
-    return Retry(attempts, "none", None, 2.0, None, False, None, None, "tool", span)
+def _plain(attempts: int, span: Span) -> Repetition:
+    return Repetition(attempts, "none", None, 2.0, None, False, None, None, "tool", span)
 
 
-def _attempts(r: Reader, node: Node) -> Value:
-    value = read_value(r, node)
-    if isinstance(value.template, Literal):
-        number = value.template.value
-        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-            r.report("NL501", "`max_attempts` must be a whole number of at least 1", node.span)
-            return constant(DEFAULT_ATTEMPTS, node.span)
-    else:
-        r.report("NL102", "`max_attempts`: expected a whole number, found a template", node.span)
-        return constant(DEFAULT_ATTEMPTS, node.span)
-    return value
+def _attempts(r: Reader, node: Node) -> int:
+    value = node.value if isinstance(node, Scalar) else None
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        return value
+    r.report("NL501", "`max_attempts` must be a whole number of at least 1", node.span)
+    return DEFAULT_ATTEMPTS
 
 
-def _policy(r: Reader, mapping: Mapping, span: Span, others: tuple[str, ...]) -> Retry:
+def _policy(r: Reader, mapping: Mapping, span: Span, others: tuple[str, ...]) -> Repetition:
     """The keys of one policy; `others` belong to somebody else."""
     given: dict[str, Node] = {}
     for key, value in mapping.entries:
@@ -99,8 +93,8 @@ def _policy(r: Reader, mapping: Mapping, span: Span, others: tuple[str, ...]) ->
     backoff = "exponential" if "multiplier" in given else "none"
     if "backoff" in given:
         backoff = _BACKOFFS[choice_of(r, given["backoff"], "`backoff`", tuple(_BACKOFFS)) or "none"]
-    return Retry(
-        _attempts(r, given["attempts"]) if "attempts" in given else constant(DEFAULT_ATTEMPTS, span),
+    return Repetition(
+        _attempts(r, given["attempts"]) if "attempts" in given else DEFAULT_ATTEMPTS,
         backoff,
         _duration(r, given, "delay"),
         number_of(r, given["multiplier"], "`multiplier`") or 2.0 if "multiplier" in given else 2.0,
@@ -198,7 +192,7 @@ def take_poll(r: Reader, draft: StepDraft | TaskDraft, key: Scalar, node: Node) 
         missing(r, "the `until` of `poll`", key.span, help='write `until: "{{ … }}"`')
         return
     until = read_loose_guard(r, given["until"], "`until`")
-    most = _attempts(r, given["max_attempts"]) if "max_attempts" in given else None
+    most = constant(_attempts(r, given["max_attempts"]), key.span) if "max_attempts" in given else None
     if until is not None:
         interval, deadline = _duration(r, given, "interval"), _duration(r, given, "deadline")
         draft.extras.append(Poll(until, interval, most, deadline, key.span))

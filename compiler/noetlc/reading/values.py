@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from noetl_ir.expr import Expr, Json, ListTemplate, Literal, MapTemplate, Native, Template, Text
+from noetl_ir.expr import Json, ListTemplate, Literal, MapTemplate, Native, Template
 from noetlc.ast.playbook import Guard, Value
 from noetlc.diag.diagnostic import Fix
 from noetlc.expr.errors import TemplateError
@@ -11,12 +11,6 @@ from noetlc.reading.drafts import Pairs
 from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import is_duration, mapping_of, wrong_shape
 from noetlc.source.nodes import Mapping, Node, Scalar, value_of
-
-_MARKS = ("{{", "{%", "{#")
-_TRIES = 4
-"""How many closing braces are tried for an opening pair in program text; a bound, so that odd text stays
-linear.
-"""
 
 
 def read_value(r: Reader, node: Node) -> Value:
@@ -45,76 +39,13 @@ def template_of(r: Reader, node: Node) -> Template:
 def _scalar_template(r: Reader, node: Scalar) -> Template:
     template, errors = parse_template(node.text)
     for error in errors:
-        _report(r, node, error)
+        report_template(r, node, error)
     return template
 
 
-def _report(r: Reader, node: Scalar, error: TemplateError) -> None:
+def report_template(r: Reader, node: Scalar, error: TemplateError) -> None:
+    """Report what is wrong with a template at its place."""
     r.report("NL301", error.message, r.source.inner_span(node, error.start, error.end), help=error.help)
-
-
-def program_text(r: Reader, node: Node) -> Value:
-    """SQL and shell text: a template in which braces that are no expression stay as written, with a
-    warning.
-    """
-    if not isinstance(node, Scalar) or not isinstance(node.value, str) or not any(m in node.text for m in _MARKS):
-        if isinstance(node, Scalar):
-            return Value(Literal(node.value), node.span, node)
-        return _program_list(r, node)
-    template, errors = parse_template(node.text)
-    if errors or "{#" in node.text:
-        template = _loose(r, node)
-    return Value(template, node.span, node)
-
-
-def _program_list(r: Reader, node: Node) -> Value:
-    """A list of commands, each read as program text."""
-    if isinstance(node, Mapping):
-        return read_value(r, node)
-    assert not isinstance(node, Scalar)
-    items = [program_text(r, item).template for item in node.items]
-    if all(isinstance(item, Literal) for item in items):
-        return Value(Literal(value_of(node)), node.span, node)
-    return Value(ListTemplate(tuple(items)), node.span, node)
-
-
-def _loose(r: Reader, node: Scalar) -> Template:
-    """Take the expressions that parse out of the text and leave everything else as it stands."""
-    text, parts, at, done = node.text, list[str | Expr](), 0, 0
-    while (start := text.find("{", at)) >= 0:
-        if text[start : start + 2] not in _MARKS:
-            at = start + 1
-            continue
-        found = _expression_at(text, start) if text.startswith("{{", start) else None
-        if found is None:
-            r.report(
-                "NL309",
-                f"`{text[start : start + 2]}` begins no expression here and stays as written",
-                r.source.inner_span(node, start, start + 2),
-                help="a template is written `{{ expression }}`; anything else reaches the tool unchanged",
-            )
-            at = start + 2
-            continue
-        expr, end = found
-        parts += [text[done:start], expr] if start > done else [expr]
-        at = done = end
-    if not parts:
-        return Literal(text)
-    return Text((*parts, text[done:]) if done < len(text) else tuple(parts), text)
-
-
-def _expression_at(text: str, start: int) -> tuple[Expr, int] | None:
-    """The expression whose braces open at `start`, and the offset after its closing ones."""
-    end = start + 2
-    for _ in range(_TRIES):
-        end = text.find("}}", end)
-        if end < 0:
-            return None
-        try:
-            return parse_expression(text[start + 2 : end], start + 2), end + 2
-        except TemplateError:
-            end += 1
-    return None
 
 
 def literal_text(r: Reader, node: Node) -> Value:
@@ -169,7 +100,7 @@ def read_guard(r: Reader, node: Node, what: str) -> Guard | None:
     if "{{" in text or "{%" in text:
         template, errors = parse_template(text)
         for error in errors:
-            _report(r, node, error)
+            report_template(r, node, error)
         if isinstance(template, Native):
             inner, offset = _inside_braces(text)
             return Guard(template.expr, inner, node.span, node, offset)

@@ -1,0 +1,227 @@
+"""lower_inclusive_case: an inclusive `case` becomes a firing set and guarded segments (LANGUAGE §6, case §1–2).
+
+    case_mode: inclusive, case: [{when: g, then: [a]}, {when: h, then: [b, next x]}, {when: k, then: [c]}]
+        →  tool             iter.__case0 = g, iter.__case1 = h, iter.__case2 = k: all guards are asked first
+           __s__case0       on when iter.__case0, else jump to __s__case1
+           a
+           __s__case0__merge   jump to __s__case1
+           __s__case1       …
+           b
+           __s__case1__merge   iter.__route = case1 if it is unset; jump to __s__merge: `end_step` skips the rest
+           …
+           __s__merge
+
+`break_chain` goes on with the next segment instead, and `defer` with its own chain: of deferred routes the highest
+`priority` wins, then the first.
+"""
+
+from typing import NamedTuple
+
+from noetl_ir.expr import Const, Expr
+from noetlc.ast.bodies import Tasks, taken_of
+from noetlc.ast.cases import Case, Route
+from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Rule, Step, Task, Value
+from noetlc.diag.change import Change, Note
+from noetlc.expr.branching import behind, branch_arcs, branch_name
+from noetlc.expr.case_rules import (
+    ROUTE,
+    Ready,
+    chained,
+    events_of,
+    in_chain,
+    in_order,
+    is_for_loop,
+    keeping,
+    later_guard,
+    merged_result,
+    policy_before,
+    ready,
+    route_of,
+    settled,
+    split,
+)
+from noetlc.expr.events import FAILED, FALSE
+from noetlc.expr.generated import computed, constant, generated_name, guard, jump, noop
+from noetlc.expr.shorthand import (
+    OUTCOME_ERROR,
+    OUTCOME_OK,
+    TRUE,
+    both,
+    chosen,
+    compared,
+    defined,
+    either,
+    equal,
+    negated,
+    otherwise,
+    path,
+)
+from noetlc.expr.templates import Pairs
+
+BY = "lower_inclusive_case"
+PRIORITY = f"{ROUTE}__priority"
+
+
+def lower_inclusive_case(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook without any `case` that is inclusive."""
+    known = frozenset([step.name for step in playbook.steps]) | {key for key, _ in playbook.workload}
+    made: dict[str, list[Step]] = {}
+    steps = []
+    for step in playbook.steps:
+        case, rest = taken_of(step, Case)
+        if case is not None:
+            case, rest = settled(rest, case)
+        if case is None or case.mode != "inclusive" or case.eval != "on_entry":
+            steps.append(step)
+            continue
+        note(Change(BY, case.span, "`case` (inclusive)", "safe", "a firing set and guarded segments"))
+        steps.append(_Segments(rest, case, known, made).step())
+    return playbook._replace(steps=behind(tuple(steps), made))
+
+
+class _Segments(NamedTuple):
+    """One step with its case."""
+
+    old: Step
+    case: Case
+    known: frozenset[str]
+    made: dict[str, list[Step]]
+
+    def step(self) -> Step:
+        """The step without its case."""
+        step = self.old
+        ordered = in_order(self.case)
+        rules = [ready(step, number, rule) for number, rule in ordered if not is_for_loop(rule, step)]
+        first, main, after = split(step)
+        merge = generated_name(step.name, "merge")
+        arcs: list[Arc] = []
+        segments: list[Task] = []
+        for position, rule in enumerate(rules):
+            onward = self._head(rules[position + 1]) if position + 1 < len(rules) else merge
+            segments += self._segment(main, rule, onward, merge, arcs)
+        before, ok = policy_before(main)
+        span = self.case.span
+        fired = self._flags(rules, [self._asked(rule, main, later=bool(after)) for rule in rules])
+        sets = ok.set_ctx if ok is not None else ()
+        start = self._head(rules[0]) if rules else merge
+        failing = self._failing(rules, start)
+        if after:
+            dispatch: Tasks = (noop(generated_name(step.name, "case"), span, (jump(start, span, set_iter=fired),)),)
+            done = Rule(guard(OUTCOME_OK, span), "continue", span, set_ctx=sets)
+        else:
+            dispatch = ()
+            done = jump(start, span, when=guard(OUTCOME_OK, span), set_iter=fired)._replace(set_ctx=sets)
+        own = ok.set_iter if ok is not None else ()
+        done = done._replace(set_iter=(*own, *done.set_iter))
+        tool = main._replace(rules=(*before, *failing, done, Rule(None, "fail", span)))
+        tool = keeping(tool, (*segments, *dispatch))
+        tasks = (*first, tool, *after, *dispatch, *segments, merged_result(main, merge, tuple(segments)))
+        arcs += self._loop_arcs()
+        routed = (*arcs, *(step.router.arcs if step.router is not None else ()))
+        return step._replace(tasks=tasks, router=Router("exclusive", routed, span) if routed else None)
+
+    def _head(self, rule: Ready) -> str:
+        return generated_name(self.old.name, rule.label)
+
+    def _asked(self, rule: Ready, main: Task, *, later: bool) -> Expr:
+        """The guard of a rule on success; FALSE where it is not about that."""
+        if not later:
+            return rule.success
+        found = later_guard(rule, main, self.known)
+        return FALSE if found is None else found.expr
+
+    def _flags(self, rules: list[Ready], asked: list[Expr]) -> Pairs:
+        """The firing set: a truth value for each rule; `else` fires where no other does."""
+        span = self.case.span
+        others = [expr for rule, expr in zip(rules, asked, strict=True) if rule.rule.when is not None and expr != FALSE]
+        pairs = []
+        for rule, expr in zip(rules, asked, strict=True):
+            if rule.rule.when is None:
+                expr = negated(either(*others)) if others else TRUE
+            value = constant(expr == TRUE, span) if expr in (TRUE, FALSE) else computed(_truth(expr), span)
+            pairs.append((_flag(rule), value))
+        return tuple(pairs)
+
+    def _failing(self, rules: list[Ready], start: str) -> tuple[Rule, ...]:
+        """What the tool does with a failure that rules are about: for http, `call.error` is what no other takes."""
+        about = [rule for rule in rules if rule.failure != FALSE]
+        if not about:
+            return ()
+        answered = [rule.failure for rule in about if not events_of(rule.rule) <= FAILED]
+        span = self.case.span
+        flags = []
+        for rule in rules:
+            expr = rule.failure
+            if rule in about and events_of(rule.rule) <= FAILED and answered:
+                expr = both(expr, negated(either(*answered))) if expr != TRUE else negated(either(*answered))
+            value = constant(expr == TRUE, span) if expr in (TRUE, FALSE) else computed(_truth(expr), span)
+            flags.append((_flag(rule), value))
+        any_of = either(*(rule.failure for rule in about))
+        when = OUTCOME_ERROR if any(rule.failure == TRUE for rule in about) else both(OUTCOME_ERROR, any_of)
+        return (jump(start, span, when=guard(when, span), set_iter=tuple(flags)),)
+
+    def _segment(self, main: Task, rule: Ready, onward: str, merge: str, arcs: list[Arc]) -> list[Task]:
+        """A test of its flag, its chain up to what ends it, and a jump."""
+        step, span = self.old, rule.rule.span
+        asked = guard(path("iter", _flag(rule)), span)
+        found = [noop(self._head(rule), span, (Rule(asked, "continue", span), jump(onward, span)))]
+        if rule.sets is not None:
+            found.append(noop(generated_name(step.name, rule.label, "set"), span, (rule.sets,)))
+        chain = chained(step, rule, in_chain(main, rule.tasks, self.known))
+        end, patch = onward, tuple[tuple[str, Value], ...]()
+        count = 0
+        for task in chain:
+            route = route_of(task)
+            if route is None:
+                found.append(task)
+                continue
+            label = rule.label if not count else f"{rule.label}__next{count}"
+            count += 1
+            arcs.append(self._arc(label, rule, route))
+            policy = route.policy or self.case.policy
+            if policy == "defer":
+                found.append(self._deferred(task, label, route))
+                continue
+            patch = ((ROUTE, computed(otherwise(path("iter", ROUTE), Const(label)), route.span)),)
+            end = merge if policy == "end_step" else onward
+            break
+        last = generated_name(step.name, rule.label, "merge")
+        return [*found, noop(last, span, (jump(end, span, set_iter=patch),))]
+
+    def _deferred(self, task: Task, label: str, route: Route) -> Task:
+        """A route that is recorded if it is the first or of a higher priority; the chain goes on."""
+        span, here = route.span, path("iter", ROUTE)
+        higher = compared(Const(route.priority), ">", path("iter", PRIORITY))
+        when = guard(either(negated(defined(here)), higher), span)
+        patch = ((ROUTE, constant(label, span)), (PRIORITY, constant(route.priority, span)))
+        rules = (Rule(when, "continue", span, set_iter=patch), Rule(None, "continue", span))
+        return noop(task.name, span, rules)
+
+    def _arc(self, label: str, rule: Ready, route: Route) -> Arc:
+        when = guard(equal(path("iter", ROUTE), label), route.span)
+        return self._routed(label, rule, route, when)
+
+    def _routed(self, label: str, rule: Ready, route: Route, when: Guard | None) -> Arc:
+        name = branch_name(self.old.name, "case", rule.number)
+        suffix = label.removeprefix(rule.label)
+        arc, fork = branch_arcs(f"{name}{suffix}", route.arcs, when, route.span)
+        self.made.setdefault(self.old.name, []).extend([fork] if fork is not None else [])
+        return arc
+
+    def _loop_arcs(self) -> list[Arc]:
+        """The arcs of rules for the end of the loop."""
+        found = []
+        for number, rule in in_order(self.case):
+            if is_for_loop(rule, self.old):
+                made = ready(self.old, number, rule)
+                if made.route is not None:
+                    found.append(self._routed(made.label, made, made.route, rule.when))
+        return found
+
+
+def _flag(rule: Ready) -> str:
+    return f"__{rule.label}"
+
+
+def _truth(expr: Expr) -> Expr:
+    return chosen(expr, TRUE, Const(False))
