@@ -13,6 +13,17 @@ FILTERS = frozenset({
 })  # fmt: skip
 """Jinja2's pure filters, and `b64encode b64decode tojson fromjson` (LANGUAGE §2)."""
 
+MANY = 1_000
+FILTER_ARGUMENTS: dict[str, tuple[int, int]] = {
+    "batch": (1, 2), "center": (0, 1), "d": (0, 2), "default": (0, 2), "dictsort": (0, 3), "filesizeformat": (0, 1),
+    "float": (0, 1), "format": (0, MANY), "groupby": (1, 3), "indent": (0, 3), "int": (0, 2), "join": (0, 2),
+    "map": (0, MANY), "max": (0, 2), "min": (0, 2), "reject": (0, MANY), "rejectattr": (0, MANY),
+    "replace": (2, 3), "round": (0, 2), "select": (0, MANY), "selectattr": (0, MANY), "slice": (1, 2),
+    "sort": (0, 3), "sum": (0, 2), "tojson": (0, 1), "trim": (0, 1), "truncate": (0, 4), "unique": (0, 2),
+    "urlize": (0, 5), "wordwrap": (0, 4), "xmlattr": (0, 1),
+}  # fmt: skip
+"""Filter → how few and how many arguments it takes beside the value; the others take none."""
+
 TESTS = frozenset({
     "boolean", "callable", "defined", "divisibleby", "eq", "equalto", "escaped", "even", "false", "filter",
     "float", "ge", "greaterthan", "gt", "in", "integer", "iterable", "le", "lessthan", "lower", "lt",
