@@ -49,6 +49,21 @@ def test_the_json_form_of_every_golden_plan_is_valid(case: goldens.Case) -> None
     jsonschema.validate(plan_to_json(plan_in(case.path)), plan_schema())
 
 
+@pytest.mark.parametrize("change", [{"name": "other"}, {"best_effort": True}, {"digest": "0" * 64}, {"digest": None}])
+def test_a_json_form_that_was_altered_is_refused(change: dict[str, object]) -> None:
+    document = json.loads(json.dumps(plan_to_json(ONE)))
+    assert plan_from_json(json.loads(json.dumps(document, sort_keys=True, indent=3))) == ONE
+    with pytest.raises(PlanError, match="altered: its digest is not that of its content"):
+        plan_from_json({**document, **change})
+
+
+def test_a_json_form_without_its_digest_is_refused() -> None:
+    document = plan_to_json(ONE)
+    del document["digest"]
+    with pytest.raises(PlanError, match="digest"):
+        plan_from_json(document)
+
+
 def test_what_python_takes_for_equal_is_kept_apart() -> None:
     values = (True, 1, 1.0, 0.0, -0.0, 2**70, "1", "\ud800", None)
     templates = (

@@ -2,17 +2,19 @@
 
 Records are objects with their fields' names, spans are `[line, column, end_line, end_column]`, embedded plans are
 base64. Expressions and templates are rows as in the byte form, with words for tags. What a record is made of is
-read off its annotations, so that a new field is in this form and in its schema by existing.
+read off its annotations, so that a new field is in this form and in its schema by existing. `digest` is that of the
+byte form: layout and the order of keys in records are free, and any other change is refused.
 """
 
 from collections.abc import Callable
 from types import NoneType, UnionType
 from typing import TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
+from noetl_ir.codec import CodecError
 from noetl_ir.expr import Json, Template
 from noetl_ir.net import PlaceClass, Trigger, Weight
 from noetl_ir.plan import Plan
-from noetl_ir.plan_format import VERSION, PlanError, digest_of
+from noetl_ir.plan_format import VERSION, PlanError, digest_of, write_plan
 from noetl_ir.plan_format.columns import Malformed
 from noetl_ir.plan_format.nodes import BadNodes, ExpressionReader, Expressions
 from noetl_ir.plan_format.templates import row_of, template_of
@@ -29,6 +31,7 @@ TEMPLATE_WORDS = ("literal", "native", "text", "map", "list", "block")
 """The words for the tags of rows, by tag."""
 
 _APART = frozenset({"templates"})
+_HEAD = frozenset({"format", "version_of_format", "digest"})
 _SCALARS = (bool, int, float, str)
 
 
@@ -39,6 +42,7 @@ def plan_to_json(plan: Plan) -> dict[str, Json]:
     return {
         "format": FORMAT,
         "version_of_format": VERSION,
+        "digest": digest_of(write_plan(plan)),
         **{name: _written(value) for name, value in plan._asdict().items() if name not in _APART},
         "expressions": [_worded(row, EXPRESSION_WORDS) for row in expressions.listed()],
         "templates": [_worded(row, TEMPLATE_WORDS) for row in rows],
@@ -51,7 +55,7 @@ def plan_from_json(value: Json) -> Plan:
         raise PlanError("this is not a plan")
     if value.get("version_of_format") != VERSION:
         raise PlanError(f"the plan has format {value.get('version_of_format')}, and {VERSION} is known here")
-    given = {key: item for key, item in value.items() if key not in ("format", "version_of_format")}
+    given = {key: item for key, item in value.items() if key not in _HEAD}
     try:
         reader = ExpressionReader(_tagged(given.pop("expressions", None), EXPRESSION_WORDS))
         rows = _tagged(given.pop("templates", None), TEMPLATE_WORDS)
@@ -65,7 +69,16 @@ def plan_from_json(value: Json) -> Plan:
     problems = verify(plan)
     if problems:
         raise PlanError(f"the plan is not sound: {problems[0]}")
+    if value.get("digest") != _digest(plan):
+        raise PlanError("the plan was altered: its digest is not that of its content")
     return plan
+
+
+def _digest(plan: Plan) -> str:
+    try:
+        return digest_of(write_plan(plan))
+    except CodecError as problem:
+        raise PlanError(f"the plan is damaged: {problem}") from problem
 
 
 def plan_schema() -> dict[str, Json]:
@@ -77,6 +90,7 @@ def plan_schema() -> dict[str, Json]:
         {
             "format": {"const": FORMAT},
             "version_of_format": {"const": VERSION},
+            "digest": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
             "expressions": {"type": "array", "items": _row_schema(EXPRESSION_WORDS)},
             "templates": {"type": "array", "items": {"$ref": "#/$defs/Row"}},
         }
@@ -247,7 +261,7 @@ def _member(enumeration: type, value: object) -> object:
 def _exact(kind: type, value: object) -> object:
     if type(value) is not kind and not (kind is float and type(value) is int):
         raise Malformed(f"expected {kind.__name__}, found {type(value).__name__}")
-    return value
+    return float(cast("float", value)) if kind is float else value
 
 
 def _record_schema(kind: type, definitions: dict[str, Json]) -> dict[str, Json]:

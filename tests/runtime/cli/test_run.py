@@ -182,10 +182,12 @@ def test_a_plan_in_json_form_runs(home: "Home") -> None:
     plan = read_plan((home.folder / home.plan(NOOP)).read_bytes())
     (home.folder / "plan.json").write_text(json.dumps(plan_to_json(plan)))
     assert home.run("run", "plan.json").returncode == 0
-    (home.folder / "plan.json").write_text(json.dumps({**plan_to_json(plan), "entry": 99}))
-    done = home.run("run", "plan.json")
-    assert done.returncode == 1
-    assert "not a plan that this version runs" in done.stderr
+    for change, said in (({"entry": 99}, "not sound"), ({"name": "other"}, "the plan was altered")):
+        (home.folder / "plan.json").write_text(json.dumps({**plan_to_json(plan), **change}))
+        done = home.run("run", "plan.json")
+        assert done.returncode == 1
+        assert "not a plan that this version runs" in done.stderr
+        assert said in done.stderr
 
 
 def test_a_damaged_plan_is_1(home: "Home") -> None:
