@@ -16,7 +16,9 @@ from noetl_ir.expr import (
     Const,
     Expr,
     Item,
+    ListTemplate,
     Literal,
+    MapTemplate,
     Name,
     Native,
     Template,
@@ -130,9 +132,8 @@ class _Finder:
             loop = loop.inner
         found: set[str] = set()
         for template in _of_the_worker(step):
-            if isinstance(template, Block):
-                found.update(self._words(template.text) - hidden)
-                continue
+            for block in _blocks(template):
+                found.update(self._words(block.text) - hidden)
             whole = (template.expr,) if isinstance(template, Native) else expressions_of(template)
             for expr in whole:
                 for root, path in self._roots(expr):
@@ -157,6 +158,19 @@ class _Finder:
             roots = [(root, path) for root, path in roots_of(expr) if root in self._telling]
             found = self._paths[id(expr)] = tuple(roots)
         return found
+
+
+def _blocks(template: Template) -> Iterator[Block]:
+    """The block templates of a field, wherever in it they stand."""
+    match template:
+        case Block():
+            yield template
+        case MapTemplate(items=pairs):
+            for _, value in pairs:
+                yield from _blocks(value)
+        case ListTemplate(items=entries):
+            for entry in entries:
+                yield from _blocks(entry)
 
 
 def _of_the_worker(step: Step) -> Iterator[Template]:

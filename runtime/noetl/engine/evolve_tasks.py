@@ -74,7 +74,7 @@ def task_done(program: Program, execution: Execution, event: Event) -> None:
     region.lost = 0
     result = data.get("result")
     region.outcome = {key: value for key, value in mapping_of(data["outcome"]).items() if key != "result"}
-    if not task.generated or (result is not None and task.kind == "noop"):
+    if not task.generated or program.gives_result(event.task):
         region.result = result
     if not task.generated:
         region.prev = result

@@ -6,7 +6,7 @@ Nothing here decides; it only finds. Transitions are found by their role and tab
 from collections.abc import Callable
 
 from noetl_ir import evaluate
-from noetl_ir.expr import Json, Native, Template
+from noetl_ir.expr import Json, Literal, MapTemplate, Native, Template
 from noetl_ir.net import Net, Transition, Trigger
 from noetl_ir.plan import Plan
 
@@ -114,6 +114,14 @@ class Program:
     def iterators(self, step: int, levels: int) -> tuple[str, ...]:
         """The iterators of a step's outer `levels` loops, innermost first."""
         return tuple(loop.iterator for loop in reversed(self.plan.steps[step].loops[:levels]))
+
+    def gives_result(self, task: int) -> bool:
+        """Whether a task is a noop with `result`: a generated one replaces the step's result (LANGUAGE §2)."""
+        row = self.plan.tasks[task]
+        fields = self.plan.templates[row.fields] if row.kind == "noop" and row.fields >= 0 else None
+        if isinstance(fields, MapTemplate):
+            return any(name == "result" for name, _ in fields.items)
+        return isinstance(fields, Literal) and isinstance(fields.value, dict) and "result" in fields.value
 
     def value(self, index: int) -> Callable[[evaluate.Scope], Json]:
         """The compiled template at a pool index."""
