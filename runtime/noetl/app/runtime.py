@@ -81,9 +81,13 @@ class Runtime:
     def _assemble(self, execution_id: str, observe: Observer) -> Driver:
         settings = self.settings
         bus: MemoryBus[Command, Report, Answer] = MemoryBus()
-        virtual = VirtualClock() if settings.script is not None else None
-        if virtual is not None:
-            virtual.move_to(max((event.ts for _, event in self.events(execution_id)), default=0))
+        script = settings.script
+        virtual = VirtualClock() if script is not None else None
+        if script is not None and virtual is not None:
+            log = [event for _, event in self.events(execution_id)]
+            virtual.move_to(max((event.ts for event in log), default=0))
+            sent = sum(event.event_type == "signal.received" and "row" not in event.data for event in log)
+            script = script._replace(signals=script.signals[sent:])
         clock: Clock = virtual or WallClock()
         chance = random.Random(0).random if virtual is not None else random.SystemRandom().random
         control = ControlPlane(
@@ -100,8 +104,8 @@ class Runtime:
         )
         real = AsyncLauncher(around.env_of, clock)
         launcher: AsyncLauncher | ScriptedLauncher = real
-        if virtual is not None and settings.script is not None:
-            launcher = ScriptedLauncher(settings.script, virtual, real, _signalling(control, execution_id))
+        if virtual is not None and script is not None:
+            launcher = ScriptedLauncher(script, virtual, real, _signalling(control, execution_id))
         worker = Worker(
             bus, pool=POOL, slots=settings.slots, launcher=launcher,
             program_of=around.program_of, kit_of=around.kit_of, clock=clock,
