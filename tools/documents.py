@@ -10,9 +10,8 @@ from pathlib import Path
 from noetl_ir import registry
 from noetl_ir.kinds import Field, Kind
 from noetl_ir.scopes import table_markdown
-from noetlc.diag.codes import CODES
 from noetlc.emit.event import events_markdown
-from noetlc.rules import all_rules, page_of
+from noetlc.rules import every_code
 
 ROOT = Path(__file__).resolve().parent.parent
 _PART = re.compile(r"(<!-- generated: ([a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -30,13 +29,10 @@ def compiler_readme() -> str:
 
 def codes_markdown() -> str:
     """Every code that a finding can have, with its severity; `noetlc explain CODE` has the page."""
-    rows = [(code, entry.slug, str(entry.severity), entry.title) for code, entry in CODES.items()]
-    for slug, rule in all_rules():
-        rows.append((rule.code, slug, str(rule.severity), page_of(slug).split("\n\n")[1].splitlines()[0]))
     lines = ["| code | slug | severity | what it finds |", "|---|---|---|---|"]
-    for code, slug, severity, title in sorted(rows):
-        shown = title.removeprefix(f"{slug}: ").rstrip(".").replace("|", "\\|")
-        lines.append(f"| {code} | `{slug}` | {severity} | {shown} |")
+    for code, entry in every_code().items():
+        shown = entry.title.replace("|", "\\|")
+        lines.append(f"| {code} | `{entry.slug}` | {entry.severity} | {shown} |")
     return "\n".join(lines) + "\n"
 
 

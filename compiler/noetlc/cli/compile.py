@@ -1,11 +1,12 @@
 """compile: playbooks to plans, JSON plans or canonical source."""
 
 import os
+import sys
 
 import click
 
 from noetlc.cli.catalogue import Folders
-from noetlc.cli.files import STANDARD_INPUT, expanded, put, read, shown
+from noetlc.cli.files import STANDARD_INPUT, expanded, put, read_playbook, shown
 from noetlc.cli.findings import (
     Counts,
     counts_of,
@@ -35,16 +36,19 @@ def compile_files(
 ) -> int:
     """Compile playbooks to plans.
 
-    Each FILE (- is standard input) gives a file beside it: its name with .ir, .ir.json or .canonical.yaml.
-    The documents of a file with several give NAME.0.ir, NAME.1.ir and so on. When any FILE fails nothing is
-    written.
+    Each FILE (- is standard input) gives a file beside it: its name with .ir, .ir.json or .canonical.yaml. A folder
+    or a glob stands for the playbooks among its .yaml and .yml files. The documents of a file with several give
+    NAME.0.ir, NAME.1.ir and so on. When any FILE fails nothing is written.
     """
     names = expanded(files)
+    to_terminal = (output == STANDARD_INPUT or (output is None and STANDARD_INPUT in names)) and sys.stdout.isatty()
+    if form == "plan" and to_terminal:
+        raise click.UsageError("a plan is binary and no text for a terminal: write -o FILE, or --format json")
     catalogue = Folders(folders)
     counts, outputs = Counts(), dict[str, bytes]()
     threshold = min(threshold_of(fail_on, strict=strict), Severity.ERROR)
     for name in names:
-        compiled = compile_source(shown(name), read(name), catalogue)
+        compiled = compile_source(shown(name), read_playbook(name), catalogue)
         click.echo(text_of(compiled, palette_of_stderr()), err=True, nl=False)
         counts = counts.plus(counts_of(compiled))
         if not counts.reach(threshold):

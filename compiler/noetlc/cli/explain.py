@@ -1,29 +1,38 @@
-"""explain: the page of a diagnostic code."""
+"""explain: the page of a diagnostic code, or the list of all codes."""
 
 import click
 
-from noetlc.diag.codes import CODES, explanation
-from noetlc.rules import all_rules, page_of
+from noetlc.rules import every_code, page_of
 
 
 @click.command("explain", short_help="Explain a diagnostic code.")
-@click.argument("code", metavar="CODE")
-def explain_code(code: str) -> int:
+@click.argument("code", metavar="[CODE]", required=False)
+def explain_code(code: str | None) -> int:
     """Explain a diagnostic code: why it matters, an example, and what to write instead.
 
-    CODE is a number like NL203 or a name like unknown-step.
+    CODE is a number like NL203 or a name like unknown-step. Without one, all codes are listed.
     """
-    page = explanation(code) or page_of(code)
+    if code is None:
+        click.echo(_listed(), nl=False)
+        return 0
+    page = page_of(code)
     if not page:
         from difflib import get_close_matches
 
-        known = [*CODES, *(entry.slug for entry in CODES.values())]
-        known += [word for slug, rule in all_rules() for word in (rule.code, slug)]
+        known = [word for number, entry in every_code().items() for word in (number, entry.slug)]
         near = get_close_matches(code.upper(), known, 3) or get_close_matches(code.lower(), known, 3)
-        hint = f"; there is {', '.join(near)}" if near else ""
+        hint = f"; there is {', '.join(near)}" if near else "; `noetlc explain` lists all codes"
         raise click.UsageError(f"there is no code {code!r}{hint}")
     click.echo(page, nl=False)
     return 0
 
 
 COMMAND = explain_code
+
+
+def _listed() -> str:
+    """A line for each code: number, name, severity, title."""
+    codes = every_code()
+    width = max(len(entry.slug) for entry in codes.values())
+    rows = [f"{code}  {entry.slug:<{width}}  {entry.severity!s:<7}  {entry.title}" for code, entry in codes.items()]
+    return "\n".join(rows) + "\n"

@@ -25,6 +25,20 @@ def read(name: str) -> bytes:
         unusable(name, error)
 
 
+def read_playbook(name: str) -> bytes:
+    """The content of a file that is to be a playbook. A plan is wrong usage."""
+    data = read(name)
+    if data.startswith(_PLAN) or (data[:1] == b"{" and _JSON_PLAN in data[:100]):
+        raise click.UsageError(
+            f"{shown(name)} is a compiled plan and no playbook: name the playbook it was made of"
+            f" (`noetl run` runs a plan, `noetlc analyze` proves what it can do)"
+        )
+    return data
+
+
+_PLAN, _JSON_PLAN = b"NOETLPLN", b'"format": "noetl-plan"'  # as in `noetl_ir.plan_format`, too heavy to import here
+
+
 def shown(name: str) -> str:
     """The name of a file as findings show it."""
     return "<stdin>" if name == STANDARD_INPUT else name
@@ -54,13 +68,13 @@ def put(name: str, data: bytes) -> None:
 
 
 def expanded(paths: Iterable[str]) -> list[str]:
-    """The files that paths name: files as they are, folders by their playbooks, globs by their matches.
+    """The files that paths name: files as they are, folders and globs by the playbooks among what they hold.
 
-    A file of a folder counts as a playbook when a line of it begins one: others, such as scripts and values,
-    live beside playbooks.
+    A YAML file counts as a playbook when a line of it begins one: others, such as scripts and values, live beside
+    playbooks.
 
-    Each once, in the order given, those of a folder or a glob sorted. A path that names nothing is wrong
-    usage.
+    Each once, in the order given, those of a folder or a glob sorted. A path that names nothing is wrong usage, and
+    so are paths with no playbook among them.
     """
     found: dict[str, None] = {}
     for path in paths:
@@ -72,7 +86,9 @@ def expanded(paths: Iterable[str]) -> list[str]:
             matches = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
             if not matches:
                 raise click.UsageError(f"there is no file {path!r}")
-            found.update(dict.fromkeys(matches))
+            found.update(dict.fromkeys(name for name in matches if _is_playbook(name)))
+    if not found:
+        raise click.UsageError("there is no playbook under these paths")
     return list(found)
 
 
@@ -82,8 +98,14 @@ def playbooks_in(folder: str) -> Iterator[str]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             path = os.path.join(root, name)
-            if name.endswith(SUFFIXES) and not name.startswith(".") and _begins_a_playbook(read(path)):
+            if _is_playbook(path):
                 yield path
+
+
+def _is_playbook(path: str) -> bool:
+    """Whether a file that nobody named itself is one to look at."""
+    name = os.path.basename(path)
+    return name.endswith(SUFFIXES) and not name.startswith(".") and _begins_a_playbook(read(path))
 
 
 _BEGINNING = re.compile(

@@ -1,7 +1,8 @@
 """How the commands show findings and what they make of them."""
 
+import os
 import sys
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 import click
 
@@ -54,8 +55,13 @@ def threshold_of(fail_on: str, *, strict: bool) -> Severity:
 
 
 def palette_of_stderr() -> Palette:
-    """Colours where a person reads."""
-    return ANSI if sys.stderr.isatty() else PLAIN
+    """The colours of what goes to standard error."""
+    return palette_of(sys.stderr)
+
+
+def palette_of(stream: TextIO) -> Palette:
+    """Colours where a person reads who did not refuse them by NO_COLOR (https://no-color.org)."""
+    return ANSI if stream.isatty() and not os.environ.get("NO_COLOR") else PLAIN
 
 
 def text_of(compiled: Compiled, palette: Palette) -> str:

@@ -2,7 +2,7 @@
 
 import click
 
-from noetlc.cli.files import STANDARD_INPUT, put, read, shown
+from noetlc.cli.files import STANDARD_INPUT, put, read_playbook, shown
 from noetlc.cli.findings import palette_of_stderr, text_of
 from noetlc.diag.diagnostic import Severity
 from noetlc.pipeline import check_source
@@ -17,7 +17,7 @@ def graph_steps(file: str, form: str, output: str) -> int:
 
     Failure arcs are dashed. Several documents give several pictures.
     """
-    compiled = check_source(shown(file), read(file))
+    compiled = check_source(shown(file), read_playbook(file))
     if compiled.count_of(Severity.ERROR):
         click.echo(text_of(compiled, palette_of_stderr()), err=True, nl=False)
         return 1

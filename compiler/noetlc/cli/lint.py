@@ -6,18 +6,20 @@ from typing import NamedTuple
 import click
 
 from noetl_ir.expr import Json
-from noetlc.cli.files import expanded, read, shown
+from noetlc.cli.files import expanded, read_playbook, shown
 from noetlc.cli.findings import (
     Counts,
     counts_of,
     fail_on_option,
+    palette_of,
     strict_option,
     text_of,
     threshold_of,
 )
 from noetlc.diag.json import diagnostic_json
-from noetlc.diag.text import ANSI, PLAIN, Palette
+from noetlc.diag.text import Palette
 from noetlc.pipeline import check_source
+from noetlc.rules import slug_of
 
 MANY = 24
 """From how many files on it pays to start processes."""
@@ -39,11 +41,9 @@ class Checked(NamedTuple):
 def lint_paths(paths: tuple[str, ...], form: str, strict: bool, fail_on: str) -> int:
     """Check playbooks and report what is wrong.
 
-    PATH is a file, a folder (its .yaml and .yml files), a glob, or - for standard input.
+    PATH is a file, a folder or a glob (the playbooks among its .yaml and .yml files), or - for standard input.
     """
     names = expanded(paths)
-    if not names:
-        raise click.UsageError("there is no playbook under these paths")
     counts, rows = Counts(), list[dict[str, Json]]()
     for checked in _checked(names, form):
         counts = counts.plus(checked.counts)
@@ -66,7 +66,7 @@ def _checked(names: list[str], form: str) -> Iterator[Checked]:
     """Each file's findings in the order of the names, over the cores there are when there are many files."""
     import sys
 
-    palette = ANSI if sys.stdout.isatty() else PLAIN
+    palette = palette_of(sys.stdout)
     work = [(name, form, palette) for name in names]
     cores = _cores()
     if len(names) < MANY or cores < 2:
@@ -80,10 +80,11 @@ def _checked(names: list[str], form: str) -> Iterator[Checked]:
 
 def _check(work: tuple[str, str, Palette]) -> Checked:
     name, form, palette = work
-    compiled = check_source(shown(name), read(name))
+    compiled = check_source(shown(name), read_playbook(name))
     counts = counts_of(compiled)
     if form == "json":
-        return Checked("", [diagnostic_json(each, compiled.source.name) for each in compiled.diagnostics], counts)
+        rows = [diagnostic_json(each, compiled.source.name, slug_of(each.code)) for each in compiled.diagnostics]
+        return Checked("", rows, counts)
     return Checked(text_of(compiled, palette), [], counts)
 
 

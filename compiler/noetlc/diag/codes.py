@@ -38,16 +38,8 @@ def finding(
     return Diagnostic(code, CODES[code].severity, message, span, help, related, fix)
 
 
-def explanation(code_or_slug: str) -> str:
-    """The page of a code, found by number (any case) or slug; "" when there is no such code."""
-    wanted = code_or_slug.strip()
-    for code, entry in CODES.items():
-        if wanted.upper() == code or wanted.lower() == entry.slug:
-            return _page(code, entry)
-    return ""
-
-
-def _page(code: str, entry: Code) -> str:
+def page(code: str, entry: Code) -> str:
+    """What `noetlc explain` prints: one form for all codes."""
     from textwrap import indent
 
     parts = [f"{code} {entry.slug} ({entry.severity})", "", f"{entry.title}."]

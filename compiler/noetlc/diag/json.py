@@ -2,21 +2,20 @@
 
 from noetl_ir.expr import Json
 from noetl_ir.span import Span
-from noetlc.diag.codes import CODES
 from noetlc.diag.diagnostic import Diagnostic
 
 
-def diagnostic_json(diagnostic: Diagnostic, file: str) -> dict[str, Json]:
-    """`{file code slug severity message span help related fix}`; `fix` is null when there is none.
+def diagnostic_json(diagnostic: Diagnostic, file: str, slug: str) -> dict[str, Json]:
+    """`{file code slug severity message span help related fix}`; `slug` is that of the code, `fix` null when there
+    is none.
 
     Lines and columns count from 1, in code points; ends are exclusive; a span of zeros is no place.
     """
-    entry = CODES.get(diagnostic.code)
     fix = diagnostic.fix
     return {
         "file": file,
         "code": diagnostic.code,
-        "slug": "" if entry is None else entry.slug,
+        "slug": slug,
         "severity": str(diagnostic.severity),
         "message": diagnostic.message,
         "span": _span_json(diagnostic.span),

@@ -12,6 +12,7 @@ from nets import HEAD, steps
 from noetl_ir.plan_format import read_plan
 from noetl_ir.plan_format.json import plan_from_json
 from noetlc.cli import main
+from noetlc.rules import every_code
 
 GOOD = HEAD + steps("step: start")
 BAD = HEAD + steps("step: other")
@@ -143,7 +144,8 @@ def test_lint_shows_text_or_json(run: Run) -> None:
     assert "a.yaml:6:12: warning[NL601]" in text.out
     assert "1 warning in 1 file" in text.err
     (row,) = json.loads(run("lint", "a.yaml", "--format", "json").out)
-    assert (row["file"], row["code"], row["span"]["line"]) == ("a.yaml", "NL601", 6)
+    assert (row["file"], row["code"], row["slug"]) == ("a.yaml", "NL601", "unreachable-step")
+    assert row["span"]["line"] == 6
 
 
 def test_lint_takes_files_folders_globs_and_standard_input(run: Run) -> None:
@@ -164,6 +166,46 @@ def test_lint_takes_files_folders_globs_and_standard_input(run: Run) -> None:
     assert run("lint", "nothing*.yaml").status == 2
     Path("empty").mkdir()
     assert run("lint", "empty").status == 2
+
+
+def test_a_glob_leaves_out_what_is_no_playbook(run: Run) -> None:
+    put("in/a.yaml", GOOD)
+    put("in/a.script.yaml", "outcomes: []\n")
+    assert run("lint", "in/*.yaml") == (0, "", "nothing found in 1 file\n")
+    assert run("lint", "in/*.script.yaml").status == run("compile", "in/*.script.yaml").status == 2
+    assert run("compile", "in/*.yaml").status == 0
+    assert files() == ["in/a.ir", "in/a.script.yaml", "in/a.yaml"]
+
+
+@pytest.mark.parametrize("command", ["compile", "lint", "graph", "dump"])
+@pytest.mark.parametrize("name", ["a.ir", "a.ir.json"])
+def test_a_plan_is_no_playbook(run: Run, command: str, name: str) -> None:
+    put("a.yaml", GOOD)
+    assert run("compile", "a.yaml").status == run("compile", "a.yaml", "--format", "json").status == 0
+    done = run(command, name)
+    assert done.status == 2
+    assert f"{name} is a compiled plan" in done.err
+
+
+def test_a_terminal_gets_no_binary_plan(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    put("a.yaml", GOOD)
+    assert run("compile", "a.yaml", "-o", "-").status == 0
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    done = run("compile", "a.yaml", "-o", "-")
+    assert done.status == run("compile", "-", stdin=GOOD.encode()).status == 2
+    assert done.out == "" and "--format json" in done.err
+    assert run("compile", "a.yaml", "-o", "-", "--format", "json").status == 0
+
+
+def test_colours_are_for_terminals_that_want_them(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    put("a.yaml", WARNED)
+    assert "\x1b[" not in run("lint", "a.yaml").out
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[" in run("lint", "a.yaml").out and "\x1b[" in run("compile", "a.yaml").err
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in run("lint", "a.yaml").out + run("compile", "a.yaml").err
 
 
 def test_many_files_give_the_same_as_each_alone(run: Run) -> None:
@@ -191,6 +233,9 @@ def test_explain_finds_codes_by_number_and_by_name(run: Run) -> None:
     done = run("explain", "unknown-stp")
     assert done.status == 2
     assert "unknown-step" in done.err
+    listed = run("explain").out.splitlines()
+    assert len(listed) == len(every_code()) and listed == sorted(listed)
+    assert "NL203  unknown-step" in "\n".join(listed)
 
 
 @pytest.mark.parametrize("subject", ["playbook", "plan"])

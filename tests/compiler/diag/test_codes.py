@@ -1,11 +1,11 @@
-"""The tables of codes are complete, and `explain` finds every entry."""
+"""The tables of codes are complete."""
 
 import re
 
 import pytest
 
 from noetl_ir.span import Span
-from noetlc.diag.codes import CODES, explanation, finding
+from noetlc.diag.codes import CODES, finding
 from noetlc.diag.codes_source import SOURCE_CODES
 from noetlc.diag.diagnostic import Severity
 
@@ -26,18 +26,6 @@ def test_slugs_are_unique() -> None:
 
 def test_codes_of_the_reader_begin_with_zero() -> None:
     assert all(code.startswith("NL0") for code in SOURCE_CODES)
-
-
-@pytest.mark.parametrize("asked", ["NL004", "nl004", "duplicate-key", " Duplicate-Key "])
-def test_a_page_is_found_by_number_and_by_slug(asked: str) -> None:
-    page = explanation(asked)
-    assert page.startswith("NL004 duplicate-key (error)\n\nA key is written twice in one mapping.\n\nWhy it matters\n")
-    assert "\nExample\n    step: pay\n" in page
-    assert "\nInstead\n    step: pay\n" in page
-
-
-def test_there_is_no_page_for_what_is_no_code() -> None:
-    assert explanation("NL000") == explanation("") == ""
 
 
 def test_a_finding_has_the_severity_of_its_code() -> None:

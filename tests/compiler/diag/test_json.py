@@ -19,7 +19,7 @@ def test_everything_is_there() -> None:
         fix=Fix(span, "x", "do it", safe=False),
     )
     place = '{"line": 2, "column": 1, "end_line": 2, "end_column": 5}'
-    assert json.dumps(diagnostic_json(found, "a.yaml")) == (
+    assert json.dumps(diagnostic_json(found, "a.yaml", "duplicate-key")) == (
         '{"file": "a.yaml", "code": "NL004", "slug": "duplicate-key", "severity": "error", "message": "twice", '
         f'"span": {place}, "help": "keep one", '
         '"related": [{"span": {"line": 1, "column": 1, "end_line": 1, "end_column": 5}, "message": "first"}], '
@@ -28,5 +28,5 @@ def test_everything_is_there() -> None:
 
 
 def test_what_is_missing_is_empty() -> None:
-    found = diagnostic_json(Diagnostic("NL999", Severity.NOTE, "m", NOWHERE), "a")
+    found = diagnostic_json(Diagnostic("NL999", Severity.NOTE, "m", NOWHERE), "a", "")
     assert (found["slug"], found["help"], found["related"], found["fix"]) == ("", "", [], None)

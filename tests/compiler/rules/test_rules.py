@@ -1,7 +1,11 @@
 """What holds for every rule."""
 
+import re
+
+import pytest
+
 from noetlc.diag.codes import CODES
-from noetlc.rules import all_rules, check_playbook, page_of
+from noetlc.rules import all_rules, check_playbook, every_code, page_of, slug_of
 from noetlc.source.yaml_reader import read_yaml
 from playbooks import HEAD, linted, read
 
@@ -14,13 +18,21 @@ def test_codes_are_unique_and_no_code_of_a_table() -> None:
     assert not set(found) & CODES.keys()
 
 
-def test_every_rule_has_its_page_under_code_and_slug() -> None:
-    for slug, rule in all_rules():
-        page = page_of(slug)
-        assert page == page_of(rule.code.lower())
-        assert page.startswith(f"{rule.code} {slug} (")
-        assert all(f"\n{heading}\n" in page for heading in HEADINGS), slug
-    assert page_of("no-such-rule") == ""
+@pytest.mark.parametrize("code", every_code())
+def test_every_code_has_a_page_of_one_form_under_number_and_slug(code: str) -> None:
+    entry = every_code()[code]
+    page = page_of(code)
+    assert page == page_of(code.lower()) == page_of(entry.slug) == page_of(f" {entry.slug.title()} ")
+    body = r"((    .*|)\n)+"
+    form = rf"{code} {entry.slug} \({entry.severity}\)\n\n[A-Z`].*\.\n"
+    form += "".join(rf"\n{heading}\n{body}" for heading in HEADINGS)
+    assert re.fullmatch(form, page), page
+    assert f"{entry.slug}:" not in page.splitlines()[2] and "\n\n\n" not in page
+    assert slug_of(code) == entry.slug
+
+
+def test_there_is_no_page_for_what_is_no_code() -> None:
+    assert page_of("no-such-rule") == page_of("NL000") == page_of("") == slug_of("NL000") == ""
 
 
 def test_rules_take_a_partial_playbook() -> None:
