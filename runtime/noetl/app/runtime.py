@@ -6,6 +6,7 @@ import os
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from types import FunctionType
 from typing import NamedTuple
@@ -71,6 +72,10 @@ class Runtime:
         for record in self.store.read(execution_id, after):
             yield record.position, hydrate(record, self.blobs)
 
+    def was_scripted(self, execution_id: str) -> bool:
+        """Whether a script stood in for tools when the execution began, so that its times are virtual."""
+        return any(event.data.get("scripted") is True for _, event in islice(self.events(execution_id), 1))
+
     def program_of(self, execution_id: str) -> Program:
         """The program that an execution runs; raises NotFound, LookupError."""
         row = self.store.execution(execution_id)
@@ -82,10 +87,11 @@ class Runtime:
         settings = self.settings
         bus: MemoryBus[Command, Report, Answer] = MemoryBus()
         script = settings.script
-        virtual = VirtualClock() if script is not None else None
-        if script is not None and virtual is not None:
+        virtual = VirtualClock() if script is not None or self.was_scripted(execution_id) else None
+        if virtual is not None:
             log = [event for _, event in self.events(execution_id)]
             virtual.move_to(max((event.ts for event in log), default=0))
+        if script is not None:
             sent = sum(event.event_type == "signal.received" and "row" not in event.data for event in log)
             script = script._replace(signals=script.signals[sent:])
         clock: Clock = virtual or WallClock()
@@ -93,6 +99,7 @@ class Runtime:
         control = ControlPlane(
             bus, store=self.store, blobs=self.blobs, clock=clock, pool=POOL,
             find=self.programs.find, load=self.programs.load, observe=observe,
+            wall=WallClock() if virtual is not None else None,
         )  # fmt: skip
         around = Surroundings(
             control,

@@ -21,7 +21,11 @@ _LINES = 40
 
 
 class Ending(NamedTuple):
-    """What there is to say at the end. `error` of a failure, `reason` of any other end that needs one."""
+    """What there is to say at the end. `error` of a failure, `reason` of any other end that needs one.
+
+    `result` only of a completed execution: what a step came to before a failure is no outcome of the whole.
+    `scripted`: times are those of a virtual clock.
+    """
 
     execution_id: str
     status: str
@@ -32,6 +36,7 @@ class Ending(NamedTuple):
     started: int | None
     ended: int | None
     counts: dict[str, int]
+    scripted: bool
 
     def as_json(self) -> dict[str, Json]:
         """One document; times as RFC 3339."""
@@ -45,6 +50,7 @@ class Ending(NamedTuple):
             "started": iso_of(self.started) if self.started is not None else None,
             "ended": iso_of(self.ended) if self.ended is not None else None,
             "counts": dict(self.counts),
+            "scripted": self.scripted,
         }
 
 
@@ -61,12 +67,13 @@ def ending_of(runtime: Runtime, program: Program, execution: Execution, status: 
         execution.execution_id,
         status,
         program.plan.path or program.plan.name,
-        bare(plain_result(execution.last_result)),
+        bare(plain_result(execution.last_result)) if status == "completed" else None,
         error,
         reason,
         None if execution.status == "new" else execution.started,
         execution.ended,
         execution.counts,
+        execution.scripted,
     )
 
 
@@ -95,7 +102,8 @@ def _tell_people(ending: Ending, url: str) -> None:
             counts.append(amount(ending.counts[name], noun))
     after = ""
     if ending.ended is not None and ending.started is not None:
-        after = f" after {duration(ending.ended - ending.started)}"
+        virtual = " on a virtual clock" if ending.scripted else ""
+        after = f" after {duration(ending.ended - ending.started)}{virtual}"
     click.echo(f"{ending.status}: {escaped(ending.playbook)}{after}, {', '.join(counts)}")
     if ending.error is not None:
         click.echo(f"error: {error_place(ending.error)}{failure_text(ending.error)}")

@@ -60,6 +60,8 @@ def resume(
             look = look_at(runtime, row)
             ending = ending_of(runtime, look.program, look.execution, look.execution.status)
             return tell(ending, url, as_json=as_json)
+        if script is None and runtime.was_scripted(row.execution_id):
+            raise click.UsageError("a script stood in for its tools: say with --script FILE which one goes on doing so")
         program = program_of(runtime, row.execution_id)
         shown.say(f"{row.execution_id}: {escaped(row.playbook)}")
         go = partial(_resume, program, row.execution_id)

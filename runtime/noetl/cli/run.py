@@ -51,7 +51,7 @@ def run(
     """
     if [source, (payload or "")[1:], script].count(STANDARD_INPUT) > 1:
         raise click.UsageError("standard input can be read only once")
-    request = Request(payload_of(payload, sets))
+    request = Request(payload_of(payload, sets), scripted=script is not None)
     shown = progress_for(quiet=quiet)
     scripted = script_of(script) if script is not None else None
     plan = plan_bytes(source, folders, quiet=quiet)

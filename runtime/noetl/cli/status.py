@@ -58,11 +58,13 @@ def _json_of(row: Row) -> dict[str, Json]:
 
 def _tell(ending: Ending, program: Program, execution: Execution, url: str, *, owned: bool) -> None:
     over = execution.is_over
+    now = execution.now if ending.scripted else time.time_ns() // 1000
     owner = "" if over or owned else " (no owner)"
     click.echo(f"{ending.status}{owner}: {escaped(ending.playbook)}, execution {ending.execution_id}")
     if ending.started is not None:
-        until = ending.ended if ending.ended is not None else time.time_ns() // 1000
-        click.echo(f"started {iso_of(ending.started)}, {'took' if over else 'for'} {duration(until - ending.started)}")
+        until = ending.ended if ending.ended is not None else now
+        took = f"{'took' if over else 'for'} {duration(until - ending.started)}"
+        click.echo(f"on a virtual clock, {took}" if ending.scripted else f"started {iso_of(ending.started)}, {took}")
     counts = ending.counts
     done = [amount(counts["tasks"], "task"), amount(counts["retries"], "retry")]
     click.echo(", ".join([*done, amount(counts["passed_errors"], "passed error"), amount(execution.position, "event")]))
@@ -70,7 +72,6 @@ def _tell(ending: Ending, program: Program, execution: Execution, url: str, *, o
         click.echo(f"failure: {error_place(ending.error)}{failure_text(ending.error)}")
     if ending.reason:
         click.echo(f"reason: {escaped(ending.reason)}")
-    now = time.time_ns() // 1000
     for number, row in enumerate(rows_of(program, execution, driven=owned)):
         if number == MOST_ROWS:
             click.echo("  … (--json shows all)")

@@ -33,6 +33,7 @@ def evolve(program: Program, execution: Execution, event: Event) -> None:
     except KeyError as problem:
         raise IllegalFiring(f"`{event_type}` is about {problem.args[0]!r}, which is not there") from None
     execution.position += 1
+    execution.now = event.ts
 
 
 def _nothing(program: Program, execution: Execution, event: Event) -> None:

@@ -204,7 +204,7 @@ class Timer:
 class Execution:
     """The fold. `agenda` holds (place, key) that got tokens and are not decided yet; `ready` the
     regions to run, `calling` the parked ones whose child is to be started, `answered` those whose outcome
-    is here, `stopped` the claims to be called off."""
+    is here, `stopped` the claims to be called off; `now` is the time of the last event."""
 
     __slots__ = (
         "_choices",
@@ -228,6 +228,7 @@ class Execution:
         "loops",
         "marking",
         "next_key",
+        "now",
         "parent",
         "parked",
         "paused",
@@ -240,6 +241,7 @@ class Execution:
         "returned",
         "run_counts",
         "runs",
+        "scripted",
         "signals",
         "started",
         "status",
@@ -258,12 +260,14 @@ class Execution:
         self.paused = False
         self.cancelled = False
         self.position = 0
+        self.now = 0
         self.started = 0
         self.ended: int | None = None
         self.parent: tuple[str, str] | None = None
         self.children_depth = 0
         self.trace_id = execution_id
         self.detached = False
+        self.scripted = False
         self.iter_parent: Mapping | None = None
         self.inbox_row = 0
         self.marking = Marking(program.plan.net, self._weigh, self._moved)

@@ -12,7 +12,7 @@ from noetl_ir.expr import Json, Literal, MapTemplate
 class Request(NamedTuple):
     """A request to run a plan. `parent` is the execution and token key of the calling task; `depth` counts
     callers; `return_step` is the step whose result the caller wants, the last one's when empty; `detached` says
-    that the caller does not wait."""
+    that the caller does not wait, `scripted` that a script stands in for tools and the clock is a virtual one."""
 
     payload: dict[str, Json]
     parent: tuple[str, str] | None = None
@@ -21,6 +21,7 @@ class Request(NamedTuple):
     trace_id: str = ""
     return_step: str = ""
     detached: bool = False
+    scripted: bool = False
 
 
 def start(turn: Turn, request: Request) -> None:
@@ -39,6 +40,8 @@ def start(turn: Turn, request: Request) -> None:
         data["return_step"] = request.return_step
     if request.detached:
         data["detached"] = True
+    if request.scripted:
+        data["scripted"] = True
     turn.emit("playbook.execution.requested", data=data)
     try:
         workload = _workload(turn, request.payload)

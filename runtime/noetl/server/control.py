@@ -32,7 +32,10 @@ Observer = Callable[[Execution, Program, Event], None]
 
 
 class ControlPlane:
-    """Keeps executions. `find` gives the program of a child by the calling program and the path it names."""
+    """Keeps executions. `find` gives the program of a child by the calling program and the path it names.
+
+    `wall` tells the times that lists show where `clock` is a virtual one.
+    """
 
     def __init__(
         self,
@@ -45,11 +48,13 @@ class ControlPlane:
         find: Callable[[Program, str], Program],
         load: Callable[[str], Program],
         observe: Observer,
+        wall: Clock | None = None,
     ) -> None:
         self._bus = bus
         self._store = store
         self._blobs = blobs
         self._clock = clock
+        self._wall = wall
         self._pool = pool
         self._find = find
         self._load = load
@@ -68,7 +73,7 @@ class ControlPlane:
     def start(self, program: Program, execution_id: str, request: Request) -> Shell:
         """Create an execution and run its first turn."""
         parent = request.parent[0] if request.parent else None
-        now = self._clock.now()
+        now = (self._wall or self._clock).now()
         row = ExecutionRow(
             execution_id, program.plan.path or program.plan.name, program.digest, "running", parent, now, None
         )
@@ -108,7 +113,7 @@ class ControlPlane:
                 self.ask(child_id, Ask("cancel"))
 
     def _shell(self, program: Program, execution_id: str) -> Shell:
-        shell = Shell(program, execution_id, store=self._store, blobs=self._blobs, clock=self._clock)
+        shell = Shell(program, execution_id, store=self._store, blobs=self._blobs, clock=self._clock, wall=self._wall)
         self.shells[execution_id] = shell
         return shell
 
@@ -253,7 +258,8 @@ class ControlPlane:
             self._own(order.child_id)
         if there is None:
             self._store.put_plan(program.digest, program.plan.path, program.bytes)
-            self.start(program, order.child_id, request_of(order, depth))
+            request = request_of(order, depth)._replace(scripted=shell.execution.scripted)
+            self.start(program, order.child_id, request)
         elif there.status in ("running", "paused"):
             if order.child_id not in self.shells:
                 self.resume(order.child_id, program)

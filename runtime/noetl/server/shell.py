@@ -37,14 +37,27 @@ class Ask(NamedTuple):
 
 
 class Shell:
-    """Keeps one execution: its fold, and the turns that extend its log. One shell an execution, one owner a shell."""
+    """Keeps one execution: its fold, and the turns that extend its log. One shell an execution, one owner a shell.
 
-    def __init__(self, program: Program, execution_id: str, *, store: Store, blobs: Blobs, clock: Clock) -> None:
+    `wall` tells the times that lists show where `clock` is a virtual one.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        execution_id: str,
+        *,
+        store: Store,
+        blobs: Blobs,
+        clock: Clock,
+        wall: Clock | None = None,
+    ) -> None:
         self.program = program
         self.execution = Execution(execution_id, program)
         self._store = store
         self._blobs = blobs
         self._clock = clock
+        self._wall = wall
         self._answers: dict[tuple[str, str], Answer] = {}
 
     def begin(self, request: Request, row: ExecutionRow) -> tuple[list[Event], list[Command]]:
@@ -53,7 +66,7 @@ class Shell:
         start(turn, request)
         decide(turn)
         execution = self.execution
-        row = row._replace(status=status_of(execution), ended=execution.ended)
+        row = row._replace(status=status_of(execution), ended=self._listed(execution.ended))
         self._store.create(row, [(event.event_id, self._body(event)) for event in turn.events])
         return turn.events, effects(self.program, execution)
 
@@ -132,10 +145,13 @@ class Shell:
         if turn.events:
             expected = execution.position - len(turn.events)
             records = [(event.event_id, self._body(event)) for event in turn.events]
-            self._store.append(
-                execution.execution_id, expected, records, status=status_of(execution), ended=execution.ended
-            )
+            ended = self._listed(execution.ended)
+            self._store.append(execution.execution_id, expected, records, status=status_of(execution), ended=ended)
         return turn.events, effects(self.program, execution)
+
+    def _listed(self, ended: int | None) -> int | None:
+        """When it ended, as lists show it."""
+        return ended if ended is None or self._wall is None else self._wall.now()
 
     def _body(self, event: Event) -> bytes:
         body = write_event(event)

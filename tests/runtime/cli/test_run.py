@@ -5,6 +5,7 @@ import os
 import pty
 import subprocess
 import sys
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -98,6 +99,7 @@ def test_the_json_of_a_run(home: "Home") -> None:
         "error": None,
         "reason": None,
         "counts": {"tasks": 1, "retries": 0, "passed_errors": 0},
+        "scripted": False,
     }
 
 
@@ -210,7 +212,33 @@ def test_a_script_replaces_tools_and_time(home: "Home", form: str) -> None:
     assert isinstance(document, dict)
     # one second for each attempt, and a minute between them
     assert (document["started"], document["ended"]) == ("1970-01-01T00:00:00.000000Z", "1970-01-01T00:01:02.000000Z")
-    assert (document["result"], document["counts"]["retries"]) == (42, 1)
+    assert (document["result"], document["counts"]["retries"], document["scripted"]) == (42, 1, True)
+
+
+def test_a_scripted_run_stands_in_lists_when_it_was_and_says_that_its_clock_is_virtual(home: "Home") -> None:
+    before = datetime.now(UTC).isoformat()
+    (home.folder / "script").write_text(SCRIPT)
+    shown = home.run("run", home.plan(RETRYING), "--script", "script").stdout
+    assert "completed: tests/tried after 1 m 02 s on a virtual clock, 1 task, 1 retry\n" in shown
+    [row] = home.json("list")  # type: ignore[misc]
+    assert before <= row["started"] <= row["ended"] <= datetime.now(UTC).isoformat()
+    assert "\non a virtual clock, took 1 m 02 s\n" in home.run("status", "last").stdout
+    first = json.loads(home.run("events", "last", "--json").stdout.splitlines()[0])
+    assert (first["ts"], first["payload"]["scripted"]) == ("1970-01-01T00:00:00.000000Z", True)
+
+
+def test_a_scripted_run_goes_on_only_with_a_script(home: "Home") -> None:
+    lines = SCRIPT.splitlines(keepends=True)
+    (home.folder / "half").write_text("".join(lines[:3]).replace("attempt: 1", "attempt: 9"))
+    (home.folder / "script").write_text(SCRIPT)
+    waiting = "workflow:\n  - step: start\n    tool:\n      - {name: w, kind: wait, events: [go]}\n"
+    assert home.run("run", home.plan(waiting), "--script", "half").returncode == 5
+    done = home.run("resume", "last")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "say with --script FILE" in done.stderr
+    assert home.run("status", "last").stdout.splitlines()[1] == "on a virtual clock, for 0.0 s"
+    assert home.run("cancel", "last").returncode == 0
+    assert home.run("status", "last").stdout.splitlines()[1] == "on a virtual clock, took 0.0 s"
 
 
 def test_a_script_that_is_no_yaml_is_2_with_its_place(home: "Home") -> None:
