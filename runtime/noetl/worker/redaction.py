@@ -36,6 +36,7 @@ class Redactor:
         self._key = key
         self._open = open
         self._known: set[Secret] = set()
+        self._hidden: set[tuple[str, str]] = set()
         self._markers: dict[str, str] = {}
 
     def learn(self, secrets: Iterable[Secret]) -> None:
@@ -44,6 +45,7 @@ class Redactor:
             if secret not in self._known:
                 self._known.add(secret)
                 entry, field, value = secret
+                self._hidden.add((entry, field))
                 for form, text in forms_of(value).items():
                     self._markers.setdefault(text, self.marker(entry, field, form))
 
@@ -106,10 +108,14 @@ class Redactor:
     def _opened(self, hit: re.Match[str]) -> Json:
         from urllib.parse import unquote
 
+        entry, field = unquote(hit[1]), unquote(hit[2])
         try:
-            return self._open(unquote(hit[1]), unquote(hit[2]))
+            value = self._open(entry, field)
         except KeyError as problem:
             raise Fault("credential.missing", str(problem.args[0] if problem.args else problem)) from None
+        if isinstance(value, str) and (entry, field) in self._hidden:
+            self.learn([(entry, field, value)])  # it may have been replaced since it was learnt
+        return value
 
     def _text(self, hit: re.Match[str]) -> str:
         value = self._opened(hit)
