@@ -15,17 +15,19 @@ from typing import NamedTuple, Protocol
 from noetl_ir import registry
 from noetl_ir.collecting import uncollected
 from noetl_ir.plan import Child, Plan
+from noetl_ir.span import Span
 from noetlc.ast.bodies import Choose, Until, While
 from noetlc.ast.cases import Case, CaseSetting
+from noetlc.ast.iteration import Cursor, Frame, LoopOnError, Slicing, Where
 from noetlc.ast.names import OldNames
 from noetlc.ast.playbook import Playbook
 from noetlc.ast.repeat import OnError, Pages, Poll, Retry
 from noetlc.ast.skips import Skip
-from noetlc.ast.state import Assign, Result, StepSet
+from noetlc.ast.state import ArcSet, Assign, Result, StepArgs, StepSet
 from noetlc.ast.storage import Sink
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.targets import ImplicitEnd, Targets
-from noetlc.ast.walk import sugar_kinds
+from noetlc.ast.walk import sugar_in, sugar_kinds
 from noetlc.build.family import (
     BROKEN,
     COMPUTED,
@@ -92,6 +94,8 @@ def _part(name: str) -> Callable[[Playbook, Note], Playbook]:
 
 
 LOWERING: tuple[Lowering, ...] = (
+    Lowering(_part("lower_args"), removes=(StepArgs,)),
+    Lowering(_part("lower_loop"), removes=(Slicing, Where, LoopOnError)),
     Lowering(_part("lower_retry"), removes=(Retry, OnError), among=(Pages, Poll, Case)),
     Lowering(_part("lower_poll"), removes=(Poll,), after=("lower_retry",)),
     Lowering(_part("lower_vars"), removes=(Assign,), after=("lower_retry", "lower_poll")),
@@ -100,7 +104,8 @@ LOWERING: tuple[Lowering, ...] = (
     Lowering(_part("lower_inclusive_case"), after=("lower_retry", "lower_sink", "lower_event_case"), among=(Case,)),
     Lowering(_part("lower_case"), removes=(Case, CaseSetting), after=("lower_inclusive_case",)),
     Lowering(_part("lower_next"), removes=(Targets,), after=("lower_case",)),
-    Lowering(_part("lower_set"), removes=(StepSet, Result), after=("lower_sink", "lower_next")),
+    Lowering(_part("lower_set"), removes=(StepSet, Result, ArcSet), after=("lower_sink", "lower_next")),
+    Lowering(_part("lower_cursor"), removes=(Cursor, Frame), after=("lower_case", "lower_sink")),
     Lowering(_part("lower_skip"), removes=(Skip,), after=("lower_set",)),
     Lowering(_part("enter_sugar"), among=(Choose, While, Until)),
     Lowering(_part("lower_choose"), removes=(Choose,), after=("enter_sugar",)),
@@ -256,6 +261,9 @@ def _lowered(playbook: Playbook, note: Note, observer: Observer) -> Playbook:
             if back:
                 raise BrokenPass(f"after {row.name} there is a {back[0]} again")
         observer.ended(row.name, playbook)
+    for node in sugar_in(playbook) if there else ():
+        span: Span = getattr(node, "span")  # noqa: B009 - every sugar node has one
+        note(Change("read", span, f"`{type(node).__name__.lower()}` here", "refused", "no pass takes it at this place"))
     return playbook
 
 

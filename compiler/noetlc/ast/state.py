@@ -30,3 +30,18 @@ class Result(Sugar):
 
     value: Value
     span: Span
+
+
+class ArcSet(Sugar):
+    """`set` of an arc: what is set when it is taken (D10)."""
+
+    set_ctx: Pairs
+    span: Span
+
+
+class StepArgs(Sugar):
+    """`args` or `input` of a step: defaults under those of the token."""
+
+    word: str
+    pairs: Pairs
+    span: Span

@@ -1,7 +1,7 @@
 """The case dialect (`case-dialect.md`): recognised, not read yet."""
 
 from noetlc.dialects import Dialect
-from noetlc.reading import cases, repeat
+from noetlc.reading import cases, iteration, repeat
 from noetlc.reading.reader import Tables, no_effect
 
 _DIALECT = "case dialect"
@@ -16,11 +16,12 @@ DIALECT = Dialect(
     Tables(
         step={**cases.SETTINGS, "case": cases.take_case, "poll": repeat.take_poll, "on_error": repeat.take_on_error},
         step_spec={**cases.SETTINGS, "on_error": repeat.take_on_error, "retry": repeat.take_retry},
+        loop=iteration.LOOP_KEYS,
+        loop_spec=iteration.SPEC_KEYS,
         task={"poll": repeat.take_poll, "on_error": repeat.take_on_error},
         task_spec={"retry": repeat.take_retry, "poll": repeat.take_poll, "async": no_effect, "cache": no_effect},
     ),
     legacy={
-        "loop": _named("collection", "element", "batch_size", "on_error"),
         "next": _named("to", "policy", "priority"),
         "executor_spec": _named("retry"),
     },

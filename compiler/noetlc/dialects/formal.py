@@ -20,6 +20,7 @@ DIALECT = Dialect(
             "sink": storage.take_sink,
             "result": state.take_result,
             "retry": repeat.take_retry,
+            "args": state.take_step_args,
         },
         task={
             "vars": state.take_vars,
@@ -31,9 +32,8 @@ DIALECT = Dialect(
     ),
     legacy={
         "document": _named("vars", "ctx", "tracing", "spec"),
-        "step": _named("args", "set_iter"),
-        "loop": _named("mode", "max_in_flight", "concurrency", "until", "where", "filter", "chunk", "limit", "order_by")
-        | _named("pagination", "enumerate", "distribution", "policy"),
+        "step": _named("set_iter"),
+        "loop": _named("until", "pagination"),
         "task": _named("result"),
         "then": _named("sink", "vars", "collect", "retry", "result"),
     },

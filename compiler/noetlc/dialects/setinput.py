@@ -1,24 +1,19 @@
-"""The dialect of `set`, `input`, `output` and `loop.cursor`, newer than any specification; recognised, not
-read yet.
-"""
+"""The dialect of `set`, `input`, `output` and `loop.cursor`, newer than any specification (D10, D11)."""
 
 from noetlc.dialects import Dialect
+from noetlc.reading import cursor, state
+from noetlc.reading.reader import Tables, no_effect
 
 _DIALECT = "set/input dialect"
 
-
-def _named(*keys: str) -> dict[str, str]:
-    return {key: f"`{key}` ({_DIALECT})" for key in keys}
-
-
 DIALECT = Dialect(
     _DIALECT,
-    legacy={
-        "step": _named("set", "input", "output"),
-        "task": _named("set", "input", "output", "output_select"),
-        "then": _named("set"),
-        "arc": _named("set"),
-        "loop": _named("cursor"),
-        "loop_spec": _named("cursor"),
-    },
+    Tables(
+        step={"set": state.take_step_set, "input": state.take_step_args, "output": no_effect},
+        task={"set": state.take_set, "output": no_effect, "output_select": no_effect},
+        then={"set": state.take_rule_set},
+        arc={"set": state.take_arc_set},
+        loop={"cursor": cursor.take_cursor},
+        loop_spec={"frame": cursor.take_frame},
+    ),
 )

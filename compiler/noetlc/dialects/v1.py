@@ -28,7 +28,7 @@ DIALECT = Dialect(
         "step": _named("run", "with", "data", "pipe", "eval", "expr", "end_loop", "assert", "next_step", "task"),
         "task": _named("pipe", "eval", "expr", "catch"),
         "rule": _named("expr", "do"),
-        "arc": _named("with", "data", "condition", "cond", "then", "else", "input"),
+        "arc": _named("with", "data", "then", "else", "input"),
         "task_spec": _named("eval"),
     },
 )

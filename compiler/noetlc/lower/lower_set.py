@@ -8,10 +8,10 @@ result: v                                           →  __s__result, a noop tha
 from noetl_ir.expr import Const, Expr, Name
 from noetlc.ast.bodies import Tasks, map_lists, taken_of
 from noetlc.ast.playbook import Arc, Playbook, Router, Rule, Step, Task
-from noetlc.ast.state import Result, StepSet
+from noetlc.ast.state import ArcSet, Result, StepSet
 from noetlc.diag.change import Change, Note
 from noetlc.expr.branching import behind
-from noetlc.expr.generated import PLAIN_SPEC, generated_name, jump, noop
+from noetlc.expr.generated import PLAIN_SPEC, computed, generated_name, jump, noop
 from noetlc.expr.legacy_names import is_negative, named_events, renamed, rule_meanings
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import result_of
@@ -24,7 +24,7 @@ def lower_set(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which steps set nothing besides their tasks."""
     known = frozenset([step.name for step in playbook.steps]) | {key for key, _ in playbook.workload}
     made: dict[str, list[Step]] = {}
-    steps = tuple(_of_step(step, known, made, note) for step in playbook.steps)
+    steps = tuple(_of_arcs(_of_step(step, known, made, note), known, made, note) for step in playbook.steps)
     return playbook._replace(steps=behind(steps, made))
 
 
@@ -43,6 +43,31 @@ def _of_step(step: Step, known: frozenset[str], made: dict[str, list[Step]], not
         else:
             note(Change(BY, assign.span, assign.word, "exact", "a task after the pipeline"))
             step = _after_tasks(step, assign, known)
+
+
+def _of_arcs(step: Step, known: frozenset[str], made: dict[str, list[Step]], note: Note) -> Step:
+    """A step between for each arc that sets: `set` of an arc outlives its token's args (LANGUAGE §6)."""
+    if step.router is None or not any(arc.extras for arc in step.router.arcs):
+        return step
+    arcs = []
+    for number, arc in enumerate(step.router.arcs):
+        sets = next((extra for extra in arc.extras if isinstance(extra, ArcSet)), None)
+        if sets is None:
+            arcs.append(arc)
+            continue
+        note(Change(BY, sets.span, "`set` of an arc", "exact", "a step between that sets it"))
+        name = generated_name(step.name, f"arc{number}")
+        result = result_of(step.name)
+        names = renamed({**rule_meanings(Name("outcome"), result), ("output",): result}, known)
+        patch = Rule(None, "continue", sets.span, set_ctx=pairs_with(sets.set_ctx, names))
+        onward = Arc(arc.target, arc.target_span, None, computed(Name("args"), arc.span), None, 0, arc.span)
+        task = noop(f"{name}__task", sets.span, (patch,))
+        between = Step(
+            name, arc.span, arc.span, "", PLAIN_SPEC, None, (task,), Router("exclusive", (onward,), arc.span)
+        )
+        made.setdefault(step.name, []).append(between)
+        arcs.append(arc._replace(target=name, target_span=arc.span, extras=()))
+    return step._replace(router=step.router._replace(arcs=tuple(arcs)))
 
 
 def _with_result(step: Step, result: Result, known: frozenset[str]) -> Step:

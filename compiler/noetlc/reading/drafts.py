@@ -142,7 +142,7 @@ class AdmitDraft:
 class LoopDraft:
     """A loop level."""
 
-    __slots__ = ("exec", "inner", "items", "iterator", "iterator_span", "knobs", "max_in_flight", "mode")
+    __slots__ = ("exec", "extras", "inner", "items", "iterator", "iterator_span", "knobs", "max_in_flight", "mode")
 
     def __init__(self) -> None:
         self.items: Value | None = None
@@ -153,6 +153,7 @@ class LoopDraft:
         self.exec = "distributed"
         self.inner: Loop | None = None
         self.knobs: Pairs = []
+        self.extras: list[Sugar] = []
 
 
 class TaskDraft:
@@ -242,7 +243,7 @@ class RouterDraft:
 class ArcDraft:
     """An arc."""
 
-    __slots__ = ("args", "delay", "priority", "target", "target_span", "when")
+    __slots__ = ("args", "delay", "extras", "priority", "target", "target_span", "when")
 
     def __init__(self) -> None:
         self.target = ""
@@ -251,3 +252,4 @@ class ArcDraft:
         self.args: Value | None = None
         self.delay: Value | None = None
         self.priority = 0
+        self.extras: list[Sugar] = []

@@ -32,14 +32,15 @@ def read_loop(r: Reader, node: Node) -> Loop | None:
         draft.inner,
         mapping.span,
         tuple(draft.knobs),
+        tuple(draft.extras),
     )
 
 
 def _check_whole(r: Reader, draft: LoopDraft, mapping: Mapping) -> None:
     known = r.tables.loop
-    if mapping.get("in") is None and not is_misspelt(mapping, "in", known):
+    if draft.items is None and mapping.get("in") is None and not is_misspelt(mapping, "in", known):
         missing(r, "the loop's `in`", mapping.span, help='write `in: "{{ … }}"`, an expression that gives a list')
-    if mapping.get("iterator") is None and not is_misspelt(mapping, "iterator", known):
+    if not draft.iterator and mapping.get("iterator") is None and not is_misspelt(mapping, "iterator", known):
         missing(r, "the loop's `iterator`", mapping.span, help="name the current item, as in `iterator: item`")
 
 
@@ -102,6 +103,10 @@ def _policy(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
 
 
 def _mode(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    if isinstance(node, Scalar) and node.text in ("async", "cursor"):
+        r.respelt(node.span, f"`mode: {node.text}`", "`mode: parallel`")
+        draft.mode = "parallel"
+        return
     draft.mode = choice_of(r, node, "`mode`", ("sequential", "parallel")) or "sequential"
 
 
@@ -125,7 +130,6 @@ SPEC_KEYS: Table[LoopDraft] = {
     "mode": _mode,
     "max_in_flight": _max_in_flight,
     "policy": _policy,
-    "frame": no_effect,
     "reducers": no_effect,
     "backpressure": no_effect,
     "partitioning": no_effect,

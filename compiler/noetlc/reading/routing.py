@@ -54,7 +54,10 @@ def _arc(r: Reader, node: Node) -> Arc | None:
     guard = mapping.get("when")
     if not draft.target or (guard is not None and draft.when is None):
         return None
-    return Arc(draft.target, draft.target_span, draft.when, draft.args, draft.delay, draft.priority, mapping.span)
+    extras = tuple(draft.extras)
+    return Arc(
+        draft.target, draft.target_span, draft.when, draft.args, draft.delay, draft.priority, mapping.span, extras
+    )
 
 
 def _next_spec(r: Reader, draft: RouterDraft, key: Scalar, node: Node) -> None:

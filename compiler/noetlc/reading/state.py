@@ -1,7 +1,7 @@
 """Assignments of steps and tasks in older dialects: `vars`, `set_ctx`, `set_iter`, `set`, `result`."""
 
-from noetlc.ast.state import Assign, Pairs, Result, StepSet
-from noetlc.reading.drafts import StepDraft, TaskDraft
+from noetlc.ast.state import ArcSet, Assign, Pairs, Result, StepArgs, StepSet
+from noetlc.reading.drafts import ArcDraft, StepDraft, TaskDraft, ThenDraft
 from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import is_empty
 from noetlc.reading.values import read_pairs, read_value
@@ -52,3 +52,24 @@ def take_result(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
     r.legacy_seen = True
     inner = node.get("from") if isinstance(node, Mapping) and len(node.entries) == 1 else None
     draft.extras.append(Result(read_value(r, inner or node), key.span))
+
+
+def take_arc_set(r: Reader, draft: ArcDraft, key: Scalar, node: Node) -> None:
+    """`set` of an arc (D10)."""
+    r.legacy_seen = True
+    ctx, scratch = split_set(r, node)
+    draft.extras.append(ArcSet((*ctx, *scratch), key.span))
+
+
+def take_rule_set(r: Reader, draft: ThenDraft, key: Scalar, node: Node) -> None:
+    """`set` of a rule (D10): `set_ctx` and `set_iter`."""
+    r.respelt(key.span, "`set`", "`set_ctx` and `set_iter`")
+    ctx, scratch = split_set(r, node)
+    draft.set_ctx += ctx
+    draft.set_iter += scratch
+
+
+def take_step_args(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
+    """`args` or `input` of a step."""
+    r.legacy_seen = True
+    draft.extras.append(StepArgs(f"`{key.text}`", tuple(read_pairs(r, node, f"`{key.text}`")), key.span))

@@ -1,0 +1,78 @@
+"""lower_args: `args` and `input` of a step are defaults under those of the token (LANGUAGE §6).
+
+args: {n: 1}, tool: {kind: python, code: …}, and `{{ args.n }}` anywhere in the step
+    →  args: {n: "{{ args.n | default(1) }}"} of the task, and the same where `args.n` is read
+"""
+
+from noetl_ir.expr import Expr, Name
+from noetlc.ast.bodies import change_lists, taken_of
+from noetlc.ast.playbook import Playbook, Step, Task, Value
+from noetlc.ast.state import StepArgs
+from noetlc.ast.walk import replace_steps
+from noetlc.ast.workbook import pairs_of, template_of_pairs
+from noetlc.diag.change import Change, Note
+from noetlc.expr.generated import computed
+from noetlc.expr.legacy_names import static_path
+from noetlc.expr.rewrite import Replace
+from noetlc.expr.shorthand import otherwise, path
+from noetlc.expr.templates import arc_with, task_with
+from noetlc.expr.values import expression_of
+
+_CALLED = frozenset({"python", "playbook", "workbook", "script", "noop", "container", "quantum"})
+"""Kinds whose args are what they are called with."""
+
+
+def lower_args(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook in which only tasks and arcs have args."""
+    for step in playbook.steps:
+        args, _ = taken_of(step, StepArgs)
+        if args is not None:
+            note(Change("lower_args", args.span, f"{args.word} of a step", "exact", "defaults under the token's args"))
+    defaults = {step.name: _defaults(step) for step in playbook.steps}
+    playbook = change_lists(playbook, lambda step, tasks: tuple(_task(task, defaults[step.name]) for task in tasks))
+    return replace_steps(playbook, lambda step: _step(step, defaults[step.name]))
+
+
+def _defaults(step: Step) -> dict[str, Value]:
+    args, _ = taken_of(step, StepArgs)
+    return {} if args is None else dict(args.pairs)
+
+
+def _task(task: Task, defaults: dict[str, Value]) -> Task:
+    if not defaults:
+        return task
+    task = task_with(task, _reading(defaults))
+    if task.kind not in _CALLED or task.generated:
+        return task
+    given = {key: computed(_read(key, value), value.span).template for key, value in defaults.items()}
+    own = {} if task.args is None else pairs_of(task.args.template)
+    if own is None:
+        return task
+    span = task.span if task.args is None else task.args.span
+    return task._replace(args=Value(template_of_pairs({**given, **own}), span, None))
+
+
+def _step(step: Step, defaults: dict[str, Value]) -> Step:
+    _, step = taken_of(step, StepArgs)
+    if not defaults or step.router is None:
+        return step
+    arcs = tuple(arc_with(arc, _reading(defaults)) for arc in step.router.arcs)
+    return step._replace(router=step.router._replace(arcs=arcs))
+
+
+def _reading(defaults: dict[str, Value]) -> Replace:
+    """Reads `args.x`, and `x` alone where it is one of them, with its default."""
+
+    def replace(expr: Expr) -> Expr | None:
+        here = static_path(expr)
+        if len(here) == 2 and here[0] == "args" and here[1] in defaults:
+            return _read(here[1], defaults[here[1]])
+        if isinstance(expr, Name) and expr.name in defaults:
+            return _read(expr.name, defaults[expr.name])
+        return None
+
+    return replace
+
+
+def _read(key: str, value: Value) -> Expr:
+    return otherwise(path("args", key), expression_of(value.template))
