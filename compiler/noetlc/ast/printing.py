@@ -1,9 +1,13 @@
 """A playbook as canonical source text: `apiVersion: noetl.io/v2`, named tasks, one order of keys.
 
 Reading the text gives the same tree up to places: what is written is what the tree holds, defaults left out.
+`tree_of` is what is written with the places that it comes from; `document` has plain values.
 """
 
+from typing import TypeAlias
+
 from noetl_ir.expr import Json, ListTemplate, Literal, MapTemplate, Template
+from noetl_ir.span import Span
 from noetlc.ast.playbook import (
     Admit,
     AdmitRule,
@@ -24,7 +28,22 @@ from noetlc.ast.yaml_text import yaml_text
 from noetlc.source.nodes import value_of
 
 VERSION = "noetl.io/v2"
-Tree = dict[str, Json]
+
+
+class Placed(dict[str, "Tree"]):
+    """A mapping that says where the construct stands in the file that it prints."""
+
+    __slots__ = ("span",)
+
+    def __init__(self, span: Span) -> None:
+        super().__init__()
+        self.span = span
+
+
+Tree: TypeAlias = "dict[str, Tree] | list[Tree] | Value | Guard | Json"
+"""What is written: plain values, but values and guards of the playbook as they are."""
+
+Keys: TypeAlias = dict[str, Tree]
 
 
 def printed(playbook: Playbook) -> str:
@@ -32,16 +51,38 @@ def printed(playbook: Playbook) -> str:
     return yaml_text(document(playbook))
 
 
-def document(playbook: Playbook) -> Tree:
+def document(playbook: Playbook) -> dict[str, Json]:
     """The playbook as plain values, in the order in which they are written."""
-    found: Tree = {"apiVersion": VERSION, "kind": "Playbook", "metadata": _metadata(playbook)}
+    return {key: plain_tree(value) for key, value in tree_of(playbook).items()}
+
+
+def tree_of(playbook: Playbook) -> Placed:
+    """The same with its values and guards, and the place of each construct."""
+    found = Placed(playbook.span)
+    found.update({"apiVersion": VERSION, "kind": "Playbook", "metadata": _metadata(playbook)})
     _put(found, "keychain", [_credential(entry) for entry in playbook.keychain])
     _put(found, "executor", _executor(playbook.executor))
     _put(found, "workload", _pairs(playbook.workload))
-    found["workflow"] = [_step(step) for step in playbook.steps]
+    steps: list[Tree] = [_step(step) for step in playbook.steps]
+    found["workflow"] = steps
     _put(found, "workbook", [_task(task) for _, task in playbook.workbook])
     found.update((key, value_of(node)) for key, node in playbook.extensions)
     return found
+
+
+def plain_tree(tree: Tree) -> Json:
+    """A tree as plain values."""
+    match tree:
+        case Value(template=template):
+            return plain(template)
+        case Guard(text=text):
+            return f"{{{{ {text} }}}}"
+        case dict():
+            return {key: plain_tree(value) for key, value in tree.items()}
+        case list():
+            return [plain_tree(item) for item in tree]
+        case _:
+            return tree
 
 
 def _metadata(playbook: Playbook) -> Json:
@@ -50,15 +91,15 @@ def _metadata(playbook: Playbook) -> Json:
     return {key: playbook.metadata[key] for key in [*first, *playbook.metadata]}
 
 
-def _put(into: Tree, key: str, value: Json) -> None:
+def _put(into: Keys, key: str, value: Tree) -> None:
     """What is empty is left out."""
     if value not in (None, "", {}, []):
         into[key] = value
 
 
-def _put_value(into: Tree, key: str, value: Value | None) -> None:
+def _put_value(into: Keys, key: str, value: Value | None) -> None:
     if value is not None:
-        into[key] = plain(value.template)
+        into[key] = value
 
 
 def plain(template: Template) -> Json:
@@ -74,41 +115,41 @@ def plain(template: Template) -> Json:
             return template.text
 
 
-def _pairs(pairs: tuple[tuple[str, Value], ...]) -> Tree:
-    return {key: plain(value.template) for key, value in pairs}
+def _pairs(pairs: tuple[tuple[str, Value], ...]) -> Keys:
+    return dict(pairs)
 
 
-def _guard(guard: Guard) -> str:
-    return f"{{{{ {guard.text} }}}}"
+def _credential(entry: KeychainEntry) -> Tree:
+    found = Placed(entry.span)
+    found.update({"name": entry.name, "kind": entry.kind})
+    found.update(_pairs(entry.fields))
+    return found
 
 
-def _credential(entry: KeychainEntry) -> Json:
-    return {"name": entry.name, "kind": entry.kind, **_pairs(entry.fields)}
-
-
-def _executor(executor: Executor) -> Tree:
-    policy: Tree = {}
+def _executor(executor: Executor) -> Keys:
+    policy: Keys = {}
     if executor.reference_first:
         policy["results"] = {"reference_first": True}
     _put(policy, "limits", dict(executor.limits))
     _put_failure(policy, executor.failure_mode)
-    spec: Tree = {}
+    spec: Keys = {}
     _put(spec, "entry_step", executor.entry_step)
     _put(spec, "pool", executor.pool)
     spec.update(_pairs(executor.knobs))
     _put(spec, "policy", policy)
-    found: Tree = dict(executor.plain)
+    found: Keys = dict(executor.plain)
     _put(found, "spec", spec)
     return found
 
 
-def _put_failure(policy: Tree, mode: str) -> None:
+def _put_failure(policy: Keys, mode: str) -> None:
     if mode != "fail_fast":
         policy["failure"] = {"mode": mode}
 
 
-def _step(step: Step) -> Json:
-    found: Tree = {"step": step.name}
+def _step(step: Step) -> Keys:
+    found = Placed(step.span)
+    found["step"] = step.name
     _put(found, "desc", step.desc)
     _put(found, "spec", _step_spec(step.spec))
     if step.loop is not None:
@@ -125,16 +166,17 @@ def _is_router(step: Step) -> bool:
     return len(step.tasks) == 1 and step.tasks[0].generated and step.tasks[0].name == f"{step.name}_task"
 
 
-def _step_spec(spec: StepSpec) -> Tree:
-    policy: Tree = {}
+def _step_spec(spec: StepSpec) -> Keys:
+    policy: Keys = {}
     if spec.admit is not None:
         policy["admit"] = _admit(spec.admit)
     if spec.join != "any" or spec.join_span is not None:
         policy["join"] = spec.join
     if spec.lifecycle_timeout is not None:
-        policy["lifecycle"] = {"timeout_s": plain(spec.lifecycle_timeout.template)}
+        lifecycle: Keys = {"timeout_s": spec.lifecycle_timeout}
+        policy["lifecycle"] = lifecycle
     _put_failure(policy, spec.failure_mode)
-    found: Tree = {}
+    found: Keys = {}
     _put(found, "pool", spec.pool)
     _put_value(found, "timeout", spec.timeout)
     found.update(_pairs(spec.knobs))
@@ -142,23 +184,26 @@ def _step_spec(spec: StepSpec) -> Tree:
     return found
 
 
-def _admit(admit: Admit) -> Json:
-    found: Tree = {"on_deny": "wait"} if admit.waits else {}
+def _admit(admit: Admit) -> Keys:
+    found: Keys = {"on_deny": "wait"} if admit.waits else {}
     found["rules"] = [_admit_rule(rule) for rule in admit.rules]
     return found
 
 
-def _admit_rule(rule: AdmitRule) -> Json:
-    return _branch(rule.when, {"allow": rule.allow})
+def _admit_rule(rule: AdmitRule) -> Keys:
+    return _branch(rule.when, {"allow": rule.allow}, rule.span)
 
 
-def _branch(when: Guard | None, then: Tree) -> Json:
-    return {"else": {"then": then}} if when is None else {"when": _guard(when), "then": then}
+def _branch(when: Guard | None, then: Keys, span: Span) -> Keys:
+    found = Placed(span)
+    found.update({"else": {"then": then}} if when is None else {"when": when, "then": then})
+    return found
 
 
-def _loop(loop: Loop) -> Json:
-    found: Tree = {"in": plain(loop.items.template), "iterator": loop.iterator}
-    spec: Tree = {}
+def _loop(loop: Loop) -> Keys:
+    found = Placed(loop.span)
+    found.update({"in": loop.items, "iterator": loop.iterator})
+    spec: Keys = {}
     if loop.mode != "sequential":
         spec["mode"] = loop.mode
     _put_value(spec, "max_in_flight", loop.max_in_flight)
@@ -171,23 +216,24 @@ def _loop(loop: Loop) -> Json:
     return found
 
 
-def _task(task: Task) -> Json:
-    found: Tree = {"name": task.name, "kind": task.kind}
+def _task(task: Task) -> Keys:
+    found = Placed(task.span)
+    found.update({"name": task.name, "kind": task.kind})
     _put(found, "desc", task.desc)
     found.update(_pairs(task.fields))
     _put_value(found, "args", task.args)
-    spec: Tree = _pairs(task.knobs)
+    spec: Keys = _pairs(task.knobs)
     _put_value(spec, "timeout", task.timeout)
     if task.rules:
-        policy: Tree = {"on_unmatched": "continue"} if task.on_unmatched_written else {}
+        policy: Keys = {"on_unmatched": "continue"} if task.on_unmatched_written else {}
         policy["rules"] = [_rule(rule) for rule in task.rules]
         spec["policy"] = policy
     _put(found, "spec", spec)
     return found
 
 
-def _rule(rule: Rule) -> Json:
-    then: Tree = {"do": rule.directive}
+def _rule(rule: Rule) -> Keys:
+    then: Keys = {"do": rule.directive}
     if rule.directive == "retry" or rule.attempts != 3:
         then["attempts"] = rule.attempts
     if rule.backoff != "none":
@@ -204,19 +250,22 @@ def _rule(rule: Rule) -> Json:
     _put_value(then, "message", rule.message)
     _put(then, "set_iter", _pairs(rule.set_iter))
     _put(then, "set_ctx", _pairs(rule.set_ctx))
-    return _branch(rule.when, then)
+    return _branch(rule.when, then, rule.span)
 
 
-def _router(router: Router) -> Json:
-    return {"spec": {"mode": router.mode}, "arcs": [_arc(arc) for arc in router.arcs]}
+def _router(router: Router) -> Keys:
+    found = Placed(router.span)
+    found.update({"spec": {"mode": router.mode}, "arcs": [_arc(arc) for arc in router.arcs]})
+    return found
 
 
-def _arc(arc: Arc) -> Json:
-    found: Tree = {"step": arc.target}
+def _arc(arc: Arc) -> Keys:
+    found = Placed(arc.span)
+    found["step"] = arc.target
     if arc.when is not None:
-        found["when"] = _guard(arc.when)
+        found["when"] = arc.when
     _put_value(found, "args", arc.args)
-    spec: Tree = {}
+    spec: Keys = {}
     _put_value(spec, "delay", arc.delay)
     if arc.priority:
         spec["priority"] = arc.priority

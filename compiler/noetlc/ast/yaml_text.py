@@ -25,23 +25,23 @@ def _lines(value: Json, indent: str) -> Iterator[str]:
     match value:
         case dict() if value:
             for key, item in value.items():
-                yield from _entry(f"{indent}{scalar_text(key)}:", item, indent)
+                yield from entry_lines(f"{indent}{scalar_text(key)}:", item, indent)
         case list() if value:
             for item in value:
                 yield from _item(item, indent)
         case _:
-            yield f"{indent}{_inline(value)}"
+            yield f"{indent}{inline_text(value)}"
 
 
-def _entry(head: str, value: Json, indent: str) -> Iterator[str]:
-    """Lines of a value behind `key:`."""
+def entry_lines(head: str, value: Json, indent: str) -> Iterator[str]:
+    """Lines of a value behind `head`, which ends in `:` or is a dash; `indent` is that of the head."""
     if (isinstance(value, dict) and value) or (isinstance(value, list) and value):
         yield head
         yield from _lines(value, indent + STEP)
     elif isinstance(value, str) and _fits_block(value):
         yield from _block(head, value, indent + STEP)
     else:
-        yield f"{head} {_inline(value)}"
+        yield f"{head} {inline_text(value)}"
 
 
 def _item(value: Json, indent: str) -> Iterator[str]:
@@ -68,7 +68,8 @@ def _fits_block(text: str) -> bool:
     return "\n" in text and bool(text.strip()) and _UNFIT_FOR_BLOCK.search(text) is None
 
 
-def _inline(value: Json) -> str:
+def inline_text(value: Json) -> str:
+    """A value without anything inside, on one line."""
     match value:
         case None:
             return "null"
