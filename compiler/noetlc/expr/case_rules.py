@@ -1,11 +1,11 @@
 """What the passes for `case` share: its rules in order, their chains as tasks, and routes as arcs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from noetl_ir.expr import Binary, Const, Expr, ListOf, Name, walk
 from noetl_ir.span import Span
-from noetlc.ast.bodies import Tasks
+from noetlc.ast.bodies import Choose, Tasks
 from noetlc.ast.cases import Case, CaseRule, CaseSetting, Route
 from noetlc.ast.playbook import Arc, Guard, Rule, Step, Task, Value
 from noetlc.ast.repeat import Repetition
@@ -17,6 +17,7 @@ from noetlc.expr.generated import computed, constant, generated_name, guard, jum
 from noetlc.expr.legacy_names import renamed
 from noetlc.expr.patching import kept, meanings_after
 from noetlc.expr.repeating import retrying
+from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, both, compared, equal, filtered, negated, otherwise, path
 from noetlc.expr.templates import Pairs, guard_with, native, task_with
 
@@ -119,9 +120,18 @@ def _named(step: Step, label: str, chain: Tasks) -> Tasks:
             word = task.name.removeprefix("__")
             taken[word] = taken.get(word, 0) + 1
             name = generated_name(step.name, label, word if taken[word] == 1 else f"{word}{taken[word]}")
-            task = task._replace(name=name)
+            task = _named_inside(task._replace(name=name))
         found.append(task)
     return tuple(found)
+
+
+def _named_inside(task: Task) -> Task:
+    """The task with the generated ones in its branches, which have names in their chain only, named after it."""
+
+    def own(tasks: Tasks) -> Tasks:
+        return tuple(t._replace(name=generated_name(task.name, t.name)) if t.generated else t for t in tasks)
+
+    return task._replace(extras=tuple(e.with_bodies(own) if isinstance(e, Choose) else e for e in task.extras))
 
 
 def route_of(task: Task) -> Route | None:
@@ -172,14 +182,48 @@ def route_arc(step: Step, rule: Ready, route: Route, when: Guard | None) -> tupl
 def in_chain(main: Task, tasks: Tasks, known: frozenset[str]) -> Tasks:
     """The tasks of chains, with the names of what the tool gave."""
     names = renamed(meanings_after(main), known)
-    return tuple(task_with(task, names) for task in tasks)
+    return tuple(_renamed(task, names) for task in tasks)
+
+
+def _renamed(task: Task, names: Replace) -> Task:
+    """The task with other names, in its branches too."""
+    task = task_with(task, names)
+    return task._replace(extras=tuple(_branches(e, names) if isinstance(e, Choose) else e for e in task.extras))
+
+
+def _branches(choose: Choose, names: Replace) -> Choose:
+    return choose._replace(
+        branches=tuple(
+            branch._replace(
+                when=None if branch.when is None else guard_with(branch.when, names),
+                tasks=tuple(_renamed(task, names) for task in branch.tasks),
+            )
+            for branch in choose.branches
+        )
+    )
+
+
+def _with_inner(tasks: Tasks) -> Tasks:
+    """The tasks, and those in their branches."""
+    inner = [_with_inner(body) for t in tasks for e in t.extras if isinstance(e, Choose) for body in e.bodies()]
+    return (*tasks, *(task for body in inner for task in body))
+
+
+def _asked_inside(tasks: Tasks) -> Iterator[Guard]:
+    """The guards of branches in the tasks."""
+    for task in tasks:
+        for extra in task.extras:
+            if isinstance(extra, Choose):
+                yield from (branch.when for branch in extra.branches if branch.when is not None)
 
 
 def keeping(main: Task, tasks: Tasks) -> Task:
     """The tool's task, which keeps what the chains read of its outcome."""
+    tasks = _with_inner(tasks)
     values = [value for task in tasks for value in (*task_values(task), *rule_values(task))]
     exprs = [expr for value in values for expr, _ in expressions_in(value)]
     exprs += [when.expr for task in tasks for when in rule_guards(task)]
+    exprs += [when.expr for when in _asked_inside(tasks)]
     return kept(main, tuple(exprs))
 
 
@@ -199,6 +243,11 @@ def policy_before(main: Task) -> tuple[tuple[Rule, ...], Rule | None]:
         assert until is not None
         rules = [rules[-1]._replace(when=guard(negated(until.expr), until.span))]
     return tuple(rule for rule in rules if not _fails_plainly(rule)), ok
+
+
+def sets_first(ok: Rule | None) -> bool:
+    """Whether the tool's own policy sets what the guards of a case may read (formal §3.4: first `vars`, then it)."""
+    return ok is not None and bool(ok.set_ctx or ok.set_iter)
 
 
 def _fails_plainly(rule: Rule) -> bool:

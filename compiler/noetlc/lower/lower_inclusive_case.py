@@ -37,6 +37,7 @@ from noetlc.expr.case_rules import (
     policy_before,
     ready,
     route_of,
+    sets_first,
     settled,
     split,
 )
@@ -101,11 +102,12 @@ class _Segments(NamedTuple):
             segments += self._segment(main, rule, onward, merge, arcs)
         before, ok = policy_before(main)
         span = self.case.span
-        fired = self._flags(rules, [self._asked(rule, main, later=bool(after)) for rule in rules])
+        later = bool(after) or sets_first(ok)
+        fired = self._flags(rules, [self._asked(rule, main, later=later) for rule in rules])
         sets = ok.set_ctx if ok is not None else ()
         start = self._head(rules[0]) if rules else merge
         failing = self._failing(rules, start)
-        if after:
+        if later:
             dispatch: Tasks = (noop(generated_name(step.name, "case"), span, (jump(start, span, set_iter=fired),)),)
             done = Rule(guard(OUTCOME_OK, span), "continue", span, set_ctx=sets)
         else:
