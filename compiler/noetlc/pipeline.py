@@ -98,6 +98,7 @@ LOWERING: tuple[Lowering, ...] = (
     Lowering(_part("lower_loop"), removes=(Slicing, Where, LoopOnError)),
     Lowering(_part("lower_retry"), removes=(Retry, OnError), among=(Pages, Poll, Case)),
     Lowering(_part("lower_poll"), removes=(Poll,), after=("lower_retry",)),
+    Lowering(_part("lower_pages"), removes=(Pages,), after=("lower_retry",)),
     Lowering(_part("lower_vars"), removes=(Assign,), after=("lower_retry", "lower_poll")),
     Lowering(_part("lower_sink"), removes=(Sink,), after=("lower_vars",)),
     Lowering(_part("lower_event_case"), among=(Case,)),

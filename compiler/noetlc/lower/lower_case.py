@@ -135,7 +135,8 @@ class _Lowered(NamedTuple):
         before, ok = policy_before(main)
         asked = list(zip(rules, works, strict=True))
         failing = [self._to(rule, work, target, failure_guard(rule)) for rule, work in asked]
-        if after or (sets_first(ok) and self.case.eval == "on_entry"):  # those come first: rules about success are asked behind the tool
+        # What stands behind the tool, and what it sets, comes first: rules about success are asked behind it.
+        if after or (sets_first(ok) and self.case.eval == "on_entry"):
             done = [self._to(rule, work, target, later_guard(rule, main, self.known)) for rule, work in asked]
             rest = jump(merge, span) if branches else Rule(None, "continue", span)
             dispatch: Tasks = (noop(generated_name(step.name, "case"), span, (*_some(done), rest)),)

@@ -103,11 +103,11 @@ def _counted(task: Task, again: str) -> Task:
     failing = jump(again, span, when=guard(OUTCOME_ERROR, span), set_iter=counted)
     if not task.rules:
         return task._replace(rules=(failing, Rule(None, "continue", span)))
-    return task._replace(
-        rules=tuple(
-            jump(again, rule.span, when=rule.when, set_iter=(*rule.set_iter, *counted))._replace(set_ctx=rule.set_ctx)
-            if rule.directive == "fail"
-            else rule
-            for rule in task.rules
-        )
-    )
+
+    def onward(rule: Rule) -> Rule:
+        if rule.directive not in ("fail", "break"):
+            return rule
+        patch = (*rule.set_iter, *counted) if rule.directive == "fail" else rule.set_iter
+        return jump(again, rule.span, when=rule.when, set_iter=patch)._replace(set_ctx=rule.set_ctx)
+
+    return task._replace(rules=tuple(onward(rule) for rule in task.rules))
