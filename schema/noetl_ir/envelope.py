@@ -9,6 +9,7 @@ from typing import NamedTuple
 from noetl_ir.events import WORKER_EVENTS, Event, Keys, action_id_of, index_of, iso_of, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
+from noetl_ir.span import Span
 
 STATUSES = ("in_progress", "success", "error", "skipped", "paused")
 ENTITIES = ("playbook", "step", "loop", "iteration", "task", "token", "timer")
@@ -141,6 +142,16 @@ def _entity(origin: Origin, event: Event, task_run: str | None) -> tuple[str, st
 
 def _action_id(origin: Origin, event: Event) -> str:
     return action_id_of(origin.execution_id, event.run, event.task, event.visit)
+
+
+def span_of(plan: Plan, event: Event) -> Span | None:
+    """Where the author wrote what an event is about: its arc, task or step; None for the execution itself."""
+    arcs = event.data.get("arcs")
+    if event.event_type == "next.selected" and isinstance(arcs, list) and arcs and isinstance(arcs[0], dict):
+        return plan.arcs[int(str(arcs[0]["arc"]))].span
+    if 0 <= event.task < len(plan.tasks):
+        return plan.tasks[event.task].span
+    return plan.steps[event.step].span if 0 <= event.step < len(plan.steps) else None
 
 
 def _transition(plan: Plan, number: int) -> str:

@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "explain": "Explain a diagnostic code.",
     "schema": "Print a JSON Schema.",
     "dump": "Show what a playbook is after a pass.",
+    "where": "Show where an element of a plan was written.",
 }
 """Command → its one line in `--help`, in the order shown; the same text as the command's short help."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import NamedTuple
 
 import click
 
@@ -13,8 +14,10 @@ from noetl.cli.stores import events_of, existing, json_option, program_of, row_o
 from noetl.cli.text import escaped, json_text
 from noetl.engine.program import Program
 from noetl.ports import ExecutionRow
-from noetl_ir.envelope import Origin, envelope_of, origin_of
+from noetl_ir.envelope import Origin, envelope_of, origin_of, span_of
+from noetl_ir.event_names import DIALECTS, old_name
 from noetl_ir.events import Event, iso_of
+from noetl_ir.expr import Json
 
 _PAUSE = 0.1
 _SHORT = 120
@@ -24,16 +27,19 @@ _TIME = slice(11, 23)  # of an ISO time: the clock to the millisecond
 @click.command("events", short_help="Print the log of an execution.")
 @click.argument("execution", metavar="ID")
 @click.option("--follow", is_flag=True, help="Go on with new events until the execution has ended.")
+@click.option("--source", is_flag=True, help="Show where in the playbook each event comes from.")
+@click.option("--dialect", type=click.Choice(DIALECTS), help="Show the names of an older specification.")
 @store_option
 @json_option
-def events(execution: str, follow: bool, url: str, as_json: bool) -> int:
+def events(execution: str, follow: bool, source: bool, dialect: str | None, url: str, as_json: bool) -> int:
     """Print the log of an execution: a line an event, on a terminal cut short; with --json the envelope.
 
     ID may be the beginning of an id, or `last`.
     """
     with existing(url) as runtime:
         row = row_of(runtime, execution)
-        printer = _Printer(program_of(runtime, row.execution_id), row, as_json=as_json)
+        shown = _Shown(source, dialect, as_json)
+        printer = _Printer(program_of(runtime, row.execution_id), row, shown)
         ended = _has_ended(runtime, row)
         printer.print_new(runtime)
         while follow and not ended:
@@ -49,13 +55,21 @@ def _has_ended(runtime: Runtime, row: ExecutionRow) -> bool:
     return now is None or now.ended is not None
 
 
+class _Shown(NamedTuple):
+    """What to show of an event beside itself: its place in the source, its name in an old specification."""
+
+    source: bool
+    dialect: str | None
+    as_json: bool
+
+
 class _Printer:
     """Prints what is new in a log."""
 
-    def __init__(self, program: Program, row: ExecutionRow, *, as_json: bool) -> None:
+    def __init__(self, program: Program, row: ExecutionRow, shown: _Shown) -> None:
         self._program = program
         self._row = row
-        self._as_json = as_json
+        self._shown = shown
         self._most = _SHORT if sys.stdout.isatty() else None  # who reads a pipe wants it whole
         self._position = 0
         self._origin = Origin(row.execution_id, row.execution_id, row.parent_execution_id)
@@ -65,18 +79,39 @@ class _Printer:
             if position == 1:
                 self._origin = origin_of(self._row.execution_id, event)
             self._position = position
-            if self._as_json:
-                click.echo(json_text(envelope_of(self._program.plan, self._origin, event, position)))
+            if self._shown.as_json:
+                click.echo(json_text(self._envelope(event, position)))
             else:
-                click.echo(_line(self._program, event, position, self._most))
+                click.echo(_line(self._program, event, position, self._most, self._beside(event)))
+
+    def _envelope(self, event: Event, position: int) -> dict[str, Json]:
+        envelope = envelope_of(self._program.plan, self._origin, event, position)
+        if self._shown.dialect is not None:
+            envelope["event_type"] = old_name(event, self._shown.dialect) or event.event_type
+        if self._shown.source:
+            at = span_of(self._program.plan, event)
+            place: Json = {"file": self._program.plan.source, "line": at.line, "column": at.column} if at else None
+            envelope["source_place"] = place
+        return envelope
+
+    def _beside(self, event: Event) -> str:
+        """The name and the place that were asked for, in front of the line."""
+        parts = []
+        if self._shown.dialect is not None:
+            parts.append(f"{old_name(event, self._shown.dialect) or '-':<28}")
+        if self._shown.source:
+            at = span_of(self._program.plan, event)
+            parts.append(f"{escaped(self._program.plan.source)}:{at}" if at else "-")
+        return " ".join(parts)
 
 
-def _line(program: Program, event: Event, position: int, most: int | None) -> str:
+def _line(program: Program, event: Event, position: int, most: int | None, beside: str) -> str:
     place = place_of(program, event.step, event.run, event.task) if event.step >= 0 else ""
     attempt = f" attempt {event.attempt}" if event.attempt > 1 else ""
     data = json_text(event.data) if event.data else ""
     short = data if most is None or len(data) <= most else f"{data[:most]}…"
-    return f"{position:>5} {iso_of(event.ts)[_TIME]} {escaped(event.event_type):<24} {place}{attempt} {short}".rstrip()
+    front = f"{position:>5} {iso_of(event.ts)[_TIME]} {beside}".rstrip()
+    return f"{front} {escaped(event.event_type):<24} {place}{attempt} {short}".rstrip()
 
 
 COMMAND = events

@@ -264,3 +264,13 @@ def test_no_bytes_give_a_traceback(run: Run, command: str, data: bytes) -> None:
 def test_a_missing_file_is_wrong_usage(run: Run) -> None:
     for command in ("compile", "lint", "graph", "dump"):
         assert run(command, "nowhere.yaml").status == 2
+
+
+def test_where_tells_the_line_of_an_element(run: Run) -> None:
+    put("a.yaml", GOOD)
+    assert run("compile", "a.yaml").status == 0
+    line = next(number for number, text in enumerate(GOOD.splitlines(), 1) if "step: start" in text)
+    assert run("where", "a.ir", "begin start").out.startswith(f"a.yaml:{line}:")
+    unknown = run("where", "a.ir", "begin strat")
+    assert (unknown.status, "did you mean `begin start`?" in unknown.err) == (1, True)
+    assert run("where", "a.yaml", "start").status == 2
