@@ -19,6 +19,13 @@ class Concurrency(NamedTuple):
         """Whether both may hold a token at once; of one place: whether it may hold two."""
         return bool(self.rows[one] >> other & 1)
 
+    def allows(self, net: Petri, transition: int) -> bool:
+        """Whether the inputs of a transition may be marked at once."""
+        places = [place for place, _ in net.inputs[transition]]
+        return self.marked.issuperset(places) and all(
+            one == other or self.together(one, other) for one in places for other in places
+        )
+
     @property
     def is_safe(self) -> bool:
         """Whether no place can hold two tokens: a proof when true."""

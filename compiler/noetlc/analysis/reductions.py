@@ -116,7 +116,7 @@ class _Work:
         before = [self._macros[number] for number in makers]
         if any(macro.inputs != {place: 1} or place in macro.outputs for macro in after):
             return False
-        if place not in self._passing and not all(macro.outputs for macro in after):
+        if place not in self._passing and any(self._passing.issuperset(macro.outputs) for macro in after):
             return False
         if len(after) > 1 and any(macro.outputs[place] > 1 for macro in before):
             return False

@@ -15,7 +15,7 @@ from noetlc.analysis.petri import Petri
 from noetlc.analysis.queries import query_of
 from noetlc.analysis.script import script_of
 from noetlc.analysis.skeleton import whole_skeleton
-from noetlc.analysis.soundness import STANDARD, Budget, assumptions_of, soundness_of
+from noetlc.analysis.soundness import QUICK, STANDARD, Budget, assumptions_of, soundness_of
 from noetlc.analysis.verdict import Line, Status, Story, Verdict
 
 MAYBE = "no data were found with which a run does this: guards may exclude it"
@@ -41,7 +41,9 @@ def report_of(plan: Plan, queries: Sequence[str] = (), budget: Budget = STANDARD
     verdicts = [*soundness_of(plan, budget)]
     verdicts += [answer(plan, query, text, budget.states) for query, text in zip(asked, queries, strict=True)]
     confirmed = tuple(_confirmed(plan, verdict) for verdict in verdicts)
-    return Report(plan.name, confirmed, assumptions_of(plan), extents_of(plan, budget.states), None)
+    proved = all(verdict.status is Status.PROVED for verdict in verdicts)
+    extents = extents_of(plan, budget.states if proved else min(QUICK, budget.states))
+    return Report(plan.name, confirmed, assumptions_of(plan), extents, None)
 
 
 def with_census(report: Report, plan: Plan, budget: Budget = STANDARD) -> Report:

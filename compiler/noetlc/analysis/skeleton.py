@@ -13,18 +13,22 @@ from noetlc.analysis.petri import Arcs, Marking, Petri, arcs_of
 
 
 class Skeleton(NamedTuple):
-    """A skeleton; `origin[t]` is the transition of the plan's net that transition t is."""
+    """A skeleton; `origin[t]` is the transition of the plan's net that transition t is.
+
+    From the places in `doomed` there is only the way into an unhandled failure, which was left out.
+    """
 
     plan: Plan
     net: Petri
     origin: tuple[int, ...]
+    doomed: frozenset[int] = frozenset()
 
     def is_final(self, marking: Marking) -> bool:
         """Whether an execution may end here: nothing is left of control, and no counting join has half a wave."""
         idle: set[int] = set()
         held: set[int] = set()
-        for place, tokens in zip(self.plan.net.places, marking, strict=True):
-            if tokens:
+        for number, (place, tokens) in enumerate(zip(self.plan.net.places, marking, strict=True)):
+            if tokens and number not in self.doomed:
                 if place.kind is PlaceClass.CONTROL:
                     return False
                 if place.role == "idle":
@@ -57,7 +61,10 @@ def whole_skeleton(plan: Plan, size: int = 1) -> Skeleton:
 def success_skeleton(plan: Plan, size: int = 1) -> Skeleton:
     """The runs without an unhandled failure."""
     left_out = unhandled(plan.net)
-    return _skeleton(plan, [each for each in range(len(plan.net.transitions)) if each not in left_out], size)
+    skeleton = _skeleton(plan, [each for each in range(len(plan.net.transitions)) if each not in left_out], size)
+    open_ = {arc.place for number in skeleton.origin for arc in plan.net.transitions[number].inputs}
+    shut = {arc.place for number in left_out for arc in plan.net.transitions[number].inputs}
+    return skeleton._replace(doomed=frozenset(shut - open_))
 
 
 AGAIN = frozenset({"lost", "retry"})

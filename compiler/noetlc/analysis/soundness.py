@@ -9,13 +9,14 @@ The net is reduced (`reductions`), and its terminal components are found by stub
 of 256 branches costs no more than its branches one after the other.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from noetl_ir.net import Transition
 from noetl_ir.plan import Plan
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.coverability import coverability_of
+from noetlc.analysis.goals import Never, Open, coverable
 from noetlc.analysis.origin import covered
 from noetlc.analysis.petri import Marking, Petri, fired
 from noetlc.analysis.reachability import graph_of
@@ -27,6 +28,12 @@ from noetlc.analysis.verdict import Line, Status, Verdict
 
 LIMIT = 100_000
 """States that a question may cost."""
+
+QUICK = 2_000
+"""States that are enumerated before anything cleverer is tried."""
+
+SINGLY = 20
+"""Parts that are asked about one by one."""
 
 MAX_STORIES = 5
 """Ends that are told of one kind."""
@@ -48,14 +55,17 @@ def soundness_of(plan: Plan, budget: Budget = STANDARD) -> tuple[Verdict, ...]:
 
 
 def verdicts_on(success: Skeleton, whole: Skeleton, budget: Budget) -> tuple[Verdict, ...]:
-    """The same on skeletons of one plan."""
+    """The same on skeletons of one plan. In an unbounded net only the first markings are looked at."""
+    bounded = _bounded(whole, budget)
+    if bounded.status is not Status.PROVED:
+        budget = budget._replace(states=min(budget.states, QUICK))
     small = reduced(success.net)
     ends = terminals_of(small.net, budget.states)
     return (
         *_stuck(success, small, ends, budget),
         *_cycles(success, small, ends, budget),
-        *_dead(whole, budget),
-        _bounded(whole, budget),
+        *_dead(success, whole, small, ends, budget),
+        bounded,
     )
 
 
@@ -126,48 +136,51 @@ def _by_search(question: str, proof: str, ends: Terminals, assumed: tuple[str, .
     return Verdict(question, Status.UNKNOWN, f"the limit of {budget.states} states was hit", assumed)
 
 
-def _dead(skeleton: Skeleton, budget: Budget) -> Iterator[Verdict]:
-    question, assumed = "every part can run", assumptions_of(skeleton.plan)
-    dead, open_ = dead_transitions(skeleton.net, budget)
-    parts = {number for number in dead if _is_part(skeleton.transition(number))}
-    never = {skeleton.transition(number).step for number in parts if skeleton.transition(number).role == "admit"}
+def _dead(success: Skeleton, whole: Skeleton, small: Reduced, ends: Terminals, budget: Budget) -> Iterator[Verdict]:
+    question, assumed = "every part can run", assumptions_of(whole.plan)
+    graph = graph_of(small.net, QUICK)
+    rows = graph.enabled if graph.complete else ends.graph.enabled
+    alive = {success.origin[number] for number in _covered(small, rows)}
+    asked = [n for n, origin in enumerate(whole.origin) if origin not in alive and _is_part(whole.transition(n))]
+    dead, open_ = dead_among(whole.net, asked, budget) if asked else (frozenset[int](), frozenset[int]())
+    never = {whole.transition(number).step for number in dead if whole.transition(number).role == "admit"}
     told: set[str] = set()
-    for number in sorted(parts, key=lambda each: (skeleton.transition(each).role != "admit", each)):
-        t = skeleton.transition(number)
-        text = _part(skeleton.plan, t)
+    for number in sorted(dead, key=lambda each: (whole.transition(each).role != "admit", each)):
+        t = whole.transition(number)
+        text = _part(whole.plan, t)
         if (t.step in never and t.role != "admit") or text in told:
             continue
         told.add(text)
-        yield Verdict(question, Status.REFUTED, text, assumed, (skeleton.plan.steps[t.step].name,), t.span)
-    if not told:
-        unsure = [number for number in open_ if _is_part(skeleton.transition(number))]
-        if unsure:
-            yield Verdict(question, Status.UNKNOWN, f"{len(unsure)} parts were not seen to run", assumed)
-        else:
-            yield Verdict(question, Status.PROVED, "every step, task and arc can be reached", assumed)
+        yield Verdict(question, Status.REFUTED, text, assumed, (whole.plan.steps[t.step].name,), t.span)
+    if not told and open_:
+        yield Verdict(question, Status.UNKNOWN, f"{len(open_)} parts were not seen to run", assumed)
+    elif not told:
+        yield Verdict(question, Status.PROVED, "every step, task and arc can be reached", assumed)
 
 
-def dead_transitions(net: Petri, budget: Budget) -> tuple[frozenset[int], frozenset[int]]:
-    """The transitions that can never fire, and those that neither fired in the states looked at nor are proved dead."""
+def dead_among(net: Petri, asked: Sequence[int], budget: Budget) -> tuple[frozenset[int], frozenset[int]]:
+    """Of some transitions, those that can never fire, and those of which nothing is known."""
     small = reduced(net)
-    graph = graph_of(small.net, min(budget.states, 2_000))
-    rows = graph.enabled
-    if not graph.complete:
-        rows = terminals_of(small.net, budget.states).graph.enabled
-    fired_ = {transition for row in rows for transition in row}
-    alive = covered([small.origins[number] for number in fired_])
-    rest = frozenset(range(len(net.transitions))) - alive
+    graph = graph_of(small.net, QUICK)
+    rest = set(asked) - _covered(small, graph.enabled)
     if graph.complete:
-        return rest, frozenset()
+        return frozenset(rest), frozenset()
     relation = concurrency_of(small.net)
-    never = {
-        number
-        for number, arcs in enumerate(small.net.inputs)
-        if any(place not in relation.marked for place, _ in arcs)
-        or any(one < other and not relation.together(one, other) for one, _ in arcs for other, _ in arcs)
-    }
-    possible = covered([origin for number, origin in enumerate(small.origins) if number not in never])
-    return rest - possible, rest & possible
+    possible = covered([origin for number, origin in enumerate(small.origins) if relation.allows(small.net, number)])
+    dead = rest - possible
+    unsure = sorted(rest & possible)
+    for number in unsure[:SINGLY]:
+        found = coverable(net, net.inputs[number], budget.states)
+        if isinstance(found, Never):
+            dead.add(number)
+        if not isinstance(found, Open):
+            rest.discard(number)
+    return frozenset(dead), frozenset(rest - dead)
+
+
+def _covered(small: Reduced, rows: Sequence[Sequence[int]]) -> set[int]:
+    """The transitions of the net that stand behind those of the reduced one that fired."""
+    return covered([small.origins[number] for number in {each for row in rows for each in row}])
 
 
 def _bounded(skeleton: Skeleton, budget: Budget) -> Verdict:

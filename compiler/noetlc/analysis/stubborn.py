@@ -84,7 +84,7 @@ class _Search:
             self._fire(state, self._stubborn(graph.markings[state], self._able[state]))
             if self.outgrown or len(graph.markings) > self._limit:
                 return False
-        return True
+        return not self.outgrown
 
     def _fire(self, state: int, chosen: list[int]) -> None:
         graph, code = self._graph, self._code

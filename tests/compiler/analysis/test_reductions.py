@@ -1,0 +1,100 @@
+"""Each reduced net answers what the unreduced one does: thousands of random nets, one question a test."""
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from noetlc.analysis.goals import Never, Reached, coverable
+from noetlc.analysis.origin import covered
+from noetlc.analysis.petri import Petri
+from noetlc.analysis.reductions import reduced, reduced_for_bounds
+from noetlc.analysis.stubborn import terminals_of
+from petri_nets import net_of, nets, safe_like_nets, space_of
+
+MOST = 150
+MANY = settings(max_examples=200, deadline=None)
+ANY_NETS = st.one_of(safe_like_nets(), nets(most_places=5))
+
+
+@MANY
+@given(ANY_NETS)
+def test_terminal_components_stay(net: Petri) -> None:
+    space = space_of(net, MOST)
+    assume(space is not None)
+    assert space is not None
+    small = reduced(net)
+    ends = terminals_of(small.net, 1_000)
+    assert ends.complete
+    assert {played(net, small.run(ends.graph.path_to(state))) for state in ends.dead} == space.dead()
+    components = [component for component in space.terminal() if component.isdisjoint(space.dead())]
+    assert len(ends.circles) == len(components)
+    for circle in ends.circles:
+        marking = played(net, small.run(ends.graph.path_to(circle[0])))
+        assert any(marking in component for component in components)
+
+
+@MANY
+@given(ANY_NETS)
+def test_the_transitions_that_can_fire_stay(net: Petri) -> None:
+    space = space_of(net, MOST)
+    assume(space is not None)
+    assert space is not None
+    small = reduced(net)
+    less = space_of(small.net, 10 * MOST)
+    assert less is not None
+    assert covered([small.origins[number] for number in less.fired()]) == space.fired()
+    assert small.dead.isdisjoint(space.fired())
+
+
+@MANY
+@given(ANY_NETS, st.data())
+def test_what_is_marked_at_once_among_kept_places_stays(net: Petri, data: st.DataObject) -> None:
+    space = space_of(net, MOST)
+    assume(space is not None)
+    assert space is not None
+    kept = data.draw(st.frozensets(st.integers(0, len(net.places) - 1), min_size=1, max_size=2))
+    target = tuple((place, data.draw(st.integers(1, 2))) for place in sorted(kept))
+    expected = any(all(marking[place] >= weight for place, weight in target) for marking in space.edges)
+    found = coverable(net, target, 10 * MOST)
+    assert isinstance(found, Reached if expected else Never)
+    if isinstance(found, Reached):
+        marking = played(net, found.run)
+        assert all(marking[place] >= weight for place, weight in target)
+
+
+@MANY
+@given(ANY_NETS)
+def test_a_net_is_bounded_exactly_when_the_net_reduced_for_that_is(net: Petri) -> None:
+    from noetlc.analysis.coverability import coverability_of
+
+    tree, less = coverability_of(net, 2_000), coverability_of(reduced_for_bounds(net).net, 2_000)
+    assume(tree.complete and less.complete)
+    assert (tree.pump is None) == (less.pump is None)
+
+
+def test_a_pipeline_becomes_nothing() -> None:
+    small = reduced(net_of("a → b; b → c; c → a; c → ", "a"))
+    assert (len(small.net.places), len(small.net.transitions)) == (2, 3) or len(small.net.places) == 1
+    assert small.run((0,))
+
+
+def test_twins_are_one_transition_and_both_can_fire() -> None:
+    small = reduced(net_of("a → b; a → b; b + c → ", "a + c"))
+    assert covered(list(small.origins)) == {0, 1, 2}
+
+
+def test_a_place_in_front_of_an_end_stays_for_bounds() -> None:
+    net = net_of("a → a + b; b → ", "a")
+    assert "b" in reduced_for_bounds(net).net.places
+    assert "b" not in reduced(net).net.places
+
+
+def played(net: Petri, run: tuple[int, ...]) -> tuple[int, ...]:
+    """The marking after a run, which must be one."""
+    marking = list(net.initial)
+    for transition in run:
+        for place, weight in net.inputs[transition]:
+            marking[place] -= weight
+        assert min(marking) >= 0
+        for place, weight in net.outputs[transition]:
+            marking[place] += weight
+    return tuple(marking)

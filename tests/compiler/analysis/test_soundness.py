@@ -1,0 +1,190 @@
+"""Soundness of playbooks: sound ones by construction and their mutations, small cases by hand, and the examples."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from block_playbooks import BLOCKS, Block, mutations, playbook_text, steps_of
+from nets import plan_of, steps
+from noetl_ir.plan import Plan
+from noetlc.analysis.extents import extents_of
+from noetlc.analysis.report import report_of
+from noetlc.analysis.soundness import soundness_of
+from noetlc.analysis.verdict import Status, Verdict
+from noetlc.pipeline import compile_source
+
+ROOT = Path(__file__).parents[3]
+STUCK, CYCLES, PARTS, BOUNDED = (
+    "nothing can get stuck",
+    "every cycle has an exit",
+    "every part can run",
+    "tokens are bounded",
+)
+
+
+def compiled(text: str) -> Plan:
+    return compile_source("t.yaml", text.encode()).plans[0]
+
+
+def refuted(plan: Plan) -> set[str]:
+    """The questions that are not proved."""
+    return {verdict.question for verdict in soundness_of(plan) if verdict.status is not Status.PROVED}
+
+
+def only(plan: Plan, question: str) -> Verdict:
+    [found] = [verdict for verdict in report_of(plan).verdicts if verdict.question == question]
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(BLOCKS)
+def test_blocks_inside_each_other_are_sound_and_each_step_runs_once_at_a_time(block: Block) -> None:
+    plan = compiled(playbook_text(steps_of(block)))
+    assert refuted(plan) == set()
+    assert {extent.at_once for extent in extents_of(plan, 10_000)} == {1}
+
+
+@settings(max_examples=60, deadline=None)
+@given(BLOCKS, st.data())
+def test_a_defect_turns_its_verdict(block: Block, data: st.DataObject) -> None:
+    question, mutated = data.draw(st.sampled_from(list(mutations(steps_of(block)))))
+    assert question in refuted(compiled(playbook_text(mutated)))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.yaml")), ids=lambda path: path.name)
+def test_every_example_is_sound(path: Path) -> None:
+    for plan in compile_source(path.name, path.read_bytes()).plans:
+        assert refuted(plan) == set()
+
+
+def test_a_choice_in_front_of_a_join_starves_it() -> None:
+    plan = plan_of(
+        steps(
+            'step: start, next: {arcs: [{step: a, when: "{{ workload.x }}"}, {step: b}]}',
+            "step: a, next: {arcs: [{step: j}]}",
+            "step: b, next: {arcs: [{step: j}]}",
+            "step: j, spec: {policy: {join: all}}",
+        )
+    )
+    assert refuted(plan) == {STUCK, PARTS}
+    stuck = [verdict for verdict in report_of(plan).verdicts if verdict.question == STUCK]
+    assert {verdict.detail for verdict in stuck} == {
+        "`j` has a token from `a`, and nothing more comes from `b`",
+        "`j` has a token from `b`, and nothing more comes from `a`",
+    }
+    assert [verdict.status for verdict in stuck] == [Status.REFUTED] * 2
+    assert all(verdict.script is not None for verdict in stuck)
+
+
+def test_half_a_wave_of_a_counting_join_is_stuck_and_the_rest_of_a_started_one_is_not() -> None:
+    first = (
+        'step: start, next: {{spec: {{mode: inclusive}}, arcs: [{{step: a}}, {{step: b, when: "{guard}"}}]}}',
+        "step: a, next: {{arcs: [{{step: j}}]}}",
+        "step: b, next: {{arcs: [{{step: j}}]}}",
+        "step: j, spec: {{policy: {{join: {join}}}}}",
+    )
+    text = [line.format(guard="{{ workload.x }}", join=2) for line in first]
+    assert refuted(plan_of(steps(*text))) == {STUCK}
+    text = [line.format(guard="{{ workload.x }}", join="first") for line in first]
+    assert refuted(plan_of(steps(*text))) == set()
+
+
+def test_a_cycle_without_a_way_out_and_one_whose_only_way_out_is_a_failure() -> None:
+    plan = plan_of(
+        steps(
+            "step: start, next: {arcs: [{step: x}]}",
+            "step: x, next: {arcs: [{step: y}]}",
+            "step: y, next: {arcs: [{step: x}]}",
+        )
+    )
+    assert refuted(plan) == {CYCLES}
+    assert only(plan, CYCLES).about == ("x", "y")
+
+
+def test_a_step_that_always_fails_is_left_out() -> None:
+    fails = "tool: {name: t, kind: noop, spec: {policy: {rules: [{else: {then: {do: fail}}}]}}}"
+    assert refuted(plan_of(steps(f"step: start, {fails}"))) == set()
+
+
+def test_a_fork_in_a_cycle_makes_tokens_without_end() -> None:
+    plan = plan_of(
+        steps(
+            "step: start, next: {arcs: [{step: a}]}",
+            'step: a, next: {spec: {mode: inclusive}, arcs: [{step: a, when: "{{ workload.go }}"}, {step: b}]}',
+            "step: b",
+        )
+    )
+    assert refuted(plan) == {BOUNDED}
+    found = only(plan, BOUNDED)
+    assert found.status is Status.REFUTED and found.about == ("b",)
+
+
+def test_a_cycle_through_an_inclusive_router_is_bounded() -> None:
+    plan = plan_of(
+        steps(
+            "step: start, next: {spec: {mode: inclusive}, arcs: [{step: l}, {step: r}]}",
+            "step: l, next: {arcs: [{step: j}]}",
+            "step: r, next: {arcs: [{step: j}]}",
+            'step: j, spec: {policy: {join: all}}, next: {arcs: [{step: start, when: "{{ workload.x }}"}]}',
+        )
+    )
+    assert refuted(plan) == set()
+
+
+def test_unreachable_steps_tasks_and_arcs_are_told_once() -> None:
+    breaks = "{name: one, kind: noop, spec: {policy: {rules: [{else: {then: {do: break}}}]}}}"
+    plan = plan_of(
+        steps(
+            f"step: start, tool: [{breaks}, {{name: two, kind: noop}}]",
+            "step: lost, next: {arcs: [{step: more}]}",
+            "step: more",
+        )
+    )
+    assert [verdict.detail for verdict in soundness_of(plan) if verdict.question == PARTS] == [
+        "`lost` can never run",
+        "`more` can never run",
+        "task `two` of `start` can never run",
+    ]
+
+
+@pytest.mark.parametrize("branches", [256])
+def test_a_fork_of_many_branches_is_proved(branches: int) -> None:
+    arcs = ", ".join(f"{{step: b{n}}}" for n in range(branches))
+    rows = [f"step: b{n}, next: {{arcs: [{{step: j}}]}}" for n in range(branches)]
+    fork = f"step: start, next: {{spec: {{mode: inclusive}}, arcs: [{arcs}]}}"
+    plan = plan_of(steps(fork, *rows, "step: j, spec: {policy: {join: all}}"))
+    assert refuted(plan) == set()
+
+
+def test_how_often_steps_run_and_beside_which() -> None:
+    plan = plan_of(
+        steps(
+            "step: start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}",
+            "step: a, next: {arcs: [{step: both}]}",
+            "step: b, next: {arcs: [{step: both}]}",
+            'step: both, next: {arcs: [{step: again, when: "{{ workload.x }}"}]}',
+            'step: again, next: {arcs: [{step: again, when: "{{ workload.x }}"}]}',
+            "step: lost",
+        )
+    )
+    found = {extent.step: extent for extent in extents_of(plan, 10_000)}
+    assert [found[name].runs for name in ("start", "a", "both", "again", "lost")] == [1, 1, 2, None, 0]
+    assert [found[name].at_once for name in ("start", "a", "both", "again", "lost")] == [1, 1, 2, 2, 0]
+    assert found["a"].beside == ("b", "both", "again")
+    assert found["start"].beside == ()
+
+
+def test_waiting_gates_waits_and_children_are_assumed_to_end() -> None:
+    admits = '{admit: {on_deny: wait, rules: [{when: "{{ ctx.go }}", then: {allow: true}}]}}'
+    plan = plan_of(
+        steps(
+            "step: start, tool: {name: w, kind: wait, events: [go]}, next: {arcs: [{step: gated}]}",
+            f"step: gated, spec: {{policy: {admits}}}",
+        )
+    )
+    found = only(plan, STUCK)
+    assert found.status is Status.PROVED
+    assert "the gate of `gated` opens in the end" in found.assumptions
+    assert "what `start` waits for in `w` comes" in found.assumptions
