@@ -32,6 +32,8 @@ def evolve(program: Program, execution: Execution, event: Event) -> None:
         apply(program, execution, event)
     except KeyError as problem:
         raise IllegalFiring(f"`{event_type}` is about {problem.args[0]!r}, which is not there") from None
+    except (IndexError, TypeError, ValueError) as problem:
+        raise IllegalFiring(f"`{event_type}` is not one of this plan: {problem}") from None
     execution.position += 1
     execution.now = event.ts
 

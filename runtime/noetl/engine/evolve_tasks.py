@@ -51,7 +51,9 @@ def signal_received(program: Program, execution: Execution, event: Event) -> Non
 def token_claimed(program: Program, execution: Execution, event: Event) -> None:
     """The oldest wait that listens for it takes a signal."""
     name = str(event.data["signal"])
-    position = next(at for at, (kept, _) in enumerate(execution.signals) if kept == name)
+    position = next((at for at, (kept, _) in enumerate(execution.signals) if kept == name), -1)
+    if position < 0:
+        raise IllegalFiring(f"no signal `{name}` is kept")
     del execution.signals[position]
     _answer(execution, event)
 

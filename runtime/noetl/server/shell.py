@@ -81,6 +81,7 @@ class Shell:
         turn = self._turn()
         for key in [key for key, region in self.execution.regions.items() if region.phase == "run"]:
             reports.lose(turn, key)
+            decide(turn)
         decide(turn)
         return self._commit(turn)
 
