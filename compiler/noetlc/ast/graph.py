@@ -46,6 +46,13 @@ def graph_of(playbook: Playbook) -> StepGraph:
     return StepGraph(positions, tuple(successors), tuple(tuple(found) for found in sources), entry)
 
 
+def has_unknown_target(playbook: Playbook) -> bool:
+    """Whether an arc leads to a step that does not exist, so that nothing certain can be said about ways."""
+    names = {END, *(step.name for step in playbook.steps)}
+    routers = [step.router for step in playbook.steps if step.router is not None]
+    return any(arc.target not in names for router in routers for arc in router.arcs)
+
+
 def reached(edges: tuple[tuple[int, ...], ...], start: Iterable[int]) -> set[int]:
     """Everything that `edges` lead to from `start`, `start` included."""
     found = set(start)

@@ -31,6 +31,12 @@ def pipeline_of(step: Step) -> PipelineGraph:
     return PipelineGraph(tuple(following), tuple(ends), step.spec.lifecycle_timeout is not None)
 
 
+def has_unknown_jump(step: Step) -> bool:
+    """Whether a jump leads to a task that does not exist, so that nothing certain can be said about the pipeline."""
+    names = {task.name for task in step.tasks}
+    return any(rule.to is not None and rule.to not in names for task in step.tasks for rule in task.rules)
+
+
 def asked_rules(task: Task) -> tuple[Rule, ...]:
     """The rules up to the first that always matches; none after it is ever asked."""
     found: list[Rule] = []

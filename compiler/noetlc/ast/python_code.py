@@ -23,10 +23,13 @@ class PythonName(NamedTuple):
 
 
 class PythonCode(NamedTuple):
-    """`error` is None where the text is Python; `free` are the names it uses and nowhere binds, each once."""
+    """`error` is None where the text is Python; `free` are the names it uses and nowhere binds, each once; `gives` says
+    that it sets `result`, returns, or defines `main`.
+    """
 
     error: PythonName | None
     free: tuple[PythonName, ...]
+    gives: bool = True
 
 
 @lru_cache(_MANY)
@@ -35,19 +38,29 @@ def python_code(text: str) -> PythonCode:
     try:
         with catch_warnings():
             simplefilter("ignore")  # odd escapes are the author's business
-            return PythonCode(None, ()) if _binds_all(text) else _examined(text)
+            return _COMPLETE if _is_complete(text) else _examined(text)
     except SyntaxError as error:
         return PythonCode(PythonName(error.msg, error.lineno or 1, max((error.offset or 1) - 1, 0)), ())
     except (ValueError, RecursionError, MemoryError) as error:
         return PythonCode(PythonName(str(error), 1, 0), ())
 
 
-def _binds_all(text: str) -> bool:
-    """Whether every name is bound, by the interpreter's own table: quick, and right for nearly all programs."""
+_COMPLETE = PythonCode(None, ())
+_RESULTS = ("result", "main")
+
+
+def _is_complete(text: str) -> bool:
+    """Whether every name is bound and a result is given, by the interpreter's own table: quick, and right for nearly
+    all programs.
+    """
     try:
-        waiting = [symtable(text, "code", "exec")]
+        module = symtable(text, "code", "exec")
     except SyntaxError:  # a `return` outside of functions is legal here
         return False
+    names = module.get_identifiers()
+    if not any(name in names and module.lookup(name).is_assigned() for name in _RESULTS):
+        return False
+    waiting = [module]
     bound: set[str] = set()
     used: set[str] = set()
     while waiting:
@@ -68,7 +81,33 @@ def _examined(text: str) -> PythonCode:
     import ast  # half of what a small lint takes, and seldom needed
 
     tree = ast.parse(text)
-    return PythonCode(None, _free(tree, text))
+    return PythonCode(None, _free(tree, text), _gives(tree))
+
+
+def _gives(tree: "ast.Module") -> bool:
+    """Whether the code gives a result; code that makes its names itself may."""
+    import ast
+
+    waiting: list[tuple[ast.AST, bool]] = [(node, True) for node in tree.body]
+    while waiting:
+        node, outermost = waiting.pop()
+        match node:
+            case ast.Return() if outermost:
+                return True
+            case ast.Name(id="result", ctx=ast.Store()) | ast.alias(name="*") if outermost:
+                return True
+            case ast.alias(name=name, asname=given) if outermost and (given or name) in _RESULTS:
+                return True
+            case ast.Name(id="globals" | "exec") | ast.Global(names=["result", *_]):
+                return True
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                if outermost and name in _RESULTS:
+                    return True
+                outermost = False
+            case ast.Lambda():
+                outermost = False
+        waiting += [(child, outermost) for child in ast.iter_child_nodes(node)]
+    return False
 
 
 def _free(tree: "ast.Module", text: str) -> tuple[PythonName, ...]:

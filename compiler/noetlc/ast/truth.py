@@ -34,8 +34,8 @@ FAILED_FACTS = Facts({("event", "name"): "step.failed", ("event", "status"): "er
 ERROR_FACTS = Facts({("outcome", "status"): "error"})
 """What the rules of a task see when it fails."""
 
-_STEP_DONE = Facts({("event", "name"): "step.done", ("event", "status"): "success"})
-_LOOP_DONE = Facts({("event", "name"): "loop.done", ("event", "status"): "success"})
+_STEP_DONE = Facts({("event", "name"): "step.done", ("event", "status"): "ok"})
+_LOOP_DONE = Facts({("event", "name"): "loop.done", ("event", "status"): "ok"})
 
 
 def done_facts(step: Step) -> Facts:

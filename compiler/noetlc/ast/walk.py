@@ -147,6 +147,36 @@ def all_expressions(playbook: Playbook) -> Iterator[tuple[Expr, Scalar | None]]:
         yield guard.expr, guard.node
 
 
+def step_expressions(step: Step) -> Iterator[tuple[Expr, Scalar | None, str]]:
+    """Every expression of a step with its scalar, and when it is asked: `before` the tasks, by a `task` or `arc`."""
+    spec = step.spec
+    for rule in spec.admit.rules if spec.admit is not None else ():
+        if rule.when is not None:
+            yield rule.when.expr, rule.when.node, "before"
+    for loop in loops_of(step):
+        for value in (loop.items, loop.max_in_flight):
+            yield from _at(value, "before")
+    yield from _at(spec.lifecycle_timeout, "before")
+    for value in (spec.timeout, *(value for _, value in spec.knobs)):
+        yield from _at(value, "task")
+    for task in step.tasks:
+        for value in (*task_values(task), *rule_values(task)):
+            yield from _at(value, "task")
+        for guard in rule_guards(task):
+            yield guard.expr, guard.node, "task"
+    for arc in step.router.arcs if step.router is not None else ():
+        if arc.when is not None:
+            yield arc.when.expr, arc.when.node, "arc"
+        for value in (arc.args, arc.delay):
+            yield from _at(value, "arc")
+
+
+def _at(value: Value | None, when: str) -> Iterator[tuple[Expr, Scalar | None, str]]:
+    if value is not None and type(value.template) is not Literal:
+        for expr, scalar in expressions_in(value):
+            yield expr, scalar, when
+
+
 def sugar_in(playbook: Playbook) -> Iterator[Sugar]:
     """Every sugar node of a playbook; none in a canonical one. Iterative, and linear in the tree.
 

@@ -180,7 +180,7 @@ def _task(kind: Kind) -> Schema:
 
 def _field(field: Field) -> Schema:
     shapes: list[Json] = [_SHAPES[shape] for shape in field.shapes]
-    if field.values:
+    if field.values and not field.any_case:
         shapes = [_one_of(*field.values)]
     if _ANY in shapes:
         schema = dict(_ANY)

@@ -77,9 +77,9 @@ def _has_shape(value: Json, shape: str) -> bool:
 def _check_choice(r: Reader, field: Field, name: str, value: Value) -> None:
     assert isinstance(value.template, Literal)
     text = value.template.value
-    if text is None or text in field.values:
+    if text is None or field.takes(str(text)):
         return
-    near = nearest(str(text), field.values)
+    near = nearest(str(text).upper() if field.any_case else str(text), field.values)
     listed = ", ".join(f"`{each}`" for each in field.values)
     r.report(
         "NL104",

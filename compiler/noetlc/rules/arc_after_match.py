@@ -20,6 +20,7 @@ from noetlc.ast.playbook import Step
 from noetlc.ast.routing import takes_part_on_failure
 from noetlc.ast.truth import FAILED_FACTS, done_facts, truth_of
 from noetlc.diag.diagnostic import Diagnostic, Related, Severity
+from noetlc.expr.closed import strange_words
 from noetlc.rules import Rule, Unit
 
 
@@ -36,6 +37,8 @@ def _dead(step: Step) -> Iterator[Diagnostic]:
     taken = failed = None
     for arc in step.router.arcs:
         on_failure = takes_part_on_failure(arc) and truth_of(arc.when, FAILED_FACTS) is not False
+        if arc.when is not None and strange_words(arc.when.expr):
+            continue  # told as what it is
         if taken is not None and (not on_failure or failed is not None):
             yield RULE.finding(
                 f"the arc to `{arc.target}` never fires: the one to `{taken.target}` always matches first",

@@ -12,10 +12,10 @@ Instead
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Compare, Const, Expr, ListOf, TupleOf, walk
+from noetl_ir.expr import Const
 from noetlc.ast.playbook import Guard
-from noetlc.ast.truth import path_of
 from noetlc.diag.diagnostic import Diagnostic, Fix, Severity
+from noetlc.expr.closed import words_compared
 from noetlc.rules import Rule, Unit
 
 _EVENT_NAME = ("event", "name")
@@ -28,7 +28,11 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         for arc in step.router.arcs if step.router is not None else ():
             if arc.when is None or wrong not in arc.when.text:
                 continue
-            names = [const for const in _compared(arc.when.expr) if const.value in (wrong, right)]
+            names = [
+                const
+                for path, const in words_compared(arc.when.expr)
+                if path == _EVENT_NAME and const.value in (wrong, right)
+            ]
             if any(const.value == right for const in names):
                 continue
             for const in names:
@@ -45,19 +49,6 @@ def _finding(unit: Unit, guard: Guard, const: Const, loops: bool, right: str) ->
     what = "a step with a loop" if loops else "a step without a loop"
     message = f"{what} ends in `{right}`: `{const.value}` never comes here"
     return RULE.finding(message, span, help=f"compare with `{right}`", fix=fix)
-
-
-def _compared(expr: Expr) -> Iterator[Const]:
-    """The texts that `event.name` is compared with."""
-    for part in walk(expr):
-        if not isinstance(part, Compare):
-            continue
-        sides = (part.first, *(side for _, side in part.rest))
-        if not any(path_of(side) == _EVENT_NAME for side in sides):
-            continue
-        for side in sides:
-            items = side.items if isinstance(side, ListOf | TupleOf) else (side,)
-            yield from (item for item in items if isinstance(item, Const))
 
 
 RULE = Rule("NL604", Severity.WARNING, "ast", check)

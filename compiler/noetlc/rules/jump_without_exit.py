@@ -16,7 +16,7 @@ Instead
 from collections.abc import Iterator
 
 from noetlc.ast.graph import reached
-from noetlc.ast.pipeline import asked_rules, pipeline_of
+from noetlc.ast.pipeline import asked_rules, has_unknown_jump, pipeline_of
 from noetlc.ast.playbook import Step
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit
@@ -25,7 +25,7 @@ from noetlc.rules import Rule, Unit
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """One finding for each step with tasks from which the pipeline cannot end; a time limit is an end."""
     for step in unit.playbook.steps:
-        if any(rule.directive == "jump" for task in step.tasks for rule in task.rules):
+        if any(rule.directive == "jump" for task in step.tasks for rule in task.rules) and not has_unknown_jump(step):
             yield from _endless(step)
 
 

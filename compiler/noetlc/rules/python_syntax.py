@@ -1,4 +1,4 @@
-"""python-syntax: the `code` of a python task is no Python.
+"""python-syntax: the `code` of a python task has a syntax error.
 
 Why it matters
     The task fails whenever it runs.
@@ -28,7 +28,9 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             continue
         at = offset_of(text, error)
         span = unit.source.inner_span(value.node, at, at + 1) if isinstance(value.node, Scalar) else value.span
-        yield RULE.finding(f"the code of `{task.name}` is no Python: {error.name}", span)
+        yield RULE.finding(f"the code of `{task.name}` is not valid Python: {error.name}", span, help=_HELP)
 
 
-RULE = Rule("NL803", Severity.WARNING, "ast", check)
+_HELP = "mend the line; code is Python as it stands, never a template"
+
+RULE = Rule("NL803", Severity.ERROR, "ast", check)

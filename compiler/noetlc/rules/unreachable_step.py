@@ -12,7 +12,7 @@ Instead
 
 from collections.abc import Iterator
 
-from noetlc.ast.graph import reached
+from noetlc.ast.graph import has_unknown_target, reached
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit
 
@@ -20,7 +20,7 @@ from noetlc.rules import Rule, Unit
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Steps that the entry does not lead to, also when they lead to themselves or each other."""
     graph = unit.graph
-    if graph.entry < 0:
+    if graph.entry < 0 or has_unknown_target(unit.playbook):
         return
     found = reached(graph.successors, (graph.entry,))
     for name, position in graph.positions.items():

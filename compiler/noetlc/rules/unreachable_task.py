@@ -15,7 +15,7 @@ Instead
 from collections.abc import Iterator
 
 from noetlc.ast.graph import reached
-from noetlc.ast.pipeline import pipeline_of
+from noetlc.ast.pipeline import has_unknown_jump, pipeline_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit
 
@@ -23,7 +23,7 @@ from noetlc.rules import Rule, Unit
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Tasks that neither the one before nor a jump leads to."""
     for step in unit.playbook.steps:
-        if len(step.tasks) < 2:
+        if len(step.tasks) < 2 or has_unknown_jump(step):
             continue
         found = reached(pipeline_of(step).following, (0,))
         for position, task in enumerate(step.tasks):

@@ -23,7 +23,8 @@ which are templates with a lint warning, where braces that are no expression sta
 class Field(NamedTuple):
     """One field of a task of this kind.
 
-    `shapes` are alternatives; `values` a closed list where there is one.
+    `shapes` are alternatives; `values` a closed list where there is one, in upper case if `any_case` takes them in
+    any.
     """
 
     shapes: tuple[Shape, ...] = ("any",)
@@ -31,6 +32,11 @@ class Field(NamedTuple):
     required: bool = False
     values: tuple[str, ...] = ()
     doc: str = ""
+    any_case: bool = False
+
+    def takes(self, value: str) -> bool:
+        """Whether a value is in the closed list."""
+        return value in self.values or (self.any_case and value.upper() in self.values)
 
 
 _NONE: Mapping[str, Never] = MappingProxyType({})
@@ -100,7 +106,7 @@ def misfits(kind: Kind, fields: Mapping[str, Json]) -> tuple[str, ...]:
         value = given.get(name)
         if value is None and known.required:
             wrong.append(f"field {name!r} is missing")
-        if known.values and isinstance(value, str) and value not in known.values:
+        if known.values and isinstance(value, str) and not known.takes(value):
             wrong.append(f"field {name!r} must be {_listed(known.values)}, not {value!r}")
     for names in kind.one_of:
         count = sum(name in given for name in names)

@@ -8,7 +8,12 @@ KIND = Kind(
     name="http",
     summary="Sends one HTTP request; a status of 400 or more is an error outcome that keeps the answer.",
     fields={
-        "method": Field(("text",), doc="The request method in any case; GET when absent."),
+        "method": Field(
+            ("text",),
+            values=("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"),
+            any_case=True,
+            doc="The request method in any case; GET when absent.",
+        ),
         "url": Field(("text",), doc="The address to ask, with its scheme (http or https)."),
         "endpoint": Field(("text",), doc="Another name for `url`."),
         "headers": Field(("map",), doc="Request headers; a value of null leaves the header out."),

@@ -5,7 +5,7 @@ import pytest
 from noetlc.ast.truth import truth
 from noetlc.expr.parser import parse_expression
 
-DONE = {("event", "name"): "step.done", ("event", "status"): "success"}
+DONE = {("event", "name"): "step.done", ("event", "status"): "ok"}
 
 
 @pytest.mark.parametrize(

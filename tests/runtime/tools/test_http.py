@@ -225,7 +225,7 @@ def test_nobody_answers(env: Surroundings) -> None:
         ({"url": "ftp://example.test"}, "http.request"),
         ({"url": "http://127.0.0.1:port/"}, "http.request"),
         ({"url": "URL", "headers": {"a": "b\nc"}}, "http.request"),
-        ({"url": "URL", "method": "BAD METHOD"}, "http.request"),
+        ({"url": "URL", "method": "BAD METHOD"}, "fields.invalid"),
         ({"url": "URL", "body": 1, "json": 2}, "fields.invalid"),
         ({"url": "URL", "timeout": {"conect": 1}}, "fields.invalid"),
         ({"url": "URL", "params": [1]}, "fields.invalid"),

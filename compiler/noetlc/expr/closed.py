@@ -1,0 +1,70 @@
+"""What an expression compares with something that has only a few values (names of events, statuses), and whether it
+minds what is missing.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from noetl_ir.expr import Compare, Const, Expr, Filter, ListOf, Test, TupleOf, walk
+from noetlc.ast.once import Once
+from noetlc.ast.truth import Path, path_of
+
+_EVENTS = ("step.done", "step.failed", "loop.done", "workflow.started")
+_FAMILIES = ("step.", "loop.", "task.", "call.", "workflow.")
+_STATUSES = ("ok", "error")
+_STATUS_PATHS = frozenset({("outcome", "status"), ("event", "outcome", "status"), ("event", "status")})
+_OLD = {"success": "ok", "completed": "ok", "done": "ok", "failed": "error", "failure": "error"}
+
+
+class Strange(NamedTuple):
+    """A word that never stands at a path; `near` is what was probably meant, "" where nothing is like it."""
+
+    path: Path
+    const: Const
+    near: str
+
+
+def words_compared(expr: Expr) -> Iterator[tuple[Path, Const]]:
+    """Every text that a path is compared with, by `==`, `!=` or `in`."""
+    for part in walk(expr):
+        if not isinstance(part, Compare):
+            continue
+        sides = (part.first, *(side for _, side in part.rest))
+        paths = [path for side in sides if (path := path_of(side))]
+        for side in sides if paths else ():
+            for item in side.items if isinstance(side, ListOf | TupleOf) else (side,):
+                if isinstance(item, Const) and isinstance(item.value, str):
+                    yield from ((path, item) for path in paths)
+
+
+def asks_what_is_there(expr: Expr) -> bool:
+    """Whether an expression gives a default or asks if something is defined: what is missing is then expected."""
+    for part in walk(expr):
+        if isinstance(part, Filter) and part.name in ("default", "d"):
+            return True
+        if isinstance(part, Test) and part.name in ("defined", "undefined", "none"):
+            return True
+    return False
+
+
+def _strange(expr: Expr) -> tuple[Strange, ...]:
+    found = []
+    for path, const in words_compared(expr):
+        word = str(const.value)
+        if path == ("event", "name") and word not in _EVENTS:
+            near = _nearest(word, _EVENTS)
+            if near or word.startswith(_FAMILIES):
+                found.append(Strange(path, const, near))
+        elif path in _STATUS_PATHS and word not in _STATUSES:
+            found.append(Strange(path, const, _OLD.get(word.lower()) or _nearest(word, _STATUSES)))
+    return tuple(found)
+
+
+strange_words = Once(_strange)
+"""The words of an expression that never stand where it looks."""
+
+
+def _nearest(word: str, known: tuple[str, ...]) -> str:
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(word.lower(), known, 1)), "")

@@ -1,0 +1,60 @@
+"""misspelt-workload-key: an expression reads a key that the workload lacks, beside one that is spelt much like it.
+
+Why it matters
+    A payload may bring keys that are not declared, so that nothing else finds the slip before the run.
+Example
+    workload: {region: eu}
+    params: {region: "{{ workload.regoin }}"}
+Instead
+    params: {region: "{{ workload.region }}"}
+"""
+
+from collections.abc import Iterator
+
+from noetl_ir.expr import Expr
+from noetlc.ast.once import Once
+from noetlc.ast.walk import all_expressions
+from noetlc.diag.diagnostic import Diagnostic, Fix, Severity
+from noetlc.expr.paths import Access, accesses
+from noetlc.rules import Rule, Unit
+
+_LIKENESS = 0.75
+
+
+def check(unit: Unit) -> Iterator[Diagnostic]:
+    """`workload.x` where x is not declared and something like it is."""
+    declared = {key for key, _ in unit.playbook.workload}
+    near: dict[str, str] = {}
+    for expr, scalar in all_expressions(unit.playbook) if declared else ():
+        for access in _of_workload(expr):
+            key = access.keys[0]
+            if scalar is None or not isinstance(key, str) or key in declared:
+                continue
+            if key not in near:
+                near[key] = _nearest(key, declared)
+            if near[key]:
+                end = access.nodes[0].end
+                span = unit.source.inner_span(scalar, end - len(key), end)
+                plain = scalar.text[end - len(key) : end] == key and span.line == span.end_line
+                yield RULE.finding(
+                    f"the workload declares no `{key}`",
+                    span,
+                    help=f"did you mean `{near[key]}`? Declare `{key}` where it is a key of the payload",
+                    fix=Fix(span, near[key], f"write `{near[key]}`", safe=False) if plain else None,
+                )
+
+
+def _read(expr: Expr) -> tuple[Access, ...]:
+    return tuple(access for access in accesses(expr) if access.root.name == "workload" and access.keys)
+
+
+_of_workload = Once(_read)
+
+
+def _nearest(key: str, declared: set[str]) -> str:
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(key, sorted(declared), 1, _LIKENESS)), "")
+
+
+RULE = Rule("NL403", Severity.WARNING, "ast", check)

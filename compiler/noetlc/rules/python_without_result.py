@@ -1,0 +1,33 @@
+"""python-without-result: the `code` of a python task gives no result.
+
+Why it matters
+    What the code prints goes to the log; the result is what it assigns to `result`, returns, or what `main` gives.
+Example
+    - {kind: python, code: "total = 1 + 2\\nprint(total)"}
+Instead
+    - {kind: python, code: "result = 1 + 2"}
+"""
+
+from collections.abc import Iterator
+
+from noetl_ir.expr import Literal
+from noetlc.ast.python_code import python_code
+from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.rules import Rule, Unit
+
+
+def check(unit: Unit) -> Iterator[Diagnostic]:
+    """Programs that never set `result`, return, or define `main`."""
+    for _, task, value in unit.programs["code"]:
+        if task.kind != "python" or not isinstance(value.template, Literal):
+            continue
+        text = value.template.value
+        if isinstance(text, str) and text.strip() and not python_code(text).gives:
+            yield RULE.finding(
+                f"the code of `{task.name}` gives no result: the task yields null",
+                task.name_span,
+                help="assign `result`, `return` a value, or define `main`; leave it if only what it does counts",
+            )
+
+
+RULE = Rule("NL806", Severity.NOTE, "ast", check)

@@ -1,0 +1,106 @@
+"""result-before-run: an expression reads the result of a step that no way leads from.
+
+Why it matters
+    The result of a step that has not run is undefined; where it runs in another branch, it is there by chance.
+Example
+    - {step: start, next: {arcs: [{step: report}]}}
+    - {step: report, tool: {kind: noop, result: "{{ load }}"}, next: {arcs: [{step: load}]}}
+    - {step: load}
+Instead
+    - {step: start, next: {arcs: [{step: load}]}}
+    - {step: load, next: {arcs: [{step: report}]}}
+    - {step: report, tool: {kind: noop, result: "{{ load }}"}}
+"""
+
+from collections.abc import Iterator
+
+from noetl_ir.expr import Expr
+from noetl_ir.span import Span
+from noetlc.ast.graph import has_unknown_target, reached
+from noetlc.ast.once import Once
+from noetlc.ast.playbook import Step
+from noetlc.ast.walk import step_expressions
+from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.expr.check import Names
+from noetlc.expr.closed import asks_what_is_there
+from noetlc.expr.paths import Access, accesses
+from noetlc.reading.around import Around
+from noetlc.rules import Rule, Unit
+
+_BUDGET = 500_000
+"""How many steps are looked at over all reads of a file, so that a file stays cheap to check."""
+
+
+def check(unit: Unit) -> Iterator[Diagnostic]:
+    """Reads of results, by name or through `steps`, in steps that the read one does not lead to."""
+    graph = unit.graph
+    if graph.entry < 0 or has_unknown_target(unit.playbook):
+        return
+    around, after = Around(unit.playbook), _After(unit)
+    alive = reached(graph.successors, (graph.entry,))
+    for here, step in enumerate(unit.playbook.steps):
+        if here not in alive or graph.positions[step.name] != here:
+            continue
+        names: Names | None = None
+        for expr, scalar, when in step_expressions(step):
+            for access in _reads(expr) if scalar is not None else ():
+                names = names or around.names(step)
+                name = _step_of(access, names, when)
+                read = graph.positions.get(name, -1)
+                if scalar is None or read < 0 or (read == here and when == "arc") or after.leads(read, here):
+                    continue
+                end = access.nodes[0].end if access.root.name == "steps" else access.root.end
+                span = unit.source.inner_span(scalar, access.root.start, end)
+                yield _own(name, span) if read == here else _missing(name, step, span)
+
+
+def _own(name: str, span: Span) -> Diagnostic:
+    message = f"`{name}` reads its own result, which is there when it is done"
+    return RULE.finding(message, span, help="read it in an arc or in a later step")
+
+
+def _missing(name: str, step: Step, span: Span) -> Diagnostic:
+    message = f"no way leads from `{name}` to `{step.name}`: its result is not there yet"
+    return RULE.finding(message, span, help=f"read it behind `{name}`, or give a default: `{name} | default(…)`")
+
+
+class _After:
+    """What lies behind a step, worked out once for each step that is read, within the budget."""
+
+    def __init__(self, unit: Unit) -> None:
+        self._graph = unit.graph
+        self._found: dict[int, set[int]] = {}
+        self._left = _BUDGET
+
+    def leads(self, read: int, here: int) -> bool:
+        """Whether a way leads from one step to the other; also when that would cost too much to say."""
+        if read in self._graph.sources[here]:
+            return True
+        if read not in self._found:
+            if self._left <= 0:
+                return True
+            self._found[read] = reached(self._graph.successors, self._graph.successors[read])
+            self._left -= len(self._found[read]) + 1
+        return here in self._found[read]
+
+
+def _step_of(access: Access, names: Names, when: str) -> str:
+    """The step whose result is read; "" where the name means something else."""
+    name = access.root.name
+    if name == "steps":
+        return str(access.keys[0]) if access.keys else ""
+    stronger = [names.args, names.ctx, names.workload, *([] if when == "before" else [names.iter])]
+    if names.args is Around.ANYTHING or any(name in keys for keys in stronger):
+        return ""
+    return "" if when == "task" and (name in names.tasks or name in names.iterators) else name
+
+
+def _of_names(expr: Expr) -> tuple[Access, ...]:
+    if asks_what_is_there(expr):
+        return ()
+    return tuple(access for access in accesses(expr) if not access.called)
+
+
+_reads = Once(_of_names)
+
+RULE = Rule("NL405", Severity.WARNING, "ast", check)
