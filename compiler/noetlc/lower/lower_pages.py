@@ -76,7 +76,7 @@ class _Paged(NamedTuple):
             when = guard(both(OUTCOME_ERROR, self._asked(page)), page.span) if page.when else guard(OUTCOME_ERROR, span)
             rules.append(retrying(page.retry, when, page.span))
         if not more:
-            return (task._replace(rules=(*rules, *(task.rules or (Rule(None, "continue", span),)))),)
+            return (task._replace(rules=(*rules, *(task.rules or _unselected(rules, span)))),)
         collected = self._collected([page for _, page in more])
         for number, page in more:
             patch = ((self._key("more"), constant(number, page.span)), *self._next(page), *collected)
@@ -198,6 +198,14 @@ class _Paged(NamedTuple):
             return retry.delay
         grown = Binary("**", Const(retry.multiplier), path("iter", self._key("page")))
         return computed(Binary("*", expression_of(retry.delay.template), grown), page.span)
+
+
+def _unselected(rules: list[Rule], span: Span) -> tuple[Rule, ...]:
+    """What happens to an outcome that no policy selects: the step is over, as the outcome is (§6.2, 4)."""
+    onward = Rule(None, "continue", span)
+    if any(rule.when is not None and rule.when.expr == OUTCOME_ERROR for rule in rules):
+        return (onward,)
+    return (onward._replace(when=guard(OUTCOME_OK, span)), Rule(None, "fail", span))
 
 
 def _is_list(expr: Expr) -> Expr:
