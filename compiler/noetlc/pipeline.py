@@ -23,7 +23,7 @@ from noetlc.ast.names import OldNames
 from noetlc.ast.playbook import Playbook
 from noetlc.ast.repeat import OnError, Pages, Poll, Retry
 from noetlc.ast.skips import Skip
-from noetlc.ast.state import ArcSet, Assign, Result, StepArgs, StepSet
+from noetlc.ast.state import ArcSet, Assign, Result, RootVars, StepArgs, StepSet
 from noetlc.ast.storage import Sink
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.targets import ImplicitEnd, Targets
@@ -94,6 +94,7 @@ def _part(name: str) -> Callable[[Playbook, Note], Playbook]:
 
 
 LOWERING: tuple[Lowering, ...] = (
+    Lowering(_part("share_workbook"), among=(Sink, Retry, Pages, Poll, Assign, OnError)),
     Lowering(_part("lower_args"), removes=(StepArgs,)),
     Lowering(_part("lower_loop"), removes=(Slicing, Where, LoopOnError)),
     Lowering(_part("lower_retry"), removes=(Retry, OnError), among=(Pages, Poll, Case)),
@@ -107,6 +108,7 @@ LOWERING: tuple[Lowering, ...] = (
     Lowering(_part("lower_next"), removes=(Targets,), after=("lower_case",)),
     Lowering(_part("lower_set"), removes=(StepSet, Result, ArcSet), after=("lower_sink", "lower_next")),
     Lowering(_part("lower_cursor"), removes=(Cursor, Frame), after=("lower_case", "lower_sink")),
+    Lowering(_part("lower_root_vars"), removes=(RootVars,), after=("lower_vars", "lower_case", "lower_set")),
     Lowering(_part("lower_skip"), removes=(Skip,), after=("lower_set",)),
     Lowering(_part("enter_sugar"), among=(Choose, While, Until)),
     Lowering(_part("lower_choose"), removes=(Choose,), after=("enter_sugar",)),

@@ -45,3 +45,11 @@ class StepArgs(Sugar):
     word: str
     pairs: Pairs
     span: Span
+
+
+class RootVars(Sugar):
+    """Root `vars` or `ctx` of a playbook."""
+
+    word: str
+    pairs: Pairs
+    span: Span

@@ -116,8 +116,8 @@ SHAPE_CODES: dict[str, Code] = {
     ),
     "NL901": Code(
         "legacy-construct", _ERROR, "A construct of an older dialect",
-        "This version reads the canonical form only; the construct was recognised and is not run.",
-        "case: [{when: \"{{ event.name == 'call.done' }}\", then: [{next: [{step: b}]}]}]",
-        "next: {spec: {mode: exclusive}, arcs: [{step: b}]}",
+        "Most are read and lowered; this one was recognised by its name and no reader takes it.",
+        "loop: {pagination: {type: response_based}}",
+        "retry: [{when: \"{{ response.more }}\", then: {next_call: {params: {page: 2}}}}]",
     ),
 }  # fmt: skip

@@ -14,6 +14,7 @@ def _named(*keys: str) -> dict[str, str]:
 DIALECT = Dialect(
     _DIALECT,
     Tables(
+        document={"vars": state.take_root_vars, "ctx": state.take_root_vars, "tracing": state.take_root_hint},
         step={
             "vars": state.take_vars,
             "set_ctx": state.take_vars,
@@ -31,7 +32,7 @@ DIALECT = Dialect(
         },
     ),
     legacy={
-        "document": _named("vars", "ctx", "tracing", "spec"),
+        "document": _named("spec"),
         "step": _named("set_iter"),
         "loop": _named("until", "pagination"),
         "task": _named("result"),

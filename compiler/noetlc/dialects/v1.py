@@ -1,7 +1,7 @@
-"""The first dialects: `type:`, `tool: <kind>`, `call`, `with`, `save`, `step.when`, `pass`."""
+"""The first dialects: `type:`, `tool: <kind>`, `call`, `with`, `save`, `step.when`, `pass`, `eval`, `pipe`."""
 
 from noetlc.dialects import Dialect
-from noetlc.reading import skipping, step, storage, task
+from noetlc.reading import evaluations, skipping, step, storage, task
 from noetlc.reading.reader import Tables
 
 _DIALECT = "v1 dialect"
@@ -20,15 +20,15 @@ DIALECT = Dialect(
             "when": skipping.take_when,
             "pass": skipping.take_pass,
         },
-        task={"save": storage.take_sink},
+        task={"save": storage.take_sink, "eval": evaluations.take_eval},
+        task_spec={"eval": evaluations.take_eval},
         task_fallback=dict.fromkeys(("with", "input", "data", "payload", "params", "parameters"), task.take_carrier),
     ),
     legacy={
         "document": _named("steps", "tasks", "environment", "context"),
-        "step": _named("run", "with", "data", "pipe", "eval", "expr", "end_loop", "assert", "next_step", "task"),
-        "task": _named("pipe", "eval", "expr", "catch"),
+        "step": _named("run", "with", "data", "pipe", "eval", "expr", "end_loop", "next_step", "task"),
+        "task": _named("pipe", "expr", "catch"),
         "rule": _named("expr", "do"),
         "arc": _named("with", "data", "then", "else", "input"),
-        "task_spec": _named("eval"),
     },
 )

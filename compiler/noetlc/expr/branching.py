@@ -5,17 +5,23 @@ from collections.abc import Iterator
 from noetl_ir.expr import Attribute, Const, Expr, Item, Literal, MapTemplate, Name, Template
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Arc, Guard, Step, Value
-from noetlc.expr.generated import computed, generated_name, router_step
+from noetlc.expr.generated import computed, generated_name, guard, router_step
+from noetlc.expr.shorthand import both
 
 
-def branch_arcs(name: str, arcs: tuple[Arc, ...], when: Guard | None, span: Span) -> tuple[Arc, Step | None]:
-    """The arc that takes a branch, and the router step named `name` where the branch has several targets.
+def branch_arcs(
+    name: str, arcs: tuple[Arc, ...], when: Guard | None, span: Span
+) -> tuple[tuple[Arc, ...], tuple[Step, ...]]:
+    """The arcs that take a branch, and the router step named `name` where it forks: one arc, unless they are
+    alternatives with guards of their own.
 
     What the targets are given is asked where the branch is taken, and the token of the router carries it by target:
     behind the router, `result`, `event` and `iter` would be those of the router.
     """
+    if any(arc.when is not None for arc in arcs):
+        return tuple(arc._replace(when=_also(when, arc.when)) for arc in arcs), ()
     if len(arcs) == 1:
-        return arcs[0]._replace(when=when), None
+        return (arcs[0]._replace(when=when),), ()
     carried: list[tuple[str, Template]] = []
     behind: list[Arc] = []
     for arc in arcs:
@@ -26,7 +32,13 @@ def branch_arcs(name: str, arcs: tuple[Arc, ...], when: Guard | None, span: Span
             behind.append(arc._replace(args=computed(_carried(arc.target), arc.args.span)))
     args = Value(MapTemplate(tuple(carried)), span, None) if carried else None
     fork = router_step(name, span, "inclusive", tuple(behind))
-    return Arc(name, span, when, args, None, 0, span), fork
+    return (Arc(name, span, when, args, None, 0, span),), (fork,)
+
+
+def _also(when: Guard | None, own: Guard | None) -> Guard | None:
+    if when is None or own is None:
+        return when or own
+    return guard(both(when.expr, own.expr), own.span)
 
 
 def _carried(target: str) -> Expr:

@@ -19,7 +19,7 @@ from noetlc.expr.patching import kept, meanings_after
 from noetlc.expr.repeating import retrying
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, both, compared, equal, filtered, negated, otherwise, path
-from noetlc.expr.templates import Pairs, guard_with, native, task_with
+from noetlc.expr.templates import Pairs, fields_with, guard_with, native, task_with
 
 ROUTE = "__route"
 """Where a run records which rule routes (LANGUAGE §6)."""
@@ -174,8 +174,8 @@ def takes(rule: Ready) -> Guard:
     return guard(equal(path("iter", ROUTE), rule.label), rule.rule.span)
 
 
-def route_arc(step: Step, rule: Ready, route: Route, when: Guard | None) -> tuple[Arc, Step | None]:
-    """The arc of a route and the router where it forks."""
+def route_arcs(step: Step, rule: Ready, route: Route, when: Guard | None) -> tuple[tuple[Arc, ...], tuple[Step, ...]]:
+    """The arcs of a route and the router where it forks."""
     return branch_arcs(branch_name(step.name, "case", rule.number), route.arcs, when, route.span)
 
 
@@ -186,8 +186,8 @@ def in_chain(main: Task, tasks: Tasks, known: frozenset[str]) -> Tasks:
 
 
 def _renamed(task: Task, names: Replace) -> Task:
-    """The task with other names, in its branches too."""
-    task = task_with(task, names)
+    """The task with other names, in its branches too; its own policy is about its own outcome."""
+    task = task_with(task, names) if task.generated and not task.fields else fields_with(task, names)
     return task._replace(extras=tuple(_branches(e, names) if isinstance(e, Choose) else e for e in task.extras))
 
 

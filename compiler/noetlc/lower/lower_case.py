@@ -40,7 +40,7 @@ from noetlc.expr.case_rules import (
     ready,
     recorded,
     repeated,
-    route_arc,
+    route_arcs,
     sets_first,
     settled,
     split,
@@ -120,9 +120,9 @@ class _Lowered(NamedTuple):
         route = rule.route
         if route is None or not route.arcs:
             return []
-        arc, fork = route_arc(self.old, rule, route, rule.rule.when if by_guard else takes(rule))
-        self.made.setdefault(self.old.name, []).extend([fork] if fork is not None else [])
-        return [arc]
+        arcs, forks = route_arcs(self.old, rule, route, rule.rule.when if by_guard else takes(rule))
+        self.made.setdefault(self.old.name, []).extend(forks)
+        return list(arcs)
 
     def _with_branches(self, step: Step, rules: list[Ready]) -> Step:
         first, main, after = split(step)

@@ -179,7 +179,7 @@ class _Segments(NamedTuple):
                 continue
             label = rule.label if not count else f"{rule.label}__next{count}"
             count += 1
-            arcs.append(self._arc(label, rule, route))
+            arcs += self._arcs_of(label, rule, route)
             policy = route.policy or self.case.policy
             if policy == "defer":
                 found.append(self._deferred(task, label, route))
@@ -199,25 +199,25 @@ class _Segments(NamedTuple):
         rules = (Rule(when, "continue", span, set_iter=patch), Rule(None, "continue", span))
         return noop(task.name, span, rules)
 
-    def _arc(self, label: str, rule: Ready, route: Route) -> Arc:
+    def _arcs_of(self, label: str, rule: Ready, route: Route) -> tuple[Arc, ...]:
         when = guard(equal(path("iter", ROUTE), label), route.span)
         return self._routed(label, rule, route, when)
 
-    def _routed(self, label: str, rule: Ready, route: Route, when: Guard | None) -> Arc:
+    def _routed(self, label: str, rule: Ready, route: Route, when: Guard | None) -> tuple[Arc, ...]:
         name = branch_name(self.old.name, "case", rule.number)
         suffix = label.removeprefix(rule.label)
-        arc, fork = branch_arcs(f"{name}{suffix}", route.arcs, when, route.span)
-        self.made.setdefault(self.old.name, []).extend([fork] if fork is not None else [])
-        return arc
+        arcs, forks = branch_arcs(f"{name}{suffix}", route.arcs, when, route.span)
+        self.made.setdefault(self.old.name, []).extend(forks)
+        return arcs
 
     def _loop_arcs(self) -> list[Arc]:
         """The arcs of rules for the end of the loop."""
-        found = []
+        found: list[Arc] = []
         for number, rule in in_order(self.case):
             if is_for_loop(rule, self.old):
                 made = ready(self.old, number, rule)
                 if made.route is not None:
-                    found.append(self._routed(made.label, made, made.route, rule.when))
+                    found += self._routed(made.label, made, made.route, rule.when)
         return found
 
 

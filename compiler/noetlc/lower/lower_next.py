@@ -43,15 +43,19 @@ def _is_fork(targets: Targets) -> bool:
     return all(branch.when is None for branch in targets.branches) and sum(len(b.arcs) for b in targets.branches) > 1
 
 
+def _chooses(targets: Targets) -> bool:
+    """Whether some target was a template: its arcs are alternatives."""
+    return any(arc.when is not None for branch in targets.branches for arc in branch.arcs)
+
+
 def _routed(step: Step, targets: Targets, made: dict[str, list[Step]], note: Note) -> Step:
     span, branches = targets.span, targets.branches
     before = step.router.arcs if step.router is not None else ()
-    if all(branch.when is None for branch in branches):
+    if all(branch.when is None for branch in branches) and not _chooses(targets):
         arcs = tuple(arc for branch in branches for arc in branch.arcs)
         if len(arcs) > 1 and before:  # behind the arcs of rules, the fork is one branch of theirs
-            arc, fork = branch_arcs(generated_name(step.name, "next"), arcs, None, span)
-            made.setdefault(step.name, []).extend([fork] if fork is not None else [])
-            arcs = (arc,)
+            arcs, forks = branch_arcs(generated_name(step.name, "next"), arcs, None, span)
+            made.setdefault(step.name, []).extend(forks)
         mode = targets.mode or ("inclusive" if len(arcs) > 1 else "exclusive")
         note(Change(BY, span, "`next`", "exact", f"{mode} arcs"))
         return step._replace(router=Router(mode, (*before, *arcs), span))
@@ -59,9 +63,10 @@ def _routed(step: Step, targets: Targets, made: dict[str, list[Step]], note: Not
     for number, branch in enumerate(branches):
         if not branch.arcs:
             continue
-        arc, fork = branch_arcs(branch_name(step.name, "next", number), branch.arcs, branch.when, branch.span)
-        found.append(arc)
-        made.setdefault(step.name, []).extend([fork] if fork is not None else [])
+        name = branch_name(step.name, "next", number)
+        arcs, forks = branch_arcs(name, branch.arcs, branch.when, branch.span)
+        found += arcs
+        made.setdefault(step.name, []).extend(forks)
     note(Change(BY, span, "`next` with conditions", "safe", "exclusive arcs: the first true one is taken"))
     return step._replace(router=Router(targets.mode or "exclusive", tuple(found), span))
 

@@ -8,6 +8,7 @@ from noetlc.ast.playbook import Guard, Rule, Task
 from noetlc.ast.repeat import Page, Pages, Repetition
 from noetlc.expr.generated import noop
 from noetlc.reading.drafts import StepDraft, StepSpecDraft
+from noetlc.reading.evaluations import piped
 from noetlc.reading.loose import read_loose_guard
 from noetlc.reading.reader import Reader, stray_key
 from noetlc.reading.repeat import read_page, read_retry
@@ -142,6 +143,9 @@ def _action(r: Reader, key: Scalar, node: Node) -> Tasks:
             ctx, scratch = split_set(r, node)
             rule = Rule(None, "continue", at, set_ctx=ctx, set_iter=scratch)
             return (noop("__set", at, (rule,)),)
+        case "pipe":
+            found = [read_task(r, position, item) for position, item in enumerate(piped(r, key, node))]
+            return tuple(task for task in found if task is not None)
         case "skip" | "desc" | "description":
             return ()
         case _:

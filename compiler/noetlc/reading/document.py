@@ -35,6 +35,8 @@ def read_document(r: Reader, node: Node | None) -> Playbook | None:
         at = Span(1, 1, 1, 1) if node is None else node.span
         r.report("NL106", "this is no playbook: expected a mapping with `apiVersion` and `workflow`", at)
         return None
+    if _is_another(r, node):
+        return None
     draft = DocumentDraft()
     table = r.tables.document
     for key, value in node.entries:
@@ -76,6 +78,27 @@ def _implicit_end(draft: DocumentDraft) -> tuple[ImplicitEnd, ...]:
 def _old_names(r: Reader, node: Mapping) -> tuple[OldNames, ...]:
     """Whether the file has words in braces that older dialects use: one look at its text, no expression is read."""
     return (OldNames(node.span),) if _OLD.search(r.source.text) else ()
+
+
+def _is_another(r: Reader, node: Mapping) -> bool:
+    """Whether the document is of a kind that is no playbook, which is said once."""
+    kind, version, form = node.get("kind"), node.get("apiVersion"), node.get("type")
+    text = version.text if isinstance(version, Scalar) else ""
+    what = ""
+    if isinstance(form, Scalar) and form.text == "Playbook":
+        what = "a playbook of 2023, of tasks and transitions, which is another language"
+    elif isinstance(kind, Scalar) and kind.text in _OTHERS:
+        what = f"a document of kind `{kind.text}`, which is read by the server of that kind"
+    elif isinstance(kind, Scalar) and _MANIFEST.fullmatch(text):
+        what = f"a Kubernetes manifest of kind `{kind.text}`"
+    if what:
+        at = node.key("kind") or node.key("type")
+        r.report("NL106", f"this is no playbook but {what}", node.span if at is None else at.span)
+    return bool(what)
+
+
+_OTHERS = frozenset({"Subscription", "Credential", "Catalog", "Agent"})
+_MANIFEST = pattern(r"v\d\w*|(apps|batch|policy|autoscaling|[\w.]+\.k8s\.io)/v\d\w*")
 
 
 def _check_required(r: Reader, draft: DocumentDraft, node: Mapping) -> None:

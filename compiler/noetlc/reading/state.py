@@ -1,7 +1,7 @@
 """Assignments of steps and tasks in older dialects: `vars`, `set_ctx`, `set_iter`, `set`, `result`."""
 
-from noetlc.ast.state import ArcSet, Assign, Pairs, Result, StepArgs, StepSet
-from noetlc.reading.drafts import ArcDraft, StepDraft, TaskDraft, ThenDraft
+from noetlc.ast.state import ArcSet, Assign, Pairs, Result, RootVars, StepArgs, StepSet
+from noetlc.reading.drafts import ArcDraft, DocumentDraft, StepDraft, TaskDraft, ThenDraft
 from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import is_empty
 from noetlc.reading.values import read_pairs, read_value
@@ -73,3 +73,15 @@ def take_step_args(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None
     """`args` or `input` of a step."""
     r.legacy_seen = True
     draft.extras.append(StepArgs(f"`{key.text}`", tuple(read_pairs(r, node, f"`{key.text}`")), key.span))
+
+
+def take_root_vars(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
+    """Root `vars` and `ctx`."""
+    r.legacy_seen = True
+    draft.extras.append(RootVars(f"`{key.text}`", tuple(read_pairs(r, node, f"`{key.text}`")), key.span))
+
+
+def take_root_hint(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
+    """Root `tracing` and `assert`: nothing."""
+    del draft, node
+    r.respelt(key.span, f"root `{key.text}`", "nothing")

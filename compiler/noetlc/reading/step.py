@@ -4,6 +4,7 @@ from noetl_ir.expr import Literal
 from noetlc.ast.playbook import Step, StepSpec, Task
 from noetlc.reading.admit import read_admit
 from noetlc.reading.drafts import StepDraft, StepSpecDraft
+from noetlc.reading.iterator import unfolded
 from noetlc.reading.knob import take_policy, take_spec
 from noetlc.reading.loop import read_loop
 from noetlc.reading.reader import Reader, Table, no_effect, stray_key, take_all
@@ -34,6 +35,7 @@ def read_step(r: Reader, node: Node) -> Step | None:
         )
     if not draft.name:
         return None
+    draft.tool = unfolded(r, draft, draft.tool)
     tasks = _tasks(r, draft)
     if draft.spec is None:
         draft.spec = _spec_of(StepSpecDraft())

@@ -1,10 +1,15 @@
 """`next` as a name, a list, a ladder or a mapping of one step (formal §9, case §2.4, v1)."""
 
+from collections.abc import Iterator
+
+from noetl_ir.expr import Conditional, Const, Expr, Native
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Arc, Guard, Value
 from noetlc.ast.targets import Target, Targets
+from noetlc.diag.change import Change
 from noetlc.expr.generated import guard
-from noetlc.expr.shorthand import negated
+from noetlc.expr.parser import parse_template
+from noetlc.expr.shorthand import both, negated
 from noetlc.reading.loose import read_loose_guard
 from noetlc.reading.reader import Reader, nearest, stray_key
 from noetlc.reading.shapes import is_empty, mapping_of, reference_of, wrong_shape
@@ -86,13 +91,43 @@ def _arc(r: Reader, node: Node) -> list[Arc]:
     if step is None:
         wrong_shape(r, node, "a next step", "`{step: name}`")
         return []
-    name = reference_of(r, step, "the next step")
-    if name is None:
-        return []
     spec = mapping.get("spec")
     delay = spec.get("delay") if isinstance(spec, Mapping) else None
     after = None if delay is None else read_duration(r, delay, "`delay`")
-    return [_leading(name, step.span, mapping.span)._replace(args=_carried(r, mapping), delay=after)]
+    args = _carried(r, mapping)
+    return [arc._replace(args=args, delay=after) for arc in _targets(r, step, mapping.span)]
+
+
+def _targets(r: Reader, node: Node, span: Span) -> list[Arc]:
+    """The arc to a name; for a template one guarded arc for each name that it can be (LANGUAGE §6)."""
+    if not isinstance(node, Scalar) or "{{" not in node.text:
+        name = reference_of(r, node, "the next step")
+        return [] if name is None else [_leading(name, node.span, span)]
+    template, _ = parse_template(node.text)
+    names = list(_named(template.expr)) if isinstance(template, Native) else []
+    if not names or any(name is None for _, name in names):
+        why = "its targets cannot be enumerated: write `{{ 'a' if x else 'b' }}`, or one guarded arc for each"
+        r.changes.append(Change("read", node.span, "a template as the next step", "refused", why))
+        return []
+    r.respelt(node.span, "a template as the next step", "one guarded arc for each name")
+    arcs = []
+    for test, word in names:
+        when = None if test is None else guard(test, node.span)
+        arcs.append(_leading(word or "", node.span, span)._replace(when=when))
+    return arcs
+
+
+def _named(expr: Expr) -> Iterator[tuple[Expr | None, str | None]]:
+    """The names that an expression can be, each with what must be true; None is not a name that is written out."""
+    match expr:
+        case Const(value=str(name)):
+            yield None, name
+        case Conditional(test=test, then=then, otherwise=other) if other is not None:
+            for inner, found in _named(then):
+                yield (test if inner is None else both(test, inner)), found
+            yield from _named(other)
+        case _:
+            yield None, None
 
 
 def _leading(name: str, at: Span, span: Span) -> Arc:

@@ -1,0 +1,85 @@
+"""lower_root_vars: root `vars` and `ctx` become `workload`, or are set once by a generated entry step (LANGUAGE §1).
+
+vars: {url: u, n: 0}, and some step sets `n`
+    →  workload: {url: u}, reads of `vars.url` follow; the step __start__vars sets ctx.n = 0 and leads to `start`
+"""
+
+from noetl_ir.expr import Expr
+from noetlc.ast.bodies import HasBodies, Tasks
+from noetlc.ast.graph import ENTRY
+from noetlc.ast.playbook import Arc, Playbook, Router, Rule, Step, Task
+from noetlc.ast.state import Pairs, RootVars
+from noetlc.ast.walk import replace_steps
+from noetlc.diag.change import Change, Note
+from noetlc.expr.generated import PLAIN_SPEC, generated_name, noop
+from noetlc.expr.legacy_names import static_path
+from noetlc.expr.rewrite import Replace
+from noetlc.expr.shorthand import path
+from noetlc.expr.templates import arc_with, task_with, value_with
+
+BY = "lower_root_vars"
+
+
+def lower_root_vars(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook without root variables."""
+    found = [extra for extra in playbook.extras if isinstance(extra, RootVars)]
+    if not found:
+        return playbook
+    playbook = playbook._replace(extras=tuple(extra for extra in playbook.extras if not isinstance(extra, RootVars)))
+    rules = (rule for step in playbook.steps for task in _all(step.tasks) for rule in task.rules)
+    written = {key for rule in rules for key, _ in rule.set_ctx}
+    pairs: Pairs = tuple(pair for extra in found for pair in extra.pairs)
+    given = {key for key, _ in playbook.workload}
+    kept = tuple((key, value) for key, value in pairs if key in written or key in given)
+    moved = tuple((key, value) for key, value in pairs if key not in written and key not in given)
+    for extra in found:
+        note(Change(BY, extra.span, f"root {extra.word}", "exact", _said(moved, kept)))
+    follow = _follow({key for key, _ in moved})
+    playbook = replace_steps(playbook, lambda step: _step(step, follow))
+    workload = (*playbook.workload, *((key, value_with(value, follow)) for key, value in moved))
+    spans = (*playbook.workload_spans, *((key, value.span) for key, value in moved))
+    playbook = playbook._replace(workload=workload, workload_spans=spans)
+    return _entered(playbook, kept) if kept else playbook
+
+
+def _said(moved: Pairs, kept: Pairs) -> str:
+    parts = ["keys of `workload`"] if moved else []
+    parts += ["set once by a generated entry step"] if kept else []
+    return ", others ".join(parts)
+
+
+def _all(tasks: Tasks) -> list[Task]:
+    found = list(tasks)
+    for task in found:
+        for extra in task.extras:
+            found += [inner for body in extra.bodies() for inner in body] if isinstance(extra, HasBodies) else []
+    return found
+
+
+def _follow(keys: set[str]) -> Replace:
+    """Reads of moved variables."""
+
+    def replace(expr: Expr) -> Expr | None:
+        here = static_path(expr)
+        return path("workload", here[1]) if len(here) == 2 and here[0] in ("vars", "ctx") and here[1] in keys else None
+
+    return replace
+
+
+def _step(step: Step, follow: Replace) -> Step:
+    tasks = tuple(task_with(task, follow) for task in step.tasks)
+    loop = step.loop if step.loop is None else step.loop._replace(items=value_with(step.loop.items, follow))
+    router = step.router
+    if router is not None:
+        router = router._replace(arcs=tuple(arc_with(arc, follow) for arc in router.arcs))
+    return step._replace(tasks=tasks, loop=loop, router=router)
+
+
+def _entered(playbook: Playbook, kept: Pairs) -> Playbook:
+    entry = playbook.executor.entry_step or ENTRY
+    name, span = generated_name(entry, "vars"), kept[0][1].span
+    patch = Rule(None, "continue", span, set_ctx=kept)
+    router = Router("exclusive", (Arc(entry, span, None, None, None, 0, span),), span)
+    first = Step(name, span, span, "", PLAIN_SPEC, None, (noop(f"{name}__task", span, (patch,)),), router)
+    executor = playbook.executor._replace(entry_step=name, entry_span=span)
+    return playbook._replace(steps=(first, *playbook.steps), executor=executor)

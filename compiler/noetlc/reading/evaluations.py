@@ -1,0 +1,67 @@
+"""`eval`, `expr`, `pipe` and `catch` (D6, D7): rules and task lists in their first spelling."""
+
+from noetlc.reading.drafts import TaskDraft
+from noetlc.reading.policy import read_policy
+from noetlc.reading.reader import Reader
+from noetlc.reading.shapes import sequence_of
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at, scalar_at, sequence_at
+
+_BACKOFFS = {"fixed": "none"}
+
+
+def take_eval(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
+    """`eval: [{expr, do, …}, {else: {do, …}}]`: the rules of the task's policy."""
+    listed = sequence_of(r, node, "`eval`", "rules")
+    if listed is None:
+        return
+    r.respelt(key.span, "`eval`", "the rules of `spec.policy`")
+    rules = sequence_at([_rule(item) for item in listed.items], listed.span)
+    read_policy(r, draft, mapping_at([(_key("rules", key), rules)], key.span))
+
+
+def _rule(node: Node) -> Node:
+    """`{expr, do, …}` as `{when, then: {do, …}}`; anything else as it is."""
+    if not isinstance(node, Mapping):
+        return node
+    condition = node.key("expr") or node.key("cond") or node.key("when")
+    if condition is None or node.get("then") is not None:
+        return node
+    value = node.get(condition.text)
+    assert value is not None
+    then = mapping_at([(k, _word(v)) for k, v in node.entries if k is not condition], node.span)
+    return mapping_at([(_key("when", condition), value), (_key("then", condition), then)], node.span)
+
+
+def _word(node: Node) -> Node:
+    if isinstance(node, Scalar) and node.text in _BACKOFFS:
+        return scalar_at(_BACKOFFS[node.text], _BACKOFFS[node.text], style="", span=node.span, source=node.source)
+    return node
+
+
+def piped(r: Reader, key: Scalar, node: Node) -> tuple[Node, ...]:
+    """The tasks of `pipe`; the rules of its `catch` stand in each of them, as `eval`."""
+    r.respelt(key.span, "`pipe`", "a list of tasks")
+    tasks = node if isinstance(node, Sequence) else None
+    caught: Sequence | None = None
+    if isinstance(node, Mapping):
+        steps, catch = node.get("steps") or node.get("tasks"), node.get("catch")
+        tasks = steps if isinstance(steps, Sequence) else None
+        cond = catch.get("cond") if isinstance(catch, Mapping) else catch
+        caught = cond if isinstance(cond, Sequence) else None
+    if tasks is None:
+        sequence_of(r, node, "`pipe`", "tasks")
+        return ()
+    return tuple(_catching(item, key, caught) for item in tasks.items)
+
+
+def _catching(node: Node, at: Scalar, caught: Sequence | None) -> Node:
+    if caught is None or not isinstance(node, Mapping):
+        return node
+    if node.get("kind") is None and len(node.entries) == 1 and isinstance(node.entries[0][1], Mapping):
+        label, inner = node.entries[0]
+        return mapping_at([(label, _catching(inner, at, caught))], node.span)
+    return mapping_at([*node.entries, (_key("eval", at), caught)], node.span)
+
+
+def _key(name: str, at: Scalar) -> Scalar:
+    return scalar_at(name, name, style="", span=at.span, source=at.source)
