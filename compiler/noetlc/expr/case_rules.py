@@ -1,6 +1,6 @@
 """What the passes for `case` share: its rules in order, their chains as tasks, and routes as arcs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import NamedTuple
 
 from noetl_ir.expr import Binary, Const, Expr, ListOf, Name, walk
@@ -14,12 +14,23 @@ from noetlc.expr.branching import branch_arcs, branch_name
 from noetlc.expr.counting import again, seconds
 from noetlc.expr.events import FALSE, LOOP, TRUE, events_in, on_failure, on_success
 from noetlc.expr.generated import computed, constant, generated_name, guard, jump, noop
-from noetlc.expr.legacy_names import renamed
-from noetlc.expr.patching import kept, meanings_after
+from noetlc.expr.legacy_names import renamed, rule_meanings
+from noetlc.expr.patching import OUTCOME, kept, meanings_after
 from noetlc.expr.repeating import retrying
 from noetlc.expr.rewrite import Replace
-from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, both, compared, equal, filtered, negated, otherwise, path
-from noetlc.expr.templates import Pairs, fields_with, guard_with, native, task_with
+from noetlc.expr.shorthand import (
+    OUTCOME_ERROR,
+    OUTCOME_OK,
+    both,
+    compared,
+    equal,
+    filtered,
+    negated,
+    otherwise,
+    path,
+    result_of,
+)
+from noetlc.expr.templates import Pairs, fields_with, guard_with, maybe_with, native, task_with
 
 ROUTE = "__route"
 """Where a run records which rule routes (LANGUAGE §6)."""
@@ -209,6 +220,27 @@ def _with_inner(tasks: Tasks) -> Tasks:
     return (*tasks, *(task for body in inner for task in body))
 
 
+def sending(step: Step, case: Case, known: Set[str]) -> Case:
+    """The case whose routes give what the tool's outcome was, not that of the last task of their branch.
+
+    In a loop the outcome of the iteration that routes is not known when the loop is done.
+    """
+    if step.loop is not None:
+        return case
+    names = renamed(rule_meanings(path("iter", OUTCOME), result_of(step.name)), known)
+
+    def sent(task: Task) -> Task:
+        extras = (
+            e._replace(arcs=tuple(arc._replace(args=maybe_with(arc.args, names)) for arc in e.arcs))
+            if isinstance(e, Route)
+            else e
+            for e in task.extras
+        )
+        return task._replace(extras=tuple(extras)) if task.extras else task
+
+    return case.with_bodies(lambda chain: tuple(sent(task) for task in chain))
+
+
 def _asked_inside(tasks: Tasks) -> Iterator[Guard]:
     """The guards of branches in the tasks."""
     for task in tasks:
@@ -217,13 +249,15 @@ def _asked_inside(tasks: Tasks) -> Iterator[Guard]:
                 yield from (branch.when for branch in extra.branches if branch.when is not None)
 
 
-def keeping(main: Task, tasks: Tasks) -> Task:
-    """The tool's task, which keeps what the chains read of its outcome."""
+def keeping(main: Task, tasks: Tasks, case: Case) -> Task:
+    """The tool's task, which keeps what the chains and the routes of a case read of its outcome."""
     tasks = _with_inner(tasks)
     values = [value for task in tasks for value in (*task_values(task), *rule_values(task))]
     exprs = [expr for value in values for expr, _ in expressions_in(value)]
     exprs += [when.expr for task in tasks for when in rule_guards(task)]
     exprs += [when.expr for when in _asked_inside(tasks)]
+    sent = [arc.args for rule in case.rules for t in rule.chain if (r := route_of(t)) is not None for arc in r.arcs]
+    exprs += [expr for args in sent if args is not None for expr, _ in expressions_in(args)]
     return kept(main, tuple(exprs))
 
 

@@ -41,6 +41,7 @@ from noetlc.expr.case_rules import (
     recorded,
     repeated,
     route_arcs,
+    sending,
     sets_first,
     settled,
     split,
@@ -68,6 +69,8 @@ def lower_case(playbook: Playbook, note: Note) -> Playbook:
             continue
         case, rest = settled(rest, case)
         lowered = _Lowered(rest, case, known, made, note)
+        if not lowered.arcs_only:
+            lowered = lowered._replace(case=sending(rest, case, known))
         steps.append(lowered.step())
     return playbook._replace(steps=behind(tuple(steps), made))
 
@@ -90,11 +93,7 @@ class _Lowered(NamedTuple):
         if is_http(step):
             rules.sort(key=lambda pair: bool(events_of(pair[1])) and events_of(pair[1]) <= FAILED)
         in_tool = [pair for pair in rules if not is_for_loop(pair[1], step)]
-        arcs_only = (
-            self.case.eval == "on_entry"
-            and only_routes([rule for _, rule in in_tool])
-            and (step.loop is None or not in_tool)
-        )
+        arcs_only = self.arcs_only
         if not arcs_only:
             step = self._with_branches(step, [ready(step, number, rule) for number, rule in in_tool])
         if enter:
@@ -111,6 +110,15 @@ class _Lowered(NamedTuple):
         if not arcs and not before:
             return step
         return step._replace(router=Router("exclusive", (*arcs, *before), self.case.span))
+
+    @property
+    def arcs_only(self) -> bool:
+        """Whether its rules become arcs and nothing else."""
+        if self.case.eval != "on_entry":
+            return False
+        others = [rule for rule in self.case.rules if events_of(rule) != {"step.enter"}]
+        in_tool = [rule for rule in others if not is_for_loop(rule, self.old)]
+        return only_routes(in_tool) and (self.old.loop is None or not in_tool)
 
     def _routes(self, rule: CaseRule) -> bool:
         return ready(self.old, 0, rule).route is not None
@@ -148,7 +156,7 @@ class _Lowered(NamedTuple):
                 end = waiting_again(main.name, self.case.timeout, span)
             onward = [*_some(done), *_rest(done, end._replace(when=guard(OUTCOME_OK, span)))]
         rules_of = (*before, *_some(failing), *(_patched(rule, ok) for rule in onward), Rule(None, "fail", span))
-        tool = keeping(main._replace(rules=rules_of), (*branches, *dispatch))
+        tool = keeping(main._replace(rules=rules_of), (*branches, *dispatch), self.case)
         end_task: Tasks = (merged_result(main, merge, branches),) if branches else ()
         return step._replace(tasks=(*first, tool, *after, *dispatch, *branches, *end_task))
 

@@ -116,7 +116,7 @@ class _Segments(NamedTuple):
         own = ok.set_iter if ok is not None else ()
         done = done._replace(set_iter=(*own, *done.set_iter))
         tool = main._replace(rules=(*before, *failing, done, Rule(None, "fail", span)))
-        tool = keeping(tool, (*segments, *dispatch))
+        tool = keeping(tool, (*segments, *dispatch), self.case)
         tasks = (*first, tool, *after, *dispatch, *segments, merged_result(main, merge, tuple(segments)))
         arcs += self._loop_arcs()
         routed = (*arcs, *(step.router.arcs if step.router is not None else ()))
