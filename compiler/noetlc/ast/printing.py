@@ -40,7 +40,7 @@ class Placed(dict[str, "Tree"]):
         self.span = span
 
 
-Tree: TypeAlias = "dict[str, Tree] | list[Tree] | Value | Guard | Json"
+Tree: TypeAlias = "dict[str, Tree] | list[Tree] | Value | Guard | bool | int | float | str | None"
 """What is written: plain values, but values and guards of the playbook as they are."""
 
 Keys: TypeAlias = dict[str, Tree]
@@ -63,10 +63,9 @@ def tree_of(playbook: Playbook) -> Placed:
     _put(found, "keychain", [_credential(entry) for entry in playbook.keychain])
     _put(found, "executor", _executor(playbook.executor))
     _put(found, "workload", _pairs(playbook.workload))
-    steps: list[Tree] = [_step(step) for step in playbook.steps]
-    found["workflow"] = steps
+    found["workflow"] = [_step(step) for step in playbook.steps]
     _put(found, "workbook", [_task(task) for _, task in playbook.workbook])
-    found.update((key, value_of(node)) for key, node in playbook.extensions)
+    found.update((key, as_tree(value_of(node))) for key, node in playbook.extensions)
     return found
 
 
@@ -85,10 +84,21 @@ def plain_tree(tree: Tree) -> Json:
             return tree
 
 
-def _metadata(playbook: Playbook) -> Json:
+def as_tree(value: Json) -> Tree:
+    """A plain value as a tree."""
+    match value:
+        case dict():
+            return {key: as_tree(item) for key, item in value.items()}
+        case list():
+            return [as_tree(item) for item in value]
+        case _:
+            return value
+
+
+def _metadata(playbook: Playbook) -> Tree:
     """The well-known keys first."""
     first = [key for key in ("name", "path", "version", "description") if key in playbook.metadata]
-    return {key: playbook.metadata[key] for key in [*first, *playbook.metadata]}
+    return {key: as_tree(playbook.metadata[key]) for key in [*first, *playbook.metadata]}
 
 
 def _put(into: Keys, key: str, value: Tree) -> None:
@@ -137,7 +147,7 @@ def _executor(executor: Executor) -> Keys:
     _put(spec, "pool", executor.pool)
     spec.update(_pairs(executor.knobs))
     _put(spec, "policy", policy)
-    found: Keys = dict(executor.plain)
+    found: Keys = {key: as_tree(value) for key, value in executor.plain.items()}
     _put(found, "spec", spec)
     return found
 

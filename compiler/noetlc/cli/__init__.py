@@ -16,6 +16,7 @@ from noetl_ir.registry import load
 COMMANDS: dict[str, str] = {
     "compile": "Compile playbooks to plans.",
     "lint": "Check playbooks and report what is wrong.",
+    "migrate": "Rewrite older dialects as canonical source.",
     "graph": "Draw the steps of a playbook.",
     "analyze": "Prove what can and cannot happen.",
     "explain": "Explain a diagnostic code.",

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import click
 
 from noetl_ir.expr import Json
+from noetlc.cli.cores import over_cores
 from noetlc.cli.files import expanded, read_playbook, shown
 from noetlc.cli.findings import (
     Counts,
@@ -20,9 +21,6 @@ from noetlc.diag.json import diagnostic_json
 from noetlc.diag.text import Palette
 from noetlc.pipeline import check_source
 from noetlc.rules import slug_of
-
-MANY = 24
-"""From how many files on it pays to start processes."""
 
 
 class Checked(NamedTuple):
@@ -67,15 +65,7 @@ def _checked(names: list[str], form: str) -> Iterator[Checked]:
     import sys
 
     palette = palette_of(sys.stdout)
-    work = [(name, form, palette) for name in names]
-    cores = _cores()
-    if len(names) < MANY or cores < 2:
-        yield from map(_check, work)
-        return
-    from multiprocessing import get_context
-
-    with get_context().Pool(min(cores, len(names))) as pool:
-        yield from pool.imap(_check, work, chunksize=max(1, min(8, len(names) // (4 * cores))))
+    yield from over_cores(_check, [(name, form, palette) for name in names])
 
 
 def _check(work: tuple[str, str, Palette]) -> Checked:
@@ -86,11 +76,3 @@ def _check(work: tuple[str, str, Palette]) -> Checked:
         rows = [diagnostic_json(each, compiled.source.name, slug_of(each.code)) for each in compiled.diagnostics]
         return Checked("", rows, counts)
     return Checked(text_of(compiled, palette), [], counts)
-
-
-def _cores() -> int:
-    import os
-
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

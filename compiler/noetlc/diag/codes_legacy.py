@@ -13,6 +13,19 @@ LEGACY_CODES: dict[str, Code] = {
         "- {while: {when: \"{{ iter.more }}\", then: [{name: b, kind: noop}]}}",
         "then: {do: jump, to: while_1}           # begin the loop",
     ),
+    "NL904": Code(
+        "not-migrated", _ERROR, "A file that `noetlc migrate` cannot rewrite",
+        "What stands there would change its meaning somewhere else in the file.",
+        "- {step: a, <<: *defaults, sink: {tool: {kind: noop}}}",
+        "- {step: a, desc: what the defaults say, sink: {tool: {kind: noop}}}",
+    ),
+    "NL905": Code(
+        "migrated-wrongly", _ERROR, "A rewritten file that does not mean the same",
+        "`noetlc migrate` compiles what it wrote and compares the plans; they differ, so nothing is written. This is "
+        "a mistake of `noetlc`: please report it.",
+        "noetlc migrate --write old.yaml",
+        "noetlc compile --format canonical old.yaml   # as an emergency: without comments",
+    ),
     "NL910": Code(
         "lowered-exactly", _NOTE, "A legacy construct that was read as its canonical form",
         "It means the same; `noetlc migrate` writes the canonical form.",

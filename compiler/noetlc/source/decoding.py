@@ -32,6 +32,12 @@ def decode(name: str, data: bytes) -> tuple[Source, Diagnostic | None]:
         return source, finding("NL001", message, source.span_of(before, before + 1), help=help)
 
 
+def encode(text: str, like: bytes) -> bytes:
+    """The text as bytes, with the byte order mark and the encoding that `like` has."""
+    mark, encoding = next((row[:2] for row in _MARKS if like.startswith(row[0])), (b"", "utf-8"))
+    return mark + text.encode(encoding)
+
+
 def size_finding(size: int, limit: int) -> Diagnostic:
     """The finding about a file of `size` bytes."""
     return finding("NL005", f"the file has {size:,} bytes; at most {limit:,} are read", Span(1, 1, 1, 1))

@@ -41,6 +41,10 @@ class Source:
         end_line, end_column = self._place(max(start, end))
         return Span(line, column, end_line, end_column)
 
+    def offset_of(self, line: int, column: int) -> int:
+        """The offset of a place in the text, both counted from 1."""
+        return self._line_starts()[line - 1] + column - 1
+
     def inner_span(self, scalar: Scalar, start: int, end: int) -> Span:
         """The span of characters `start` to `end` of `scalar.text`; escapes, folding and indentation undone.
 

@@ -1,0 +1,132 @@
+"""What a migration did, as text, JSON or Markdown: files, constructs, classes of changes, and what is in the way."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from noetl_ir.expr import Json
+from noetlc.cli.files import shown
+from noetlc.diag.change import Change
+from noetlc.diag.diagnostic import Diagnostic
+from noetlc.diag.json import diagnostic_json
+from noetlc.rules import slug_of
+
+CLASSES = ("exact", "safe", "review")
+
+
+class Row(NamedTuple):
+    """A file: its changes, the problems and how they are shown, its content before and after (None: not made)."""
+
+    name: str
+    changes: tuple[Change, ...]
+    problems: tuple[Diagnostic, ...]
+    texts: tuple[str, ...]
+    before: bytes
+    after: bytes | None
+    broken: bool
+
+    @property
+    def status(self) -> str:
+        """What became of it in one word."""
+        return "refused" if self.problems else "migrated" if self.changes else "unchanged"
+
+
+def text_report(rows: Sequence[Row]) -> str:
+    """A paragraph for each file that changes or cannot, and a line about all."""
+    told = "".join(text_of_row(row) for row in rows if row.changes or row.problems)
+    statuses = Counter(row.status for row in rows)
+    words = [f"{statuses[status]} {status}" for status in ("migrated", "unchanged", "refused") if statuses[status]]
+    return f"{told}{_files(len(rows))}: {', '.join(words)}; {_counted(_changes(rows))}\n"
+
+
+def text_of_row(row: Row) -> str:
+    """The changes of one file, or what is in the way."""
+    name = shown(row.name)
+    if row.problems:
+        return "".join([f"{name}: cannot be migrated\n", *row.texts])
+    lines = [f"{name}: {_counted(row.changes)}"]
+    lines += [
+        f"  {change.span.line}:{change.span.column} {change.klass} {change.by}: {change.construct} → {change.message}"
+        for change in row.changes
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def json_report(rows: Sequence[Row]) -> str:
+    """The same for programs."""
+    import json
+
+    files: list[Json] = [_file_json(row) for row in rows]
+    report = {"files": files, "constructs": dict(_constructs(rows)), "classes": _classes(_changes(rows))}
+    return json.dumps(report, indent=1, ensure_ascii=False) + "\n"
+
+
+def _file_json(row: Row) -> dict[str, Json]:
+    name = shown(row.name)
+    changes: list[Json] = [
+        {
+            "pass": change.by,
+            "class": change.klass,
+            "construct": change.construct,
+            "became": change.message,
+            "span": list(change.span),
+        }
+        for change in row.changes
+    ]
+    problems: list[Json] = [diagnostic_json(problem, name, slug_of(problem.code)) for problem in row.problems]
+    return {"file": name, "status": row.status, "changes": changes, "problems": problems}
+
+
+def markdown_report(rows: Sequence[Row]) -> str:
+    """The same to be read in a review."""
+    lines = ["# Migration", "", f"{_files(len(rows))}; {_counted(_changes(rows))}."]
+    lines += ["", "| file | | exact | safe | review |", "|---|---|---|---|---|"]
+    for row in rows:
+        counts = _classes(row.changes)
+        lines.append(f"| {shown(row.name)} | {row.status} | {' | '.join(str(counts[klass]) for klass in CLASSES)} |")
+    lines += _section("Constructs", (f"{name}: {count}" for name, count in _constructs(rows)))
+    lines += _section("To review", (_place(row, change) for row in rows for change in _reviewed(row)))
+    problems = [(row, problem) for row in rows for problem in row.problems]
+    lines += _section("Not migrated", (f"{_at(row, problem)}: {problem.message}" for row, problem in problems))
+    return "\n".join(lines) + "\n"
+
+
+def _section(title: str, items: Iterable[str]) -> list[str]:
+    found = [f"- {item}" for item in items]
+    return ["", f"## {title}", "", *found] if found else []
+
+
+def _place(row: Row, change: Change) -> str:
+    return f"{shown(row.name)}:{change.span.line}: {change.construct} → {change.message}"
+
+
+def _at(row: Row, problem: Diagnostic) -> str:
+    return f"{shown(row.name)}:{problem.span.line}"
+
+
+def _reviewed(row: Row) -> list[Change]:
+    return [change for change in row.changes if change.klass == "review"]
+
+
+def _changes(rows: Iterable[Row]) -> list[Change]:
+    return [change for row in rows for change in row.changes]
+
+
+def _constructs(rows: Iterable[Row]) -> list[tuple[str, int]]:
+    """The legacy constructs met, the most frequent first."""
+    counts = Counter(change.construct for change in _changes(rows))
+    return sorted(counts.items(), key=lambda row: (-row[1], row[0]))
+
+
+def _classes(changes: Iterable[Change]) -> dict[str, int]:
+    counts = Counter(change.klass for change in changes)
+    return {klass: counts[klass] for klass in CLASSES}  # type: ignore[index]
+
+
+def _counted(changes: Sequence[Change]) -> str:
+    parts = [f"{count} {klass}" for klass, count in _classes(changes).items() if count]
+    return f"{len(changes)} change{'' if len(changes) == 1 else 's'}{': ' if parts else ''}{', '.join(parts)}"
+
+
+def _files(count: int) -> str:
+    return f"{count} file{'' if count == 1 else 's'}"

@@ -1,0 +1,138 @@
+"""Text copied from the old file, at its column or another, with the comments that stand at it."""
+
+from bisect import bisect_right
+
+from noetl_ir.span import Span
+from noetlc.ast.yaml_text import STEP as INDENT
+from noetlc.migrate.entries import Entry, Refusal, entries_of
+from noetlc.migrate.lines import Line, Spot, all_nodes, comments_in, settle
+from noetlc.migrate.scalars import Edit, with_edits
+from noetlc.source.nodes import Mapping
+
+DEEPER = len(INDENT)
+
+
+class Copies:
+    """The text of a document, where its constructs stand, and what of it was copied so far."""
+
+    def __init__(self, text: str, root: Mapping) -> None:
+        self.text = text
+        self._nodes = list(all_nodes(root))
+        self._spots: list[Spot] = []
+        self._copied: list[tuple[int, int]] = []
+        self._mappings: dict[Span, Mapping] = {}
+        self._holders: dict[Span, tuple[Mapping, int]] = {}
+        for node in self._nodes:
+            if isinstance(node, Mapping):
+                self._mappings.setdefault(node.span, node)
+                for number, (_, value) in enumerate(node.entries):
+                    self._holders.setdefault(value.span, (node, number))
+
+    def mapping_at(self, span: Span) -> Mapping | None:
+        """The mapping that stands there."""
+        return self._mappings.get(span)
+
+    def holds(self, span: Span) -> bool:
+        """Whether the value of some key stands there."""
+        return span in self._holders
+
+    def entry_at(self, span: Span) -> Entry | None:
+        """The key whose value stands there; None too for one that a merge key brought."""
+        if span not in self._holders:
+            return None
+        mapping, number = self._holders[span]
+        try:
+            return entries_of(self.text, mapping)[number]
+        except Refusal:
+            return None
+
+    def column(self, offset: int) -> int:
+        """How far from the beginning of its line an offset is."""
+        return offset - self.text.rfind("\n", 0, offset) - 1
+
+    def copy(self, entry: Entry, column: int, edits: list[Edit] | None = None) -> list[Line]:
+        """The lines of an entry as it stands, with some edits, moved to a column."""
+        edits = edits or []
+        self._copied.append((entry.start, entry.stop))
+        if entry.flow:
+            lines = self._unfolded(entry, column, edits)
+        else:
+            text = with_edits(self.text, entry.start, entry.stop, edits)
+            shift = column - self.column(entry.start)
+            first, *others = text.split("\n")
+            lines = [Line(" " * column + first), *(Line(_shifted(line, shift)) for line in others)]
+        lines[0].before += self.lead(entry, column)
+        self.stands(entry, lines[0])
+        return lines
+
+    def _unfolded(self, entry: Entry, column: int, edits: list[Edit]) -> list[Line]:
+        """What stood in brackets, on lines of its own."""
+        head, at = "- ", entry.start
+        if entry.key is not None:
+            at = entry.key.end.index
+            head = with_edits(self.text, entry.start, at, [edit for edit in edits if edit.end <= at]) + ": "
+        value = with_edits(self.text, at, entry.stop, [edit for edit in edits if edit.start >= at])
+        first, *others = value.lstrip().removeprefix(":" if entry.key is not None else "").lstrip().split("\n")
+        below = " " * (column + DEEPER)
+        return [Line(f"{' ' * column}{head}{first}".rstrip()), *(Line(below + line.strip()) for line in others)]
+
+    def lead(self, entry: Entry, column: int) -> list[str]:
+        """The lines above an entry, once."""
+        margin = self.text.rfind("\n", 0, entry.start) + 1
+        if entry.flow or entry.lead >= margin or (entry.lead, margin) in self._copied:
+            return []
+        self._copied.append((entry.lead, margin))
+        shift = column - self.column(entry.start)
+        return [_shifted(line, shift) for line in self.text[entry.lead : margin - 1].split("\n")]
+
+    def beside(self, entry: Entry) -> str:
+        """What stands behind the value of an entry of one line."""
+        line = self.text.find("\n", entry.start)
+        if entry.stop == entry.end or 0 <= line < entry.end:
+            return ""
+        self._copied.append((entry.end, entry.stop))
+        return self.text[entry.end : entry.stop].rstrip()
+
+    def stands(self, entry: Entry, line: Line) -> None:
+        """Remember the line that an entry became, for the comments at it."""
+        self._spots.append(Spot(entry.start, max(entry.stop, entry.start + 1), line))
+
+    def comes_from(self, span: Span, line: Line) -> None:
+        """Remember the line that the construct became that stood there."""
+        if span in self._holders:
+            mapping, number = self._holders[span]
+            first, last = mapping.entries[number]
+        elif span in self._mappings:
+            first = last = self._mappings[span]  # type: ignore[assignment]
+        else:
+            return
+        self._spots.append(Spot(first.start.index, max(last.end.index, first.start.index + 1), line))
+
+    def settle_comments(self, start: int, stop: int) -> None:
+        """Put the comments between two offsets that were not copied at the lines that they are about."""
+        copied = _merged(self._copied)
+        starts = [first for first, _ in copied]
+        left = []
+        for comment in comments_in(self.text, start, stop, self._nodes):
+            at = bisect_right(starts, comment.start) - 1
+            if at < 0 or comment.start >= copied[at][1]:
+                left.append(comment)
+        settle(left, self._spots)
+
+
+def _shifted(line: str, by: int) -> str:
+    """A line moved to the right, or to the left as far as it goes."""
+    if by >= 0:
+        return " " * by + line if line.strip() else line
+    return line[min(-by, len(line) - len(line.lstrip(" "))) :]
+
+
+def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges that do not overlap, sorted."""
+    found: list[tuple[int, int]] = []
+    for start, stop in sorted(ranges):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(stop, found[-1][1]))
+        else:
+            found.append((start, stop))
+    return found

@@ -1,0 +1,204 @@
+"""A file migrated: read, lowered, rewritten, and the new text compiled again to see that it means the same.
+
+    bytes → compile → changes → rewrite each document → compile → the same plans, nothing left to change → bytes
+
+A file without legacy constructs stays as it is, byte for byte. Sugar that people write today (`choose`, `while`,
+`until`) is no legacy: it stays in steps that have nothing else to lower.
+"""
+
+from collections.abc import Iterable, Iterator
+from re import MULTILINE
+from re import compile as pattern
+from typing import NamedTuple
+
+from noetl_ir.expr import Literal
+from noetl_ir.plan import Plan
+from noetl_ir.span import Span
+from noetlc.ast.playbook import Playbook, Value
+from noetlc.ast.printing import VERSION, Placed, as_tree, tree_of
+from noetlc.diag.change import Change
+from noetlc.diag.codes import finding
+from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.migrate.entries import Refusal
+from noetlc.migrate.parts import Touched
+from noetlc.migrate.rewriting import rewritten_document
+from noetlc.migrate.same_plan import same_plan
+from noetlc.pipeline import AUTHORING, READ, Compiled, Document, check_source, compile_source
+from noetlc.source.decoding import decode, encode
+from noetlc.source.nodes import Mapping, Scalar
+from noetlc.source.text import Source
+from noetlc.source.yaml_reader import read_yaml
+
+BY = "migrate"
+_NOTES = {"NL111": ("`{}` at the root", "`metadata.{}`"), "NL112": ("a short `{}`", "`else: {{then: …}}`")}
+"""Notes about spellings that are no sugar, and what they are changed to."""
+
+_VERSION = pattern(r"""^[ \t{,]*["']?apiVersion["']?\s*:\s*["']?([\w./-]+)""", MULTILINE)
+_LOST_ANCHOR = "NL008"
+_ODD_BREAKS = "\r\x85\u2028\u2029"
+
+
+class Migration(NamedTuple):
+    """What became of a file: `after` is None where nothing may be written, and `problems` say why."""
+
+    source: Source
+    changes: tuple[Change, ...]
+    problems: tuple[Diagnostic, ...]
+    after: bytes | None
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether what is in the way is a mistake of ours."""
+        return any(problem.code == "NL905" for problem in self.problems)
+
+
+class _Reads:
+    """An observer that keeps the documents as they were read."""
+
+    def __init__(self) -> None:
+        self.playbooks: list[Playbook | None] = []
+
+    def begun(self, stage: str) -> None:
+        """Nothing."""
+
+    def ended(self, stage: str, result: Playbook | Plan | None) -> None:
+        """Keep what was read."""
+        if stage == READ:
+            assert not isinstance(result, Plan)
+            self.playbooks.append(result)
+
+
+def checked(name: str, data: bytes) -> Migration:
+    """What would change in a file; its new text is not made."""
+    compiled = check_source(name, data)
+    problems = _errors(compiled)
+    return Migration(compiled.source, () if problems else _changes(compiled), problems, None)
+
+
+def migrated(name: str, data: bytes) -> Migration:
+    """A file migrated. Never raises for any bytes."""
+    reads = _Reads()
+    compiled = compile_source(name, data, observer=reads)
+    problems, changes = _errors(compiled), _changes(compiled)
+    if problems or not changes:
+        return Migration(compiled.source, () if problems else changes, problems, None if problems else data)
+    try:
+        after = _rewritten(compiled, reads.playbooks, changes, data)
+    except Refusal as refusal:
+        problem = finding("NL904", str(refusal), refusal.node.span)
+        return Migration(compiled.source, changes, (problem,), None)
+    again = compile_source(name, after)
+    problems = tuple(_differences(compiled, again))
+    return Migration(compiled.source, changes, problems, None if problems else after)
+
+
+def _errors(compiled: Compiled) -> tuple[Diagnostic, ...]:
+    return tuple(found for found in compiled.diagnostics if found.severity >= Severity.ERROR)
+
+
+def _changes(compiled: Compiled) -> tuple[Change, ...]:
+    """What is to change, by place: empty where nothing is legacy."""
+    found = [change for document in compiled.documents for change in _legacy_of(compiled.source, document)]
+    if not found:
+        return ()
+    for document in compiled.documents:
+        found += _lowered_sugar(document, found)
+        found += _old_version(compiled.source, document)
+    return tuple(sorted(found, key=lambda change: change.span))
+
+
+def _legacy_of(source: Source, document: Document) -> Iterator[Change]:
+    yield from (change for change in document.changes if change.by not in AUTHORING)
+    for note in document.diagnostics:
+        if note.code in _NOTES:
+            construct, became = _NOTES[note.code]
+            word = source.text[source.offset_of(*note.span[:2]) : source.offset_of(*note.span[2:])]
+            yield Change(BY, note.span, construct.format(word), "exact", became.format(word))
+
+
+def _lowered_sugar(document: Document, legacy: list[Change]) -> Iterator[Change]:
+    """The sugar in steps that change for another reason."""
+    steps = [step.span for step in document.playbook.steps] if document.playbook is not None else []
+    changing = [span for span in steps if any(_is_in(change.span, span) for change in legacy)]
+    for change in document.changes:
+        if change.by in AUTHORING and any(_is_in(change.span, span) for span in changing):
+            yield change
+
+
+def _is_in(inner: Span, outer: Span) -> bool:
+    return outer[:2] <= inner[:2] < outer[2:]
+
+
+def _old_version(source: Source, document: Document) -> Iterator[Change]:
+    """The version of a document that changes."""
+    if document.playbook is None:
+        return
+    found = _VERSION.search(source.text, source.offset_of(*document.playbook.span[:2]))
+    if found is not None and found[1] != VERSION:
+        span = source.span_of(*found.span(1))
+        yield Change(BY, span, f"`apiVersion: {found[1]}`", "exact", f"`{VERSION}`")
+
+
+def _rewritten(compiled: Compiled, reads: list[Playbook | None], changes: tuple[Change, ...], data: bytes) -> bytes:
+    """The new content of a file. Raises Refusal."""
+    text = decode("", data)[0].text
+    breaks = "\r\n" if "\r\n" in text else "\n"
+    plain = text.replace(breaks, "\n")
+    reading = read_yaml(compiled.source.name, plain.encode())
+    nodes = [node for node in reading.documents if node is not None]
+    if any(odd in plain for odd in _ODD_BREAKS) or plain.replace("\n", breaks) != text:
+        raise Refusal("its lines end in different ways: let all of them end the same way", nodes[0])
+    touched = _touched(reading.source, changes)
+    documents = list(zip(compiled.documents, reads, nodes, strict=True))
+    for document, read, node in reversed(documents):
+        if document.playbook is not None and read is not None and isinstance(node, Mapping):
+            tree, was = _as_wanted(document.playbook, node), _as_written(read, node)
+            plain = rewritten_document(plain, node, tree, was, touched)
+    return encode(plain.replace("\n", breaks), data)
+
+
+def _touched(source: Source, changes: Iterable[Change]) -> Touched:
+    """Where the changes are."""
+    sugar, legacy = list[int](), list[int]()
+    for change in changes:
+        (sugar if change.by in AUTHORING else legacy).append(source.offset_of(*change.span[:2]))
+    return Touched(sorted(legacy), sorted(sugar))
+
+
+def _as_written(playbook: Playbook, node: Mapping) -> Placed:
+    """The tree of a playbook as it was read, with the version and the metadata that stand there."""
+    tree = tree_of(playbook)
+    version, metadata = node.get("apiVersion"), node.get("metadata")
+    tree["apiVersion"] = version.text if isinstance(version, Scalar) else None
+    written = metadata.index if isinstance(metadata, Mapping) else {}
+    tree["metadata"] = {key: as_tree(value) for key, value in playbook.metadata.items() if key in written}
+    return tree
+
+
+def _as_wanted(playbook: Playbook, node: Mapping) -> Placed:
+    """The canonical tree; what stands at the root and belongs to the metadata has its place there."""
+    tree = tree_of(playbook)
+    metadata = {key: as_tree(value) for key, value in playbook.metadata.items()}
+    written = node.get("metadata")
+    for key in ("name", "path"):
+        moved = node.get(key)
+        if moved is not None and not (isinstance(written, Mapping) and key in written.index):
+            metadata[key] = Value(Literal(playbook.metadata[key]), moved.span, moved)
+    tree["metadata"] = metadata
+    return tree
+
+
+def _differences(before: Compiled, after: Compiled) -> Iterator[Diagnostic]:
+    """What is wrong with the new text: nothing, or there is a mistake of ours."""
+    here = Span(1, 1, 1, 1)
+    for problem in _errors(after):
+        if problem.code == _LOST_ANCHOR:
+            yield finding("NL904", "an anchor stands in a construct that changes: write out its aliases", here)
+        else:
+            yield finding("NL905", f"the new text does not compile: line {problem.span.line}: {problem.message}", here)
+        return
+    for change in _changes(after):
+        yield finding("NL905", f"the new text has {change.construct} in line {change.span.line}", here)
+        return
+    if len(before.plans) != len(after.plans) or not all(map(same_plan, before.plans, after.plans)):
+        yield finding("NL905", "the new text compiles to another plan", here)

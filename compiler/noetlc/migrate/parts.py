@@ -1,0 +1,125 @@
+"""Parts of the canonical tree beside the same parts as they were read, and what can be said of the two."""
+
+from bisect import bisect_left
+from typing import NamedTuple
+
+from noetl_ir.expr import Json
+from noetl_ir.span import Span
+from noetlc.ast.playbook import Value
+from noetlc.ast.printing import Keys, Placed, Tree, as_tree, plain_tree
+from noetlc.migrate.scopes import inside
+from noetlc.source.nodes import Mapping, Node
+
+
+class Touched(NamedTuple):
+    """Where in the text legacy constructs were met, and where only sugar of today was; offsets, sorted."""
+
+    legacy: list[int]
+    sugar: list[int]
+
+    def has_legacy(self, start: int, stop: int) -> bool:
+        """Whether a legacy construct begins between two offsets."""
+        return _any_between(self.legacy, start, stop)
+
+    def has_sugar(self, start: int, stop: int) -> bool:
+        """Whether sugar does."""
+        return _any_between(self.sugar, start, stop)
+
+
+def _any_between(offsets: list[int], start: int, stop: int) -> bool:
+    at = bisect_left(offsets, start)
+    return at < len(offsets) and offsets[at] < stop
+
+
+class Here(NamedTuple):
+    """A part of the canonical tree, the same part as it was read (None where it stood nowhere), and its scope.
+
+    `moved`: it may hold what stood around it before.
+    """
+
+    tree: Tree
+    read: Tree
+    scope: str
+    moved: bool
+
+    def under(self, key: str, *, moved: bool) -> "Here":
+        """What stands under a key of it."""
+        read = self.read.get(key) if isinstance(self.read, dict) else None
+        assert isinstance(self.tree, dict)
+        return Here(self.tree[key], read, inside(self.scope, key), moved)
+
+    def implies(self, key: str) -> bool:
+        """Whether a key need not be written: it says what its absence does."""
+        if not isinstance(self.read, dict) or key not in self.read:
+            return False
+        assert isinstance(self.tree, dict)
+        return is_same(plain_tree(self.tree[key]), plain_tree(self.read[key]))
+
+    def opened(self) -> "Here":
+        """The same; a value that is a mapping or list of templates is one of their texts."""
+        plain = plain_tree(self.tree) if isinstance(self.tree, Value) else None
+        return self._replace(tree=as_tree(plain)) if isinstance(plain, dict | list) else self
+
+    def lone(self) -> "Here | None":
+        """The only task of a step, which has the name that it has from the step."""
+        if not isinstance(self.tree, list) or not isinstance(self.read, list):
+            return None
+        if len(self.tree) != 1 or len(self.read) != 1:
+            return None
+        task, was = self.tree[0], self.read[0]
+        if not isinstance(task, Placed) or not isinstance(was, Placed) or task.get("name") != was.get("name"):
+            return None
+        return self._replace(tree=task, read=was)
+
+
+def in_order(wanted: list[str], there: list[str]) -> list[str]:
+    """The keys that are there in their order, and each new one behind the one that it follows in the wanted order."""
+    found = list(there)
+    for number, key in enumerate(wanted):
+        if key not in found:
+            before = next((other for other in reversed(wanted[:number]) if other in found), None)
+            found.insert(0 if before is None else found.index(before) + 1, key)
+    return found
+
+
+def by_place(tree: Tree) -> dict[Span, Keys]:
+    """The items of a list by where they stand; of several in one place the first."""
+    found: dict[Span, Keys] = {}
+    for item in tree if isinstance(tree, list) else ():
+        if isinstance(item, Placed):
+            found.setdefault(item.span, item)
+    return found
+
+
+def claims_of(trees: list[Tree], was: dict[Span, Keys]) -> dict[Span, int]:
+    """Which item of those from one place is what stood there: the one of its name, else the first."""
+    found: dict[Span, int] = {}
+    for number, item in enumerate(trees):
+        if isinstance(item, Placed):
+            before = was.get(item.span, {})
+            if item.span not in found or item.get("name", "") == before.get("name"):
+                found[item.span] = number
+    return found
+
+
+def place_of(node: Node) -> Span:
+    """Where the construct of an item stands: inside of its label, if it has one."""
+    if isinstance(node, Mapping) and len(node.entries) == 1 and isinstance(node.entries[0][1], Mapping):
+        return node.entries[0][1].span
+    return node.span
+
+
+def item_at(tree: Tree, number: int) -> Tree:
+    """An item of a list; None where there is none."""
+    return tree[number] if isinstance(tree, list) and number < len(tree) else None
+
+
+def is_same(one: Json, other: Json) -> bool:
+    """Equal, and of the same types all through."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    return one == other

@@ -1,0 +1,304 @@
+"""A document of a file rewritten: what no pass touched keeps its bytes, the rest becomes canonical key by key.
+
+The canonical tree (`noetlc.ast.printing.tree_of`) is laid over the nodes of the source. Where both say the same, or
+where the tree is as it was read and no change was noted, the text is copied, with its comments. A key that changed
+is edited inside as deep as possible; what is new is printed, and values in it that stood elsewhere are copied from
+there.
+
+    next: b   # go on        →  next:   # go on
+                                  spec:
+                                    mode: exclusive
+                                  arcs:
+                                    - step: b
+"""
+
+from noetlc.ast.playbook import Guard, Value
+from noetlc.ast.printing import Keys, Placed, Tree, plain_tree
+from noetlc.ast.yaml_text import entry_lines, scalar_text
+from noetlc.migrate.copying import DEEPER, Copies
+from noetlc.migrate.entries import Entry, Refusal, end_of, entries_of, is_flow, items_of
+from noetlc.migrate.lines import Line
+from noetlc.migrate.parts import Here, Touched, by_place, claims_of, in_order, is_same, item_at, place_of
+from noetlc.migrate.scalars import Edit, rewritten
+from noetlc.migrate.scopes import DOCUMENT, STEP, keys_of
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, value_of
+
+
+def rewritten_document(text: str, root: Mapping, tree: Placed, read: Placed, touched: Touched) -> str:
+    """The text of a file whose document `root` has become `tree`; it was read as `read`.
+
+    Raises Refusal where the text cannot be rewritten.
+    """
+    return _Document(text, root, touched).rewritten(root, Here(tree, read, DOCUMENT, moved=False))
+
+
+class _Document:
+    """The source of a document, what changes in it, and which of its mappings have become another."""
+
+    def __init__(self, text: str, root: Mapping, touched: Touched) -> None:
+        self._text = text
+        self._touched = touched
+        self._copies = Copies(text, root)
+        self._used: set[int] = set()
+
+    def rewritten(self, root: Mapping, here: Here) -> str:
+        """The whole text with this document rewritten."""
+        text = self._text
+        entries = entries_of(text, root)
+        start = text.rfind("\n", 0, root.start.index) + 1
+        if is_flow(text, root):
+            column, stop = 0, end_of(text, root)
+            begun = text[start : root.start.index].strip()  # as in `--- {…}`
+            start = root.start.index if begun else start
+            before = "\n" if begun else ""
+        else:
+            column, stop, before = entries[0].start - start, max(entry.stop for entry in entries), ""
+        lines = self._mapping(here, root, column)
+        self._copies.settle_comments(start, stop)
+        return text[:start] + before + "\n".join(part for line in lines for part in line.all()) + text[stop:]
+
+    # Mappings
+
+    def _mapping(self, here: Here, node: Mapping | None, column: int) -> list[Line]:
+        """The lines of the keys of a mapping; `node` is the mapping that it was."""
+        tree = here.tree
+        assert isinstance(tree, dict)
+        entries = [] if node is None or id(node) in self._used else entries_of(self._text, node)
+        self._used.add(id(node))
+        own = {entry.key.text: entry for entry in entries if entry.key is not None}
+        stays = [key for key, entry in own.items() if key in tree or self._stays(here, entry)]
+        moved = here.scope != DOCUMENT and (here.moved or len(stays) < len(own))
+        lines: list[Line] = []
+        for key in in_order(list(tree), stays or self._held(tree)):
+            entry = own.get(key)
+            if key not in tree:
+                lines += self._copies.copy(own[key], column)
+            elif entry is not None:
+                lines += self._entry(key, here.under(key, moved=moved), entry, column)
+            elif moved or not here.implies(key):
+                lines += self._new_entry(key, here.under(key, moved=True), column)
+        return lines
+
+    def _held(self, tree: Keys) -> list[str]:
+        """The keys whose values stand somewhere in the file, as they do there."""
+        places = {key: value.span for key, value in tree.items() if isinstance(value, Value | Guard)}
+        return sorted((key for key, span in places.items() if self._copies.holds(span)), key=places.__getitem__)
+
+    def _stays(self, here: Here, entry: Entry) -> bool:
+        """Whether a key that the canonical text leaves out is canonical all the same."""
+        assert entry.key is not None
+        key = entry.key.text
+        if key.startswith("x-"):
+            return True
+        if (isinstance(here.read, dict) and key in here.read) or self._touched.has_legacy(entry.start, entry.end):
+            return False
+        known = keys_of(here.scope)
+        return here.read is not None if known is None else key in known
+
+    def _entry(self, key: str, here: Here, entry: Entry, column: int) -> list[Line]:
+        """The lines of a key that was there, in this mapping or in another."""
+        assert entry.key is not None
+        renamed = entry.key.text != key
+        if not renamed and self._says(here, entry.value, entry.start, entry.stop):
+            return self._copies.copy(entry, column)
+        here = here.opened()
+        if entry.shared and isinstance(here.tree, dict | list):
+            raise Refusal("an alias in a construct that changes: write out what it stands for", entry.key)
+        edits = [Edit(entry.key.start.index, entry.key.end.index, scalar_text(key))] if renamed else []
+        inner = None if entry.flow else self._below(here, entry, edits, column)
+        if inner is not None:
+            return inner
+        within = None if entry.shared else self._edits(here, entry.value)
+        if within is not None:
+            return self._copies.copy(entry, column, [*edits, *within])
+        lines = self._printed(f"{' ' * column}{scalar_text(key)}:", here, entry.value, column)
+        lines[0].before += self._copies.lead(entry, column)
+        lines[0].text += self._copies.beside(entry)
+        self._copies.stands(entry, lines[0])
+        return lines
+
+    def _below(self, here: Here, entry: Entry, edits: list[Edit], column: int) -> list[Line] | None:
+        """The lines of a key whose block changes inside; None where it becomes something else."""
+        value, shift = entry.value, column - self._copies.column(entry.start)
+        match value:
+            case Mapping() if not is_flow(self._text, value):
+                inner = here if isinstance(here.tree, dict) else here.lone()
+                first = entries_of(self._text, value)[0].start
+                if inner is None:
+                    return None
+                lines = self._head(entry, first, edits, column)
+                return lines + self._mapping(inner, value, self._copies.column(first) + shift)
+            case Sequence() if isinstance(here.tree, list) and not is_flow(self._text, value):
+                first = items_of(self._text, value)[0].start
+                lines = self._head(entry, first, edits, column)
+                return lines + self._list(here, value, self._copies.column(first) + shift)
+        return None
+
+    def _head(self, entry: Entry, below: int, edits: list[Edit], column: int) -> list[Line]:
+        """The lines from a key to the line before its first child."""
+        stop = self._text.rfind("\n", 0, below)
+        head = self._copies.copy(entry._replace(end=stop, stop=stop), column, edits)
+        self._copies.stands(entry, head[0])
+        return head
+
+    def _new_entry(self, key: str, here: Here, column: int) -> list[Line]:
+        """The lines of a key that was not in this mapping; its value may have stood in another."""
+        span = here.tree.span if isinstance(here.tree, Value | Guard | Placed) else None
+        if span is None:
+            return self._printed(f"{' ' * column}{scalar_text(key)}:", here, None, column)
+        entry = self._copies.entry_at(span)
+        same = entry is not None and entry.key is not None and entry.key.text == key
+        if entry is not None and (same or not isinstance(here.tree, Placed)):
+            return self._entry(key, here, entry, column)
+        lines = self._printed(f"{' ' * column}{scalar_text(key)}:", here, None, column)
+        self._copies.comes_from(span, lines[0])
+        return lines
+
+    # Lists
+
+    def _list(self, here: Here, node: Sequence | None, column: int) -> list[Line]:
+        """The lines of the items of a list, with their dashes in `column`; `node` is the list that it was."""
+        trees = here.tree
+        assert isinstance(trees, list)
+        items = items_of(self._text, node) if node is not None else []
+        was = by_place(here.read)
+        claims = claims_of(trees, was)
+        homes = {place_of(item.value): number for number, item in enumerate(items)}
+        apart = here.scope == STEP and any(self._text[item.lead : item.start].lstrip(" ")[:1] == "\n" for item in items)
+        lines: list[Line] = []
+        for number, tree in enumerate(trees):
+            home: int | None = None
+            read: Tree = None
+            if isinstance(tree, Placed):
+                if claims[tree.span] == number:
+                    home, read = homes.get(tree.span), was.get(tree.span)
+            elif len(items) == len(trees):
+                home, read = number, item_at(here.read, number)
+            inner = here._replace(tree=tree, read=read, moved=here.moved or home != number)
+            if home is not None:
+                lines += self._item(inner, items[home], column)
+            else:
+                made = self._new_item(inner, column)
+                made[0].before += [""] * apart
+                lines += made
+        return lines
+
+    def _item(self, here: Here, item: Entry, column: int) -> list[Line]:
+        """The lines of an item that was there."""
+        if self._keeps(here, item):
+            return self._copies.copy(item, column)
+        value, here = item.value, here.opened()
+        labelled = isinstance(here.tree, Placed) and here.tree.span != value.span
+        block = isinstance(value, Mapping) and not labelled and not is_flow(self._text, value)
+        if block and isinstance(value, Mapping) and isinstance(here.tree, dict):
+            between = self._text[item.start : entries_of(self._text, value)[0].start]
+            gap = DEEPER if "\n" in between else len(between)
+            lines = self._mapping(here, value, column + gap)
+            lines[0].before += self._copies.lead(item, column)
+            self._copies.stands(item, lines[0])
+            return _dashed(lines, column, gap)
+        edits = None if labelled else self._edits(here, value)
+        if edits is not None:
+            return self._copies.copy(item, column, edits)
+        lines = self._new_item(here, column)
+        lines[0].before += self._copies.lead(item, column)
+        return lines
+
+    def _new_item(self, here: Here, column: int) -> list[Line]:
+        """The lines of an item that was not in this list; its mapping may have stood elsewhere."""
+        here = here.opened()
+        span = here.tree.span if isinstance(here.tree, Placed) else None
+        if isinstance(here.tree, dict) and here.tree:
+            node = self._copies.mapping_at(span) if span is not None else None
+            lines = _dashed(self._mapping(here._replace(moved=True), node, column + DEEPER), column, DEEPER)
+        elif isinstance(here.tree, list) and here.tree:
+            lines = _dashed(self._list(here, None, column + DEEPER), column, DEEPER)
+        else:
+            lines = self._printed(f"{' ' * column}-", here, None, column)
+        if span is not None:
+            self._copies.comes_from(span, lines[0])
+        return lines
+
+    # Values
+
+    def _printed(self, head: str, here: Here, node: Node | None, column: int) -> list[Line]:
+        """The lines of a value behind its head, printed anew; `node` is what stood there."""
+        here = here.opened()
+        tree = here.tree
+        if isinstance(tree, dict) and tree:
+            base = node if isinstance(node, Mapping) else None
+            if base is None and isinstance(tree, Placed):
+                base = self._copies.mapping_at(tree.span)
+            return [Line(head), *self._mapping(here, base, column + DEEPER)]
+        if isinstance(tree, list) and tree:
+            listed = node if isinstance(node, Sequence) else None
+            return [Line(head), *self._list(here, listed, column + DEEPER)]
+        value = plain_tree(tree)
+        if isinstance(node, Scalar) and (text := rewritten(self._text, node, value)) is not None and "\n" not in text:
+            return [Line(f"{head} {text}")]
+        return [Line(line) for line in entry_lines(head, value, " " * column)]
+
+    def _edits(self, here: Here, node: Node) -> list[Edit] | None:
+        """The edits that make a node say what the tree does; None where its shape changes."""
+        start, stop = node.start.index, end_of(self._text, node)
+        if self._says(here, node, start, stop):
+            return []
+        here = here.opened()
+        tree = here.tree
+        match node:
+            case Scalar() if not isinstance(tree, dict | list) or not tree:
+                text = rewritten(self._text, node, plain_tree(tree))
+                return None if text is None else [Edit(start, stop, text.rstrip("\n"))]
+            case Mapping() if isinstance(tree, dict):
+                return self._edits_of_keys(here, node)
+            case Mapping() if (lone := here.lone()) is not None:
+                return self._edits_of_keys(lone, node)
+            case Sequence() if isinstance(tree, list) and len(tree) == len(node.items):
+                was, found = by_place(here.read), list[Edit]()
+                for number, (part, item) in enumerate(zip(tree, node.items, strict=True)):
+                    read = was.get(part.span) if isinstance(part, Placed) else item_at(here.read, number)
+                    there = not isinstance(part, Placed) or part.span == item.span
+                    inner = self._edits(here._replace(tree=part, read=read), item) if there else None
+                    if inner is None:
+                        return None
+                    found += inner
+                return found
+        return None
+
+    def _edits_of_keys(self, here: Here, node: Mapping) -> list[Edit] | None:
+        tree = here.tree
+        assert isinstance(tree, dict)
+        entries = {entry.key.text: entry for entry in entries_of(self._text, node) if entry.key is not None}
+        missing = [key for key in tree if key not in entries and (here.moved or not here.implies(key))]
+        if missing or any(key not in tree and not self._stays(here, entry) for key, entry in entries.items()):
+            return None
+        found: list[Edit] = []
+        for key, entry in entries.items():
+            if key in tree:
+                edits = None if entry.shared else self._edits(here.under(key, moved=here.moved), entry.value)
+                if edits is None:
+                    return None
+                found += edits
+        return found
+
+    def _keeps(self, here: Here, item: Entry) -> bool:
+        """Whether an item stays as it is: a step with nothing but sugar of today does."""
+        start, stop = item.start, item.stop
+        if here.scope == STEP and self._touched.has_sugar(start, stop) and not self._touched.has_legacy(start, stop):
+            return True
+        return self._says(here, item.value, start, stop)
+
+    def _says(self, here: Here, node: Node, start: int, stop: int) -> bool:
+        """Whether a node says already what the tree does."""
+        value = plain_tree(here.tree)
+        if is_same(value, value_of(node)):
+            return True
+        if here.read is None or here.moved or self._touched.has_legacy(start, stop):
+            return False
+        return is_same(value, plain_tree(here.read))
+
+
+def _dashed(lines: list[Line], column: int, gap: int) -> list[Line]:
+    """The lines of an item, `gap` behind its dash."""
+    lines[0].text = f"{' ' * column}-{' ' * (gap - 1)}{lines[0].text[column + gap :]}"
+    return lines
