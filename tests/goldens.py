@@ -29,6 +29,7 @@ VIEWS: dict[str, dict[str, str]] = {
     "emit": {"mermaid": "views.plan:mermaid", "dot": "views.plan:dot"},
     "run": {"events": "views.events:printed"},
     "read": {"canon": "views.diagnostics:canonical"},
+    "analysis": {"verdicts": "views.analysis:verdicts"},
     "lower": {"canon": "views.lowering:canonical"},
     "dialects": {"canon": "views.lowering:canonical"},
 }

@@ -54,7 +54,7 @@ class _Fixpoint:
             done = self._done[transition]
             if beside >= 0 and (done < 0 or beside & ~done):
                 self._done[transition] = beside
-                self._mark(self._net.outputs[transition], beside)
+                self._mark(self._net.outputs[transition], beside & ~max(done, 0))
         marked = frozenset(place for place, there in enumerate(self._marked) if there)
         return Concurrency(tuple(self._rows), marked)
 
@@ -79,7 +79,7 @@ class _Fixpoint:
             own = made | beside if weight > 1 or beside >> place & 1 else (made | beside) & ~(1 << place)
             self._widen(place, own, fresh=not self._marked[place])
             self._marked[place] = 1
-        rest = beside & ~made
+        rest = beside & ~made  # only what was not there when the transition was fired last
         while rest:
             low = rest & -rest
             self._widen(low.bit_length() - 1, made, fresh=False)

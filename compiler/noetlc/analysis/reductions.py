@@ -92,9 +92,12 @@ class _Work:
                 return self._built()
 
     def _settle(self) -> None:
-        while self._dirty:
-            place, _ = self._dirty.popitem()
-            if not self._gone[place]:
+        while self._dirty:  # in rounds, so that branches shrink before a wide fork is joined to each of them
+            batch, self._dirty = sorted(self._dirty, reverse=True), {}
+            for place in batch:
+                self._dirty.pop(place, None)
+                if self._gone[place]:
+                    continue
                 self._drop_dead(place) or self._agglomerate(place) or self._drop_loops(place)
 
     def _drop_dead(self, place: int) -> bool:

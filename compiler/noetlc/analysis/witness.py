@@ -57,13 +57,16 @@ class Witness(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What is known on the way. `last` is the latest outcome of each step, `results` that of its latest success."""
+    """What is known on the way: `last` is the latest outcome of each step that gives a result, `results` that of its
+    latest success, `failed` the steps whose latest outcome was a failure. Generated tasks give no result.
+    """
 
     values: dict[Path, Json]
     ctx: dict[str, Json]
     iters: dict[int, dict[str, Json]]
     last: dict[int, int]
     results: dict[int, int]
+    failed: frozenset[int]
     outcomes: int
 
 
@@ -76,7 +79,7 @@ def witness_of(plan: Plan, run: Sequence[Transition]) -> Witness | None:
     if any(each.role in UNSCRIPTED or each.role == "park" for each in run):
         return None
     walk_ = _Walk(plan)
-    ways: list[Iterator[_State]] = [iter((_State({}, {}, {}, {}, {}, 0),))]
+    ways: list[Iterator[_State]] = [iter((_State({}, {}, {}, {}, {}, frozenset(), 0),))]
     for _ in range(MAX_TRIES):
         state = next(ways[-1], None)
         if state is None:
@@ -117,9 +120,12 @@ class _Walk:
     def _ruled(self, state: _State, t: Transition) -> Iterator[_State]:
         """An outcome, and the rule that gives the directive."""
         number = state.outcomes
-        state = state._replace(outcomes=number + 1, last={**state.last, t.step: number})
-        if t.role != "fail":
-            state = state._replace(results={**state.results, t.step: number})
+        failed = state.failed | {t.step} if t.role == "fail" else state.failed - {t.step}
+        state = state._replace(outcomes=number + 1, failed=failed)
+        if not self._plan.tasks[t.task].generated:
+            state = state._replace(last={**state.last, t.step: number})
+            if t.role != "fail":
+                state = state._replace(results={**state.results, t.step: number})
         rules = self._plan.tasks[t.task].rules
         states: list[Iterator[_State]] = []
         for chosen, rule in enumerate(rules):
@@ -234,7 +240,7 @@ class _Walk:
         last = state.last.get(step, -1)
         ended = _tree(state.values, ("outcome", last)) if last >= 0 else {}
         looped = bool(plan.steps[step].loops)
-        done = state.results.get(step, -1) == last
+        done = step not in state.failed
         event: dict[str, Json] = {
             "name": ("loop.done" if looped else "step.done") if done else "step.failed",
             "status": "success" if done else "error",

@@ -1,0 +1,82 @@
+"""The command `noetlc analyze`: its inputs, its exit codes, its JSON."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nets import HEAD, steps
+from noetl_ir.plan_format import write_plan
+from noetlc.cli import main
+from noetlc.emit import pnml
+from noetlc.pipeline import compile_source
+from petri_nets import net_of
+
+SOUND = HEAD + steps("step: start, next: {arcs: [{step: last}]}", "step: last")
+LOST = SOUND + "  - {step: lost}\n"
+NEVER = HEAD + steps('step: start, next: {arcs: [{step: a, when: "{{ 1 == 2 }}"}]}', "step: a")
+
+
+def run(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], text: str | bytes, *args: str, name: str = "t.yaml"
+) -> tuple[int, str]:
+    (tmp_path / name).write_bytes(text.encode() if isinstance(text, str) else text)
+    code = main(["analyze", str(tmp_path / name), *args])
+    return code, capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "args", "code"),
+    [
+        (SOUND, (), 0),
+        (SOUND, ("--query", "reachable(last)"), 0),
+        (SOUND, ("--query", "never(last and last)", "--query", "at most 0 of last"), 1),
+        (SOUND, ("--query", "what?"), 2),
+        (SOUND, ("--query", "reachable(gone)"), 2),
+        (LOST, (), 1),
+        (NEVER, ("--query", "reachable(a)"), 0),
+        (NEVER, ("--query", "reachable(a)", "--require-proof"), 4),
+        ("kind: Playbook\n", (), 1),
+        (b"NOETLPLN broken", (), 2),
+    ],
+)
+def test_exit_codes(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], text: str | bytes, args: tuple[str, ...], code: int
+) -> None:
+    assert run(tmp_path, capfd, text, *args)[0] == code
+
+
+def test_a_plan_is_judged_like_its_playbook(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    data = write_plan(compile_source("t.yaml", SOUND.encode()).plans[0])
+    code, text = run(tmp_path, capfd, data, "--format", "json", name="t.ir")
+    expected = run(tmp_path, capfd, SOUND, "--format", "json")[1]
+    assert code == 0
+    assert {**json.loads(text), "file": ""} == {**json.loads(expected), "file": ""}
+
+
+def test_states_add_the_numbers_of_the_whole_space(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    net = net_of("a + b → 3·c; c → ", "a + b")
+    _, text = run(tmp_path, capfd, pnml.document(net), "--states", "--format", "json", name="n.pnml")
+    found = json.loads(text)
+    keys = ("states", "edges", "max_token_in_place", "max_token_per_marking")
+    assert [found[key] for key in keys] == [5, 4, 3, 3]
+    assert not set(keys) & set(json.loads(run(tmp_path, capfd, SOUND, "--format", "json")[1]))
+
+
+def test_an_unbounded_net_has_inf_states_and_is_refuted(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    text = pnml.document(net_of("a → a + b", "a"))
+    code, out = run(tmp_path, capfd, text, "--states", "--format", "json", name="n.pnml")
+    found = json.loads(out)
+    assert code == 1 and found["states"] == "inf"
+    [bounded] = [each for each in found["verdicts"] if each["question"] == "every place is bounded"]
+    assert bounded["status"] == "refuted" and bounded["story"]["run"]
+
+
+@pytest.mark.parametrize("text", ["<pnml>", "<pnml><net id='n'><arc id='a' type='inhibitor'/></net></pnml>"])
+def test_a_file_that_is_no_net_is_wrong_usage(tmp_path: Path, capfd: pytest.CaptureFixture[str], text: str) -> None:
+    assert run(tmp_path, capfd, text, name="n.pnml")[0] == 2
+
+
+def test_asserts_of_the_playbook_are_asked(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, out = run(tmp_path, capfd, SOUND + "x-assert: [at most 0 of last]\n")
+    assert code == 1 and "refuted  at most 0 of last" in out
