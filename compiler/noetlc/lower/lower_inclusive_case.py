@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from noetl_ir.expr import Const, Expr
 from noetlc.ast.bodies import Tasks, taken_of
-from noetlc.ast.cases import Case, Route
+from noetlc.ast.cases import Case, CaseRule, Route
 from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Rule, Step, Task, Value
 from noetlc.diag.change import Change, Note
 from noetlc.expr.branching import behind, branch_arcs, branch_name
@@ -31,6 +31,7 @@ from noetlc.expr.case_rules import (
     in_chain,
     in_order,
     is_for_loop,
+    is_http,
     keeping,
     later_guard,
     merged_result,
@@ -95,11 +96,11 @@ class _Segments(NamedTuple):
         rules = [ready(step, number, rule) for number, rule in ordered if not is_for_loop(rule, step)]
         first, main, after = split(step)
         merge = generated_name(step.name, "merge")
-        arcs: list[Arc] = []
+        arcs: dict[int, list[Arc]] = {}
         segments: list[Task] = []
         for position, rule in enumerate(rules):
             onward = self._head(rules[position + 1]) if position + 1 < len(rules) else merge
-            segments += self._segment(main, rule, onward, merge, arcs)
+            segments += self._segment(main, rule, onward, merge, arcs.setdefault(rule.number, []))
         before, ok = policy_before(main)
         span = self.case.span
         later = bool(after) or sets_first(ok)
@@ -118,8 +119,9 @@ class _Segments(NamedTuple):
         tool = main._replace(rules=(*before, *failing, done, Rule(None, "fail", span)))
         tool = keeping(tool, (*segments, *dispatch), self.case)
         tasks = (*first, tool, *after, *dispatch, *segments, merged_result(main, merge, tuple(segments)))
-        arcs += self._loop_arcs()
-        routed = (*arcs, *(step.router.arcs if step.router is not None else ()))
+        ends = {number: self._loop_arcs(number, rule) for number, rule in ordered if is_for_loop(rule, step)}
+        taken = [arc for number, _ in ordered for arc in (arcs | ends)[number]]
+        routed = (*taken, *(step.router.arcs if step.router is not None else ()))
         return step._replace(tasks=tasks, router=Router("exclusive", routed, span) if routed else None)
 
     def _head(self, rule: Ready) -> str:
@@ -154,7 +156,7 @@ class _Segments(NamedTuple):
         flags = []
         for rule in rules:
             expr = rule.failure
-            if rule in about and events_of(rule.rule) <= FAILED and answered:
+            if rule in about and events_of(rule.rule) <= FAILED and answered and is_http(self.old):
                 expr = both(expr, negated(either(*answered))) if expr != TRUE else negated(either(*answered))
             value = constant(expr == TRUE, span) if expr in (TRUE, FALSE) else computed(_truth(expr), span)
             flags.append((_flag(rule), value))
@@ -210,15 +212,10 @@ class _Segments(NamedTuple):
         self.made.setdefault(self.old.name, []).extend(forks)
         return arcs
 
-    def _loop_arcs(self) -> list[Arc]:
-        """The arcs of rules for the end of the loop."""
-        found: list[Arc] = []
-        for number, rule in in_order(self.case):
-            if is_for_loop(rule, self.old):
-                made = ready(self.old, number, rule)
-                if made.route is not None:
-                    found += self._routed(made.label, made, made.route, rule.when)
-        return found
+    def _loop_arcs(self, number: int, rule: CaseRule) -> list[Arc]:
+        """The arcs of a rule for the end of the loop."""
+        made = ready(self.old, number, rule)
+        return [] if made.route is None else list(self._routed(made.label, made, made.route, rule.when))
 
 
 def _flag(rule: Ready) -> str:
