@@ -194,7 +194,7 @@ def _bus(odds: Odds | None, seed: int) -> Iterator[None]:
         yield
         return
     assembled = noetl.app.runtime.MemoryBus
-    noetl.app.runtime.MemoryBus = lambda: FaultyBus(assembled(), odds, seed)  # type: ignore
+    noetl.app.runtime.MemoryBus = lambda **given: FaultyBus(assembled(**given), odds, seed)  # type: ignore
     try:
         yield
     finally:

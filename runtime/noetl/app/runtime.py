@@ -85,7 +85,8 @@ class Runtime:
 
     def _assemble(self, execution_id: str, observe: Observer) -> Driver:
         settings = self.settings
-        bus: MemoryBus[Command, Report, Answer] = MemoryBus()
+        # A short queue: what the worker cannot take yet waits where priorities order it.
+        bus: MemoryBus[Command, Report, Answer] = MemoryBus(capacity=2 * settings.slots)
         script = settings.script
         virtual = VirtualClock() if script is not None or self.was_scripted(execution_id) else None
         if virtual is not None:

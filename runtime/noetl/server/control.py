@@ -2,25 +2,27 @@
 
 Every round takes what waits: reports from the bus, due timers, and requests from the inbox. Each execution that
 got something has one turn. Orders go to the bus after the commit; what a full queue has no room for is kept here
-and is sent when there is. What nobody claims is ordered again (`unclaimed`); an order to stop is not, since the
-report of what was not stopped is refused.
+and is sent when there is, the highest priority first. What nobody claims is ordered again (`unclaimed`); an order to
+stop is not, since the report of what was not stopped is refused.
 """
 
 from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
+from heapq import heappop, heappush
+from itertools import count
 
 from noetl.engine.effects import resume_with
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
-from noetl.ports import STOPS, Blobs, Bus, Clock, ExecutionRow, ReportDelivery, Store
+from noetl.ports import STOPS, Blobs, Bus, Clock, ExecutionRow, Full, ReportDelivery, Store
 from noetl.server.children import Child, NotFound, outcome_of, request_of
 from noetl.server.shell import Ask, Shell
 from noetl.server.unclaimed import LOOK_EVERY as LOOK_FOR_UNCLAIMED
 from noetl.server.unclaimed import Unclaimed, is_waiting
 from noetl_ir.commands import Answer, Command, Report, RunPipeline, StartChild, StopPipeline
-from noetl_ir.events import Event
+from noetl_ir.events import Event, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import error, ok
 
@@ -62,7 +64,8 @@ class ControlPlane:
         self._posted = -1
         self._looked = 0
         self._owned: dict[str, ExitStack] = {}
-        self._orders: deque[tuple[str, Command]] = deque()
+        self._orders: list[tuple[int, int, RunPipeline]] = []
+        self._numbers = count()
         self._stops: deque[StopPipeline] = deque()
         self._unclaimed: dict[str, Unclaimed] = {}
         self._unclaimed_due = clock.now() + LOOK_FOR_UNCLAIMED
@@ -146,9 +149,11 @@ class ControlPlane:
             return
         self._unclaimed = {name: self._unclaimed.get(name) or Unclaimed() for name in self.shells}
         for name, shell in self.shells.items():
-            self._orders.extend((name, order) for order in shell.order_again(self._unclaimed[name]))
+            for order in shell.order_again(self._unclaimed[name]):
+                self._queue(order)
         self._handed = {child: order for child, order in self._handed.items() if self._is_parked(order)}
-        self._orders.extend((child.parent, order) for child, order in self._handed.items())
+        for handed in self._handed.values():
+            self._queue(handed)
 
     def _is_parked(self, order: RunPipeline) -> bool:
         """Whether the task that waited for this outcome still does."""
@@ -211,7 +216,7 @@ class ControlPlane:
                     self._stop_child(execution.execution_id, order.run)
                     self._stops.append(order)
                 else:
-                    self._orders.append((execution.execution_id, order))
+                    self._queue(order)
         if execution.is_over:
             self._over(shell)
 
@@ -234,7 +239,7 @@ class ControlPlane:
         order = resume_with(shell.execution, child.run, shell.program, outcome)
         if order is not None:
             self._handed[child] = order
-            self._orders.append((child.parent, order))
+            self._queue(order)
 
     def _start_child(self, shell: Shell, order: StartChild) -> None:
         child = Child(order.execution_id, order.run)
@@ -316,13 +321,25 @@ class ControlPlane:
             self._bus.send(STOPS, _key_of(stop), stop)
             did = True
         while self._orders and self._bus.room(self._pool) > 0:
-            execution_id, order = self._orders.popleft()
-            shell = self.shells.get(execution_id)
-            if isinstance(order, RunPipeline) and (shell is None or shell.execution.is_over):
+            row = heappop(self._orders)
+            order = row[2]
+            shell = self.shells.get(order.execution_id)
+            if shell is None or shell.execution.is_over:
                 continue
-            self._bus.send(self._pool, _key_of(order), order)
+            try:
+                self._bus.send(self._pool, _key_of(order), order)
+            except Full:
+                heappush(self._orders, row)
+                break
             did = True
         return did
+
+    def _queue(self, order: Command) -> None:
+        """Keep an order until there is room for it: by the priority of its run, then as it came."""
+        shell = self.shells.get(order.execution_id) if isinstance(order, RunPipeline) else None
+        if shell is not None and isinstance(order, RunPipeline):
+            run = shell.execution.runs.get(step_run_of(order.run))
+            heappush(self._orders, (-run.priority if run is not None else 0, next(self._numbers), order))
 
 
 def _key_of(order: Command) -> str:

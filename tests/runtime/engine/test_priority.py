@@ -60,3 +60,25 @@ workflow:
 def test_after_a_pause_the_order_is_the_same(resume: int) -> None:
     ran = run(FORK % "inclusive", TAKES, slots=1, at={1: "pause", resume: "resume"})
     assert ran.status == "completed" and order(ran) == ["higher", "high", "first", "second", "low"]
+
+
+def test_what_comes_later_and_is_urgent_overtakes_what_waits() -> None:
+    """One slot, ten iterations of a second; after two seconds there is an urgent one, and one that is not."""
+    ran = run(
+        """
+workflow:
+  - step: start
+    next:
+      spec: {mode: inclusive}
+      arcs: [{step: many}, {step: idle, spec: {delay: 2}}, {step: urgent, spec: {delay: 2, priority: 1}}]
+  - step: many
+    loop: {in: "{{ range(10) | list }}", iterator: i, spec: {mode: parallel}}
+    tool: {name: t, kind: http, url: "http://x"}
+  - {step: urgent, tool: {name: t, kind: http, url: "http://x"}}
+  - {step: idle, tool: {name: t, kind: http, url: "http://x"}}
+""",
+        "outcomes: [{step: start}, {takes: 1}]",
+        slots=1,
+    )
+    names = [ran.program.plan.steps[event.step].name for event in ran.of("task.started")][1:]
+    assert 2 <= names.index("urgent") <= 4 and names[-1] == "idle" and len(names) == 12
