@@ -38,6 +38,7 @@ from noetlc.expr.case_rules import (
     policy_before,
     ready,
     route_of,
+    sending,
     sets_first,
     settled,
     split,
@@ -77,7 +78,7 @@ def lower_inclusive_case(playbook: Playbook, note: Note) -> Playbook:
             steps.append(step)
             continue
         note(Change(BY, case.span, "`case` (inclusive)", "safe", "a firing set and guarded segments"))
-        steps.append(_Segments(rest, case, known, made).step())
+        steps.append(_Segments(rest, sending(rest, case, known), known, made).step())
     return playbook._replace(steps=behind(tuple(steps), made))
 
 
