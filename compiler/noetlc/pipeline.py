@@ -274,8 +274,10 @@ def _told(change: Change) -> Diagnostic:
     """The note that a change is, or the error that it is refused."""
     if change.klass == "refused":
         return finding("NL903", f"{change.construct} cannot be lowered: {change.message}", change.span)
-    message = f"{change.construct} is lowered by `{change.by}`: {change.message}"
-    return finding(CODE_OF_CLASS[change.klass], message, change.span)
+    from noetlc.diag.forms import rewriting
+
+    message = f"an older form, {change.construct}, is read as {change.message}"
+    return finding(CODE_OF_CLASS[change.klass], message, change.span, help=rewriting(change.construct, change.message))
 
 
 class _Run:

@@ -21,7 +21,7 @@ def check_document(r: Reader, playbook: Playbook, node: Mapping) -> None:
     owners = {task.name: step.name for step in playbook.steps for task in step.tasks}
     _check_step_names(r, playbook, graph)
     _check_entry(r, playbook, graph, node)
-    names = tuple(graph.positions)
+    names = (*(name for name in graph.positions if not name.startswith("__")), END)
     for position, step in enumerate(playbook.steps):
         _check_targets(r, step, graph, names)
         _check_join(r, step, len(graph.sources[position]) + (position == graph.entry))
@@ -92,7 +92,9 @@ def _check_targets(r: Reader, step: Step, graph: StepGraph, names: tuple[str, ..
     for arc in step.router.arcs if step.router is not None else ():
         if arc.target not in graph.positions and arc.target != END:
             message = f"the arc leads to `{arc.target}`, and there is no such step"
-            unknown(r, "NL203", message, arc.target_span, name=arc.target, known=names)
+            others = tuple(name for name in names if name != step.name)
+            known = others if nearest(arc.target, others) else names
+            unknown(r, "NL203", message, arc.target_span, name=arc.target, known=known)
 
 
 def _check_join(r: Reader, step: Step, sources: int) -> None:

@@ -7,7 +7,7 @@ from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import TaskDraft
 from noetlc.reading.programs import program_text
 from noetlc.reading.reader import Reader, nearest
-from noetlc.reading.shapes import describe, is_duration, missing
+from noetlc.reading.shapes import describe, is_duration, is_misspelt, missing
 from noetlc.reading.values import literal_text, read_value
 from noetlc.source.nodes import Node
 
@@ -29,13 +29,17 @@ _SHAPE_NAMES = {
     "map of text": "a mapping of texts",
 }
 
+_WRITTEN = (("text", '"…"'), ("map", "{key: value}"), ("map of text", '{key: "…"}'), ("list", "[…, …]"))
+"""Shape → how a value of it looks."""
+
 
 def read_field(r: Reader, field: Field, name: str, node: Node) -> Value:
     """The value of a field, with a finding where no rendering of it can have a shape that the field takes."""
     value = _READERS[field.text](r, node)
     if not _fits(field, value):
         expected = " or ".join(_SHAPE_NAMES[shape] for shape in field.shapes if shape != "any")
-        r.report("NL102", f"`{name}`: expected {expected}, found {describe(node)}", node.span)
+        help = next((f"write `{name}: {written}`" for shape, written in _WRITTEN if shape in field.shapes), "")
+        r.report("NL102", f"`{name}`: expected {expected}, found {describe(node)}", node.span, help=help)
     elif field.values and isinstance(value.template, Literal):
         _check_choice(r, field, name, value)
     return value
@@ -93,12 +97,15 @@ def _check_choice(r: Reader, field: Field, name: str, value: Value) -> None:
 def check_required(r: Reader, draft: TaskDraft, kind: Kind) -> None:
     """Report fields that the kind requires, and sets of which exactly one must be given."""
     given = {name for name, _ in draft.fields}
+    known = (*kind.fields, *r.tables.task)
     for name, field in kind.fields.items():
-        if field.required and name not in given:
+        if field.required and name not in given and not is_misspelt(draft.node, name, known):
             missing(r, f"the field `{name}` of the `{kind.name}` task `{draft.name}`", draft.name_span)
     for names in kind.one_of:
         found = [name for name in names if name in given]
         listed = ", ".join(f"`{name}`" for name in names)
+        if not found and any(is_misspelt(draft.node, name, known) for name in names):
+            continue
         if not found:
             missing(r, f"one of {listed} in the `{kind.name}` task `{draft.name}`", draft.name_span)
         elif len(found) > 1:

@@ -1,29 +1,30 @@
 """A step's loop and the loops nested in it (LANGUAGE §5)."""
 
 from noetl_ir.expr import Json, Literal
-from noetlc.ast.playbook import Loop
+from noetlc.ast.playbook import Loop, Value
+from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import LoopDraft
 from noetlc.reading.knob import take_policy, take_spec
-from noetlc.reading.reader import Reader, Table, no_effect, take_all
-from noetlc.reading.shapes import choice_of, is_misspelt, mapping_of, missing, name_of
+from noetlc.reading.reader import Reader, Table, nearest, no_effect, take_all
+from noetlc.reading.shapes import choice_of, is_empty, is_misspelt, mapping_of, missing, name_of
 from noetlc.reading.values import read_value
-from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at, scalar_at
 
 
 def read_loop(r: Reader, node: Node) -> Loop | None:
     """A loop level with the levels inside it; their depth is bounded by that of the document."""
     mapping = mapping_of(r, node, "`loop`")
-    if mapping is None:
+    if mapping is None and is_empty(node):
         return None
+    mapping = mapping or mapping_at([], node.span)
     draft = LoopDraft()
+    mapping = _renamed(r, mapping)
     take_all(r, "loop", r.tables.loop, draft, mapping)
     refused = any(key.text in r.legacy.get("loop", {}) for key, _ in mapping.entries)
-    if not refused:
+    if not refused and isinstance(node, Mapping):
         _check_whole(r, draft, mapping)
-    if draft.items is None or not draft.iterator:
-        return None
     return Loop(
-        draft.items,
+        draft.items or Value(Literal([]), mapping.span, None),  # told, and still a loop for all that looks at it
         draft.iterator,
         draft.iterator_span,
         draft.mode,
@@ -34,6 +35,29 @@ def read_loop(r: Reader, node: Node) -> Loop | None:
         tuple(draft.knobs),
         tuple(draft.extras),
     )
+
+
+_MISNAMED = {
+    "over": "in", "each": "in", "foreach": "in", "for": "in", "list": "in", "range": "in",
+    "as": "iterator", "item": "iterator", "var": "iterator", "variable": "iterator", "name": "iterator",
+}  # fmt: skip
+
+
+def _renamed(r: Reader, mapping: Mapping) -> Mapping:
+    """The loop with `in` and `iterator` for keys that were meant so: told at the key, and nothing else follows."""
+    known, entries = r.tables.loop, []
+    for key, value in mapping.entries:
+        name = key.text
+        if name in known or name in r.legacy.get("loop", {}) or name.startswith("x-"):
+            entries.append((key, value))
+            continue
+        meant = _MISNAMED.get(name) or nearest(name, tuple(known))
+        if meant in ("in", "iterator") and mapping.key(meant) is None:
+            fix = Fix(key.span, meant, f"write `{meant}`", safe=False)
+            r.report("NL101", f"unknown key `{name}` in `loop`", key.span, help=f"did you mean `{meant}`?", fix=fix)
+            key = scalar_at(meant, meant, style=key.style, span=key.span, source=key.source)
+        entries.append((key, value))
+    return mapping_at(entries, mapping.span) if r.findings else mapping
 
 
 def _check_whole(r: Reader, draft: LoopDraft, mapping: Mapping) -> None:

@@ -51,7 +51,7 @@ def check_expressions(r: Reader, playbook: Playbook) -> None:
 
 
 def _check_step(checks: "_Checks", step: Step, names: Names) -> None:
-    checks.open = names.args is _ANYTHING
+    checks.open = names.args is _ANYTHING or "" in names.iterators  # an iterator whose name could not be read
     bare = names._replace(iterators=(), tasks=frozenset())
     spec = step.spec
     if spec.admit is not None:

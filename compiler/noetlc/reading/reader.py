@@ -163,7 +163,9 @@ def stray_key(r: Reader, scope: str, key: Scalar, known: tuple[str, ...]) -> Non
         return
     construct = r.legacy.get(scope, {}).get(name)
     if construct is not None:
-        r.refuse(construct, key.span)
+        from noetlc.diag.forms import form_of
+
+        r.refuse(construct, key.span, help=form_of(scope, name))
         return
     unknown(r, "NL101", f"unknown key `{name}` in {SCOPE_NAMES[scope]}", key.span, name=name, known=known)
 

@@ -34,7 +34,10 @@ def describe(node: Node) -> str:
 
 def wrong_shape(r: Reader, node: Node, what: str, expected: str) -> None:
     """Report that `what` should have been `expected`."""
-    r.report("NL102", f"{what}: expected {expected}, found {describe(node)}", node.span)
+    from noetlc.diag.forms import SHAPES
+
+    help = SHAPES.get(what, "write `key: value`" if expected == "a mapping" else "")
+    r.report("NL102", f"{what}: expected {expected}, found {describe(node)}", node.span, help=help)
 
 
 def is_empty(node: Node) -> bool:

@@ -14,7 +14,7 @@ from noetlc.reading.targets import read_targets
 from noetlc.reading.task import read_timeout, read_tool
 from noetlc.reading.values import read_duration
 from noetlc.reading.word_tool import has_word_tool, tool_of_call, tool_of_words
-from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at
 
 _FAILURE_MODES = ("fail_fast", "best_effort")
 
@@ -48,7 +48,7 @@ def _take_keys(r: Reader, draft: StepDraft, node: Mapping) -> None:
     construct.
     """
     if not has_word_tool(node):
-        take_all(r, "step", r.tables.step, draft, node)
+        take_all(r, "step", r.tables.step, draft, _without_stray_tool(r, node))
         return
     draft.tool, own = tool_of_words(r, node)
     for key, value in own:
@@ -57,6 +57,17 @@ def _take_keys(r: Reader, draft: StepDraft, node: Mapping) -> None:
             take(r, draft, key, value)
         else:
             stray_key(r, "step", key, tuple(r.tables.step))
+
+
+def _without_stray_tool(r: Reader, node: Mapping) -> Mapping:
+    """A step whose tool stands beside `tool:` instead of under it, without the tool: one mistake, one finding."""
+    tool, kind = node.get("tool"), node.key("kind")
+    if tool is None or kind is None or not is_empty(tool):
+        return node
+    message = "`kind` belongs to the tool, and stands beside it"
+    r.report("NL101", message, kind.span, help="indent it under `tool`, with the fields of the tool")
+    own = [entry for entry in node.entries if entry[0].text in r.tables.step]
+    return mapping_at(own, node.span)
 
 
 def _tasks(r: Reader, draft: StepDraft) -> tuple[Task, ...]:

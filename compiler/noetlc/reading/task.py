@@ -170,7 +170,9 @@ def _stray_field(r: Reader, draft: TaskDraft, key: Scalar, fields: tuple[str, ..
     construct = r.legacy.get("task", {}).get(key.text)
     if construct is not None:
         if draft.kind:  # else told already, or hidden by an unknown kind
-            r.refuse(construct, key.span)
+            from noetlc.diag.forms import form_of
+
+            r.refuse(construct, key.span, help=form_of("task", key.text))
     elif draft.kind and kind_of(draft.kind) is not None:
         unknown(
             r,

@@ -32,7 +32,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                     key for task in entries for rule in task.rules for key, _ in rule.set_iter
                 }
                 key = access.keys[0]
-                if scalar is None or not isinstance(key, str) or key in known or key.startswith("__"):
+                if scalar is None or not isinstance(key, str) or key in known or "" in known or key.startswith("__"):
                     continue
                 end = access.nodes[0].end
                 yield RULE.finding(

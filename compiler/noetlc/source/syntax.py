@@ -13,6 +13,10 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000
 _TEMPLATE_VALUE = re.compile(r"(?:^|[:\-,\[{]\s+|\[|^\s*)(\{\{.*)")
 _GLUED_COLON = re.compile(r"^\s*(?:-\s+)?([A-Za-z_][\w.-]*):(?=[^\s:/])")
 _UNQUOTED_COLON = re.compile(r"^(\s*(?:-\s+)?[^\s:#'\"][^:#]*:\s+)([^'\"\[{|>&*!%@`\s].*:(?:\s.*)?)$")
+_NO_COLON = re.compile(r"^(\s*(?:-\s+)?)([A-Za-z_][\w-]*)(\s+[^\s:#'\"\[{|>&*!%@`-][^:#]*)?$")
+_ABOVE, _LONG = 1_000, 2_000
+"""How many lines above a closing quote its opening one is looked for, and how long a line is looked at."""
+
 _DEEP = "build deep values in a step"
 _NOUNS = (
     ("flow mapping", "mapping in braces"),
@@ -54,7 +58,7 @@ def syntax_finding(source: Source, trouble: Trouble) -> Diagnostic:
     offset = len(source.text) if trouble.place is None else min(trouble.place.index, len(source.text))
     since = trouble.since
     span = _here(source, offset)
-    for explain in (_template, _tab, _quoted_open, _reserved, _colon, _indentation, _words):
+    for explain in (_quotes, _template, _tab, _quoted_open, _reserved, _colon, _indentation, _words):
         found = explain(source, trouble, offset, span)
         if found is not None:
             break
@@ -77,6 +81,34 @@ def _here(source: Source, offset: int) -> Span:
         end = len(text.rstrip())
         return source.span_of(end, end)
     return source.span_of(offset, offset + 1)
+
+
+def _quotes(source: Source, trouble: Trouble, offset: int, span: Span) -> Diagnostic | None:
+    """Text behind a closing quote: the quote was meant inside of a template, or to close one of a line above."""
+    text = source.line_text(span.line)
+    before = text[: span.column - 1].rstrip()
+    quote = before[-1:]
+    if quote not in ("'", '"') or not trouble.problem.startswith("did not find expected"):
+        return None
+    whole = rf"{quote}(\{{\{{[^{quote}]*{quote}.*?\}}\}}[^{quote}]*){quote}"
+    inside = None if len(text) > _LONG else re.search(whole, text)
+    if before.rfind("{{") > before.rfind("}}") and inside is not None and inside.start() < span.column:
+        other = "'" if quote == '"' else '"'
+        place = Span(span.line, inside.start() + 1, span.line, inside.end() + 1)
+        mended = f"{quote}{inside[1].replace(quote, other)}{quote}"
+        fix = Fix(place, mended, f"write {other} inside", safe=False) if other not in inside[1] else None
+        message = f"the quote {quote} inside of the template ends the value"
+        name = "single" if other == "'" else "double"
+        return finding("NL003", message, span, help=f"use {name} quotes inside: {mended}", fix=fix)
+    if before.count(quote) % 2 == 0:
+        return None
+    for line in range(span.line - 1, max(span.line - _ABOVE, 0), -1):
+        above = source.line_text(line)
+        if above.count(quote) % 2 and (opened := re.search(rf"(?:^\s*|[:\-,\[{{]\s+|\[){quote}", above)):
+            message = f"the quote {quote} that opens here is not closed before line {span.line}"
+            place = Span(line, opened.end(), line, opened.end() + 1)
+            return finding("NL003", message, place, help=f"close it with {quote} where its text ends")
+    return None
 
 
 def _template(source: Source, trouble: Trouble, offset: int, span: Span) -> Diagnostic | None:
@@ -159,6 +191,8 @@ def _colon(source: Source, trouble: Trouble, offset: int, span: Span) -> Diagnos
         place = _whole(text, line)
         if match := _GLUED_COLON.match(text):
             return _glued(line, match)
+        if match := _NO_COLON.match(text.rstrip()):
+            return _no_colon(line, match)
         help = "write `key: value`, or indent the line if it goes on with the text above"
         return finding("NL003", "a line in a mapping without `key:`", place, help=help)
     if not trouble.problem.startswith("mapping values are not allowed"):
@@ -175,6 +209,8 @@ def _colon(source: Source, trouble: Trouble, offset: int, span: Span) -> Diagnos
         message = "a `: ` inside of a value that is not quoted"
         return finding("NL003", message, place, help='put the value in quotes: "…"', fix=fix)
     margin = len(text) - len(text.lstrip())
+    if (match := _NO_COLON.match(above.rstrip())) and margin == len(match[1]):
+        return _no_colon(span.line - 1, match)
     if span.line > 1 and margin > len(above) - len(above.lstrip()):
         message = "this line is indented deeper than the one above, which already has a value"
         help = "give both lines the same indentation"
@@ -188,6 +224,14 @@ def _glued(line: int, match: re.Match[str]) -> Diagnostic:
     fix = Fix(Span(line, colon + 1, line, colon + 1), " ", "put a space after the colon", safe=False)
     message = f"no space after the colon of `{match[1]}:`"
     return finding("NL003", message, place, help=f"write `{match[1]}: …`", fix=fix)
+
+
+def _no_colon(line: int, match: re.Match[str]) -> Diagnostic:
+    start, key, value = len(match[1]) + 1, match[2], (match[3] or "").strip()
+    end = start + len(key)
+    fix = Fix(Span(line, end, line, end), ":", "put the colon", safe=False)
+    place = Span(line, start, line, match.end() + 1)
+    return finding("NL003", f"no colon behind `{key}`", place, help=f"write `{f'{key}: {value}'.strip()}`", fix=fix)
 
 
 def _indentation(source: Source, trouble: Trouble, offset: int, span: Span) -> Diagnostic | None:
@@ -206,6 +250,11 @@ def _indentation(source: Source, trouble: Trouble, offset: int, span: Span) -> D
     if span.column == column and is_dash is (what == "keys"):
         message = "a list item where a key is expected" if is_dash else "a key where a list item is expected"
         help = "a mapping and a list cannot stand side by side; indent what belongs to the line above"
+        opened = re.search(r"([\w-]+):$", source.line_text(span.line - 1).partition(" #")[0].rstrip())
+        if not is_dash and opened:
+            help = f"indent it under `{opened[1]}`"
+        elif not is_dash:
+            help = f"begin it with a dash, `- {text.strip()}`, or indent it if it belongs to the item above"
     else:
         message = f"the indentation fits nothing above; the {what} around it begin in column {column}"
         help = f"begin the line in column {column}, or deeper if it belongs to the line above"

@@ -23,7 +23,7 @@ from noetlc.source.yaml_reader import read_yaml
         ("- a\nb: 1", "2:1", "a key where a list item is expected"),
         ("a: b\n- c", "2:1", "a list item where a key is expected"),
         ("k: v\nname:foo\nb: 1", "2:1", "no space after the colon of `name:`"),
-        ("key: value\nother\n", "2:1", "a line in a mapping without `key:`"),
+        ("key: value\nother\n", "2:1", "no colon behind `other`"),
         ('a: "x" y', "1:8", 'text after the closing " of a value'),
         ('a: "x\nb: 1', "1:4", 'the quote " that begins here is never closed'),
         ("a: 'x\nb: 1", "1:4", "the quote ' that begins here is never closed"),
