@@ -136,6 +136,55 @@ def _arc(target: str, event: str) -> str:
     return f"        - step: {target}\n          when: \"{{{{ event.name == '{event}' }}}}\"\n"
 
 
+_LEGACY = (
+    """    type: python
+    with:
+      n: "{{{{ workload.limit }}}}"
+    code: |
+      total = sum(range({i} + 10))
+      result = {{"status": "ok", "total": total}}
+    vars:
+      last_{i}: "{{{{ result.total }}}}"   # kept for later
+    next: {target}
+""",
+    """    tool:
+      kind: http
+      url: "{{{{ workload.api_url }}}}/{{{{ vars.last_0 | default(1) }}}}"
+      params: {{ page: 1 }}
+    retry: {{ max_attempts: 5, backoff: exponential, initial_delay: 1.0 }}
+    sink:
+      tool: {{ kind: postgres, auth: pg }}
+      table: pages
+      args: {{ id: "{{{{ result.data.id }}}}", code: "{{{{ this.http.status }}}}" }}
+    next: [{{ step: {target} }}]
+""",
+    """    loop: {{ collection: "{{{{ workload.items }}}}", element: item, mode: parallel }}
+    tool:
+      - fetch:
+          tool: {{ kind: http, url: "{{{{ workload.api_url }}}}/{{{{ item }}}}" }}
+    next:
+      - when: "{{{{ event.name == 'call.done' }}}}"
+        then: [{{ step: {target} }}]
+      - else: [{{ step: cleanup }}]
+""",
+    """    tool: {{ kind: python, code: "result = {i}" }}
+    case:
+      - when: "{{{{ event.name == 'call.error' }}}}"
+        then: {{ next: [{{ step: cleanup }}] }}
+    next: {target}
+""",
+)
+
+
+def legacy_playbook(steps: int) -> str:
+    """A playbook of as many steps in the older dialects, mixed."""
+    parts = [_HEAD.format(n=steps)]
+    for i in range(steps):
+        name, target = "start" if i == 0 else f"step_{i}", f"step_{i + 1}" if i + 1 < steps else "end"
+        parts.append(f"  - step: {name}\n    desc: Step number {i}\n{_LEGACY[i % 4].format(i=i, target=target)}")
+    return "".join([*parts, _TAIL])
+
+
 def cloudformation(resources: int) -> str:
     """A valid CloudFormation template, what cfn-lint reads, with as many resources."""
     lines = ["AWSTemplateFormatVersion: '2010-09-09'", "Resources:"]

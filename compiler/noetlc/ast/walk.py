@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from noetl_ir.expr import Block, Expr, ListTemplate, Literal, MapTemplate, Native, Template, Text
+from noetl_ir.span import Span
 from noetlc.ast.playbook import Guard, Loop, Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
@@ -182,30 +183,39 @@ def sugar_in(playbook: Playbook) -> Iterator[Sugar]:
 
     Only `extras` hold any, and what stands in them is looked through to the ground.
     """
-    waiting: list[tuple[object, ...]] = [extras for extras in _extras(playbook) if extras]
+    waiting: list[tuple[object, ...]] = list(_extras(playbook))
     while waiting:
         here = waiting.pop()
         if isinstance(here, Sugar):
             yield here
-        waiting.extend([part for part in here if isinstance(part, tuple)])
+        waiting += [part for part in here if isinstance(part, tuple) and part and type(part) not in _GROUND]
+
+
+_GROUND = frozenset({Span, Value, Guard})
+"""Tuples without anything inside that a pass would lower."""
 
 
 def _extras(playbook: Playbook) -> Iterator[tuple[Sugar, ...]]:
-    yield playbook.extras
+    """What is not empty of the extras of every node."""
+    if playbook.extras:
+        yield playbook.extras
     for step in playbook.steps:
-        yield step.extras
+        if step.extras:
+            yield step.extras
         if step.loop is not None:
-            yield from [loop.extras for loop in loops_of(step)]
+            yield from [loop.extras for loop in loops_of(step) if loop.extras]
         if step.router is not None:
-            yield from [arc.extras for arc in step.router.arcs]
-        for task in step.tasks:
-            yield from _extras_of_task(task)
-    for _, task in playbook.workbook:
-        yield from _extras_of_task(task)
+            yield from [arc.extras for arc in step.router.arcs if arc.extras]
+        yield from _extras_of_tasks(step.tasks)
+    yield from _extras_of_tasks(tuple([task for _, task in playbook.workbook]))
 
 
-def _extras_of_task(task: Task) -> list[tuple[Sugar, ...]]:
-    return [task.extras, *[rule.extras for rule in task.rules]]
+def _extras_of_tasks(tasks: tuple[Task, ...]) -> Iterator[tuple[Sugar, ...]]:
+    for task in tasks:
+        if task.extras:
+            yield task.extras
+        if task.rules:
+            yield from [rule.extras for rule in task.rules if rule.extras]
 
 
 def sugar_kinds(playbook: Playbook) -> frozenset[type[Sugar]]:

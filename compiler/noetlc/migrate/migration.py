@@ -11,6 +11,7 @@ from re import MULTILINE
 from re import compile as pattern
 from typing import NamedTuple
 
+from noetl_ir.collecting import uncollected
 from noetl_ir.expr import Literal
 from noetl_ir.plan import Plan
 from noetl_ir.span import Span
@@ -23,7 +24,7 @@ from noetlc.migrate.entries import Refusal
 from noetlc.migrate.parts import Touched
 from noetlc.migrate.rewriting import rewritten_document
 from noetlc.migrate.same_plan import same_plan
-from noetlc.pipeline import AUTHORING, READ, Compiled, Document, check_source, compile_source
+from noetlc.pipeline import AUTHORING, READ, Compiled, Document, compile_source, understood
 from noetlc.source.decoding import decode, encode
 from noetlc.source.nodes import Mapping, Scalar
 from noetlc.source.text import Source
@@ -69,10 +70,18 @@ class _Reads:
 
 
 def checked(name: str, data: bytes) -> Migration:
-    """What would change in a file; its new text is not made."""
-    compiled = check_source(name, data)
+    """What would change in a file: it is read and lowered, no more."""
+    reading = read_yaml(name, data)
+    documents = []
+    with uncollected():
+        for node in reading.documents:
+            if node is not None:
+                playbook, told, changes = understood(reading.source, node)
+                documents.append(Document(playbook, None, tuple(told), changes))
+    findings = (*reading.diagnostics, *(found for document in documents for found in document.diagnostics))
+    compiled = Compiled(reading.source, tuple(documents), findings)
     problems = _errors(compiled)
-    return Migration(compiled.source, () if problems else _changes(compiled), problems, None)
+    return Migration(reading.source, () if problems else _changes(compiled), problems, None)
 
 
 def migrated(name: str, data: bytes) -> Migration:

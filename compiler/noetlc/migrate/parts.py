@@ -73,12 +73,13 @@ class Here(NamedTuple):
 
 
 def in_order(wanted: list[str], there: list[str]) -> list[str]:
-    """The keys that are there in their order, and each new one behind the one that it follows in the wanted order."""
+    """The keys that are there in their order, and each new one behind all that come before it in the wanted order."""
     found = list(there)
     for number, key in enumerate(wanted):
         if key not in found:
-            before = next((other for other in reversed(wanted[:number]) if other in found), None)
-            found.insert(0 if before is None else found.index(before) + 1, key)
+            before = set(wanted[:number])
+            behind = [place for place, other in enumerate(found, 1) if other in before]
+            found.insert(behind[-1] if behind else 0, key)
     return found
 
 
