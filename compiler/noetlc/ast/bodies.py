@@ -1,7 +1,7 @@
 """Task lists inside of task lists: the authoring sugar, and one walk over every list wherever it stands."""
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Guard, Playbook, Step, Task, Value
@@ -12,17 +12,16 @@ Tasks: TypeAlias = tuple[Task, ...]
 ChangeList: TypeAlias = Callable[[Tasks], Tasks]
 
 
-@runtime_checkable
-class HasBodies(Protocol):
+class HasBodies(Sugar):
     """Sugar with task lists inside."""
 
     def with_bodies(self, change: ChangeList) -> Sugar:
         """The same with every list changed."""
-        ...
+        raise NotImplementedError
 
     def bodies(self) -> tuple[Tasks, ...]:
         """The lists."""
-        ...
+        raise NotImplementedError
 
 
 class Branch(NamedTuple):
@@ -33,7 +32,7 @@ class Branch(NamedTuple):
     span: Span
 
 
-class Choose(Sugar):
+class Choose(HasBodies):
     """`choose`: the first branch whose guard is true runs."""
 
     branches: tuple[Branch, ...]
@@ -48,7 +47,7 @@ class Choose(Sugar):
         return tuple(branch.tasks for branch in self.branches)
 
 
-class While(Sugar):
+class While(HasBodies):
     """`while`: the body runs as long as the guard is true, asked before each pass."""
 
     when: Guard
@@ -66,7 +65,7 @@ class While(Sugar):
         return (self.tasks,)
 
 
-class Until(Sugar):
+class Until(HasBodies):
     """`until`: the body runs until the guard is true, asked after each pass; `delay` passes before the next one."""
 
     when: Guard

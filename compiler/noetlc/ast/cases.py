@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from noetl_ir.span import Span
-from noetlc.ast.bodies import ChangeList, Tasks
+from noetlc.ast.bodies import ChangeList, HasBodies, Tasks
 from noetlc.ast.playbook import Arc, Guard, Value
 from noetlc.ast.repeat import Repetition
 from noetlc.ast.sugar import Sugar
@@ -23,7 +23,7 @@ class CaseRule(NamedTuple):
     span: Span
 
 
-class Case(Sugar):
+class Case(HasBodies):
     """`case` of a step: `mode` is `exclusive` or `inclusive`, `eval` `on_entry` or `on_event`, `order` `source` or
     `priority`, `policy` `end_step`, `break_chain` or `defer`.
     """

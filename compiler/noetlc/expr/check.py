@@ -192,6 +192,8 @@ def _hidden(word: str, row: Row, names: Names) -> tuple[str, str] | None:
 
 def _dashed(found: list[Access], names: Names) -> Iterator[tuple[int, list[Problem]]]:
     """Names with a dash that are read as a subtraction: one problem at the first part, none at the others."""
+    if not any(left.root.end + 1 == right.root.start for left, right in pairwise(found)):
+        return
     known = {name for name in names.steps | names.tasks if "-" in name}
     at = 0
     while known and at < len(found):

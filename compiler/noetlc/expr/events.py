@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from noetl_ir.expr import Const, Expr, Logic, Not, walk
+from noetlc.ast.once import Once
 from noetlc.expr.legacy_names import is_negative, named_events
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.shorthand import defined, either, negated, path
@@ -20,9 +21,12 @@ FAILED = frozenset({"call.error", "step.failed"})
 LOOP = frozenset({"loop.done", "loop.finished"})
 
 
-def events_in(expr: Expr) -> frozenset[str]:
-    """The names of all events that a guard asks for."""
+def _events_in(expr: Expr) -> frozenset[str]:
     return frozenset(name for part in walk(expr) for name in named_events(part) or ())
+
+
+events_in = Once(_events_in)
+"""The names of all events that a guard asks for."""
 
 
 def assuming(expr: Expr, happened: Happened) -> Expr:

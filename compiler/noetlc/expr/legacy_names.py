@@ -4,10 +4,11 @@ A table maps a path, the longest that fits, to an expression; what stands behind
 the playbook declares itself is never touched.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Container, Mapping
 from typing import TypeAlias
 
-from noetl_ir.expr import Attribute, Call, Compare, Const, Expr, Item, ListOf, Name, TupleOf
+from noetl_ir.expr import Attribute, Call, Compare, Const, Expr, Item, ListOf, Name, TupleOf, walk
+from noetlc.ast.once import Once
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import OUTCOME_OK, defined, either, equal, negated, one_of, path
 
@@ -62,7 +63,38 @@ def arc_meanings(result: Expr) -> Meanings:
     return {**rule_meanings(path("event", "outcome"), result), ("error",): path("event", "error")}
 
 
-def renamed(meanings: Meanings, known: Set[str]) -> Replace:
+def _is_old(expr: Expr) -> bool:
+    match expr:
+        case Name(name=name):
+            return name in ROOTS
+        case Const(value=str(value)):
+            return value == "success" or value in _EVENTS
+        case _:
+            return False
+
+
+_has_old_names = Once(lambda expr: any(_is_old(part) for part in walk(expr)))
+
+
+class Known:
+    """Names that a playbook declares: those that all steps share, and a step's own."""
+
+    __slots__ = ("_own", "_shared")
+
+    def __init__(self, shared: Container[str], own: Container[str]) -> None:
+        self._shared = shared
+        self._own = own
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._own or name in self._shared
+
+
+def only_old(replace: Replace) -> Replace:
+    """The same, which does not look into an expression without any word that older dialects use."""
+    return lambda expr: replace(expr) if _has_old_names(expr) else expr
+
+
+def renamed(meanings: Meanings, known: Container[str]) -> Replace:
     """Puts the meaning in the place of each old name that is not `known`."""
 
     def replace(expr: Expr) -> Expr | None:

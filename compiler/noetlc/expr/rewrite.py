@@ -34,8 +34,18 @@ def rewritten(expr: Expr, replace: Replace) -> Expr:
     found = replace(expr)
     if found is not None:
         return found
-    made = _inside(expr, lambda part: rewritten(part, replace))
-    return expr if made == expr else made
+    if isinstance(expr, Const | Name):
+        return expr
+    changed = False
+
+    def each(part: Expr) -> Expr:
+        nonlocal changed
+        made = rewritten(part, replace)
+        changed = changed or made is not part
+        return made
+
+    made = _inside(expr, each)
+    return made if changed else expr
 
 
 def _inside(expr: Expr, each: Callable[[Expr], Expr]) -> Expr:

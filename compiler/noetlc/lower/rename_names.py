@@ -7,7 +7,7 @@
 Passes that move a construct to another place rename what is in it; this one is the last and sees what is left.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from noetl_ir.expr import Expr
 from noetl_ir.span import Span
@@ -15,7 +15,7 @@ from noetlc.ast.names import OldNames
 from noetlc.ast.playbook import Playbook, Router, Step, StepSpec, Task
 from noetlc.ast.walk import expressions_in, loops_of, rule_guards, rule_values, task_values
 from noetlc.diag.change import Change, Note
-from noetlc.expr.legacy_names import CTX, IN_RULES, arc_events, arc_meanings, renamed
+from noetlc.expr.legacy_names import CTX, IN_RULES, Known, arc_events, arc_meanings, only_old, renamed
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import result_of
 from noetlc.expr.templates import arc_with, fields_with, guard_with, maybe_with, rule_with, value_with
@@ -37,22 +37,22 @@ def rename_names(playbook: Playbook, note: Note) -> Playbook:
 
 
 def _renamed(step: Step, shared: set[str]) -> Step:
-    loops = loops_of(step)
-    known = shared | {loop.iterator for loop in loops}
-    everywhere = renamed(CTX, known)
+    own = {loop.iterator for loop in loops_of(step)} | {task.name for task in step.tasks}
+    known = Known(shared, own)
+    everywhere = only_old(renamed(CTX, known))
     loop = step.loop
     if loop is not None:
         loop = loop._replace(
             items=value_with(loop.items, everywhere), max_in_flight=maybe_with(loop.max_in_flight, everywhere)
         )
-    tasks = tuple(_task(task, known | {other.name for other in step.tasks}) for task in step.tasks)
+    tasks = tuple(_task(task, known) for task in step.tasks)
     return step._replace(loop=loop, tasks=tasks, spec=_spec(step, everywhere), router=_router(step, known))
 
 
-def _task(task: Task, known: set[str]) -> Task:
-    return fields_with(task, renamed(CTX, known))._replace(
-        rules=tuple(rule_with(rule, renamed(IN_RULES, known)) for rule in task.rules)
-    )
+def _task(task: Task, known: Container[str]) -> Task:
+    in_rules = only_old(renamed(IN_RULES, known))
+    fields = fields_with(task, only_old(renamed(CTX, known)))
+    return fields._replace(rules=tuple(rule_with(rule, in_rules) for rule in task.rules))
 
 
 def _spec(step: Step, everywhere: Replace) -> StepSpec:
@@ -65,12 +65,12 @@ def _spec(step: Step, everywhere: Replace) -> StepSpec:
     return step.spec._replace(admit=admit._replace(rules=rules))
 
 
-def _router(step: Step, known: set[str]) -> Router | None:
+def _router(step: Step, known: Container[str]) -> Router | None:
     if step.router is None:
         return None
     http = bool(step.tasks) and any(task.kind == "http" for task in step.tasks)
-    events = arc_events(loop=step.loop is not None, http=http)
-    meanings = renamed(arc_meanings(result_of(step.name)), known)
+    events = only_old(arc_events(loop=step.loop is not None, http=http))
+    meanings = only_old(renamed(arc_meanings(result_of(step.name)), known))
     arcs = tuple(arc_with(arc_with(arc, events), meanings) for arc in step.router.arcs)
     return step.router._replace(arcs=arcs)
 
