@@ -71,7 +71,7 @@ def _maybe(schema: Schema, doc: str) -> Key:
 
 
 _ROW = {"row": _maybe(_COUNT, "the inbox row that asked for it")}
-_FAILURE = Key(_ERROR, "`code`, `message`, and what else is known: `step`, `task`, `arc`, `cause`, `errors`")
+_FAILURE = Key(_ERROR, "`code`, `message`, and what else is known: `step`, `task`, `rule`, `arc`, `cause`, `errors`")
 _LOOP_STATS = Key(_STATS, "how many items ended how")
 _LEVEL = Key(_COUNT, "loop level, 0 outermost")
 _PATCHES = {
@@ -81,7 +81,7 @@ _PATCHES = {
 _JUDGED = {
     "status": Key({"enum": ["ok", "error"]}, "of the outcome"),
     "outcome": Key(_OUTCOME, "the outcome without its result"),
-    "rule": Key({"type": "integer", "minimum": -1}, "index of the rule that decided, -1 for the default"),
+    "rule": Key({"type": "integer", "minimum": -1}, "index of the rule that decided or was not to be asked, -1: none"),
 }
 
 EVENTS: dict[str, EventType] = {

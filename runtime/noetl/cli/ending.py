@@ -7,8 +7,9 @@ from typing import NamedTuple
 import click
 
 from noetl.app.runtime import Runtime
+from noetl.cli.failures import failure_text, located, place_text
 from noetl.cli.stores import command_with, events_of, path_of
-from noetl.cli.text import amount, duration, escaped, failure_text, json_text
+from noetl.cli.text import amount, duration, escaped, json_text
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.views import plain_result
@@ -68,7 +69,7 @@ def ending_of(runtime: Runtime, program: Program, execution: Execution, status: 
         status,
         program.plan.path or program.plan.name,
         bare(plain_result(execution.last_result)) if status == "completed" else None,
-        error,
+        located(program, error),
         reason,
         None if execution.status == "new" else execution.started,
         execution.ended,
@@ -106,7 +107,7 @@ def _tell_people(ending: Ending, url: str) -> None:
         after = f" after {duration(ending.ended - ending.started)}{virtual}"
     click.echo(f"{ending.status}: {escaped(ending.playbook)}{after}, {', '.join(counts)}")
     if ending.error is not None:
-        click.echo(f"error: {error_place(ending.error)}{failure_text(ending.error)}")
+        click.echo(f"error: {place_text(ending.error)}{failure_text(ending.error)}")
     if ending.reason:
         click.echo(f"reason: {escaped(ending.reason)}")
     if ending.result is not None:
@@ -114,14 +115,6 @@ def _tell_people(ending: Ending, url: str) -> None:
     click.echo(f"log: {escaped(path_of(url))}, execution {ending.execution_id}")
     if EXIT_CODES[ending.status] == EXIT_CODES["interrupted"]:
         click.echo(f"resume with: {escaped(command_with(url, 'resume', ending.execution_id))}")
-
-
-def error_place(error: Json) -> str:
-    """Where an error came from, as far as it says: `step / task: `."""
-    if not isinstance(error, dict) or not error.get("step"):
-        return ""
-    task = f" / {error['task']}" if error.get("task") else ""
-    return escaped(f"{error['step']}{task}") + ": "
 
 
 def _result_text(ending: Ending, url: str) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from noetl.cli.text import amount, duration, escaped, failure_text
+from noetl.cli.failures import at_text, failure_text, located
+from noetl.cli.text import amount, duration, escaped
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl_ir.events import Event, index_of
+from noetl_ir.expr import Json
 
-_Say: TypeAlias = Callable[[Program, Event], str]
+_Say: TypeAlias = Callable[[Execution, Program, Event], str]
 
 
 class Sentence(NamedTuple):
@@ -35,7 +37,7 @@ def sentence_of(execution: Execution, program: Program, event: Event) -> Sentenc
     found = _SENTENCES.get(event.event_type)
     if found is None:
         return None
-    text = found(program, event)
+    text = found(execution, program, event)
     if not text:
         return None
     child = f"{escaped(program.plan.path or program.plan.name)}: " if execution.parent else ""
@@ -47,10 +49,10 @@ def _here(program: Program, event: Event) -> str:
 
 
 def _said(words: str) -> _Say:
-    return lambda program, event: f"{_here(program, event)}: {words}"
+    return lambda execution, program, event: f"{_here(program, event)}: {words}"
 
 
-def _loop_started(program: Program, event: Event) -> str:
+def _loop_started(_: Execution, program: Program, event: Event) -> str:
     n, m = event.data.get("n"), event.data.get("m")
     if event.data.get("level"):
         return ""
@@ -58,7 +60,7 @@ def _loop_started(program: Program, event: Event) -> str:
     return f"{_here(program, event)}: {many}" + (f", {m} at a time" if n and m != 1 else "")
 
 
-def _loop_done(program: Program, event: Event) -> str:
+def _loop_done(_: Execution, program: Program, event: Event) -> str:
     stats = event.data.get("stats")
     if event.data.get("level") or not isinstance(stats, dict):
         return ""
@@ -71,11 +73,28 @@ def counts_text(stats: Mapping[str, object]) -> str:
     return ", ".join([f"{stats.get('ok')} of {stats.get('total')} ok", *others])
 
 
-def _failed(program: Program, event: Event) -> str:
-    return f"{_here(program, event)}: failed: {failure_text(event.data.get('error'))}"
+def _failed(execution: Execution, program: Program, event: Event) -> str:
+    """A failure is told once: here, or by what it becomes the failure of, at the end of that."""
+    error = event.data.get("error")
+    if event.event_type == "loop.iteration.failed":
+        loop = execution.loops.get(event.run.rpartition("/")[0])
+        told_later = not program.plan.steps[event.step].best_effort and (loop is None or loop.cause == error)
+    else:
+        told_later = _is_the_end(execution, error)
+    return f"{_here(program, event)}: failed" if told_later else f"{_here(program, event)}: {_why(program, error)}"
 
 
-def _task_done(program: Program, event: Event) -> str:
+def _is_the_end(execution: Execution, error: Json) -> bool:
+    """Whether an error is the one that the last line of the command tells."""
+    return execution.parent is None and execution.failure == error
+
+
+def _why(program: Program, error: Json) -> str:
+    at = at_text(located(program, error))
+    return f"failed {at}: {failure_text(error)}" if at else f"failed: {failure_text(error)}"
+
+
+def _task_done(_: Execution, program: Program, event: Event) -> str:
     if not event.data.get("passed_error"):
         return ""
     outcome = event.data.get("outcome")
@@ -83,7 +102,7 @@ def _task_done(program: Program, event: Event) -> str:
     return f"{_here(program, event)}: goes on after an error: {failure_text(error)}"
 
 
-def _retry(program: Program, event: Event) -> str:
+def _retry(_: Execution, program: Program, event: Event) -> str:
     wait, outcome = event.data.get("wait"), event.data.get("outcome")
     error = outcome.get("error") if isinstance(outcome, dict) else None
     why = f" after {failure_text(error)}" if error else ""
@@ -91,15 +110,13 @@ def _retry(program: Program, event: Event) -> str:
     return f"{_here(program, event)}: attempt {event.attempt + 1}{later}{why}"
 
 
-def _ended(program: Program, event: Event) -> str:
-    if not event.data.get("unhandled"):
-        return ""
-    return f"{_here(program, event)}: nothing handles the failure: {failure_text(event.data.get('error'))}"
-
-
-def _timer(program: Program, event: Event) -> str:
+def _ended(execution: Execution, program: Program, event: Event) -> str:
+    """A token ended by an arc that could not be evaluated; other failures were told when they came up."""
     error = event.data.get("error")
-    return f"{_here(program, event)}: {failure_text(error)}" if error else ""
+    if not isinstance(error, dict) or "arc" not in error:
+        return ""
+    told = "" if _is_the_end(execution, error) else f": {_why(program, error)}"
+    return f"{_here(program, event)}: an arc could not be evaluated{told}"
 
 
 _SENTENCES: dict[str, _Say] = {
@@ -115,9 +132,8 @@ _SENTENCES: dict[str, _Say] = {
     "token.rejected": _said("not admitted"),
     "token.waiting": _said("waits at its gate"),
     "token.ended": _ended,
-    "timer.fired": _timer,
-    "playbook.paused": lambda program, event: "paused",
-    "playbook.resumed": lambda program, event: "resumed",
-    "playbook.cancelled": lambda program, event: "cancelled",
+    "playbook.paused": lambda execution, program, event: "paused",
+    "playbook.resumed": lambda execution, program, event: "resumed",
+    "playbook.cancelled": lambda execution, program, event: "cancelled",
 }
-_MATTERS = frozenset({"step.failed", "playbook.paused", "playbook.resumed", "playbook.cancelled", "timer.fired"})
+_MATTERS = frozenset({"step.failed", "playbook.paused", "playbook.resumed", "playbook.cancelled"})

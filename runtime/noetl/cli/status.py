@@ -6,11 +6,12 @@ import time
 
 import click
 
-from noetl.cli.ending import Ending, ending_of, error_place
+from noetl.cli.ending import Ending, ending_of
+from noetl.cli.failures import failure_text, place_text
 from noetl.cli.list import STATUSES, is_driven, json_of_row, status_text
 from noetl.cli.picture import Row, rows_of
 from noetl.cli.stores import command_with, existing, is_there, json_option, look_at, root_of, row_of, store_option
-from noetl.cli.text import amount, duration, escaped, failure_text, json_text
+from noetl.cli.text import amount, duration, escaped, json_text
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.ports import ExecutionRow
@@ -69,7 +70,7 @@ def _tell(ending: Ending, program: Program, execution: Execution, url: str, *, o
     done = [amount(counts["tasks"], "task"), amount(counts["retries"], "retry")]
     click.echo(", ".join([*done, amount(counts["passed_errors"], "passed error"), amount(execution.position, "event")]))
     if ending.error is not None:
-        click.echo(f"failure: {error_place(ending.error)}{failure_text(ending.error)}")
+        click.echo(f"failure: {place_text(ending.error)}{failure_text(ending.error)}")
     if ending.reason:
         click.echo(f"reason: {escaped(ending.reason)}")
     for number, row in enumerate(rows_of(program, execution, driven=owned)):

@@ -72,13 +72,6 @@ def amount(count: int, noun: str) -> str:
     return f"{count} {noun[:-1]}ies" if noun.endswith("y") else f"{count} {noun}s"
 
 
-def failure_text(error: Json) -> str:
-    """An error of a task, step or execution in one line: its code and message."""
-    if not isinstance(error, dict):
-        return escaped(str(error))
-    return escaped(": ".join(str(error[key]) for key in ("code", "message") if error.get(key)) or "without a reason")
-
-
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Rows under a head, in columns; a last column is as wide as it likes."""
     lines = [list(head), *([escaped(cell) for cell in row] for row in rows)]

@@ -18,7 +18,8 @@ from noetl_ir.plan import Rule, Task
 
 class Directive(NamedTuple):
     """What to do after an attempt. `kind` is `continue retry jump break fail fault`; `wait` is in seconds, None for
-    at once; `rule` is the index of the rule that decided, -1 for the default; `error` for `fail` and `fault`."""
+    at once; `rule` is the index of the rule that decided or could not be asked, -1 for the default; `error` for
+    `fail` and `fault`."""
 
     kind: str
     rule: int = -1
@@ -37,10 +38,7 @@ def judge(
     good = outcome["status"] == "ok"
     if not task.rules:
         return Directive("continue") if good else Directive("fail", error=_error_of(outcome))
-    try:
-        return _ask(program, task, outcome, attempt, scope, chance)
-    except Fault as fault:
-        return fault_directive(fault, outcome)
+    return _ask(program, task, outcome, attempt, scope, chance)
 
 
 def fault_directive(fault: Fault, outcome: dict[str, Json] | None = None) -> Directive:
@@ -56,15 +54,18 @@ def _ask(
 ) -> Directive:
     exhausted = -1
     for number, rule in enumerate(task.rules):
-        if rule.when < 0:
-            if exhausted >= 0:
-                break
-        elif not program.guard(rule.when)(scope):
-            continue
-        if rule.directive == "retry" and attempt >= rule.attempts:
-            exhausted = number if exhausted < 0 else exhausted
-            continue
-        return _directive(program, number, rule, outcome, attempt, scope, chance)
+        try:
+            if rule.when < 0:
+                if exhausted >= 0:
+                    break
+            elif not program.guard(rule.when)(scope):
+                continue
+            if rule.directive == "retry" and attempt >= rule.attempts:
+                exhausted = number if exhausted < 0 else exhausted
+                continue
+            return _directive(program, number, rule, outcome, attempt, scope, chance)
+        except Fault as fault:
+            return fault_directive(fault, outcome)._replace(rule=number)
     if exhausted >= 0:
         message = f"task `{task.name}` did not succeed in {attempt} attempt{'' if attempt == 1 else 's'}"
         error: dict[str, Json] = {

@@ -46,7 +46,7 @@ def start(turn: Turn, request: Request) -> None:
     try:
         workload = _workload(turn, request.payload)
     except Fault as fault:
-        error: Json = {"code": fault.code, "message": f"workload: {fault.message}"}
+        error: Json = {"code": fault.code, "message": fault.message}
         turn.emit("workflow.finished", data={"status": "failed", "error": error})
         turn.emit("playbook.processed")
         return
@@ -82,7 +82,10 @@ def _workload(turn: Turn, payload: dict[str, Json]) -> dict[str, Json]:
         if key in payload and not isinstance(over, dict):
             merged[key] = over
             continue
-        value = turn.program.part(parts[key])(workload_scope(turn, merged))
+        try:
+            value = turn.program.part(parts[key])(workload_scope(turn, merged))
+        except Fault as fault:
+            raise Fault(fault.code, f"`workload.{key}`: {fault.message}", fault.path) from None
         merged[key] = (
             _merge(value, over)
             if isinstance(value, dict) and isinstance(over, dict)

@@ -5,9 +5,9 @@ JSON and it parses, text where the bytes are text, else base64 text; the extra `
 `text`, `base64`, or `none` for an empty body, which is null). A header that came several times is one text,
 joined by commas. A request that may change something carries the task's `action_id` as `Idempotency-Key`.
 
-Error codes: `http.status` (keeps the answer), `timeout`, `http.connect`, `http.protocol`, `http.redirects`,
-`http.too_large`, `http.request` (the request itself cannot be sent), `fields.invalid`, `credential.missing`,
-`extra.missing`.
+The message of an error names the method and the address, without its query. Error codes: `http.status` (keeps
+the answer), `timeout`, `http.connect`, `http.protocol`, `http.redirects`, `http.too_large`, `http.request` (the
+request itself cannot be sent), `fields.invalid`, `credential.missing`, `extra.missing`.
 """
 
 from functools import cache
@@ -51,7 +51,7 @@ class Answer(NamedTuple):
 async def run(call: Call, env: Env) -> Outcome:
     """Send the request and read the answer; the connection is closed when this returns or is cancelled."""
     try:
-        import httpx
+        import httpx  # noqa: F401  (whether it is there is told before anything else)
     except ImportError:
         return error("extra.missing", "the http tool needs the extra: pip install 'noetlc[http]'")
     if wrong := misfits(KIND, call.fields):
@@ -59,11 +59,21 @@ async def run(call: Call, env: Env) -> Outcome:
     try:
         request = _request(call, env)
         seconds, total = _timeouts(call)
-        return _outcome(await _send(request, call, seconds, total))
     except Invalid as problem:
         return error("fields.invalid", str(problem))
     except KeyError as problem:
         return error("credential.missing", str(problem.args[0] if problem.args else problem))
+    outcome = await _exchanged(request, call, seconds, total)
+    if outcome.error is None:
+        return outcome
+    return outcome.with_detail(message=f"{request.method} {address_of(request.url)}: {outcome.error['message']}")
+
+
+async def _exchanged(request: "Request", call: Call, seconds: "httpx.Timeout", total: float | None) -> Outcome:
+    import httpx
+
+    try:
+        return _outcome(await _send(request, call, seconds, total))
     except TooLarge as problem:
         return error("http.too_large", str(problem))
     except (TimeoutError, httpx.TimeoutException) as problem:
@@ -78,6 +88,14 @@ async def run(call: Call, env: Env) -> Outcome:
         return error("http.protocol", f"the connection broke: {problem}", retryable=True)
     except (httpx.HTTPError, ValueError, TypeError) as problem:
         return error("http.request", f"the request cannot be sent: {problem}")
+
+
+def address_of(url: str) -> str:
+    """An address as a message may show it: without user, password, query and fragment, where secrets stand."""
+    import re
+
+    shown = re.sub(r"^([^/?#]*//)?[^/?#]*@", r"\1", re.split(r"[?#]", url, maxsplit=1)[0])
+    return shown if len(shown) <= 200 else f"{shown[:200]}…"
 
 
 class Request(NamedTuple):

@@ -157,10 +157,12 @@ class Session:
         if shown is not None:
             data["result"] = shown
         if directive.error is not None:
+            rule: dict[str, Json] = {"rule": directive.rule} if directive.rule >= 0 else {}
             data["error"] = {
                 **directive.error,
                 "step": self._program.plan.steps[self.order.step].name,
                 "task": self.row.name,
+                **rule,
             }
         if directive.kind == "jump":
             data["to"] = directive.to

@@ -17,7 +17,8 @@ workflow:
 def test_a_signal_wakes_a_run_that_another_process_drives(home: "Home") -> None:
     child = home.start("run", home.plan(WAITS), until="start: started")
     execution = home.only()
-    assert "waits for signal approval" in home.run("status", execution).stdout
+    while "waits for signal approval" not in home.run("status", execution).stdout:
+        assert child.poll() is None
     assert home.run("signal", execution, "--name", "approval", "--data", '{"by": "me"}').returncode == 0
     output, _ = child.communicate(timeout=30)
     assert child.returncode == 0

@@ -238,6 +238,31 @@ def test_a_request_that_cannot_be_sent(env: Surroundings, url: str, fields: dict
     assert failed(waited(http.run(call, env)))["code"] == code
 
 
+def test_an_error_names_the_method_and_the_address_without_what_may_be_secret(env: Surroundings, url: str) -> None:
+    host = url.removeprefix("http://")
+    error = failed(
+        sent(env, url=f"http://ann:pass-word@{host}/503?key=k-123#part", method="delete", params={"t": "u-1"})
+    )
+    assert error["message"] == f"DELETE http://{host}/503: the server answered with status 503"
+    error = failed(sent(env, url="http://ann:pass-word@127.0.0.1:1/?key=k-123"))
+    assert str(error["message"]).startswith("GET http://127.0.0.1:1/: no connection: ")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://api.test/a/b?x=1", "https://api.test/a/b"),
+        ("//u:p@api.test/a@b#c", "//api.test/a@b"),
+        ("u:p@api.test/a", "api.test/a"),
+        ("http://[::1]:80/a", "http://[::1]:80/a"),
+        ("", ""),
+        ("http://api.test/" + "a" * 300, "http://api.test/" + "a" * 184 + "…"),
+    ],
+)
+def test_an_address_is_shown_without_user_and_query(url: str, shown: str) -> None:
+    assert http.address_of(url) == shown
+
+
 def test_scenario_68_an_address_that_ends_like_a_file_is_an_address(env: Surroundings, url: str) -> None:
     assert echo_of(sent(env, url=f"{url}/x.sh", method="POST", body="x.sql"))["body"] == "x.sql"
 

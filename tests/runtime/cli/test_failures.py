@@ -1,0 +1,180 @@
+"""What a failure says: where it stands in the author's file, what led to it, and each one once."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from noetl.cli.failures import failure_text, located, place_text
+
+if TYPE_CHECKING:
+    from conftest import Home
+
+# The header that the tests put before it has three lines, so `workflow` is line 4 where it comes first.
+EXHAUSTED = """
+workflow:
+  - step: start
+    tool: {kind: noop, result: early}
+    next: {arcs: [{step: call}]}
+  - step: call
+    tool:
+      - ask:
+          kind: shell
+          command: "echo so it is >&2; exit 3"
+          spec:
+            policy:
+              rules:
+                - when: "{{ outcome.status == 'error' }}"
+                  then: {do: retry, attempts: 2, delay: 0}
+                - else: {then: {do: continue}}
+"""
+ARC = """
+workflow:
+  - step: start
+    tool: {kind: noop, result: 1}
+    next:
+      arcs:
+        - step: end
+          when: "{{ event.result > 5 }}"
+        - step: end
+          when: "{{ event.result + 'x' }}"
+"""
+RULE = """
+workflow:
+  - step: start
+    tool:
+      - ask:
+          kind: noop
+          result: 1
+          spec:
+            policy:
+              rules:
+                - when: "{{ outcome.result > 5 }}"
+                  then: {do: continue}
+                - when: "{{ outcome.result == 1 }}"
+                  then: {do: fail, code: too.small, message: "{{ outcome.result }} is too small"}
+                - else: {then: {do: continue}}
+"""
+GATE = """
+workflow:
+  - step: start
+    spec: {policy: {admit: {rules: [{when: "{{ 1 + 'x' }}", then: {allow: true}}]}}}
+    tool: {kind: noop}
+"""
+WORKLOAD = """
+workload:
+  a: "{{ 1 + 'x' }}"
+workflow: [{step: start, tool: {kind: noop}}]
+"""
+LOOP = """
+workflow:
+  - step: each
+    loop: {in: "{{ [1, 2] }}", iterator: n}
+    tool: {kind: shell, command: "echo deep trouble >&2; exit {{ n - 1 }}"}
+  - step: after
+    tool: {kind: noop}
+"""
+HANDLED = """
+workflow:
+  - step: start
+    tool: {kind: shell, command: "echo no luck >&2; exit 1"}
+    next: {arcs: [{step: tidy, when: "{{ event.name == 'step.failed' }}"}]}
+  - step: tidy
+    tool: {kind: noop, result: tidied}
+"""
+PARENT = """
+workflow:
+  - step: start
+    tool: {kind: playbook, path: child}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "place", "said"),
+    [
+        (
+            EXHAUSTED,
+            16,
+            "call / ask",
+            "retry.exhausted: task `ask` did not succeed in 2 attempts; the last: "
+            "shell.exit: the program ended with exit code 3: so it is",
+        ),
+        (ARC, 11, "start", "guard.error: "),
+        (RULE, 15, "start / ask", "too.small: 1 is too small"),
+        (GATE, 5, "start", "guard.error: "),
+    ],
+    ids=["task", "arc", "rule", "step"],
+)
+def test_a_failure_names_the_place_in_the_authors_file(
+    home: "Home", body: str, line: int, place: str, said: str
+) -> None:
+    plan = home.plan(body.lstrip("\n"))
+    done = home.run("run", plan)
+    assert done.returncode == 1
+    [told] = [row for row in done.stdout.splitlines() if row.startswith("error: ")]
+    assert told.startswith(f"error: {place} at plan.ir.yaml:{line}: ")
+    assert said in told
+    shown = home.run("status", "last").stdout
+    assert told.replace("error: ", "failure: ", 1) in shown.splitlines()
+    for words in (["run", plan], ["status", "last"]):
+        document = home.json(*words)
+        assert isinstance(document, dict)
+        at = document["error"]["at"]
+        assert (at["file"], at["line"], at["column"] > 0) == ("plan.ir.yaml", line, True)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [(EXHAUSTED, "the last: shell.exit"), (LOOP, "deep trouble"), (HANDLED, "no luck"), (ARC, "guard.error")],
+    ids=["task", "loop", "handled", "arc"],
+)
+def test_a_failure_is_told_once(home: "Home", body: str, reason: str) -> None:
+    done = home.run("run", home.plan(body.replace("step: each", "step: start")))
+    assert (done.stdout + done.stderr).count(reason) == 1, done.stdout + done.stderr
+
+
+def test_a_workload_without_a_value_is_named_by_its_key(home: "Home") -> None:
+    done = home.run("run", home.plan(WORKLOAD))
+    assert (done.returncode, "\nerror: template.error: `workload.a`: " in done.stdout) == (1, True)
+
+
+def test_what_an_earlier_step_came_to_is_no_outcome_of_a_failed_run(home: "Home") -> None:
+    plan = home.plan(EXHAUSTED)
+    assert "early" not in home.run("run", plan).stdout
+    document = home.json("run", plan)
+    assert isinstance(document, dict)
+    assert document["result"] is None
+    assert home.json("result", "last") == "early"
+
+
+def test_a_child_says_why_and_its_caller_where_it_was_called(home: "Home") -> None:
+    head = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: child, path: child}\n"
+    (home.folder / "child.yaml").write_text(head + EXHAUSTED.lstrip("\n"))
+    done = home.run("run", home.plan(PARENT.lstrip("\n")), "--path", ".")
+    assert "child: call: failed at child.yaml:16: retry.exhausted: " in done.stderr
+    told = done.stdout.splitlines()[1]
+    assert told.startswith(
+        "error: start / start_task at plan.ir.yaml:6: playbook.failed: playbook `child` ended failed"
+    )
+    assert told.endswith("; the last: shell.exit: the program ended with exit code 3: so it is")
+
+
+def test_an_error_without_a_place_stays_as_it_is(home: "Home") -> None:
+    from noetl.engine.program import Program
+    from noetl_ir.plan_format import read_plan
+
+    data = (home.folder / home.plan(PARENT)).read_bytes()
+    program = Program(read_plan(data), "0" * 64, data)
+    for error in (None, "text", {"code": "a"}, {"code": "a", "step": "nowhere"}):
+        assert located(program, error) == error  # type: ignore[arg-type]
+    assert (place_text(None), place_text({"step": "a"}), place_text({})) == ("", "a: ", "")
+
+
+def test_causes_end_somewhere() -> None:
+    error: dict[str, object] = {"code": "end"}
+    for number in range(50):
+        error = {"code": f"e{number}", "cause": error}
+    assert failure_text(error) == "e49; cause: e48; cause: e47; cause: e46; cause: e45"  # type: ignore[arg-type]
+    assert failure_text({"code": "a", "cause": {"status": "ok"}}) == "a"
+    exhausted = {"code": "retry.exhausted", "cause": {"status": "ok", "error": None}}
+    assert failure_text(exhausted) == "retry.exhausted; the last: an outcome that was ok"
+    assert failure_text({}) == "without a reason"
