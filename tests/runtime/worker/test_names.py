@@ -104,7 +104,9 @@ def test_elapsed_is_the_time_since_the_run_or_iteration_began() -> None:
     ran = run(
         f"""
 workflow:
-  - {{step: start, tool: {{name: t, kind: http, url: "http://x", {rules(again, note)}}}, next: {{arcs: [{{step: each}}]}}}}
+  - step: start
+    tool: {{name: t, kind: http, url: "http://x", {rules(again, note)}}}
+    next: {{arcs: [{{step: each}}]}}
   - step: each
     loop: {{in: "{{{{ [1, 2] }}}}", iterator: i}}
     tool: {{name: t, kind: http, url: "http://x", {rules(note)}}}
