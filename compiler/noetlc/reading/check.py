@@ -12,7 +12,7 @@ from noetlc.ast.workbook import workbook_name
 from noetlc.diag.diagnostic import Fix, Related
 from noetlc.reading.places import check_expressions
 from noetlc.reading.reader import Reader, nearest, unknown
-from noetlc.source.nodes import Mapping
+from noetlc.source.nodes import Mapping, Sequence
 
 
 def check_document(r: Reader, playbook: Playbook, node: Mapping) -> None:
@@ -58,6 +58,9 @@ def _check_entry(r: Reader, playbook: Playbook, graph: StepGraph, node: Mapping)
             known=tuple(graph.positions),
         )
         return
+    listed = node.get("workflow")
+    if isinstance(listed, Sequence) and not all(isinstance(item, Mapping) for item in listed.items):
+        return  # an item that is no step was told, and may have been meant to be the entry
     first = playbook.steps[0]
     fix = None
     if node.get("executor") is None and node.entries and node.entries[0][0].span.column == 1:
