@@ -1,0 +1,171 @@
+"""What a step with `case` does, said as plainly as `spec/case-dialect.md` §1–2 and LANGUAGE §6 say it.
+
+An interpreter of `Body`: it knows nothing of rules, jumps, places or plans. Where the texts leave something open:
+for http, `call.done` is any response, then `call.error` what no rule for `call.done` takes; `vars` come before the
+case (formal §3.4); what the route gives is computed when the step is over; a sink inherits no retry.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from translation.case_steps import Body, CaseRule, Next, Put, Work
+from translation.playing import Answering, Observed
+from translation.world import Seen
+
+
+class Failed(Exception):
+    """The step has failed."""
+
+
+class Stopped(Exception):
+    """The step is over; nothing that is left of it runs."""
+
+
+class Chosen(NamedTuple):
+    """A `next` that was reached, and the outcome that its rule saw."""
+
+    following: Next
+    seen: Seen
+
+
+def expected(body: Body) -> Observed:
+    """What can be seen of a run of the step's playbook."""
+    running = _Run(body)
+    status = "completed"
+    try:
+        running.step()
+    except Failed:
+        status = "failed"
+    return Observed(running.answering.calls, status, running.ctx)
+
+
+class _Run:
+    def __init__(self, body: Body) -> None:
+        self.body = body
+        self.answering = Answering(body.answers)
+        self.ctx: dict[str, Any] = {"c": 1}
+
+    def step(self) -> None:
+        """The step, then what it leads to."""
+        if self.body.items is None:
+            rules = list(self.body.rules)
+            routed = self.once(rules, {})
+        else:
+            routed = self.loop()
+        if routed is not None:
+            self.arrive(routed.following.targets, routed)
+        else:
+            self.arrive(self.body.fallback, None)
+
+    def loop(self) -> Chosen | None:
+        """Every iteration asks the rules that are not about the end of the loop; then those, in file order."""
+        ending = [rule for rule in self.body.rules if "loop.done" in rule.events]
+        inside = [rule for rule in self.body.rules if rule not in ending]
+        first: tuple[CaseRule, Chosen] | None = None
+        for index in range(self.body.items or 0):
+            found = self.once_of(inside, {"i": index})
+            first = first or found
+        seen = self.seen({"status": "ok"})
+        for rule in self.in_order(self.body.rules):
+            if rule in ending and rule.asks.of(seen):
+                return Chosen(_route_of(rule), seen) if _route_of(rule) else None
+            if first is not None and rule is first[0]:
+                return first[1]
+        return None
+
+    def once(self, rules: Sequence[CaseRule], who: dict[str, int]) -> Chosen | None:
+        found = self.once_of(rules, who)
+        return None if found is None else found[1]
+
+    def once_of(self, rules: Sequence[CaseRule], who: dict[str, int]) -> tuple[CaseRule, Chosen] | None:
+        """The tool, its case, and the `next` that wins with its rule."""
+        outcome = self.called({"tag": "tool", **who}, max(self.body.attempts, 1))
+        if self.body.takes_v and outcome["status"] == "ok":
+            self.ctx["v"] = outcome["result"]["k"]
+        for events in _events(self.body.kind, outcome):
+            fired = self.firing(rules, events, outcome)
+            if fired:
+                return self.branches(fired, outcome, who)
+        if outcome["status"] == "error":
+            raise Failed
+        return None
+
+    def firing(self, rules: Sequence[CaseRule], events: set[str], outcome: Any) -> list[CaseRule]:
+        """The firing set: all guards are asked before anything runs; in exclusive mode the first."""
+        seen = self.seen(outcome)
+        fired = [
+            rule
+            for rule in self.in_order(rules)
+            if not rule.is_else and rule.asks.of(seen) and events & set(rule.events or ("success",))
+        ]
+        if not fired and "success" in events:
+            fired = [rule for rule in rules if rule.is_else]
+        return fired if self.body.mode == "inclusive" else fired[:1]
+
+    def in_order(self, rules: Sequence[CaseRule]) -> list[CaseRule]:
+        if self.body.order == "source":
+            return list(rules)
+        return sorted(rules, key=lambda rule: -rule.priority)
+
+    def branches(self, fired: list[CaseRule], outcome: Any, who: dict[str, int]) -> tuple[CaseRule, Chosen] | None:
+        reached: list[tuple[CaseRule, Chosen]] = []
+        try:
+            for rule in fired:
+                self.chain(rule, outcome, who, reached)
+        except Stopped:
+            pass
+        if not reached:
+            return None
+        if self.body.policy == "defer" and self.body.mode == "inclusive":
+            return max(reached, key=lambda pair: pair[1].following.priority)
+        return reached[0]
+
+    def chain(self, rule: CaseRule, outcome: Any, who: dict[str, int], reached: list[tuple[CaseRule, Chosen]]) -> None:
+        for part in rule.chain:
+            seen = self.seen(outcome)
+            match part:
+                case Put(name, value):
+                    self.ctx[name] = value.of(seen)
+                case Work(tag, reads, attempts, is_sink, when) if when is None or when.of(seen):
+                    args = {"tag": tag, **who, "read": reads.of(seen)}
+                    inherited = 0 if is_sink else self.body.attempts
+                    if self.called(args, max(attempts or inherited, 1))["status"] == "error":
+                        raise Failed
+                case Next(_, _, policy, _):
+                    reached.append((rule, Chosen(part, seen)))
+                    effective = policy or self.body.policy
+                    if self.body.mode == "exclusive" or effective == "end_step":
+                        raise Stopped
+                    if effective == "break_chain":
+                        return
+
+    def called(self, args: dict[str, Any], attempts: int) -> Any:
+        """The outcome of a tool, the last of so many attempts at most."""
+        for _ in range(attempts):
+            outcome = self.answering(args)
+            if outcome["status"] == "ok":
+                break
+        return outcome
+
+    def arrive(self, targets: Sequence[str], by: Chosen | None) -> None:
+        sends = None if by is None else by.following.sends
+        assert by is not None or sends is None
+        got = "none" if sends is None or by is None else sends.of(self.seen(by.seen.outcome))
+        for name in targets:
+            self.answering({"tag": name, "got": got})
+
+    def seen(self, outcome: Any) -> Seen:
+        return Seen(outcome, dict(self.ctx), self.body.workload)
+
+
+def _route_of(rule: CaseRule) -> Next:
+    return next(part for part in rule.chain if isinstance(part, Next))
+
+
+def _events(kind: str, outcome: Any) -> list[set[str]]:
+    """What has happened, as the events a rule can name; one set after the other."""
+    if outcome["status"] == "ok":
+        return [{"success", "call.done", "step.exit"}]
+    if kind == "http" and "http" in outcome:
+        return [{"call.done"}, {"call.error"}]
+    return [{"call.error"}]
