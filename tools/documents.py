@@ -22,6 +22,11 @@ def reference() -> str:
     return filled((ROOT / "schema" / "README.md").read_text(encoding="utf-8"))
 
 
+def authors() -> str:
+    """`schema/playbook.md` with its generated parts as they must be."""
+    return filled((ROOT / "schema" / "playbook.md").read_text(encoding="utf-8"))
+
+
 def compiler_readme() -> str:
     """`compiler/README.md` with its generated parts as they must be."""
     return filled((ROOT / "compiler" / "README.md").read_text(encoding="utf-8"))
@@ -43,7 +48,7 @@ def filled(text: str) -> str:
 
 def kinds_markdown() -> str:
     """The tool kinds with their fields: a `*` must be given, `|` separates those of which one must be."""
-    kinds = [registry.load("noetl_ir.kinds", name, "KIND", Kind) for name in registry.names("noetl_ir.kinds")]
+    kinds = _kinds()
     lines = ["| kind | what it does | fields | knobs in `spec` | outcome extras |", "|---|---|---|---|---|"]
     for kind in (kind for kind in kinds if kind.available):
         marks = [mark for mark, has in (("pure", kind.pure), ("parks", kind.parks)) if has]
@@ -55,6 +60,37 @@ def kinds_markdown() -> str:
     unavailable = " ".join(f"`{kind.name}`" for kind in kinds if not kind.available)
     lines.append(f"These compile with a warning, and a task of them fails with `kind.unavailable`: {unavailable}.")
     return "\n".join(lines) + "\n"
+
+
+def fields_markdown() -> str:
+    """A table of fields and knobs for each kind that runs, as authors read it."""
+    parts = [_page(kind) for kind in _kinds() if kind.available]
+    names = " ".join(f"`{kind.name}`" for kind in _kinds() if not kind.available)
+    return "\n".join([*parts, f"Not run by this version, fail with `kind.unavailable`: {names}.\n"])
+
+
+def _page(kind: Kind) -> str:
+    lines = [f"### {kind.name}", "", kind.summary, "", "| field | takes | meaning |", "|---|---|---|"]
+    chosen = {name: number for number, names in enumerate(kind.one_of) for name in names}
+    for name, known in kind.fields.items():
+        mark = "*" if known.required else " (one of them)" if name in chosen else ""
+        lines.append(_row(f"`{name}`{mark}", known))
+    lines += [_row(f"`spec.{name}`", known) for name, known in kind.knobs.items()]
+    if not kind.fields and not kind.knobs:
+        lines = lines[:3]
+    extras = [f"`outcome.{key}.{attribute}`" for key, names in kind.extras.items() for attribute in names]
+    lines += ["", *([f"Result: {kind.result}."] if kind.result else [])]
+    lines += [f"Also in rules: {', '.join(extras)}.", ""] if extras else [""]
+    return "\n".join(lines)
+
+
+def _row(name: str, known: Field) -> str:
+    takes = ", ".join(f"`{value}`" for value in known.values) or " or ".join(known.shapes)
+    return f"| {name} | {takes} | {known.doc.replace('|', chr(92) + '|')} |"
+
+
+def _kinds() -> list[Kind]:
+    return [registry.load("noetl_ir.kinds", name, "KIND", Kind) for name in registry.names("noetl_ir.kinds")]
 
 
 def _fields(kind: Kind) -> str:
@@ -77,4 +113,5 @@ PARTS: dict[str, Callable[[], str]] = {
     "scopes": table_markdown,
     "kinds": kinds_markdown,
     "events": events_markdown,
+    "fields": fields_markdown,
 }

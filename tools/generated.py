@@ -13,6 +13,7 @@ GENERATED: dict[str, str] = {
     "schema/json/playbook.schema.json": "noetlc.emit.schema:schema_text",
     "schema/json/event.schema.json": "noetlc.emit.event:schema_text",
     "schema/README.md": "documents:reference",
+    "schema/playbook.md": "documents:authors",
     "compiler/README.md": "documents:compiler_readme",
     "compiler/noetlc/expr/tables.py": "noetlc.expr.parser:generated_tables",
 }
