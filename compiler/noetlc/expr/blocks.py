@@ -10,10 +10,12 @@ from noetlc.expr.errors import TemplateError
 Parse: TypeAlias = Callable[[str, int], Expr]
 
 _TAG = re.compile(
-    r"\{%[-+]?\s*(?P<word>[A-Za-z_]\w*)?(?P<rest>(?:[^%'\"]|%(?!\})|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")*?)"
-    r"\s*[-+]?%\}",
+    r"\{%[-+]?\s*+(?P<word>[A-Za-z_]\w*+)?+"
+    r"(?P<rest>(?:[^%'\"]|%(?!\})|'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\")*+)%\}",
     re.DOTALL,
 )
+"""A tag. Nothing in it gives back what it took: a tag that is never closed would take the square of its length."""
+_SIGN = re.compile(r"[-+]\Z")
 _OPENERS = frozenset({"if", "for", "set", "filter", "with", "macro", "call", "autoescape"})
 _PARTS = {"elif": ("if",), "else": ("if", "for")}
 _SINGLE = frozenset({"do", "break", "continue"})
@@ -41,9 +43,10 @@ def block_errors(text: str, first: int, parse: Parse) -> Iterator[TemplateError]
             at = _behind_raw(text, found.end())
             continue
         yield from _tag_errors(word, found, opened)
-        if word in ("if", "elif") and found.group("rest").strip():
+        rest = _SIGN.sub("", found.group("rest"))
+        if word in ("if", "elif") and rest.strip():
             try:
-                parse(found.group("rest"), found.start("rest"))
+                parse(rest, found.start("rest"))
             except TemplateError as error:
                 yield error
         at = found.end()

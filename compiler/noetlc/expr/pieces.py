@@ -21,6 +21,10 @@ _RAW_END = re.compile(r"\{%([-+]?)\s*endraw\s*([-+]?)%\}")
 _SPACE = re.compile(r"\s*")
 _CLOSERS = {"{": "}}", "#": "#}", "%": "%}"}
 
+MAX_ERRORS = 100
+"""How many wrong pieces of a text are told. Each may be looked for up to the end of the text: without a bound the time
+would grow with the square of the text's length."""
+
 
 class Pieces(NamedTuple):
     """The parts in order, no two texts side by side; the errors; and where the first block tag stands, or -1."""
@@ -74,10 +78,18 @@ class _Cutter:
         except TemplateError as error:
             self._errors.append(error)
             self._plain.append(before)
-            closed = self._text.find(_CLOSERS[opened], found.end()) if opened == "{" else -1
-            self._at = closed + 2 if closed >= 0 else start + 2
+            self._at = self._behind_wrong(opened, start)
             self._plain.append(self._text[start : self._at])
         return True
+
+    def _behind_wrong(self, opened: str, start: int) -> int:
+        """Where reading goes on after a wrong piece: behind it, or at the end where no more can be told."""
+        if len(self._errors) >= MAX_ERRORS:
+            return len(self._text)
+        if opened != "{":
+            return start + 2
+        closed = self._text.find(_CLOSERS[opened], start + 2)
+        return closed + 2 if closed >= 0 else len(self._text)
 
     def _comment(self, at: int, kept: str) -> None:
         found = _COMMENT_END.search(self._text, at)

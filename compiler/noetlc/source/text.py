@@ -3,11 +3,17 @@
 A line ends where YAML ends it: at `\\n`, `\\r`, `\\r\\n`, U+0085, U+2028 or U+2029.
 """
 
+from __future__ import annotations
+
 import re
 from bisect import bisect_right
+from typing import TYPE_CHECKING
 
 from noetl_ir.span import Span
 from noetlc.source.nodes import Scalar
+
+if TYPE_CHECKING:
+    from noetlc.source.inside import Inside
 
 _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
@@ -15,12 +21,13 @@ _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 class Source:
     """A file's `name`, its `text` without byte order mark, and the index of its lines, made when asked."""
 
-    __slots__ = ("_starts", "name", "text")
+    __slots__ = ("_inside", "_starts", "name", "text")
 
     def __init__(self, name: str, text: str) -> None:
         self.name = name
         self.text = text
         self._starts: list[int] | None = None
+        self._inside: tuple[Scalar, Inside | None] | None = None  # the scalar that was asked about last
 
     @property
     def line_count(self) -> int:
@@ -51,15 +58,21 @@ class Source:
         A character that the file does not hold as such (a folded break, an escape) has the place of what
         stands for it. Where the text cannot be found in the file the span is that of the whole scalar.
         """
-        from noetlc.source.inside import inside
-
-        offset, stop = scalar.source
-        written = self.text[offset:stop]
-        found = inside(written, scalar.style, scalar.text)
+        found = self._places(scalar)
         if found is None:
             return scalar.span
+        offset, _ = scalar.source
         first, last = found.place(start, max(start, end))
         return self.span_of(offset + first, offset + last)
+
+    def _places(self, scalar: Scalar) -> Inside | None:
+        """Where the characters of a scalar stand; kept for the next question, which is mostly about the same one."""
+        if self._inside is None or self._inside[0] is not scalar:
+            from noetlc.source.inside import inside
+
+            offset, stop = scalar.source
+            self._inside = scalar, inside(self.text[offset:stop], scalar.style, scalar.text)
+        return self._inside[1]
 
     def _place(self, offset: int) -> tuple[int, int]:
         starts = self._line_starts()

@@ -1,5 +1,7 @@
 """Texts to templates: what is an expression, a comment, raw text, a block."""
 
+from time import process_time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -109,6 +111,31 @@ def test_wrong_pieces_stay_as_written_beside_right_ones() -> None:
     expected = ("docker ps --format '{{.ID}} {{json .}}' ", Attribute(Name("ctx"), "name"), " {{ open")
     assert template == Text(expected, text)
     assert [error.start for error in errors] == [22, 36, text.index("{{ open")]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["{{ ", "{", "{#", "{%", "{% raw %}", "{% if ", "{% '", "{{ ) }} ", "{{ {a: {}} 1 2 ", "{{ '", "a {%-\n"],
+)
+@pytest.mark.parametrize("around", [("", ""), ("{% if", "x"), ("{%", "%}"), ("{% a", "")])
+def test_time_does_not_grow_with_the_square_of_what_is_wrong(piece: str, around: tuple[str, str]) -> None:
+    begun = process_time()
+    for filler in (piece, " ", "a"):
+        parse_template(around[0] + filler * 20_000 + around[1])
+    assert process_time() - begun < 20  # the square would take hours
+
+
+def test_what_follows_a_piece_that_is_never_closed_stays_text() -> None:
+    text = "a {{ b {{ c {# d"
+    template, errors = parse_template(text)
+    assert template == Literal(text)
+    assert len(errors) == 1
+
+
+@pytest.mark.parametrize("sign", ["", "-", "+", " -", " +"])
+def test_the_sign_of_a_tag_is_no_part_of_its_condition(sign: str) -> None:
+    errors = parse_template("{% if a" + sign + "%}x{% endif %}").errors
+    assert errors == ()
 
 
 def test_offsets_count_from_the_start_of_the_text() -> None:

@@ -1,5 +1,7 @@
 """Places inside of a scalar's value are found in the file, whatever the style."""
 
+from time import process_time
+
 import pytest
 import yaml
 from hypothesis import example, given
@@ -121,3 +123,13 @@ def test_text_of_any_shape_is_found_or_given_up(text: str) -> None:
         for place in range(len(scalar.text)):
             span = reading.source.inner_span(scalar, place, place + 1)
             assert scalar.span[:2] <= span[:2] <= span[2:]
+
+
+def test_many_places_in_one_long_value_take_time_in_proportion() -> None:
+    text = "x = {{ a }} " * 20_000
+    reading = read(f'a: "{text}"')
+    scalar = next(item for item in scalars(reading) if len(item.text) > 1)
+    begun = process_time()
+    for at in range(0, len(text), 12):
+        assert reading.source.inner_span(scalar, at, at + 1)[:2] == (1, 5 + at)
+    assert process_time() - begun < 20  # reading the value again for each takes an hour
