@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from noetl.cli import COMMANDS as NOETL
-from noetl_ir.verify_net import SHAPES
+from noetl_ir.verify.net import SHAPES
 from noetlc.cli import COMMANDS as NOETLC
 from noetlc.emit.event import EVENTS
 
