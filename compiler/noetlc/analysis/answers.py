@@ -1,7 +1,7 @@
 """Answers to queries about a plan, on its whole skeleton: with every failure, and with guards left out."""
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeAlias
 
 from noetl_ir.plan import Plan
 from noetlc.analysis.components import components_of
@@ -17,6 +17,9 @@ from noetlc.analysis.story import story_of
 from noetlc.analysis.stubborn import terminals_of
 from noetlc.analysis.verdict import Status, Verdict
 
+Seen: TypeAlias = Callable[[Skeleton], Skeleton]
+"""How a skeleton is looked at: as it is, or with what guards show."""
+
 
 class Subjects(NamedTuple):
     """A plan, and how its skeletons say that a named part runs."""
@@ -31,29 +34,34 @@ class Subjects(NamedTuple):
         return next(number for number, place in enumerate(self.plan.net.places) if place.id == id)
 
 
-def answer(plan: Plan, query: Query, text: str, limit: int) -> Verdict:
-    """The verdict on a query; raises QueryError for names that are not there."""
+def as_it_is(skeleton: Skeleton) -> Skeleton:
+    """Free choices: the skeleton itself."""
+    return skeleton
+
+
+def answer(plan: Plan, query: Query, text: str, limit: int, seen: Seen = as_it_is) -> Verdict:
+    """The verdict on a query, on skeletons as `seen` makes them; raises QueryError for names that are not there."""
     subjects = Subjects(plan)
     match query:
         case Reachable(x=x):
-            skeleton = whole_skeleton(plan)
+            skeleton = seen(whole_skeleton(plan))
             found = coverable(skeleton.net, ((subjects.place(x), 1),), limit)
             return _existential(skeleton, text, found, f"`{x}` runs")
         case NeverBoth(a=a, b=b):
-            skeleton = whole_skeleton(plan, 2)
+            skeleton = seen(whole_skeleton(plan, 2))
             target = arcs_of([(subjects.place(a), 1), (subjects.place(b), 1)])
             found = coverable(skeleton.net, target, limit)
             return _universal(skeleton, text, found, f"`{a}` and `{b}` run at once")
         case Before(x=x, y=y):
-            skeleton = _without(whole_skeleton(plan), subjects.place(x))
+            skeleton = _without(seen(whole_skeleton(plan)), subjects.place(x))
             found = coverable(skeleton.net, ((subjects.place(y), 1),), limit)
             return _universal(skeleton, text, found, f"`{y}` runs, and `{x}` has not")
         case AtMost(times=times, x=x):
-            skeleton, target = counting(whole_skeleton(plan), subjects.place(x), times + 1)
+            skeleton, target = counting(seen(whole_skeleton(plan)), subjects.place(x), times + 1)
             found = coverable(skeleton.net, target, limit)
             return _universal(skeleton, text, found, f"`{x}` runs {times + 1} times")
         case Reaches(x=x):
-            return _reaches(plan, subjects.place(x), x, text, limit)
+            return _reaches(seen(success_skeleton(plan)), subjects.place(x), x, text, limit)
 
 
 def _existential(skeleton: Skeleton, text: str, found: Reached | Never | Open, end: str) -> Verdict:
@@ -112,12 +120,12 @@ def counting(skeleton: Skeleton, place: int, count: int) -> tuple[Skeleton, Arcs
     return skeleton._replace(net=counted), ((used, count),)
 
 
-def _reaches(plan: Plan, place: int, name: str, text: str, limit: int) -> Verdict:
+def _reaches(success: Skeleton, place: int, name: str, text: str, limit: int) -> Verdict:
     """No run without x ends, and none goes round for ever: the skeleton without x has no final end and no cycle.
 
     Counted repetitions end, so they are left out.
     """
-    skeleton, assumed = _once(_without(success_skeleton(plan), place)), assumptions_of(plan)
+    skeleton, assumed = _once(_without(success, place)), assumptions_of(success.plan)
     small = reduced(skeleton.net)
     ends = terminals_of(small.net, limit)
     for state in sorted(ends.dead, key=lambda state: len(ends.graph.path_to(state))):

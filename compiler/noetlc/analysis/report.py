@@ -11,13 +11,15 @@ from noetl_ir.plan import Plan
 from noetlc.analysis.answers import answer
 from noetlc.analysis.census import Census, census_of
 from noetlc.analysis.extents import Extent, extents_of
+from noetlc.analysis.knowledge import informed
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.queries import query_of
 from noetlc.analysis.script import script_of
-from noetlc.analysis.skeleton import whole_skeleton
-from noetlc.analysis.soundness import QUICK, STANDARD, Budget, assumptions_of, soundness_of
+from noetlc.analysis.skeleton import success_skeleton, whole_skeleton
+from noetlc.analysis.soundness import QUICK, STANDARD, Budget, assumptions_of, soundness_of, verdicts_on
 from noetlc.analysis.verdict import Line, Status, Story, Verdict
 
+EXCLUDED = "guards exclude what free choices would allow"
 MAYBE = "no data were found with which a run does this: guards may exclude it"
 
 
@@ -38,12 +40,16 @@ class Report(NamedTuple):
 def report_of(plan: Plan, queries: Sequence[str] = (), budget: Budget = STANDARD) -> Report:
     """The report on a plan; raises QueryError."""
     asked = [query_of(text) for text in queries]
-    verdicts = [*soundness_of(plan, budget)]
-    verdicts += [answer(plan, query, text, budget.states) for query, text in zip(asked, queries, strict=True)]
-    confirmed = tuple(_confirmed(plan, verdict) for verdict in verdicts)
+    verdicts = _sound(plan, budget)
+    for query, text in zip(asked, queries, strict=True):
+        free = _confirmed(plan, answer(plan, query, text, budget.states))
+        if free.status is Status.UNKNOWN:
+            known = _confirmed(plan, answer(plan, query, text, budget.states, informed))
+            free = _together([free], [known])[0]
+        verdicts.append(free)
     proved = all(verdict.status is Status.PROVED for verdict in verdicts)
     extents = extents_of(plan, budget.states if proved else min(QUICK, budget.states))
-    return Report(plan.name, confirmed, assumptions_of(plan), extents, None)
+    return Report(plan.name, tuple(verdicts), assumptions_of(plan), extents, None)
 
 
 def with_census(report: Report, plan: Plan, budget: Budget = STANDARD) -> Report:
@@ -68,6 +74,31 @@ def net_report(net: Petri, budget: Budget = STANDARD) -> Report:
         quasi = quasi._replace(detail=f"never: {', '.join(runs[number] for number in census.dead)}")
     live = _judged("every transition can always fire again", census.live is True, census.live is None)
     return Report(net.name, (bounded, dead, quasi, live), (), (), census)
+
+
+def _sound(plan: Plan, budget: Budget) -> list[Verdict]:
+    """Soundness on free choices, and again with what guards show where no data were found for what that allows."""
+    free = [_confirmed(plan, verdict) for verdict in soundness_of(plan, budget)]
+    if all(verdict.status is not Status.UNKNOWN for verdict in free):
+        return free
+    skeletons = informed(success_skeleton(plan)), informed(whole_skeleton(plan))
+    known = [_confirmed(plan, verdict) for verdict in verdicts_on(*skeletons, budget)]
+    found: list[Verdict] = []
+    for question in dict.fromkeys(verdict.question for verdict in free):
+        found += _together(*([each for each in side if each.question == question] for side in (free, known)))
+    return found
+
+
+def _together(free: list[Verdict], known: list[Verdict]) -> list[Verdict]:
+    """The verdicts on one question after both passes: what guards exclude is dropped, what they may exclude stays."""
+    if all(verdict.status is not Status.UNKNOWN for verdict in free):
+        return free
+    if all(verdict.status is not Status.UNKNOWN for verdict in known):
+        return [each if each.story else each._replace(detail=f"{each.detail}; {EXCLUDED}") for each in known]
+    if not any(each.story for each in known):  # a limit was hit
+        return free
+    kept = [each for each in free if each.status is not Status.UNKNOWN]
+    return [*kept, *(each for each in known if each.status is Status.UNKNOWN)]
 
 
 def _judged(question: str, holds: bool, is_open: bool) -> Verdict:

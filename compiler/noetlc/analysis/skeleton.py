@@ -24,10 +24,13 @@ class Skeleton(NamedTuple):
     doomed: frozenset[int] = frozenset()
 
     def is_final(self, marking: Marking) -> bool:
-        """Whether an execution may end here: nothing is left of control, and no counting join has half a wave."""
+        """Whether an execution may end here: nothing is left of control, and no counting join has half a wave.
+
+        A marking may have more places than the plan, behind those of the plan.
+        """
         idle: set[int] = set()
         held: set[int] = set()
-        for number, (place, tokens) in enumerate(zip(self.plan.net.places, marking, strict=True)):
+        for number, (place, tokens) in enumerate(zip(self.plan.net.places, marking, strict=False)):
             if tokens and number not in self.doomed:
                 if place.kind is PlaceClass.CONTROL:
                     return False

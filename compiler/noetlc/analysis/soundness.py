@@ -233,7 +233,8 @@ def _part(plan: Plan, t: Transition) -> str:
 def _held(skeleton: Skeleton, marking: Marking) -> list[int]:
     roles = ("free", "idle", "cold", "slot")
     places = skeleton.plan.net.places
-    return [place for place, tokens in enumerate(marking) if tokens and places[place].role not in roles]
+    held = zip(places, marking, strict=False)
+    return [number for number, (place, tokens) in enumerate(held) if tokens and place.role not in roles]
 
 
 def _owner(skeleton: Skeleton, place: int) -> str:

@@ -22,7 +22,7 @@ def left_over(skeleton: Skeleton, marking: Marking) -> Iterator[Line]:
     """What a dead marking that is not final still holds, as the author would say it."""
     plan = skeleton.plan
     waiting: dict[int, list[str]] = {}
-    for place, tokens in zip(plan.net.places, marking, strict=True):
+    for place, tokens in zip(plan.net.places, marking, strict=False):
         if not tokens:
             continue
         if place.role in ("in", "held", "dead"):

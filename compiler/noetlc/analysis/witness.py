@@ -12,30 +12,25 @@ from itertools import islice, product
 from typing import NamedTuple, TypeAlias
 
 from noetl_ir.evaluate import Fault, compile_guard, compile_template
-from noetl_ir.expr import (
-    Attribute,
-    Const,
-    Expr,
-    Item,
-    Json,
-    Literal,
-    MapTemplate,
-    Name,
-    Native,
-    Template,
-    expressions_of,
-    walk,
-)
+from noetl_ir.expr import Attribute, Expr, Item, Json, expressions_of, walk
 from noetl_ir.net import Transition
 from noetl_ir.plan import Plan, Rule
 from noetl_ir.scopes import PlayScope
+from noetlc.analysis.trials import (
+    PLAIN,
+    Candidates,
+    Path,
+    constants_in,
+    guard_of,
+    merged,
+    names_of,
+    tree_of,
+    workload_of,
+)
 
 MAX_TRIES = 20_000
 MAX_VALUES = 400
 """Combinations of values that are tried for one guard."""
-
-Path = tuple[str | int, ...]
-"""`('workload', …)`, or `('outcome', k, …)` for the k-th outcome of the run."""
 
 OUTCOMES = frozenset({"continue", "break", "fail", "retry", "jump", "jump_later"})
 UNSCRIPTED = frozenset({"fault", "lost", "expire", "skip", "stop", "admit_fault", "expand_fault", "err"})
@@ -49,19 +44,23 @@ class Witness(NamedTuple):
 
     def workload(self) -> dict[str, Json]:
         """The payload."""
-        return _tree(self.values, ("workload",))
+        return tree_of(self.values, ("workload",))
 
     def outcome(self, number: int) -> dict[str, Json]:
         """The fields of an outcome beside its status."""
-        return _tree(self.values, ("outcome", number))
+        return tree_of(self.values, ("outcome", number))
 
 
 class _State(NamedTuple):
-    """What is known on the way: `last` is the latest outcome of each step that gives a result, `results` that of its
-    latest success, `failed` the steps whose latest outcome was a failure. Generated tasks give no result.
+    """What is known on the way.
+
+    `absent` are paths that were found to be without a value, `last` is the latest outcome of each step that gives a
+    result, `results` that of its latest success, `failed` the steps whose latest outcome was a failure. Generated tasks
+    give no result.
     """
 
     values: dict[Path, Json]
+    absent: frozenset[Path]
     ctx: dict[str, Json]
     iters: dict[int, dict[str, Json]]
     last: dict[int, int]
@@ -79,7 +78,7 @@ def witness_of(plan: Plan, run: Sequence[Transition]) -> Witness | None:
     if any(each.role in UNSCRIPTED or each.role == "park" for each in run):
         return None
     walk_ = _Walk(plan)
-    ways: list[Iterator[_State]] = [iter((_State({}, {}, {}, {}, {}, frozenset(), 0),))]
+    ways: list[Iterator[_State]] = [iter((_State({}, frozenset(), {}, {}, {}, {}, frozenset(), 0),))]
     for _ in range(MAX_TRIES):
         state = next(ways[-1], None)
         if state is None:
@@ -96,7 +95,8 @@ def witness_of(plan: Plan, run: Sequence[Transition]) -> Witness | None:
 class _Walk:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._workload = _constants(plan)
+        self._workload = workload_of(plan)
+        self._candidates = Candidates(plan)
         self._numbers = {step.name: number for number, step in enumerate(plan.steps)}
         self._guards = {t.arc: t.guard for t in plan.net.transitions if t.role == "take"}
         self._admits = {t.step: t.guard for t in plan.net.transitions if t.role == "admit"}
@@ -104,8 +104,10 @@ class _Walk:
     def after(self, state: _State, t: Transition) -> Iterator[_State]:
         """The states after a transition, the likeliest first."""
         match t.role:
-            case "take" | "pass" if self._guards[t.arc] >= 0:
-                return self._asked(state, self._guards[t.arc], t.role == "take", t.step, -1)
+            case "take":
+                return self._taken(state, t)
+            case "pass" if self._guards[t.arc] >= 0:
+                return self._asked(state, self._guards[t.arc], False, t.step, -1)
             case "admit" | "deny" if self._admits[t.step] >= 0:
                 return self._asked(state, self._admits[t.step], t.role == "admit", t.step, -1)
             case "begin" if t.level < 1:
@@ -145,23 +147,44 @@ class _Walk:
             states = self._all(states, rule.when, False, t, number)
         if chosen is not None and chosen.when >= 0:
             states = self._all(states, chosen.when, True, t, number)
-        return states if chosen is None else (self._written(each, chosen, t, number) for each in states)
+        if chosen is None:
+            return states
+        return (after for each in states for after in self._written(each, chosen, t, number))
 
     def _all(self, states: Iterator[_State], guard: int, wanted: bool, t: Transition, number: int) -> Iterator[_State]:
         for state in states:
             yield from self._asked(state, guard, wanted, t.step, number, status=t.outcome)
 
-    def _written(self, state: _State, rule: Rule, t: Transition, number: int) -> _State:
-        """The state after a rule's patches; what cannot be worked out is left as it was."""
-        scope = self._scope(state, t.step, number, t.outcome)
-        ctx, own = dict(state.ctx), dict(state.iters.get(t.step, {}))
-        for pairs, target in ((rule.set_ctx, ctx), (rule.set_iter, own)):
-            for key, template in pairs:
-                try:
-                    target[key] = compile_template(self._plan.templates[template])(scope)
-                except Fault:
-                    continue
-        return state._replace(ctx=ctx, iters={**state.iters, t.step: own})
+    def _written(self, state: _State, rule: Rule, t: Transition, number: int) -> Iterator[_State]:
+        """The states after a rule's patches, none of which may be undefined."""
+        rows = [template for pairs in (rule.set_ctx, rule.set_iter) for _, template in pairs]
+        for each in self._defined(state, rows, t.step, number, t.outcome):
+            scope = self._scope(each, t.step, number, t.outcome)
+            ctx, own = dict(each.ctx), dict(each.iters.get(t.step, {}))
+            for pairs, target in ((rule.set_ctx, ctx), (rule.set_iter, own)):
+                target.update((key, compile_template(self._plan.templates[row])(scope)) for key, row in pairs)
+            yield each._replace(ctx=ctx, iters={**each.iters, t.step: own})
+
+    def _taken(self, state: _State, t: Transition) -> Iterator[_State]:
+        """The states in which an arc's guard is true, and its args and delay have values."""
+        arc, guard = self._plan.arcs[t.arc], self._guards[t.arc]
+        states = self._asked(state, guard, True, t.step, -1) if guard >= 0 else iter((state,))
+        rows = [row for row in (arc.args, arc.delay) if row >= 0]
+        return (after for each in states for after in self._defined(each, rows, t.step, -1, "ok"))
+
+    def _defined(self, state: _State, rows: list[int], step: int, number: int, status: str) -> Iterator[_State]:
+        """The states in which some templates can be rendered."""
+        templates = [self._plan.templates[row] for row in rows]
+        compiled = [compile_template(template) for template in templates]
+
+        def fits(trial: _State) -> bool:
+            scope = self._scope(trial, step, number, status)
+            for render in compiled:
+                render(scope)  # raises where something is undefined
+            return True
+
+        exprs = [expr for template in templates for expr in expressions_of(template)]
+        return self._tried(state, exprs, PLAIN, fits, step, number)
 
     def _sized(self, state: _State, t: Transition) -> Iterator[_State]:
         """A loop with items, or with none: the run of one item stands for any number."""
@@ -180,22 +203,24 @@ class _Walk:
         self, state: _State, guard: int, wanted: bool, step: int, number: int, status: str = "ok"
     ) -> Iterator[_State]:
         """The states in which a guard is what it must be."""
-        expr = _expr(self._plan.templates[guard])
+        expr = guard_of(self._plan.templates[guard])
         compiled = compile_guard(expr)
 
         def fits(trial: _State) -> bool:
             return compiled(self._scope(trial, step, number, status)) == wanted
 
-        return self._tried(state, [expr], _values(expr), fits, step, number)
+        return self._tried(state, [expr], constants_in(expr), fits, step, number)
 
     def _tried(
         self, state: _State, exprs: list[Expr], values: list[Json], fits: _Fits, step: int, number: int
     ) -> Iterator[_State]:
-        if _holds(fits, state):
-            yield state
         paths = [path for expr in exprs for path in self._paths(expr, state, step, number)]
-        free = [path for path in dict.fromkeys(paths) if not _is_set(path, state.values)]
-        for combination in islice(product(values, repeat=len(free)), MAX_VALUES if free else 0):
+        free = [path for path in dict.fromkeys(paths) if not _is_set(path, state)]
+        without = state._replace(absent=state.absent.union(free))
+        if _holds(fits, without):
+            yield without
+        tried = [self._candidates.of(path, values) for path in free]
+        for combination in islice(product(*tried), MAX_VALUES if free else 0):
             trial = state._replace(values={**state.values, **dict(zip(free, combination, strict=True))})
             if _holds(fits, trial):
                 yield trial
@@ -204,7 +229,7 @@ class _Walk:
         """What an expression reads that a script or a payload can choose."""
         inner: set[int] = set()
         for each in walk(expr):
-            names = _dotted(each)
+            names = names_of(each)
             if not names or id(each) in inner:
                 continue
             below: Expr = each
@@ -238,7 +263,7 @@ class _Walk:
     def _scope(self, state: _State, step: int, number: int, status: str) -> PlayScope:
         plan = self._plan
         last = state.last.get(step, -1)
-        ended = _tree(state.values, ("outcome", last)) if last >= 0 else {}
+        ended = tree_of(state.values, ("outcome", last)) if last >= 0 else {}
         looped = bool(plan.steps[step].loops)
         done = step not in state.failed
         event: dict[str, Json] = {
@@ -251,14 +276,14 @@ class _Walk:
         outcome = {
             "status": status,
             "result": None,
-            **(_tree(state.values, ("outcome", number)) if number >= 0 else {}),
+            **(tree_of(state.values, ("outcome", number)) if number >= 0 else {}),
         }
         results = {
-            plan.steps[each].name: _tree(state.values, ("outcome", at)).get("result")
+            plan.steps[each].name: tree_of(state.values, ("outcome", at)).get("result")
             for each, at in state.results.items()
         }
         given: dict[str, object] = {
-            "workload": _merged(self._workload, _tree(state.values, ("workload",))),
+            "workload": merged(self._workload, tree_of(state.values, ("workload",))),
             "ctx": state.ctx,
             "iter": state.iters.get(step, {}),
             "args": {},
@@ -284,94 +309,6 @@ def _fits(plan: Plan, rule: Rule, t: Transition) -> bool:
     return rule.to < 0 or t.id.removesuffix(" later").endswith(f" jump {plan.tasks[rule.to].name}")
 
 
-def _expr(template: Template) -> Expr:
-    return template.expr if isinstance(template, Native) else Const(True)
-
-
-def _values(expr: Expr) -> list[Json]:
-    found: list[Json] = []
-    for each in walk(expr):
-        if isinstance(each, Const):
-            found.append(each.value)
-            if isinstance(each.value, int | float) and not isinstance(each.value, bool):
-                found += [each.value + 1, each.value - 1]
-    others: list[Json] = [True, False, "x", 1, 0, [1], []]
-    for value in others:
-        if not any(value is other or (value == other and type(value) is type(other)) for other in found):
-            found.append(value)
-    return found
-
-
-def _dotted(expr: Expr) -> tuple[str, ...]:
-    names: list[str] = []
-    while True:
-        match expr:
-            case Attribute(of=of, name=name):
-                names.append(name)
-                expr = of
-            case Item(of=of, key=Const(value=str(name))):
-                names.append(name)
-                expr = of
-            case Name(name=name):
-                return (name, *reversed(names))
-            case _:
-                return ()
-
-
-def _is_set(path: Path, values: dict[Path, Json]) -> bool:
-    """Whether a path, something above it or below it has a value already."""
-    return any(path[: len(other)] == other or other[: len(path)] == path for other in values)
-
-
-def _tree(values: dict[Path, Json], under: Path) -> dict[str, Json]:
-    tree: dict[str, Json] = {}
-    for path, value in values.items():
-        if path[: len(under)] == under:
-            here = tree
-            for key in path[len(under) : -1]:
-                inner = here.setdefault(str(key), {})
-                assert isinstance(inner, dict)
-                here = inner
-            here[str(path[-1])] = value
-    return tree
-
-
-def _constants(plan: Plan) -> dict[str, Json]:
-    """The workload as far as it is constant; a value that has to be rendered counts as null."""
-    found: dict[str, Json] = {}
-    if plan.workload >= 0:
-        template = plan.templates[plan.workload]
-        scope = PlayScope({"workload": found, "execution_id": "1"})
-        for key in plan.workload_order:
-            try:
-                whole = compile_template(_field(template, key))(scope)
-            except Fault:
-                whole = None
-            found[key] = whole
-    return found
-
-
-def _field(template: Template, key: str) -> Template:
-    match template:
-        case MapTemplate(items=items):
-            return dict(items)[key]
-        case Literal(value=dict(value)):
-            return Literal(value[key])
-        case _:
-            return Literal(None)
-
-
-def _merged(below: dict[str, Json], above: dict[str, Json]) -> dict[str, Json]:
-    found = dict(below)
-    waiting = [(found, above)]
-    while waiting:
-        under, over = waiting.pop()
-        for key, value in over.items():
-            old = under.get(key)
-            if isinstance(old, dict) and isinstance(value, dict):
-                copy = dict(old)
-                under[key] = copy
-                waiting.append((copy, value))
-            else:
-                under[key] = value
-    return found
+def _is_set(path: Path, state: _State) -> bool:
+    """Whether it is settled already what a path, something above it or below it is, or that it is not there."""
+    return any(path[: len(other)] == other or other[: len(path)] == path for other in (*state.values, *state.absent))

@@ -1,0 +1,200 @@
+"""The skeleton with what guards have shown: the second pass, after free choices.
+
+For each variable (`guards`) there is a place for each of its values and one for "nothing is known", and one token among
+them. An arc that is taken or passed fires in a variant for each combination of values under which its guard is so; a
+value that is not known yet becomes known by that. A later choice can then only agree.
+
+    (done a) + (x unknown) → (in b a) + (x true)        (done a) + (x true) → (in b a) + (x true)
+
+How long it is known (NET.md): `workload` for the whole run; a key of `ctx` until a rule that writes it fires; what
+`event`, `outcome`, `args` and `iter` show, only inside one router: it is forgotten when the step ends, and never
+remembered of a step of which two runs can be in flight. Every run of the playbook is one of this net, so what it proves
+is proved.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import NamedTuple
+
+from noetl_ir.expr import Expr, Native
+from noetl_ir.net import Transition
+from noetl_ir.plan import Plan
+from noetlc.analysis.concurrency import concurrency_of
+from noetlc.analysis.guards import Case, Variables
+from noetlc.analysis.petri import Arcs, Petri, arcs_of
+from noetlc.analysis.reductions import reduced
+from noetlc.analysis.skeleton import Skeleton
+
+MAX_VARIANTS = 256
+"""Variants of one transition; one that would have more stays free."""
+
+MAX_VARIABLES = 24
+LOCAL = frozenset({"event", "outcome", "args", "iter"})
+ENDING = frozenset({"out", "bad", "close", "close_failed", "empty", "admit_fault", "expand_fault"})
+UNKNOWN = ""
+NO_STEP = -2
+"""For gates: what a token shows there is forgotten at once, for another one may ask next."""
+
+
+class _Kept(NamedTuple):
+    """A variable that is remembered: of one step's router (`step`), or of the run (-1)."""
+
+    variable: int
+    step: int
+
+
+def informed(skeleton: Skeleton) -> Skeleton:
+    """The skeleton with knowledge; the same one where there is nothing to know."""
+    return _Informing(skeleton).skeleton()
+
+
+class _Informing:
+    def __init__(self, skeleton: Skeleton) -> None:
+        self._old = skeleton
+        self._plan = skeleton.plan
+        self._variables = Variables()
+        self._guards = _guards(self._plan)
+        for expr in self._guards.values():
+            self._variables.add(expr)
+        self._kept = self._remembered()
+        self._places: dict[tuple[_Kept, str], int] = {}
+        self._names: list[str] = []
+        for kept in self._kept:
+            for value in (UNKNOWN, *self._variables.values(kept.variable)):
+                self._places[kept, value] = len(skeleton.net.places) + len(self._names)
+                self._names.append(f"@{kept.variable}.{kept.step} {value or 'unknown'}")
+
+    def skeleton(self) -> Skeleton:
+        old = self._old.net
+        if not self._kept:
+            return self._old
+        ids, inputs, outputs, origin = list[str](), list[Arcs](), list[Arcs](), list[int]()
+        for number, id in enumerate(old.transitions):
+            for before, after in self._variants(self._old.transition(number)):
+                ids.append(id)
+                inputs.append(arcs_of((*old.inputs[number], *((place, 1) for place in before))))
+                outputs.append(arcs_of((*old.outputs[number], *((place, 1) for place in after))))
+                origin.append(self._old.origin[number])
+        first = {self._places[kept, UNKNOWN] for kept in self._kept}
+        count = len(old.places)
+        tokens = tuple(int(count + index in first) for index in range(len(self._names)))
+        net = Petri(
+            old.name,
+            (*old.places, *self._names),
+            tuple(ids),
+            tuple(inputs),
+            tuple(outputs),
+            (*old.initial, *tokens),
+        )
+        return Skeleton(self._plan, net, tuple(origin), self._old.doomed)
+
+    def _variants(self, t: Transition) -> Iterator[tuple[list[int], list[int]]]:
+        """The places of knowledge that each variant of a transition takes from and puts into."""
+        forgotten = self._forgotten(t)
+        if forgotten:
+            yield from self._forgetting(forgotten)
+            return
+        asked = self._asked(t)
+        if asked is None:
+            yield [], []
+            return
+        found = dict.fromkeys(
+            move for case in asked for move in self._learning(t.step if t.arc >= 0 else NO_STEP, case)
+        )
+        for before, after in found:
+            yield list(before), list(after)
+
+    def _asked(self, t: Transition) -> list[Case] | None:
+        """The cases in which a transition may fire; None when nothing is asked, or too much."""
+        expr = self._guards.get(_key(t))
+        if expr is None or t.role not in ("take", "pass", "admit", "deny"):
+            return None
+        cases = self._variables.cases(expr, t.role in ("take", "admit"))
+        if cases is None:
+            return None
+        step = t.step if t.arc >= 0 else NO_STEP
+        mine = [
+            tuple((variable, value) for variable, value in case if self._place(variable, step) is not None)
+            for case in cases
+        ]
+        fewer = list(dict.fromkeys(mine))
+        return None if () in fewer or sum(2 ** len(case) for case in fewer) > MAX_VARIANTS else fewer
+
+    def _learning(self, step: int, case: Case) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+        kept = [(found, value) for variable, value in case if (found := self._place(variable, step)) is not None]
+        after = tuple(self._places[each, value] for each, value in kept)
+        for known in product((False, True), repeat=len(kept)):
+            yield (
+                tuple(
+                    self._places[each, value if there else UNKNOWN]
+                    for (each, value), there in zip(kept, known, strict=True)
+                ),
+                after,
+            )
+
+    def _forgotten(self, t: Transition) -> list[_Kept]:
+        """What is no longer known after a transition: keys that it may write, and what its step's last router knew."""
+        found = [kept for kept in self._kept if kept.step == t.step and t.role in ENDING and t.level <= 0]
+        if t.task >= 0:
+            written = {key for rule in self._plan.tasks[t.task].rules for key, _ in rule.set_ctx}
+            for kept in self._kept:
+                variable = self._variables.known[kept.variable]
+                if variable.root == "ctx" and t.outcome and (variable.key in written or (written and not variable.key)):
+                    found.append(kept)
+        return found
+
+    def _forgetting(self, kept: Sequence[_Kept]) -> Iterator[tuple[list[int], list[int]]]:
+        after = [self._places[each, UNKNOWN] for each in kept]
+        values = [(UNKNOWN, *self._variables.values(each.variable)) for each in kept]
+        for combination in product(*values):
+            yield [self._places[each, value] for each, value in zip(kept, combination, strict=True)], after
+
+    def _place(self, variable: int, step: int) -> _Kept | None:
+        for kept in (_Kept(variable, -1), _Kept(variable, step)):
+            if (kept, UNKNOWN) in self._places:
+                return kept
+        return None
+
+    def _remembered(self) -> list[_Kept]:
+        found: dict[_Kept, None] = {}
+        twice = _twice(self._old)
+        for (step, arc), expr in self._guards.items():
+            for variable in self._variables.of(expr):
+                root = self._variables.known[variable].root
+                if root in ("workload", "ctx"):
+                    found[_Kept(variable, -1)] = None
+                elif root in LOCAL and arc >= 0 and step not in twice:
+                    found[_Kept(variable, step)] = None
+        return list(found)[:MAX_VARIABLES]
+
+
+def _guards(plan: Plan) -> dict[tuple[int, int], Expr]:
+    """(step, arc) → the guard of an arc; (step, -1) → that of a gate."""
+    found: dict[tuple[int, int], Expr] = {}
+    for t in plan.net.transitions:
+        if t.guard >= 0 and t.role in ("take", "admit"):
+            template = plan.templates[t.guard]
+            if isinstance(template, Native):
+                found[_key(t)] = template.expr
+    return found
+
+
+def _key(t: Transition) -> tuple[int, int]:
+    return t.step, t.arc
+
+
+def _twice(skeleton: Skeleton) -> set[int]:
+    """The steps of which two runs may be in flight."""
+    places = skeleton.plan.net.places
+    ends = frozenset(
+        number for number, place in enumerate(places) if place.role in ("done", "failed") and place.level == 0
+    )
+    small = reduced(skeleton.net, ends)
+    relation = concurrency_of(small.net)
+    where = {place: number for number, place in enumerate(small.places)}
+    return {
+        places[one].step
+        for one in ends
+        for other in ends
+        if places[one].step == places[other].step and relation.together(where[one], where[other])
+    }

@@ -1,0 +1,135 @@
+"""Which values are tried for what guards read, and how values by path become documents."""
+
+from collections.abc import Iterable
+
+from noetl_ir.evaluate import Fault, compile_template
+from noetl_ir.expr import (
+    Attribute,
+    Compare,
+    Const,
+    Expr,
+    Item,
+    Json,
+    Literal,
+    MapTemplate,
+    Name,
+    Native,
+    Template,
+    walk,
+)
+from noetl_ir.plan import Plan
+from noetl_ir.scopes import PlayScope
+
+PLAIN: list[Json] = [True, False, "x", 1, 0, [1], []]
+"""What is tried for any path."""
+
+Path = tuple[str | int, ...]
+"""`('workload', …)`, or `('outcome', k, …)` for the k-th outcome of the run."""
+
+
+class Candidates:
+    """For each name that some guard compares, the constants that it is compared with anywhere in the plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._by_name: dict[str, list[Json]] = {}
+        asked = [t.guard for t in plan.net.transitions if t.guard >= 0]
+        asked += [rule.when for task in plan.tasks for rule in task.rules if rule.when >= 0]
+        for row in dict.fromkeys(asked):
+            for part in walk(guard_of(plan.templates[row])):
+                if isinstance(part, Compare):
+                    names = names_of(part.first)
+                    if names:
+                        self._by_name.setdefault(names[-1], []).extend(constants_in(part))
+
+    def of(self, path: Path, first: Iterable[Json]) -> list[Json]:
+        """What is tried for a path: what its guard names, what others compare it with, some of each type."""
+        found: list[Json] = []
+        for value in (*first, *self._by_name.get(str(path[-1]), ()), *PLAIN):
+            if not any(type(value) is type(other) and value == other for other in found):
+                found.append(value)
+        return found
+
+
+def guard_of(template: Template) -> Expr:
+    return template.expr if isinstance(template, Native) else Const(True)
+
+
+def constants_in(expr: Expr) -> list[Json]:
+    """The constants of an expression, and beside each number its neighbours."""
+    found: list[Json] = []
+    for each in walk(expr):
+        if isinstance(each, Const):
+            found.append(each.value)
+            if isinstance(each.value, int | float) and not isinstance(each.value, bool):
+                found += [each.value + 1, each.value - 1]
+    return found
+
+
+def names_of(expr: Expr) -> tuple[str, ...]:
+    names: list[str] = []
+    while True:
+        match expr:
+            case Attribute(of=of, name=name):
+                names.append(name)
+                expr = of
+            case Item(of=of, key=Const(value=str(name))):
+                names.append(name)
+                expr = of
+            case Name(name=name):
+                return (name, *reversed(names))
+            case _:
+                return ()
+
+
+def tree_of(values: dict[Path, Json], under: Path) -> dict[str, Json]:
+    tree: dict[str, Json] = {}
+    for path, value in values.items():
+        if path[: len(under)] == under:
+            here = tree
+            for key in path[len(under) : -1]:
+                inner = here.setdefault(str(key), {})
+                assert isinstance(inner, dict)
+                here = inner
+            here[str(path[-1])] = value
+    return tree
+
+
+def workload_of(plan: Plan) -> dict[str, Json]:
+    """The workload as far as it is constant; a value that has to be rendered counts as null."""
+    found: dict[str, Json] = {}
+    if plan.workload >= 0:
+        template = plan.templates[plan.workload]
+        scope = PlayScope({"workload": found, "execution_id": "1"})
+        for key in plan.workload_order:
+            try:
+                whole = compile_template(_field(template, key))(scope)
+            except Fault:
+                whole = None
+            found[key] = whole
+    return found
+
+
+def _field(template: Template, key: str) -> Template:
+    match template:
+        case MapTemplate(items=items):
+            return dict(items)[key]
+        case Literal(value=dict(value)):
+            return Literal(value[key])
+        case _:
+            return Literal(None)
+
+
+def merged(below: dict[str, Json], above: dict[str, Json]) -> dict[str, Json]:
+    found = dict(below)
+    waiting = [(found, above)]
+    while waiting:
+        under, over = waiting.pop()
+        for key, value in over.items():
+            old = under.get(key)
+            if isinstance(old, dict) and isinstance(value, dict):
+                copy = dict(old)
+                under[key] = copy
+                waiting.append((copy, value))
+            else:
+                under[key] = value
+    return found
