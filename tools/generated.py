@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 GENERATED: dict[str, str] = {
     "schema/json/plan.schema.json": "noetlc.emit.json:schema_text",
     "schema/json/playbook.schema.json": "noetlc.emit.schema:schema_text",
+    "schema/json/playbook-dialects.schema.json": "noetlc.emit.schema:dialects_text",
     "schema/json/event.schema.json": "noetlc.emit.event:schema_text",
     "schema/README.md": "documents:reference",
     "schema/playbook.md": "documents:authors",

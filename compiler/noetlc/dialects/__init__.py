@@ -17,6 +17,7 @@ from noetlc.source.nodes import Node
 from noetlc.source.text import Source
 
 PACKAGE = "noetlc.dialects"
+CANONICAL = ("v2", "v10")
 
 
 class Dialect(NamedTuple):
@@ -48,7 +49,7 @@ def read_playbook(r: Reader, node: Node | None) -> Playbook | None:
 def combined() -> tuple[Tables, Legacy]:
     """The tables of all dialects, and what is recognised by some and read by none."""
     found = [registry.load(PACKAGE, name, "DIALECT", Dialect) for name in registry.names(PACKAGE)]
-    merged = {scope: _merged([getattr(dialect.tables, scope) for dialect in found]) for scope in Tables._fields}
+    merged = _tables(found)
     legacy: dict[str, dict[str, str]] = {}
     for dialect in found:
         for scope, keys in dialect.legacy.items():
@@ -56,6 +57,16 @@ def combined() -> tuple[Tables, Legacy]:
             own = legacy.setdefault(scope, {})
             own.update({key: name for key, name in keys.items() if key not in taken and key not in own})
     return Tables(**merged), legacy  # type: ignore[arg-type]
+
+
+@cache
+def canonical() -> Tables:
+    """The tables of the canonical forms alone: what source has after every lowering."""
+    return Tables(**_tables([registry.load(PACKAGE, name, "DIALECT", Dialect) for name in CANONICAL]))  # type: ignore[arg-type]
+
+
+def _tables(dialects: list[Dialect]) -> dict[str, dict[str, object]]:
+    return {scope: _merged([getattr(dialect.tables, scope) for dialect in dialects]) for scope in Tables._fields}
 
 
 def _merged(tables: list[dict[str, object]]) -> dict[str, object]:

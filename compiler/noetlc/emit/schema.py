@@ -5,13 +5,15 @@ everything between two places is what `noetlc lint` is for.
 """
 
 import json
+from typing import NamedTuple
 
 from noetl_ir.expr import Json
 from noetl_ir.kinds import Field, Kind
-from noetlc.dialects import combined
+from noetlc.dialects import canonical, combined
 from noetlc.reading.document import VERSIONS
 from noetlc.reading.kinds import kind_names, kind_of, knobs_of_any_kind
 from noetlc.reading.policy import DIRECTIVES
+from noetlc.reading.reader import Tables
 
 Schema = dict[str, Json]
 
@@ -123,44 +125,79 @@ _APART = frozenset({"document", "task", "task_forms"})
 
 
 def playbook_schema() -> Schema:
-    """The schema of one document."""
-    tables = combined()[0]
+    """The schema of one canonical document."""
+    return _schema("A NoETL playbook", _Form(canonical(), VALUES, REQUIRED, frozenset()))
+
+
+def dialects_schema() -> Schema:
+    """The schema of one document in any mix of the dialects: the keys that some reader takes.
+
+    Where dialects write different shapes under one key, any shape stands; steps and tasks may have a tool's fields.
+    """
+    containers = {row: shape for row, shape in VALUES.items() if "$ref" in shape and row not in _RESHAPED}
+    return _schema("A NoETL playbook in any dialect", _Form(combined()[0], containers, {}, _OPEN))
+
+
+def schema_text() -> str:
+    """The schema of canonical playbooks as a JSON document."""
+    return _text(playbook_schema())
+
+
+def dialects_text() -> str:
+    """The schema of playbooks in all dialects as a JSON document."""
+    return _text(dialects_schema())
+
+
+class _Form(NamedTuple):
+    """What a schema is made from: the readers' tables, the shapes of values, required keys, scopes that take more."""
+
+    tables: Tables
+    values: dict[tuple[str, str], Schema]
+    required: dict[str, tuple[str, ...]]
+    open: frozenset[str]
+
+
+_RESHAPED = frozenset({("step", "tool"), ("step", "next"), ("loop", "loop")})
+_OPEN = frozenset({"document", "step", "task", "then", "arc", "next", "loop"})
+
+
+def _text(schema: Schema) -> str:
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _schema(title: str, form: _Form) -> Schema:
+    tables = form.tables
     scopes = [name for name in tables._fields if name not in _APART and name != "then"]
-    definitions: dict[str, Json] = {name: _scope(name, tuple(getattr(tables, name))) for name in scopes}
-    definitions["then"] = _scope("then", (*tables.then, "allow"))
-    definitions["task"] = _either(*[_task(kind) for kind in _kinds()])
+    definitions: dict[str, Json] = {name: _scope(form, name, tuple(getattr(tables, name))) for name in scopes}
+    definitions["then"] = _scope(form, "then", (*tables.then, "allow"))
+    definitions["task"] = _either(*[_task(form, kind) for kind in _kinds()])
     labelled: Schema = {"type": "object", "minProperties": 1, "maxProperties": 1}
     entry = _either(_ref("task"), {**labelled, "additionalProperties": _ref("task")})
     definitions["tool"] = _either(_ref("task"), _list_of(entry), {"type": "null"})
     definitions["rule"] = {
         "type": "object",
         "properties": {"when": _WHEN, "then": _ref("then"), "else": _MAP},
-        "additionalProperties": False,
+        "additionalProperties": "then" in form.open,
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A NoETL playbook",
-        **_scope("document", tuple(tables.document)),
+        "title": title,
+        **_scope(form, "document", tuple(tables.document)),
         "$defs": dict(sorted(definitions.items())),
     }
 
 
-def schema_text() -> str:
-    """The schema as a JSON document."""
-    return json.dumps(playbook_schema(), indent=2, ensure_ascii=False) + "\n"
-
-
-def _scope(name: str, keys: tuple[str, ...]) -> Schema:
-    properties: dict[str, Json] = {key: VALUES.get((name, key), _ANY) for key in keys}
+def _scope(form: _Form, name: str, keys: tuple[str, ...]) -> Schema:
+    properties: dict[str, Json] = {key: form.values.get((name, key), _ANY) for key in keys}
     if name in _KNOBBED:
         for knob, field in sorted(knobs_of_any_kind().items()):
             properties.setdefault(knob, _field(field))
     return {
         "type": "object",
         "properties": properties,
-        "required": [*REQUIRED.get(name, ())],
+        "required": [*form.required.get(name, ())],
         "patternProperties": {"^x-": True},
-        "additionalProperties": False,
+        "additionalProperties": name in form.open,
     }
 
 
@@ -168,10 +205,10 @@ def _kinds() -> list[Kind]:
     return [kind for name in kind_names() if (kind := kind_of(name)) is not None]
 
 
-def _task(kind: Kind) -> Schema:
-    keys = tuple(combined()[0].task)
-    schema = _scope("task", (*keys, *(name for name in kind.fields if name not in keys)))
-    properties: dict[str, Json] = {key: VALUES.get(("task", key), _ANY) for key in keys}
+def _task(form: _Form, kind: Kind) -> Schema:
+    keys = tuple(form.tables.task)
+    schema = _scope(form, "task", (*keys, *(name for name in kind.fields if name not in keys)))
+    properties: dict[str, Json] = {key: form.values.get(("task", key), _ANY) for key in keys}
     properties.update({name: _field(field) for name, field in kind.fields.items()})
     properties["kind"] = {"const": kind.name}
     required: list[Json] = ["kind", *(name for name, field in kind.fields.items() if field.required)]
