@@ -31,12 +31,14 @@ VIEWS: dict[str, dict[str, str]] = {
     "read": {"canon": "views.diagnostics:canonical"},
     "analysis": {"verdicts": "views.analysis:verdicts"},
     "lower": {"canon": "views.lowering:canonical"},
+    "migrate": {"migrated": "views.migration:source", "changes": "views.migration:changes"},
     "dialects": {"canon": "views.lowering:canonical"},
 }
 
 OPTIONAL: dict[str, str] = {
     # View → printer.
     "events": "views.events:printed",
+    "diag": "views.migration:problems",
 }
 
 COMPANIONS = frozenset({"script", "payload"})

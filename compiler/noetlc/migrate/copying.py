@@ -7,7 +7,7 @@ from noetlc.ast.yaml_text import STEP as INDENT
 from noetlc.migrate.entries import Entry, Refusal, entries_of
 from noetlc.migrate.lines import Line, Spot, all_nodes, comments_in, settle
 from noetlc.migrate.scalars import Edit, with_edits
-from noetlc.source.nodes import Mapping
+from noetlc.source.nodes import Mapping, Node
 
 DEEPER = len(INDENT)
 
@@ -19,14 +19,17 @@ class Copies:
         self.text = text
         self._nodes = list(all_nodes(root))
         self._spots: list[Spot] = []
-        self._copied: list[tuple[int, int]] = []
+        self._copied: set[tuple[int, int]] = set()
         self._mappings: dict[Span, Mapping] = {}
         self._holders: dict[Span, tuple[Mapping, int]] = {}
+        self._keys: dict[Span, tuple[Mapping, int]] = {}
+        self._entries: dict[int, list[Entry]] = {}
         for node in self._nodes:
             if isinstance(node, Mapping):
                 self._mappings.setdefault(node.span, node)
-                for number, (_, value) in enumerate(node.entries):
+                for number, (key, value) in enumerate(node.entries):
                     self._holders.setdefault(value.span, (node, number))
+                    self._keys.setdefault(key.span, (node, number))
 
     def mapping_at(self, span: Span) -> Mapping | None:
         """The mapping that stands there."""
@@ -42,9 +45,15 @@ class Copies:
             return None
         mapping, number = self._holders[span]
         try:
-            return entries_of(self.text, mapping)[number]
+            return self.entries(mapping)[number]
         except Refusal:
             return None
+
+    def entries(self, mapping: Mapping) -> list[Entry]:
+        """The keys of a mapping. Raises Refusal where a merge key brought some."""
+        if id(mapping) not in self._entries:
+            self._entries[id(mapping)] = entries_of(self.text, mapping)
+        return self._entries[id(mapping)]
 
     def column(self, offset: int) -> int:
         """How far from the beginning of its line an offset is."""
@@ -53,7 +62,9 @@ class Copies:
     def copy(self, entry: Entry, column: int, edits: list[Edit] | None = None) -> list[Line]:
         """The lines of an entry as it stands, with some edits, moved to a column."""
         edits = edits or []
-        self._copied.append((entry.start, entry.stop))
+        if (entry.start, entry.stop) in self._copied:  # the comment beside it is told once
+            entry = entry._replace(stop=entry.end)
+        self._copied.add((entry.start, entry.stop))
         if entry.flow:
             lines = self._unfolded(entry, column, edits)
         else:
@@ -81,7 +92,7 @@ class Copies:
         margin = self.text.rfind("\n", 0, entry.start) + 1
         if entry.flow or entry.lead >= margin or (entry.lead, margin) in self._copied:
             return []
-        self._copied.append((entry.lead, margin))
+        self._copied.add((entry.lead, margin))
         shift = column - self.column(entry.start)
         return [_shifted(line, shift) for line in self.text[entry.lead : margin - 1].split("\n")]
 
@@ -90,7 +101,7 @@ class Copies:
         line = self.text.find("\n", entry.start)
         if entry.stop == entry.end or 0 <= line < entry.end:
             return ""
-        self._copied.append((entry.end, entry.stop))
+        self._copied.add((entry.end, entry.stop))
         return self.text[entry.end : entry.stop].rstrip()
 
     def stands(self, entry: Entry, line: Line) -> None:
@@ -99,25 +110,27 @@ class Copies:
 
     def comes_from(self, span: Span, line: Line) -> None:
         """Remember the line that the construct became that stood there."""
-        if span in self._holders:
-            mapping, number = self._holders[span]
-            first, last = mapping.entries[number]
+        first: Node
+        last: Node
+        holder = self._holders.get(span) or self._keys.get(span)
+        if holder is not None:
+            first, last = holder[0].entries[holder[1]]
         elif span in self._mappings:
-            first = last = self._mappings[span]  # type: ignore[assignment]
+            first = last = self._mappings[span]
         else:
             return
         self._spots.append(Spot(first.start.index, max(last.end.index, first.start.index + 1), line))
 
     def settle_comments(self, start: int, stop: int) -> None:
         """Put the comments between two offsets that were not copied at the lines that they are about."""
-        copied = _merged(self._copied)
+        copied = _merged(sorted(self._copied))
         starts = [first for first, _ in copied]
         left = []
         for comment in comments_in(self.text, start, stop, self._nodes):
             at = bisect_right(starts, comment.start) - 1
             if at < 0 or comment.start >= copied[at][1]:
                 left.append(comment)
-        settle(left, self._spots)
+        settle(self.text, left, self._spots)
 
 
 def _shifted(line: str, by: int) -> str:
@@ -128,9 +141,9 @@ def _shifted(line: str, by: int) -> str:
 
 
 def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges that do not overlap, sorted."""
+    """Sorted ranges, those put together that overlap."""
     found: list[tuple[int, int]] = []
-    for start, stop in sorted(ranges):
+    for start, stop in ranges:
         if found and start <= found[-1][1]:
             found[-1] = (found[-1][0], max(stop, found[-1][1]))
         else:

@@ -45,7 +45,7 @@ def entries_of(text: str, mapping: Mapping) -> list[Entry]:
     above = mapping.start.index
     for key, value in mapping.entries:
         if not mapping.start.index <= key.start.index < mapping.end.index:
-            raise Refusal("a merge key `<<` in a construct that changes: write out what it brings", key)
+            raise Refusal("a merge key `<<` in a construct that changes: write out what it brings", mapping)
         shared = not key.end.index <= value.start.index <= mapping.end.index
         end = _end_of_alias(text, key.end.index) if shared else max(key.end.index, end_of(text, value))
         found.append(_entry(text, key, value, above, key.start.index, end, flow=flow, shared=shared))

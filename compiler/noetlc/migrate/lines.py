@@ -4,7 +4,7 @@ Whatever is copied from the old text takes its comments along. The others are to
 that came from their place.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from re import compile as pattern
 from typing import NamedTuple
@@ -87,19 +87,33 @@ def all_nodes(root: Node) -> Iterator[Node]:
             waiting += node.items
 
 
-def settle(comments: Iterable[Comment], spots: list[Spot]) -> None:
+def settle(text: str, comments: Iterable[Comment], spots: list[Spot]) -> None:
     """Put each comment above the line of the construct that it was about.
 
-    That is the one it stood beside or inside of, or the next one where it had a line of its own.
+    Beside something, that is the first construct that begins in its line, or the one around it; on a line of its own,
+    the next one inside of the one around it.
     """
     ordered = sorted(spots, key=lambda spot: (spot.start, -spot.stop))
     starts = [spot.start for spot in ordered]
     for comment in comments:
-        around = [spot for spot in ordered if spot.start <= comment.beside < spot.stop]
-        chosen = min(around, key=lambda spot: spot.stop - spot.start) if around else None
-        if comment.beside == comment.start or chosen is None:
-            after = bisect_right(starts, comment.start)
-            following = ordered[after] if after < len(ordered) else None
-            if following is not None and (chosen is None or following.start < chosen.stop):
-                chosen = following
-        (chosen or ordered[-1]).line.notes.append(comment.text)
+        chosen = _around(ordered, bisect_right(starts, comment.beside), comment.beside)
+        alone = comment.beside == comment.start
+        first = bisect_left(starts, comment.start if alone else text.rfind("\n", 0, comment.start) + 1)
+        following = ordered[first] if first < len(ordered) else None
+        if alone:
+            fits = following is not None and (chosen is None or following.start < chosen.stop)
+        else:
+            fits = following is not None and following.start <= comment.beside
+        (following if fits and following is not None else chosen or ordered[-1]).line.notes.append(comment.text)
+
+
+def _around(spots: list[Spot], before: int, offset: int) -> Spot | None:
+    """The innermost spot around an offset; of equal ones the first. They stand inside of each other or apart."""
+    found: Spot | None = None
+    for number in range(before - 1, -1, -1):
+        spot = spots[number]
+        if found is not None and spot[:2] != found[:2]:
+            break
+        if spot.stop > offset:
+            found = spot
+    return found

@@ -6,6 +6,7 @@ A file without legacy constructs stays as it is, byte for byte. Sugar that peopl
 `until`) is no legacy: it stays in steps that have nothing else to lower.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from re import MULTILINE
 from re import compile as pattern
@@ -35,7 +36,7 @@ _NOTES = {"NL111": ("`{}` at the root", "`metadata.{}`"), "NL112": ("a short `{}
 """Notes about spellings that are no sugar, and what they are changed to."""
 
 _VERSION = pattern(r"""^[ \t{,]*["']?apiVersion["']?\s*:\s*["']?([\w./-]+)""", MULTILINE)
-_LOST_ANCHOR = "NL008"
+_LOST_ANCHOR, _ANCHOR = "NL008", pattern(r"&[^\s`]+")
 _ODD_BREAKS = "\r\x85\u2028\u2029"
 
 
@@ -127,15 +128,15 @@ def _legacy_of(source: Source, document: Document) -> Iterator[Change]:
 
 def _lowered_sugar(document: Document, legacy: list[Change]) -> Iterator[Change]:
     """The sugar in steps that change for another reason."""
-    steps = [step.span for step in document.playbook.steps] if document.playbook is not None else []
-    changing = [span for span in steps if any(_is_in(change.span, span) for change in legacy)]
-    for change in document.changes:
-        if change.by in AUTHORING and any(_is_in(change.span, span) for span in changing):
-            yield change
-
-
-def _is_in(inner: Span, outer: Span) -> bool:
-    return outer[:2] <= inner[:2] < outer[2:]
+    sugar = [change for change in document.changes if change.by in AUTHORING]
+    if not sugar or document.playbook is None:
+        return
+    places = sorted([change.span for change in legacy])
+    for step in document.playbook.steps:
+        start, stop = step.span[:2], step.span[2:]
+        first = bisect_left(places, start)
+        if first < len(places) and places[first][:2] < stop:
+            yield from [change for change in sugar if start <= change.span[:2] < stop]
 
 
 def _old_version(source: Source, document: Document) -> Iterator[Change]:
@@ -157,7 +158,8 @@ def _rewritten(compiled: Compiled, reads: list[Playbook | None], changes: tuple[
     nodes = [node for node in reading.documents if node is not None]
     if any(odd in plain for odd in _ODD_BREAKS) or plain.replace("\n", breaks) != text:
         raise Refusal("its lines end in different ways: let all of them end the same way", nodes[0])
-    touched = _touched(reading.source, changes)
+    told = [change for document in compiled.documents for change in document.changes]
+    touched = _touched(reading.source, [*changes, *told])
     documents = list(zip(compiled.documents, reads, nodes, strict=True))
     for document, read, node in reversed(documents):
         if document.playbook is not None and read is not None and isinstance(node, Mapping):
@@ -201,8 +203,11 @@ def _differences(before: Compiled, after: Compiled) -> Iterator[Diagnostic]:
     """What is wrong with the new text: nothing, or there is a mistake of ours."""
     here = Span(1, 1, 1, 1)
     for problem in _errors(after):
-        if problem.code == _LOST_ANCHOR:
-            yield finding("NL904", "an anchor stands in a construct that changes: write out its aliases", here)
+        anchor = _ANCHOR.search(problem.message) if problem.code == _LOST_ANCHOR else None
+        if anchor is not None:
+            at = before.source.text.find(anchor[0])
+            message = f"the anchor `{anchor[0]}` stands in a construct that changes: write out its aliases"
+            yield finding("NL904", message, before.source.span_of(at, at + len(anchor[0])))
         else:
             yield finding("NL905", f"the new text does not compile: line {problem.span.line}: {problem.message}", here)
         return

@@ -12,11 +12,12 @@ there.
                                     - step: b
 """
 
+from noetl_ir.expr import Native, Text
 from noetlc.ast.playbook import Guard, Value
 from noetlc.ast.printing import Keys, Placed, Tree, plain_tree
 from noetlc.ast.yaml_text import entry_lines, scalar_text
 from noetlc.migrate.copying import DEEPER, Copies
-from noetlc.migrate.entries import Entry, Refusal, end_of, entries_of, is_flow, items_of
+from noetlc.migrate.entries import Entry, Refusal, end_of, is_flow, items_of
 from noetlc.migrate.lines import Line
 from noetlc.migrate.parts import Here, Touched, by_place, claims_of, in_order, is_same, item_at, place_of
 from noetlc.migrate.scalars import Edit, rewritten
@@ -44,7 +45,7 @@ class _Document:
     def rewritten(self, root: Mapping, here: Here) -> str:
         """The whole text with this document rewritten."""
         text = self._text
-        entries = entries_of(text, root)
+        entries = self._copies.entries(root)
         start = text.rfind("\n", 0, root.start.index) + 1
         if is_flow(text, root):
             column, stop = 0, end_of(text, root)
@@ -63,7 +64,7 @@ class _Document:
         """The lines of the keys of a mapping; `node` is the mapping that it was."""
         tree = here.tree
         assert isinstance(tree, dict)
-        entries = [] if node is None or id(node) in self._used else entries_of(self._text, node)
+        entries = [] if node is None or id(node) in self._used else self._copies.entries(node)
         self._used.add(id(node))
         own = {entry.key.text: entry for entry in entries if entry.key is not None}
         stays = [key for key, entry in own.items() if key in tree or self._stays(here, entry)]
@@ -108,7 +109,7 @@ class _Document:
         inner = None if entry.flow else self._below(here, entry, edits, column)
         if inner is not None:
             return inner
-        within = None if entry.shared else self._edits(here, entry.value)
+        within = None if entry.shared else self._edits(here, entry.value, entry.start)
         if within is not None:
             return self._copies.copy(entry, column, [*edits, *within])
         lines = self._printed(f"{' ' * column}{scalar_text(key)}:", here, entry.value, column)
@@ -123,7 +124,7 @@ class _Document:
         match value:
             case Mapping() if not is_flow(self._text, value):
                 inner = here if isinstance(here.tree, dict) else here.lone()
-                first = entries_of(self._text, value)[0].start
+                first = self._copies.entries(value)[0].start
                 if inner is None:
                     return None
                 lines = self._head(entry, first, edits, column)
@@ -147,11 +148,11 @@ class _Document:
         if span is None:
             return self._printed(f"{' ' * column}{scalar_text(key)}:", here, None, column)
         entry = self._copies.entry_at(span)
-        same = entry is not None and entry.key is not None and entry.key.text == key
-        if entry is not None and (same or not isinstance(here.tree, Placed)):
+        if entry is not None and _came_from(key, here.tree, entry):
             return self._entry(key, here, entry, column)
         lines = self._printed(f"{' ' * column}{scalar_text(key)}:", here, None, column)
-        self._copies.comes_from(span, lines[0])
+        if isinstance(here.tree, Placed):
+            self._copies.comes_from(span, lines[0])
         return lines
 
     # Lists
@@ -191,13 +192,13 @@ class _Document:
         labelled = isinstance(here.tree, Placed) and here.tree.span != value.span
         block = isinstance(value, Mapping) and not labelled and not is_flow(self._text, value)
         if block and isinstance(value, Mapping) and isinstance(here.tree, dict):
-            between = self._text[item.start : entries_of(self._text, value)[0].start]
+            between = self._text[item.start : self._copies.entries(value)[0].start]
             gap = DEEPER if "\n" in between else len(between)
             lines = self._mapping(here, value, column + gap)
             lines[0].before += self._copies.lead(item, column)
             self._copies.stands(item, lines[0])
             return _dashed(lines, column, gap)
-        edits = None if labelled else self._edits(here, value)
+        edits = None if labelled else self._edits(here, value, item.start)
         if edits is not None:
             return self._copies.copy(item, column, edits)
         lines = self._new_item(here, column)
@@ -238,10 +239,10 @@ class _Document:
             return [Line(f"{head} {text}")]
         return [Line(line) for line in entry_lines(head, value, " " * column)]
 
-    def _edits(self, here: Here, node: Node) -> list[Edit] | None:
-        """The edits that make a node say what the tree does; None where its shape changes."""
+    def _edits(self, here: Here, node: Node, begin: int) -> list[Edit] | None:
+        """The edits that make a node say what the tree does; None where its shape changes. Its entry begins before."""
         start, stop = node.start.index, end_of(self._text, node)
-        if self._says(here, node, start, stop):
+        if self._says(here, node, begin, stop):
             return []
         here = here.opened()
         tree = here.tree
@@ -258,7 +259,7 @@ class _Document:
                 for number, (part, item) in enumerate(zip(tree, node.items, strict=True)):
                     read = was.get(part.span) if isinstance(part, Placed) else item_at(here.read, number)
                     there = not isinstance(part, Placed) or part.span == item.span
-                    inner = self._edits(here._replace(tree=part, read=read), item) if there else None
+                    inner = self._edits(here._replace(tree=part, read=read), item, item.start.index) if there else None
                     if inner is None:
                         return None
                     found += inner
@@ -268,14 +269,16 @@ class _Document:
     def _edits_of_keys(self, here: Here, node: Mapping) -> list[Edit] | None:
         tree = here.tree
         assert isinstance(tree, dict)
-        entries = {entry.key.text: entry for entry in entries_of(self._text, node) if entry.key is not None}
+        entries = {entry.key.text: entry for entry in self._copies.entries(node) if entry.key is not None}
         missing = [key for key in tree if key not in entries and (here.moved or not here.implies(key))]
         if missing or any(key not in tree and not self._stays(here, entry) for key, entry in entries.items()):
             return None
         found: list[Edit] = []
         for key, entry in entries.items():
             if key in tree:
-                edits = None if entry.shared else self._edits(here.under(key, moved=here.moved), entry.value)
+                edits = (
+                    None if entry.shared else self._edits(here.under(key, moved=here.moved), entry.value, entry.start)
+                )
                 if edits is None:
                     return None
                 found += edits
@@ -296,6 +299,18 @@ class _Document:
         if here.read is None or here.moved or self._touched.has_legacy(start, stop):
             return False
         return is_same(value, plain_tree(here.read))
+
+
+def _came_from(key: str, tree: Tree, entry: Entry) -> bool:
+    """Whether what is now under a key is what that entry held; what passes made has only its place from there."""
+    match tree:
+        case Value(node=node) if node is not None:
+            return True
+        case Value(template=Native() | Text()) | Guard():
+            return isinstance(entry.value, Scalar) and "{{" in entry.value.text
+        case Placed():
+            return entry.key is not None and entry.key.text == key
+    return False
 
 
 def _dashed(lines: list[Line], column: int, gap: int) -> list[Line]:

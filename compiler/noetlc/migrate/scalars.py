@@ -70,7 +70,7 @@ def _edited(written: str, scalar: Scalar, value: str) -> str | None:
     place = inside(written, scalar.style, scalar.text) if old and new else None
     if place is None or old is None or new is None:
         return None
-    edits = _differences(old, new, value)
+    edits = _differences(old, scalar.text, new, value)
     choices = [edits]
     if scalar.style == "'":  # other quotes inside read better
         choices.insert(0, [edit._replace(text=_STRING.sub(r'"\1"', edit.text)) for edit in edits])
@@ -95,19 +95,31 @@ def _escaped(style: str, text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"') if style == '"' else text
 
 
-def _differences(old: list[Part], new: list[Part], text: str) -> list[Edit]:
-    """Edits on the old text that make its tokens those of the new one."""
+def _differences(old: list[Part], was: str, new: list[Part], text: str) -> list[Edit]:
+    """Edits on the text `was`, which has the tokens `old`, that give it the tokens of another text."""
     matcher = SequenceMatcher(None, [part.what for part in old], [part.what for part in new], autojunk=False)
     edits = []
     for verb, i, j, m, n in matcher.get_opcodes():
         if verb == "replace":
             edits.append(Edit(old[i].start, old[j - 1].end, text[new[m].start : new[n - 1].end]))
-        elif verb == "delete":
-            edits.append(Edit(old[i].start, old[j].start if j < len(old) else old[j - 1].end, ""))
-        elif verb == "insert":
-            at = old[i].start if i < len(old) else old[-1].end
-            edits.append(Edit(at, at, text[new[m].start : new[n].start if n < len(new) else new[n - 1].end]))
+        elif verb != "equal":
+            before = _gap(new, m, text) and (_gap(old, i, was) or " ")
+            added = text[new[m].start : new[n - 1].end] + _gap(new, n, text) if n > m else ""
+            edits.append(Edit(_end_before(old, i), _start_of(old, j, was), before + added))
     return edits
+
+
+def _gap(parts: list[Part], number: int, text: str) -> str:
+    """The space before a token."""
+    return text[_end_before(parts, number) : _start_of(parts, number, text)]
+
+
+def _end_before(parts: list[Part], number: int) -> int:
+    return parts[number - 1].end if number else 0
+
+
+def _start_of(parts: list[Part], number: int, text: str) -> int:
+    return parts[number].start if number < len(parts) else len(text)
 
 
 def _parts(text: str) -> list[Part] | None:

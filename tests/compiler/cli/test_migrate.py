@@ -1,0 +1,153 @@
+"""`noetlc migrate`: what it prints, what it writes, and how it ends."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from noetlc.cli import main
+from noetlc.migrate import migration
+
+HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: t/t}\nworkflow:\n"
+OLD = HEAD + "  - {step: start, next: b}   # go\n  - {step: b}\n"
+NEW = f"""{HEAD}  # go
+  - step: start
+    next:
+      spec:
+        mode: exclusive
+      arcs:
+        - step: b
+  - {{step: b}}
+"""
+BAD = HEAD + "  - {step: start, next: nowhere}\n"
+REVIEWED = HEAD + "  - {step: start, next: [a, b]}\n  - {step: a, next: c}\n  - {step: b, next: c}\n  - {step: c}\n"
+
+
+class Done(NamedTuple):
+    """How a command line ended."""
+
+    status: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
+    """Runs `noetlc migrate` in an empty folder; `stdin` is what it may read."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*argv: str, stdin: bytes = b"") -> Done:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        status = main(["migrate", *argv])
+        out, err = capfdbinary.readouterr()
+        return Done(status, out.decode(), err.decode())
+
+    return call
+
+
+def put(name: str, text: str) -> None:
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def test_one_file_is_printed_and_its_changes_are_told(run: Run) -> None:
+    put("a.yaml", OLD)
+    done = run("a.yaml")
+    assert (done.status, done.out) == (0, NEW)
+    assert done.err == "a.yaml: 1 change: 1 exact\n  5:25 exact lower_next: `next` → exclusive arcs\n"
+    assert Path("a.yaml").read_text("utf-8") == OLD
+
+
+def test_a_canonical_file_is_printed_as_it_is(run: Run) -> None:
+    assert run("-", stdin=NEW.encode()) == (0, NEW, "")
+
+
+def test_a_check_fails_when_something_would_change(run: Run) -> None:
+    put("a.yaml", OLD)
+    put("b.yaml", NEW)
+    done = run("--check", "a.yaml", "b.yaml")
+    assert (done.status, done.out.splitlines()[-1]) == (1, "2 files: 1 migrated, 1 unchanged; 1 change: 1 exact")
+    assert run("--check", "b.yaml").status == 0
+
+
+def test_a_diff_is_unified(run: Run) -> None:
+    put("a.yaml", OLD)
+    done = run("--diff", "a.yaml")
+    assert done.status == 0
+    assert done.out.startswith("--- a/a.yaml\n+++ b/a.yaml\n@@ ")
+    assert "-  - {step: start, next: b}   # go\n+  # go\n+  - step: start\n" in done.out
+
+
+def test_files_are_rewritten_in_place_and_bad_ones_stay(run: Run) -> None:
+    put("books/a.yaml", OLD)
+    put("books/bad.yaml", BAD)
+    done = run("--write", "books")
+    assert done.status == 1
+    assert "books/bad.yaml: cannot be migrated\nbooks/bad.yaml:5:25: error[NL203]" in done.out
+    assert Path("books/a.yaml").read_text("utf-8") == NEW
+    assert Path("books/bad.yaml").read_text("utf-8") == BAD
+    assert sorted(path.name for path in Path("books").iterdir()) == ["a.yaml", "bad.yaml"]
+
+
+def test_standard_input_is_written_to_standard_output(run: Run) -> None:
+    assert run("--write", "-", stdin=OLD.encode())[:2] == (0, NEW)
+
+
+def test_a_report_for_programs_has_everything(run: Run) -> None:
+    put("a.yaml", OLD)
+    put("bad.yaml", BAD)
+    done = run("--format", "json", ".")
+    report = json.loads(done.out)
+    assert done.status == 1
+    assert report["constructs"] == {"`next`": 1}
+    assert report["classes"] == {"exact": 1, "safe": 0, "review": 0}
+    assert [(file["file"], file["status"]) for file in report["files"]] == [
+        ("./a.yaml", "migrated"), ("./bad.yaml", "refused"),
+    ]  # fmt: skip
+    assert report["files"][0]["changes"] == [
+        {
+            "pass": "lower_next",
+            "class": "exact",
+            "construct": "`next`",
+            "became": "exclusive arcs",
+            "span": [5, 25, 5, 26],
+        }
+    ]
+    assert report["files"][1]["problems"][0]["code"] == "NL203"
+
+
+def test_a_report_for_reviews_says_what_to_look_at(run: Run) -> None:
+    put("a.yaml", REVIEWED)
+    put("bad.yaml", BAD)
+    lines = run("--format", "markdown", ".").out.splitlines()
+    assert "| ./a.yaml | migrated | 3 | 0 | 1 |" in lines
+    assert "- ./a.yaml:8: a fork that meets → `join: all`: it waits for every branch" in lines
+    assert lines[-1] == "- ./bad.yaml:5: the arc leads to `nowhere`, and there is no such step"
+
+
+def test_a_mistake_of_ours_is_told_and_nothing_is_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    put("a.yaml", OLD)
+    monkeypatch.setattr(migration, "rewritten_document", lambda *_: NEW.replace("exclusive", "inclusive"))
+    done = run("--write", "a.yaml")
+    assert done.status == 3
+    assert "error[NL905]" in done.out
+    assert Path("a.yaml").read_text("utf-8") == OLD
+
+
+@pytest.mark.parametrize("argv", [("--check", "--write", "a.yaml"), ("none.yaml",), ("--to", "v1", "a.yaml"), (".",)])
+def test_wrong_usage(run: Run, argv: tuple[str, ...]) -> None:
+    assert run(*argv).status == 2
+
+
+def test_many_files_are_migrated_over_the_cores(run: Run) -> None:
+    for number in range(30):
+        put(f"{number:02}.yaml", OLD)
+    done = run("--check", ".")
+    assert done.out.splitlines()[-1] == "30 files: 30 migrated; 30 changes: 30 exact"

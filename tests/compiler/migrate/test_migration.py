@@ -1,0 +1,145 @@
+"""Migration over everything there is: nothing is lost, the plan stays, and the second time nothing changes."""
+
+import codecs
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import goldens
+from noetlc.diag.codes import CODES
+from noetlc.diag.diagnostic import Severity
+from noetlc.migrate import migration
+from noetlc.migrate.lines import all_nodes, comments_in
+from noetlc.migrate.migration import checked, migrated
+from noetlc.migrate.same_plan import same_plan
+from noetlc.pipeline import AUTHORING, compile_source
+from noetlc.source.yaml_reader import read_yaml
+
+REFUSED = frozenset({"lost-anchor", "merge-key", "wrong"})
+STAGES = frozenset({"dialects", "lower", "migrate", "read", "run", "net", "plan", "emit"})
+EXAMPLES = sorted(path for path in (goldens.ROOT / "examples").rglob("*.yaml") if ".script." not in path.name)
+FILES = [case.path for case in goldens.cases() if case.stage in STAGES and case.name not in REFUSED] + EXAMPLES
+
+HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: t/t}\nworkflow:\n"
+OLD = HEAD + "  - {step: start, next: b}\n  - {step: b}\n"
+NEW = f"""{HEAD}  - step: start
+    next:
+      spec:
+        mode: exclusive
+      arcs:
+        - step: b
+  - {{step: b}}
+"""
+
+
+def comments(data: bytes) -> Counter[str]:
+    """The texts of the comments in a file."""
+    reading = read_yaml("t.yaml", data)
+    nodes = [node for root in reading.documents if root is not None for node in all_nodes(root)]
+    text = reading.source.text
+    return Counter(comment.text for comment in comments_in(text, 0, len(text), nodes))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_migrated_file_means_the_same_and_stays_as_it_is(path: Path) -> None:
+    data = path.read_bytes()
+    before = compile_source(path.name, data)
+    if before.count_of(Severity.ERROR):
+        assert migrated(path.name, data).after is None
+        return
+    made = migrated(path.name, data)
+    assert made.after is not None, made.problems
+    assert (made.after == data) is (made.changes == ())
+    again = migrated(path.name, made.after)
+    assert (again.after, again.changes) == (made.after, ())
+    after = compile_source(path.name, made.after)
+    assert len(before.plans) == len(after.plans)
+    assert all(same_plan(one, other) for one, other in zip(before.plans, after.plans, strict=True))
+    assert [found for found in after.diagnostics if found.code.startswith("NL9")] == []
+    assert comments(data) <= comments(made.after)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_check_tells_the_changes_of_the_migration(path: Path) -> None:
+    data = path.read_bytes()
+    if not compile_source(path.name, data).count_of(Severity.ERROR):
+        assert checked(path.name, data).changes == migrated(path.name, data).changes
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.parent.name in ("dialects", "migrate")], ids=str)
+def test_a_comment_in_every_place_is_kept(path: Path) -> None:
+    text = commented(path.read_text("utf-8"))
+    made = migrated(path.name, text.encode())
+    assert made.after is not None, made.problems
+    assert comments(text.encode()) <= comments(made.after)
+
+
+def commented(text: str) -> str:
+    """A file with a comment of its own above and beside every line where one may stand."""
+    reading = read_yaml("t.yaml", text.encode())
+    inside: set[int] = set()
+    for root in reading.documents:
+        for node in all_nodes(root) if root is not None else ():
+            if hasattr(node, "style") and node.start.line != node.end.line:
+                inside |= set(range(node.start.line, node.end.line + (node.style not in ("|", ">"))))
+    lines = []
+    for number, line in enumerate(text.splitlines()):
+        free = number not in inside and line.strip() and not line.startswith(("---", "..."))
+        margin = line[: len(line) - len(line.lstrip())]
+        lines += [f"{margin}# above {number}"] if free else []
+        lines += [f"{line}  # beside {number}" if free and "#" not in line else line]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_the_mark_and_the_ends_of_lines_stay(mark: bytes, ends: str) -> None:
+    made = migrated("t.yaml", mark + OLD.replace("\n", ends).encode())
+    assert made.after == mark + NEW.replace("\n", ends).encode()
+
+
+def test_the_encoding_stays() -> None:
+    made = migrated("t.yaml", codecs.BOM_UTF16_LE + OLD.encode("utf-16-le"))
+    assert made.after == codecs.BOM_UTF16_LE + NEW.encode("utf-16-le")
+
+
+def test_a_file_without_a_last_break_gets_none() -> None:
+    assert migrated("t.yaml", OLD.rstrip("\n").encode()).after == NEW.rstrip("\n").encode()
+
+
+@pytest.mark.parametrize("odd", ["\r\n# mixed\n", "# a\x85# b\n", "# a\u2028# b\n", "# a\r# b\n"])
+def test_lines_that_end_in_different_ways_are_refused(odd: str) -> None:
+    made = migrated("t.yaml", (OLD + odd).encode())
+    assert made.after is None
+    assert [problem.code for problem in made.problems] == ["NL904"]
+
+
+def test_a_file_with_errors_is_refused_for_them() -> None:
+    made = migrated("t.yaml", (HEAD + "  - {step: start, next: nowhere}\n").encode())
+    assert (made.after, [problem.code for problem in made.problems]) == (None, ["NL203"])
+
+
+def test_a_text_that_means_something_else_is_never_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migration, "rewritten_document", lambda *_: NEW.replace("step: b}", "step: b, desc: x}"))
+    assert migrated("t.yaml", OLD.encode()).after is not None  # a description is no part of a plan
+    monkeypatch.setattr(migration, "rewritten_document", lambda *_: NEW.replace("exclusive", "inclusive"))
+    made = migrated("t.yaml", OLD.encode())
+    assert (made.after, made.is_broken, made.problems[0].code) == (None, True, "NL905")
+    monkeypatch.setattr(migration, "rewritten_document", lambda *_: OLD)
+    assert migrated("t.yaml", OLD.encode()).is_broken
+
+
+def test_changes_have_their_pass_place_and_class() -> None:
+    change = migrated("t.yaml", OLD.encode()).changes[0]
+    line = OLD.splitlines().index("  - {step: start, next: b}") + 1
+    assert (change.by, change.span.line, change.klass) == ("lower_next", line, "exact")
+    assert all(code in CODES for code in ("NL904", "NL905")) and change.by not in AUTHORING
+
+
+@given(st.text() | st.binary().map(lambda data: data.decode("latin-1")))
+def test_no_bytes_raise(text: str) -> None:
+    data = text.encode("utf-8", "surrogatepass")
+    assert migrated("t.yaml", data).after in (None, data)
