@@ -4,7 +4,8 @@
         →  s_wait   kind: wait, events: [message.received], timers: {timeout: 5m, or what is left of it}
                     rules of the case about outcome.result.name and outcome.result.data; else jump to s_wait
 
-The rules are then those of an exclusive `case` about what the wait gave: `lower_case` makes branches of them.
+The rules are then those of a `case` about what the wait gave: the passes for `case` make branches of them. An event
+that no rule takes, in inclusive mode one for which the firing set is empty, is waited behind.
 """
 
 from noetl_ir.expr import Compare, Const, Expr, Literal, MapTemplate, Name, walk
@@ -56,7 +57,7 @@ def _waiting(step: Step, note: Note) -> Step:
     tasks = tuple(task for task in rest.tasks if not task.generated)
     wait = _wait(rest, names - {TIMER})
     rules = tuple(_about(rule, wait.name) for rule in case.rules)
-    case = case._replace(rules=rules, mode="exclusive", timeout=rest.spec.timeout)
+    case = case._replace(rules=rules, timeout=rest.spec.timeout)
     spec = rest.spec._replace(timeout=None)
     return rest._replace(tasks=(*tasks, wait), spec=spec, extras=(case, *rest.extras))
 

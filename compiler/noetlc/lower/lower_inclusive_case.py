@@ -42,6 +42,7 @@ from noetlc.expr.case_rules import (
     sets_first,
     settled,
     split,
+    waiting_again,
 )
 from noetlc.expr.events import FAILED, FALSE
 from noetlc.expr.generated import computed, constant, generated_name, guard, jump, noop
@@ -74,7 +75,7 @@ def lower_inclusive_case(playbook: Playbook, note: Note) -> Playbook:
         case, rest = taken_of(step, Case)
         if case is not None:
             case, rest = settled(rest, case)
-        if case is None or case.mode != "inclusive" or case.eval != "on_entry":
+        if case is None or case.mode != "inclusive":
             steps.append(step)
             continue
         note(Change(BY, case.span, "`case` (inclusive)", "safe", "a firing set and guarded segments"))
@@ -117,13 +118,22 @@ class _Segments(NamedTuple):
             done = jump(start, span, when=guard(OUTCOME_OK, span), set_iter=fired)._replace(set_ctx=sets)
         own = ok.set_iter if ok is not None else ()
         done = done._replace(set_iter=(*own, *done.set_iter))
-        tool = main._replace(rules=(*before, *failing, done, Rule(None, "fail", span)))
+        onward = self._waiting(main, rules, done) if self.case.eval == "on_event" else (done,)
+        tool = main._replace(rules=(*before, *failing, *onward, Rule(None, "fail", span)))
         tool = keeping(tool, (*segments, *dispatch), self.case)
         tasks = (*first, tool, *after, *dispatch, *segments, merged_result(main, merge, tuple(segments)))
         ends = {number: self._loop_arcs(number, rule) for number, rule in ordered if is_for_loop(rule, step)}
         taken = [arc for number, _ in ordered for arc in (arcs | ends)[number]]
         routed = (*taken, *(step.router.arcs if step.router is not None else ()))
         return step._replace(tasks=tasks, router=Router("exclusive", routed, span) if routed else None)
+
+    def _waiting(self, main: Task, rules: list[Ready], done: Rule) -> tuple[Rule, ...]:
+        """What a wait does: it goes on for an event that some rule takes, and waits again for any other."""
+        if any(rule.success == TRUE for rule in rules):
+            return (done,)
+        fires = guard(both(OUTCOME_OK, either(*(rule.success for rule in rules))), self.case.span)
+        again = waiting_again(main.name, self.case.timeout, self.case.span)
+        return (done._replace(when=fires), again._replace(when=guard(OUTCOME_OK, self.case.span)))
 
     def _head(self, rule: Ready) -> str:
         return generated_name(self.old.name, rule.label)
