@@ -186,6 +186,9 @@ def sugar_in(playbook: Playbook) -> Iterator[Sugar]:
     waiting: list[tuple[object, ...]] = list(_extras(playbook))
     while waiting:
         here = waiting.pop()
+        if type(here) is Task:  # what else it has is ground
+            waiting += _extras_of_tasks((here,))
+            continue
         if isinstance(here, Sugar):
             yield here
         waiting += [part for part in here if isinstance(part, tuple) and part and type(part) not in _GROUND]

@@ -73,7 +73,8 @@ def _is_old(expr: Expr) -> bool:
             return False
 
 
-_has_old_names = Once(lambda expr: any(_is_old(part) for part in walk(expr)))
+has_old_names = Once(lambda expr: any(_is_old(part) for part in walk(expr)))
+"""Whether an expression has any word that older dialects use."""
 
 
 class Known:
@@ -91,7 +92,7 @@ class Known:
 
 def only_old(replace: Replace) -> Replace:
     """The same, which does not look into an expression without any word that older dialects use."""
-    return lambda expr: replace(expr) if _has_old_names(expr) else expr
+    return lambda expr: replace(expr) if has_old_names(expr) else expr
 
 
 def renamed(meanings: Meanings, known: Container[str]) -> Replace:

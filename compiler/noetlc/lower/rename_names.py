@@ -13,9 +13,18 @@ from noetl_ir.expr import Expr
 from noetl_ir.span import Span
 from noetlc.ast.names import OldNames
 from noetlc.ast.playbook import Playbook, Router, Step, StepSpec, Task
-from noetlc.ast.walk import expressions_in, loops_of, rule_guards, rule_values, task_values
+from noetlc.ast.walk import expressions_in, loops_of, rule_guards, rule_values, step_expressions, task_values
 from noetlc.diag.change import Change, Note
-from noetlc.expr.legacy_names import CTX, IN_RULES, Known, arc_events, arc_meanings, only_old, renamed
+from noetlc.expr.legacy_names import (
+    CTX,
+    IN_RULES,
+    Known,
+    arc_events,
+    arc_meanings,
+    has_old_names,
+    only_old,
+    renamed,
+)
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import result_of
 from noetlc.expr.templates import arc_with, fields_with, guard_with, maybe_with, rule_with, value_with
@@ -29,6 +38,9 @@ def rename_names(playbook: Playbook, note: Note) -> Playbook:
     extras = tuple(extra for extra in playbook.extras if not isinstance(extra, OldNames))
     steps = []
     for step in playbook.steps:
+        if not any(has_old_names(expr) for expr, _, _ in step_expressions(step)):
+            steps.append(step)
+            continue
         made = _renamed(step, shared)
         _tell(step, made, note)
         steps.append(step if made == step else made)
