@@ -118,8 +118,8 @@ class _Segments(NamedTuple):
             done = jump(start, span, when=guard(OUTCOME_OK, span), set_iter=fired)._replace(set_ctx=sets)
         own = ok.set_iter if ok is not None else ()
         done = done._replace(set_iter=(*own, *done.set_iter))
-        onward = self._waiting(main, rules, done) if self.case.eval == "on_event" else (done,)
-        tool = main._replace(rules=(*before, *failing, *onward, Rule(None, "fail", span)))
+        served = self._waiting(main, rules, done) if self.case.eval == "on_event" else (done,)
+        tool = main._replace(rules=(*before, *failing, *served, Rule(None, "fail", span)))
         tool = keeping(tool, (*segments, *dispatch), self.case)
         tasks = (*first, tool, *after, *dispatch, *segments, merged_result(main, merge, tuple(segments)))
         ends = {number: self._loop_arcs(number, rule) for number, rule in ordered if is_for_loop(rule, step)}
