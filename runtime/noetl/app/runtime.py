@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 from types import FunctionType
@@ -151,10 +151,19 @@ def open_runtime(url: str, settings: Settings, compiler: Callable[[Path], bytes]
     except LookupError:
         raise StoreFailure(f"`{url}`: no store for `{scheme}`; write sqlite:///PATH") from None
     store: Store = opener(url)
-    try:
-        yield Runtime(store, _blobs(scheme, path), secrets_path_of(url), settings, compiler)
-    finally:
-        store.close()
+    with ExitStack() as closing:
+        closing.callback(store.close)
+        secrets = secrets_path_of(url) if scheme == "sqlite" else closing.enter_context(_passing_folder())
+        yield Runtime(store, _blobs(scheme, path), secrets, settings, compiler)
+
+
+@contextmanager
+def _passing_folder() -> Iterator[str]:
+    """Where the secrets of a store lie that leaves nothing behind: their file goes with it."""
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(prefix="noetl-") as folder:
+        yield os.path.join(folder, "credentials")
 
 
 def secrets_path_of(url: str) -> str:
