@@ -1,5 +1,7 @@
 """Tasks of the workbook put in the place of the tasks that name them (LANGUAGE §6)."""
 
+from collections.abc import Callable
+
 from noetl_ir.expr import Literal, MapTemplate, Template
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.walk import replace_tasks
@@ -17,8 +19,15 @@ def workbook_name(task: Task) -> str | None:
     return ""
 
 
-def inline_workbook(playbook: Playbook) -> Playbook:
-    """The playbook in which every `workbook` task is the entry it names, under its own name.
+def as_written(entry: Task, args: Value | None) -> Task:
+    """The entry, whatever it is called with."""
+    del args
+    return entry
+
+
+def inline_workbook(playbook: Playbook, bind: Callable[[Task, Value | None], Task] = as_written) -> Playbook:
+    """The playbook in which every `workbook` task is the entry it names, under its own name; `bind` gives an entry
+    what it is called with.
 
     The task's args win over the entry's, key by key; its policy and knobs replace the entry's where it has
     any. A name that the workbook does not have, or a circle, leaves the task as it is: the reader has
@@ -33,19 +42,20 @@ def inline_workbook(playbook: Playbook) -> Playbook:
             entry = entries.get(name)
             if entry is None:
                 return task
-            task, left = _overlaid(task, entry), left - 1
+            task, left = _overlaid(task, entry, bind), left - 1
         return task
 
     return replace_tasks(playbook, inlined)
 
 
-def _overlaid(task: Task, entry: Task) -> Task:
-    return entry._replace(
+def _overlaid(task: Task, entry: Task, bind: Callable[[Task, Value | None], Task]) -> Task:
+    args = _merged_args(entry.args, task.args)
+    return bind(entry, args)._replace(
         name=task.name,
         name_span=task.name_span,
         span=task.span,
         desc=task.desc or entry.desc,
-        args=_merged_args(entry.args, task.args),
+        args=args,
         knobs=tuple({**dict(entry.knobs), **dict(task.knobs)}.items()),
         timeout=task.timeout or entry.timeout,
         rules=task.rules or entry.rules,
