@@ -105,6 +105,15 @@ def only_routes(rules: Iterable[CaseRule]) -> bool:
     return True
 
 
+def sends_answer(rule: CaseRule) -> bool:
+    """Whether a rule for `call.done` gives its targets something of an answer: an error's is no result of the step."""
+    if "call.done" not in events_of(rule):
+        return False
+    given = [arc.args for task in rule.chain if (route := route_of(task)) is not None for arc in route.arcs]
+    names = [part for args in given if args is not None for expr, _ in expressions_in(args) for part in walk(expr)]
+    return any(isinstance(part, Name) and part.name in ("result", "response", "data", "this") for part in names)
+
+
 def is_http(step: Step) -> bool:
     """Whether the step's tool is http."""
     return any(task.kind == "http" for task in step.tasks)

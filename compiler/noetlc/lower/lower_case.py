@@ -42,6 +42,7 @@ from noetlc.expr.case_rules import (
     repeated,
     route_arcs,
     sending,
+    sends_answer,
     sets_first,
     settled,
     split,
@@ -69,9 +70,10 @@ def lower_case(playbook: Playbook, note: Note) -> Playbook:
             continue
         case, rest = settled(rest, case)
         lowered = _Lowered(rest, case, known, made, note)
-        if not lowered.arcs_only:
+        arcs_only = lowered.becomes_arcs
+        if not arcs_only:
             lowered = lowered._replace(case=sending(rest, case, known))
-        steps.append(lowered.step())
+        steps.append(lowered.step(arcs_only=arcs_only))
     return playbook._replace(steps=behind(tuple(steps), made))
 
 
@@ -84,7 +86,7 @@ class _Lowered(NamedTuple):
     made: dict[str, list[Step]]
     note: Note
 
-    def step(self) -> Step:
+    def step(self, *, arcs_only: bool) -> Step:
         """The step without its case."""
         step = self.old
         rules = in_order(self.case)
@@ -93,7 +95,6 @@ class _Lowered(NamedTuple):
         if is_http(step):
             rules.sort(key=lambda pair: bool(events_of(pair[1])) and events_of(pair[1]) <= FAILED)
         in_tool = [pair for pair in rules if not is_for_loop(pair[1], step)]
-        arcs_only = self.arcs_only
         if not arcs_only:
             step = self._with_branches(step, [ready(step, number, rule) for number, rule in in_tool])
         if enter:
@@ -112,12 +113,14 @@ class _Lowered(NamedTuple):
         return step._replace(router=Router("exclusive", (*arcs, *before), self.case.span))
 
     @property
-    def arcs_only(self) -> bool:
+    def becomes_arcs(self) -> bool:
         """Whether its rules become arcs and nothing else."""
         if self.case.eval != "on_entry":
             return False
         others = [rule for rule in self.case.rules if events_of(rule) != {"step.enter"}]
         in_tool = [rule for rule in others if not is_for_loop(rule, self.old)]
+        if is_http(self.old) and any(sends_answer(rule) for rule in in_tool):
+            return False
         return only_routes(in_tool) and (self.old.loop is None or not in_tool)
 
     def _routes(self, rule: CaseRule) -> bool:
