@@ -139,12 +139,15 @@ def bodies(draw: st.DrawFn, mode: str = "exclusive", looped: bool = False) -> Bo
                 answers |= {
                     part.tag + at: failing for at in ([""] if items is None else [f"/{i}" for i in range(items)])
                 }
+    attempts = draw(st.sampled_from((0, 0, 2, 3)))
+    if any(isinstance(part, Next) and part.sends in OF_ERROR for rule in rules for part in rule.chain):
+        attempts = 0  # an arc sees the error `retry.exhausted`, a task the last one of the tool
     return Body(
         kind,
         tuple(rules),
         draw(st.lists(st.sampled_from(TARGETS), max_size=2, unique=True).map(tuple)),
         draw(st.just(False) if looped else st.booleans()),  # in a loop `vars` are set once, from the list
-        draw(st.sampled_from((0, 0, 2, 3))),
+        attempts,
         mode,
         draw(st.sampled_from(("source", "priority"))),
         draw(st.sampled_from(POLICIES)),
