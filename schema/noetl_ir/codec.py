@@ -16,6 +16,8 @@ from noetl_ir.expr import Json
 MAX_BYTES: Final = 256 * 1024 * 1024
 MAX_DEPTH: Final = 200
 MAX_ITEMS: Final = 10_000_000
+MAX_BITS: Final = 14_000
+"""Bits of an integer: what Python still turns into decimal digits."""
 
 _BIG: Final = 1
 _SMALLEST: Final = -(2**63)
@@ -41,6 +43,12 @@ def pack_unsorted(value: Json) -> bytes:
     return _packed(value)
 
 
+def check(value: object, mapping: type = dict, *, max_depth: int = MAX_DEPTH, max_items: int = MAX_ITEMS) -> None:
+    """Raises CodecError where `unpack` would refuse what `pack_unsorted` made of the value: for values from outside,
+    before they go where they must be read again. `mapping` is a second type of mappings that will be plain by then."""
+    _check_value(value, mapping, max_depth, max_items)
+
+
 def unpack(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH, max_items: int = MAX_ITEMS) -> Json:
     """The value that the bytes are. Raises CodecError for anything else, within the limits' memory."""
     if len(data) > max_bytes:
@@ -60,7 +68,7 @@ def unpack(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPT
         raise
     except (ValueError, TypeError, OverflowError, RecursionError, msgpack.UnpackException) as error:
         raise CodecError(f"no value: {str(error) or type(error).__name__}") from error
-    _check_value(value, max_depth, max_items)
+    _check_value(value, dict, max_depth, max_items)
     return value  # type: ignore[no-any-return]
 
 
@@ -138,7 +146,7 @@ def _extension(code: int, data: bytes) -> int:
     return value
 
 
-def _check_value(value: Json, max_depth: int, max_items: int) -> None:
+def _check_value(value: object, mapping: type, max_depth: int, max_items: int) -> None:
     level: list[object] = [value]
     depth = count = 0
     while level:
@@ -149,8 +157,9 @@ def _check_value(value: Json, max_depth: int, max_items: int) -> None:
         for here in level:
             kind = type(here)
             if kind in _LEAVES:
-                continue
-            if kind is dict:
+                if kind is int and here.bit_length() > MAX_BITS:  # type: ignore[attr-defined]
+                    raise CodecError("the integer has more digits than can be written")
+            elif kind is dict or kind is mapping:
                 for key in here:  # type: ignore[attr-defined]
                     if type(key) is not str:
                         raise CodecError("a key of a mapping is no text")

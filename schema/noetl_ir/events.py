@@ -28,6 +28,7 @@ INPUT_EVENTS = WORKER_EVENTS | {
 
 MAX_BYTES = 1 << 30
 MAX_ITEMS = 50_000_000
+MAX_DEPTH = 500
 """Limits of one event: what a store holds is ours, but may be damaged."""
 
 
@@ -71,7 +72,7 @@ def write_event(event: Event) -> bytes:
 
 def read_event(body: bytes) -> Event:
     """The event of stored bytes; raises `codec.CodecError` when they are no event."""
-    fields: Any = codec.unpack(body, max_bytes=MAX_BYTES, max_items=MAX_ITEMS)
+    fields: Any = codec.unpack(body, max_bytes=MAX_BYTES, max_depth=MAX_DEPTH, max_items=MAX_ITEMS)
     try:
         *plain, fired, data = fields
         firings = tuple(Firing(t, _keys(took), _keys(made)) for t, took, made in fired)

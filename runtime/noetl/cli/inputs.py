@@ -84,8 +84,14 @@ def json_of(text: str) -> Json:
     def refuse(word: str) -> Json:
         raise ValueError(f"{word} is no number")
 
+    def finite(word: str) -> float:
+        number = float(word)
+        if number in (float("inf"), float("-inf")):
+            raise ValueError(f"{word} is too large a number")
+        return number
+
     try:
-        value: Json = json.loads(text, parse_constant=refuse)
+        value: Json = json.loads(text, parse_constant=refuse, parse_float=finite)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if _is_deeper(value, _MAX_DEPTH):

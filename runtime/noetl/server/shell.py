@@ -20,7 +20,7 @@ from noetl.ports import Blobs, Clock, ExecutionRow, Record, Store, StoreFailure
 from noetl.server.unclaimed import Unclaimed
 from noetl_ir import codec
 from noetl_ir.commands import Answer, Command, Report
-from noetl_ir.events import MAX_BYTES, MAX_ITEMS, Event, read_event, write_event
+from noetl_ir.events import MAX_BYTES, MAX_DEPTH, MAX_ITEMS, Event, read_event, write_event
 from noetl_ir.expr import Json
 from noetl_ir.outcome import is_reference
 
@@ -186,7 +186,7 @@ def hydrate(record: Record, blobs: Blobs) -> Event:
         event = read_event(record.body)
         outside: Json = event.data.get(PAYLOAD)
         if len(event.data) == 1 and is_reference(outside) and isinstance(outside, dict):
-            data = codec.unpack(blobs.get(outside), max_bytes=MAX_BYTES, max_items=MAX_ITEMS)
+            data = codec.unpack(blobs.get(outside), max_bytes=MAX_BYTES, max_depth=MAX_DEPTH, max_items=MAX_ITEMS)
             event = event._replace(data=data if isinstance(data, dict) else {})
     except (codec.CodecError, KeyError) as problem:
         text = problem.args[0] if problem.args else problem

@@ -231,7 +231,7 @@ def _data(answer: Answer) -> tuple[Json, str]:
         import json
 
         try:
-            return json.loads(answer.content, parse_constant=_refuse), "json"
+            return json.loads(answer.content, parse_constant=_refuse, parse_float=_finite), "json"
         except (ValueError, RecursionError):
             pass  # said to be JSON and is none: what came is kept as it is
     try:
@@ -244,6 +244,13 @@ def _data(answer: Answer) -> tuple[Json, str]:
 
 def _refuse(constant: str) -> Json:
     raise ValueError(f"{constant} is no JSON")
+
+
+def _finite(word: str) -> float:
+    number = float(word)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError(f"{word} is no number that can be kept")
+    return number
 
 
 def _timeouts(call: Call) -> tuple["httpx.Timeout", float | None]:

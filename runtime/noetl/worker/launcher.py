@@ -14,15 +14,20 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from noetl.ports import Call, Clock, Env
 from noetl.worker.fields import kind_of
-from noetl_ir import registry
+from noetl_ir import codec, registry
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
-from noetl_ir.outcome import Outcome, error
+from noetl_ir.outcome import Handle, Outcome, error
 
 if TYPE_CHECKING:
     import asyncio
 
 Run: TypeAlias = "Callable[[Call, Env], Coroutine[object, None, Outcome]]"
+
+DEEPEST = 200
+"""Levels of nesting in a value that a tool gives, as in one that leaves an expression."""
+MOST_PARTS = 50_000_000
+"""Values inside one another in what a tool gives; a stored result is read back with the same limit."""
 
 LONGEST_SLEEP = 0.2
 """Seconds; requests from outside are seen within this time."""
@@ -152,7 +157,13 @@ _TOOLS: dict[str, Run] = {}
 
 
 def _checked(call: Call, outcome: object) -> Outcome:
+    """The outcome, if it is one that the log can hold and give back; else an error that says why not."""
     if isinstance(outcome, Outcome):
+        try:
+            parts = [outcome.result, outcome.error, outcome.extras]
+            codec.check(parts, Handle, max_depth=DEEPEST + 1, max_items=MOST_PARTS)
+        except codec.CodecError as problem:
+            return error("result.type", f"the outcome of `{call.kind}` cannot be kept: {problem}")
         return outcome
     return error("tool.broken", f"the tool `{call.kind}` returned {type(outcome).__name__} instead of an outcome")
 

@@ -15,6 +15,7 @@ from noetl_ir.scopes.values import Fault, Reference
 
 MAX_BYTES = 1 << 30
 MAX_ITEMS = 50_000_000
+MAX_DEPTH = 500
 """Limits of one stored result."""
 
 WHOLE = frozenset({"data", "result", "results"})
@@ -52,7 +53,7 @@ class Results:
     def fetch(self, record: dict[str, Json]) -> Json:
         """The value of a reference; raises Fault `ref.missing`."""
         try:
-            return codec.unpack(self._blobs.get(record), max_bytes=MAX_BYTES, max_items=MAX_ITEMS)
+            return codec.unpack(self._blobs.get(record), max_bytes=MAX_BYTES, max_depth=MAX_DEPTH, max_items=MAX_ITEMS)
         except (KeyError, codec.CodecError) as problem:
             raise Fault("ref.missing", f"the stored result {record.get('key')} is gone or altered: {problem}") from None
 
