@@ -45,12 +45,20 @@ def shown(name: str) -> str:
 
 
 def write(name: str, data: bytes) -> None:
-    """Write a file so that nobody ever sees a part of it."""
-    part = f"{name}.{os.getpid()}.part"
+    """Write a file so that nobody ever sees a part of it.
+
+    A link stays a link. What is no file, such as `/dev/null` or a pipe, is written into and never replaced.
+    """
+    place = os.path.realpath(name)
+    part = f"{place}.{os.getpid()}.part"
     try:
+        if os.path.exists(place) and not os.path.isfile(place):
+            with open(place, "wb") as special:
+                special.write(data)
+            return
         with open(part, "wb") as file:
             file.write(data)
-        os.replace(part, name)
+        os.replace(part, place)
     except OSError as error:
         if os.path.exists(part):
             os.remove(part)

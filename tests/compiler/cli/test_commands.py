@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -100,6 +102,25 @@ def test_several_files_go_into_a_folder(run: Run) -> None:
     assert run("compile", "in", "-o", "out").status == 0
     assert files() == ["in/a.yaml", "in/b.yaml", "out/a.ir", "out/b.ir"]
     assert run("compile", "in", "-o", "one.ir").status == 2
+
+
+def test_a_pipe_is_written_into_and_a_link_stays_one(run: Run) -> None:
+    put("a.yaml", GOOD)
+    run("compile", "a.yaml")
+    plan = Path("a.ir").read_bytes()
+    os.mkfifo("pipe")
+    Path("target.ir").write_bytes(b"old")
+    Path("link.ir").symlink_to("target.ir")
+    reader = os.open("pipe", os.O_RDWR)  # the pipe holds a plan of this size until it is read
+    try:
+        assert run("compile", "a.yaml", "-o", "pipe").status == 0
+        assert os.read(reader, len(plan) + 1) == plan
+    finally:
+        os.close(reader)
+    assert stat.S_ISFIFO(os.stat("pipe").st_mode)
+    assert run("compile", "a.yaml", "-o", "link.ir").status == 0
+    assert Path("link.ir").is_symlink()
+    assert Path("target.ir").read_bytes() == plan
 
 
 def test_canonical_source_compiles_to_the_same_net(run: Run) -> None:
