@@ -33,6 +33,7 @@ VIEWS: dict[str, dict[str, str]] = {
     "lower": {"canon": "views.lowering:canonical"},
     "migrate": {"migrated": "views.migration:source", "changes": "views.migration:changes"},
     "dialects": {"canon": "views.lowering:canonical"},
+    "spec": {"canon": "views.lowering:canonical"},
 }
 
 OPTIONAL: dict[str, str] = {
