@@ -57,8 +57,8 @@ def answer(plan: Plan, query: Query, text: str, limit: int, seen: Seen = as_it_i
             found = coverable(skeleton.net, ((subjects.place(y), 1),), limit)
             return _universal(skeleton, text, found, f"`{y}` runs, and `{x}` has not")
         case AtMost(times=times, x=x):
-            skeleton, target = counting(seen(whole_skeleton(plan)), subjects.place(x), times + 1)
-            found = coverable(skeleton.net, target, limit)
+            skeleton = seen(whole_skeleton(plan))
+            found = coverable(*counting(skeleton.net, subjects.place(x), times + 1), limit)
             return _universal(skeleton, text, found, f"`{x}` runs {times + 1} times")
         case Reaches(x=x):
             return _reaches(seen(success_skeleton(plan)), subjects.place(x), x, text, limit)
@@ -104,20 +104,19 @@ def _chosen(skeleton: Skeleton, kept: Iterable[int]) -> Skeleton:
     return Skeleton(skeleton.plan, fewer, tuple(skeleton.origin[number] for number in numbers))
 
 
-def counting(skeleton: Skeleton, place: int, count: int) -> tuple[Skeleton, Arcs]:
-    """The skeleton in which a place is marked at most `count` times; and the target that says it was."""
-    net = skeleton.net
+def counting(net: Petri, place: int, count: int) -> tuple[Petri, Arcs]:
+    """The net in which a place gets at most `count` tokens in all; and the target that says it got them."""
     left, used = len(net.places), len(net.places) + 1
-    marks = [any(each == place for each, _ in arcs) for arcs in net.outputs]
+    marks = [dict(arcs).get(place, 0) for arcs in net.outputs]
     counted = Petri(
         net.name,
         (*net.places, "@left", "@used"),
         net.transitions,
-        tuple((*arcs, (left, 1)) if here else arcs for arcs, here in zip(net.inputs, marks, strict=True)),
-        tuple((*arcs, (used, 1)) if here else arcs for arcs, here in zip(net.outputs, marks, strict=True)),
+        tuple((*arcs, (left, each)) if each else arcs for arcs, each in zip(net.inputs, marks, strict=True)),
+        tuple((*arcs, (used, each)) if each else arcs for arcs, each in zip(net.outputs, marks, strict=True)),
         (*net.initial, count, 0),
     )
-    return skeleton._replace(net=counted), ((used, count),)
+    return counted, ((used, count),)
 
 
 def _reaches(success: Skeleton, place: int, name: str, text: str, limit: int) -> Verdict:

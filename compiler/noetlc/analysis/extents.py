@@ -7,14 +7,15 @@ from noetlc.analysis.answers import counting
 from noetlc.analysis.components import components_of
 from noetlc.analysis.concurrency import Concurrency, concurrency_of
 from noetlc.analysis.goals import Never, coverable
+from noetlc.analysis.petri import Petri
 from noetlc.analysis.reductions import reduced
-from noetlc.analysis.skeleton import Skeleton, whole_skeleton
+from noetlc.analysis.skeleton import whole_skeleton
 
 MOST = 8
 """How far runs are counted; more is "many"."""
 
-ASKED = 40
-"""Steps whose runs are counted by search; what the arcs bound to one needs none."""
+ASKED, ASKED_PLACES = 40, 4_000
+"""Steps whose runs are counted by search, and the places that these searches see in all; the arcs decide most."""
 
 
 class Extent(NamedTuple):
@@ -31,23 +32,26 @@ class Extent(NamedTuple):
 
 def extents_of(plan: Plan, limit: int) -> tuple[Extent, ...]:
     """The extents of all steps, with loops of two items and two slots."""
-    skeleton = whole_skeleton(plan, 2)
     ready = _ready(plan)
-    small = reduced(skeleton.net, frozenset(ready))
+    small = reduced(whole_skeleton(plan, 2).net, frozenset(ready))
     relation = concurrency_of(small.net)
     where = {place: number for number, place in enumerate(small.places)}
     at = [where[place] for place in ready]
     upper = _most_runs(plan)
     found = []
-    asked = 0
+    left = min(ASKED, max(4, ASKED_PLACES // len(small.net.places)))
     for number, step in enumerate(plan.steps):
         runs: int | None = upper[number]
         at_once: int | None = 1
+        twice = relation.together(at[number], at[number])
         if at[number] not in relation.marked:
             runs = at_once = 0
-        elif relation.together(at[number], at[number]) or (runs is not None and runs > 1):
-            asked += 1
-            runs, at_once = _counted(skeleton, ready[number], runs, limit) if asked <= ASKED else (runs, None)
+        elif twice or (runs is not None and runs > 1):
+            left -= 1
+            if left >= 0 and runs is not None:
+                runs = _runs(small.net, at[number], runs, limit)
+            if twice:
+                at_once = _at_once(small.net, at[number], limit) if left >= 0 else None
         found.append(Extent(step.name, runs, at_once, _beside(plan, relation, at, number)))
     return tuple(found)
 
@@ -65,20 +69,19 @@ def _beside(plan: Plan, relation: Concurrency, at: list[int], number: int) -> tu
     return tuple(step.name for other, step in enumerate(plan.steps) if other != number and row >> at[other] & 1)
 
 
-def _counted(skeleton: Skeleton, place: int, runs: int | None, limit: int) -> tuple[int | None, int | None]:
-    """Runs in all, where no cycle repeats them, and at once."""
-    if runs is not None:
-        most = min(runs, MOST)
-        runs = next((n for n in range(1, most) if _never_again(skeleton, place, n, limit)), runs)
-    for count in range(2, MOST + 1):
-        if isinstance(coverable(skeleton.net, ((place, count),), limit), Never):
-            return runs, count - 1
-    return runs, None
+def _runs(net: Petri, place: int, upper: int, limit: int) -> int:
+    """The most runs in all, as far as they are counted; no more than `upper`."""
+    for most in range(1, min(upper, MOST)):
+        if isinstance(coverable(*counting(net, place, most + 1), limit), Never):
+            return most
+    return upper
 
 
-def _never_again(skeleton: Skeleton, place: int, runs: int, limit: int) -> bool:
-    counted, target = counting(skeleton, place, runs + 1)
-    return isinstance(coverable(counted.net, target, limit), Never)
+def _at_once(net: Petri, place: int, limit: int) -> int | None:
+    for most in range(1, MOST):
+        if isinstance(coverable(net, ((place, most + 1),), limit), Never):
+            return most
+    return None
 
 
 def _most_runs(plan: Plan) -> list[int | None]:
