@@ -8,3 +8,9 @@ class OldNames(Sugar):
     """Some expression of the file may use names of older dialects."""
 
     span: Span
+
+
+class OldSecrets(Sugar):
+    """Some expression of the file may ask for `env` or `token()`."""
+
+    span: Span

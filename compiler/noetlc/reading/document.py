@@ -5,7 +5,7 @@ from re import compile as pattern
 from noetl_ir.expr import Json
 from noetl_ir.span import Span
 from noetlc.ast.graph import END
-from noetlc.ast.names import OldNames
+from noetlc.ast.names import OldNames, OldSecrets
 from noetlc.ast.playbook import Playbook, Task
 from noetlc.ast.targets import ImplicitEnd
 from noetlc.diag.diagnostic import Fix
@@ -24,6 +24,7 @@ _OLD = pattern(
     r"\b(?!['\"])|['\"](?:call\.done|call\.error|step\.exit|step\.finished|success)['\"])"
 )
 """Words of `noetlc.expr.legacy_names`, where an expression may have them."""
+_SECRET = pattern(r"(?<![\w.'\"])(?:env\s*[.\[]|token\s*\()")
 
 VERSIONS = ("noetl.io/v2", "noetl.io/v1", "noetl.io/v10")
 """The versions that are read; the first is the one that is written."""
@@ -75,9 +76,12 @@ def _implicit_end(draft: DocumentDraft) -> tuple[ImplicitEnd, ...]:
     return tuple(ImplicitEnd(step.name_span) for step in draft.steps if step.name == END)
 
 
-def _old_names(r: Reader, node: Mapping) -> tuple[OldNames, ...]:
+def _old_names(r: Reader, node: Mapping) -> tuple[OldNames | OldSecrets, ...]:
     """Whether the file has words in braces that older dialects use: one look at its text, no expression is read."""
-    return (OldNames(node.span),) if _OLD.search(r.source.text) else ()
+    text = r.source.text
+    names = (OldNames(node.span),) if _OLD.search(text) else ()
+    secret = ("env" in text or "token" in text) and _SECRET.search(text)  # the plain words are found sooner
+    return (*names, OldSecrets(node.span)) if secret else names
 
 
 def _is_another(r: Reader, node: Mapping) -> bool:
