@@ -8,6 +8,7 @@ code (None means 0). `--help` shows the table and imports no command: start-up t
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
@@ -58,22 +59,22 @@ def group() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line, by default the process's own, and return its exit code. Raises nothing."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a playbook may hold text that the terminal's encoding lacks
-            stream.reconfigure(errors="backslashreplace")
+    _prepare_streams()
     try:
         status = _status(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()  # a closed pipe shows here and not at the interpreter's exit
     except click.ClickException as error:
-        error.show()
+        with suppress(OSError):
+            error.show()
         status = error.exit_code
     except (KeyboardInterrupt, click.Abort):
         status = INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()
         status = BROKEN_PIPE
     except Exception as error:
-        _report(error)
+        with suppress(OSError):
+            _report(error)
         status = INTERNAL
     return status
 
@@ -92,5 +93,43 @@ def _report(error: Exception) -> None:
         import traceback
 
         traceback.print_exception(error)
+    if isinstance(error, OSError) and _is_output_lost():
+        click.echo(f"error: standard output cannot be written: {error.strerror}", err=True)
+        return
     about = " ".join(f"{type(error).__name__}: {error}".split())
     click.echo(f"internal error: {about} (please report)", err=True)
+
+
+def _prepare_streams() -> None:
+    """Open on nothing what the caller closed, and let no character keep a line from being written.
+
+    The number of a closed stream would go to the next file that is opened: a database, say, which then got what is
+    meant for people.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
+        if getattr(sys, name) is None:  # as Python leaves it where there was nothing to open
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a playbook may hold text that the terminal's encoding lacks
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _give_up_output() -> None:
+    """Send what standard output still holds, and all that follows, to nowhere: nobody takes it any more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _is_output_lost() -> bool:
+    """Whether standard output cannot be written, on a full disk for example; it is given up then."""
+    try:
+        sys.stdout.write("\n")  # what was refused once is not tried again by itself
+        sys.stdout.flush()
+    except OSError:
+        _give_up_output()
+        return True
+    return False
