@@ -10,7 +10,7 @@ from typing import TypeAlias
 from noetl_ir.expr import Attribute, Call, Compare, Const, Expr, Item, ListOf, Name, TupleOf, walk
 from noetlc.ast.once import Once
 from noetlc.expr.rewrite import Replace, rewritten
-from noetlc.expr.shorthand import OUTCOME_OK, defined, either, equal, negated, one_of, path
+from noetlc.expr.shorthand import OUTCOME_OK, defined, either, equal, negated, one_of, otherwise, path
 
 Path: TypeAlias = tuple[str, ...]
 Meanings: TypeAlias = Mapping[Path, Expr]
@@ -56,6 +56,17 @@ def rule_meanings(outcome: Expr, result: Expr) -> Meanings:
         ("_err",): _behind(outcome, ("error",)),
         ("success",): OUTCOME_OK if outcome == Name("outcome") else equal(_behind(outcome, ("status",)), "ok"),
     }
+
+
+def own_meanings(name: str) -> Meanings:
+    """What the name of a step or task means in its own policy, when its tool has run: the result that there is now.
+
+    By its name alone it would be that of an earlier run. `x.data` and `x.result` are the whole where there is no such
+    key.
+    """
+    result = path("outcome", "result")
+    parts = {(name, key): otherwise(Attribute(result, key), result) for key in ("data", "result")}
+    return {(name,): result, **parts}
 
 
 def arc_meanings(result: Expr) -> Meanings:

@@ -10,7 +10,7 @@ from noetlc.ast.playbook import Playbook, Step, Task
 from noetlc.ast.state import Assign, StepSet
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
-from noetlc.expr.legacy_names import Meanings, renamed
+from noetlc.expr.legacy_names import Meanings, own_meanings, renamed
 from noetlc.expr.patching import on_success
 from noetlc.expr.shorthand import path
 from noetlc.expr.templates import pairs_with
@@ -24,7 +24,8 @@ def lower_vars(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which rules set variables."""
     known = frozenset([step.name for step in playbook.steps]) | {key for key, _ in playbook.workload}
     playbook = change_lists(playbook, lambda _, tasks: tuple(_of_task(task, known, note) for task in tasks))
-    return replace_steps(playbook, lambda step: _of_step(step, note))
+    inputs = frozenset([key for key, _ in playbook.workload])
+    return replace_steps(playbook, lambda step: _of_step(step, inputs, note))
 
 
 def _of_task(task: Task, known: frozenset[str], note: Note) -> Task:
@@ -32,13 +33,13 @@ def _of_task(task: Task, known: frozenset[str], note: Note) -> Task:
         assign, task = taken(task, Assign)
         if assign is None:
             return task
-        names = renamed(_RAW if assign.word == "`set`" else {}, known)
+        names = renamed({**own_meanings(task.name), **(_RAW if assign.word == "`set`" else {})}, known)
         note(Change(BY, assign.span, assign.word, "exact", "a patch of the task's policy on success"))
         ctx, scratch = pairs_with(assign.set_ctx, names), pairs_with(assign.set_iter, names)
         task = on_success(task, set_ctx=ctx, set_iter=scratch)
 
 
-def _of_step(step: Step, note: Note) -> Step:
+def _of_step(step: Step, inputs: frozenset[str], note: Note) -> Step:
     while True:
         assign, step = taken_of(step, Assign)
         if assign is None:
@@ -48,5 +49,8 @@ def _of_step(step: Step, note: Note) -> Step:
             step = step._replace(extras=(*step.extras, later))
             continue
         note(Change(BY, assign.span, assign.word, "exact", "a patch of the last task's policy on success"))
-        last = on_success(step.tasks[-1], set_ctx=assign.set_ctx, set_iter=assign.set_iter)
+        last = step.tasks[-1]
+        names = renamed({**own_meanings(step.name), **own_meanings(last.name)}, inputs)
+        ctx, scratch = pairs_with(assign.set_ctx, names), pairs_with(assign.set_iter, names)
+        last = on_success(last, set_ctx=ctx, set_iter=scratch)
         step = step._replace(tasks=(*step.tasks[:-1], last))
