@@ -28,7 +28,7 @@ ASSERT = "x-assert"
 @click.option("--require-proof", is_flag=True, help="Fail where a question stays open.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="How to report.")
 @click.option("--path", "folders", multiple=True, metavar="CATALOGUE", help="A folder with child playbooks.")
-def COMMAND(
+def analyze_file(
     file: str,
     queries: tuple[str, ...],
     states: bool,
@@ -42,7 +42,9 @@ def COMMAND(
     Queries: reachable(x), never(a and b), always(x before y), every run reaches x, at most N of x, where x is a
     step or step.task. A playbook's `x-assert` lists more of them.
 
-    As JSON, a file with several documents gives a list. Exit codes: 0 all proved, 1 something refuted, 4 something unknown under --require-proof.
+    As JSON, a file with several documents gives a list.
+
+    Exit codes: 0 all proved, 1 something refuted, 4 something unknown under --require-proof.
     """
     budget = STANDARD._replace(states=limit)
     data = read(file)
@@ -116,3 +118,6 @@ def _show(reports: list[Report], file: str, form: str) -> None:
     else:
         text = "\n".join(verdicts.text_of(report, file) for report in reports)
     put("-", text.encode("utf-8", "backslashreplace"))
+
+
+COMMAND = analyze_file
