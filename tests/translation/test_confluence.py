@@ -1,0 +1,76 @@
+"""Lowering ends in one form: the canonical stays as it is, and the order of what is independent does not matter."""
+
+from random import Random
+from typing import Any
+
+import yaml
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+from harness.running import HEAD
+from noetlc.ast.printing import printed
+from noetlc.pipeline import understood
+from noetlc.source.yaml_reader import read_yaml
+from translation import case_steps, retry_steps, routing_steps
+from translation.effort import effort
+
+playbooks = st.one_of(
+    case_steps.bodies().map(case_steps.playbook_of),
+    case_steps.bodies(mode="inclusive", looped=True).map(case_steps.playbook_of),
+    retry_steps.bodies(listed=True).map(retry_steps.playbook_of),
+    routing_steps.bodies().map(routing_steps.playbook_of),
+)
+
+
+def lowered(text: str) -> tuple[str, int]:
+    """The canonical source of a file, and how many changes led to it."""
+    reading = read_yaml("t.yaml", text.encode())
+    playbook, _, changes = understood(reading.source, reading.documents[0])
+    assert playbook is not None
+    return printed(playbook), len(changes)
+
+
+def text_of(playbook: dict[str, Any]) -> str:
+    return HEAD + yaml.dump(playbook, Dumper=yaml.CSafeDumper, sort_keys=False)
+
+
+def turned(node: Any, random: Random, inside: str = "") -> Any:
+    """The same document in another order: keys of mappings, and the steps of the workflow.
+
+    Lists keep theirs, and so does what a mapping of targets or patches says: their order is an order.
+    """
+    if isinstance(node, dict):
+        keys = list(node)
+        if inside not in ("args", "vars", "set", "params"):
+            random.shuffle(keys)
+        return {key: turned(node[key], random, key) for key in keys}
+    if isinstance(node, list):
+        made = [turned(item, random, inside) for item in node]
+        if inside == "workflow":
+            random.shuffle(made)
+        return made
+    return node
+
+
+def by_step(text: str) -> dict[str, Any]:
+    """A canonical document in which the order of steps and keys cannot be seen."""
+    document: dict[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
+    return {**document, "workflow": {step["step"]: step for step in document["workflow"]}}
+
+
+@given(playbooks)
+@effort(40)
+def test_canonical_source_stays_as_it_is(playbook: dict[str, Any]) -> None:
+    text = text_of(playbook)
+    note(text)
+    once, _ = lowered(text)
+    assert lowered(once) == (once, 0)
+
+
+@given(playbooks, st.integers(0, 1 << 30))
+@effort(40)
+def test_the_order_of_what_is_independent_does_not_matter(playbook: dict[str, Any], seed: int) -> None:
+    text, other = text_of(playbook), text_of(turned(playbook, Random(seed)))
+    note(text)
+    note(other)
+    assert by_step(lowered(other)[0]) == by_step(lowered(text)[0])
