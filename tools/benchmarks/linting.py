@@ -1,9 +1,9 @@
-"""Rows about `noetlc lint` as a whole process, against the linters that people run in CI."""
+"""Rows about `noetlc lint` and `migrate` as a whole process, against the linters that people run in CI."""
 
 import json
 from pathlib import Path
 
-from benchmarks.generate import cloudformation, playbook
+from benchmarks.generate import cloudformation, legacy_playbook, playbook
 from benchmarks.measure import interleave, pass_seconds, peer_python, probe, process
 from benchmarks.row import Bench, NotMeasured, Reading, at_most, missing
 
@@ -15,6 +15,7 @@ _TAKEN = {  # peers that PyPI does not have: seconds measured once on a machine 
     "bpmnlint": {10: 0.16, 100: 0.26},
 }
 _FILES = 400
+_LEGACY_FILES = 500
 _FILE_STEPS = 20
 
 
@@ -79,6 +80,21 @@ def many_files(bench: Bench) -> list[Reading]:
 
     own, base = interleave(bench.runs, lambda: _lint(bench, folder), events)
     return [at_most(f"lint {_FILES} files", own, base, times=3, unit="s", base_name="libyaml events")]
+
+
+def migrated_files(bench: Bench) -> list[Reading]:
+    """Five hundred files of older dialects checked in one call, against libyaml's events for the same files."""
+    folder = bench.folder / "legacy"
+    folder.mkdir(exist_ok=True)
+    for i in range(_LEGACY_FILES):
+        text = legacy_playbook(_FILE_STEPS).replace(f"gen_{_FILE_STEPS}", f"gen_{_FILE_STEPS}_{i}")
+        (folder / f"{i}.yaml").write_text(text)
+
+    def migrate() -> float:
+        return process([bench.noetlc, "migrate", "--check", folder], codes=_FINDINGS).seconds
+
+    own, base = interleave(bench.runs, migrate, lambda: probe(bench, "events", str(folder))["seconds"][0])
+    return [at_most(f"migrate --check {_LEGACY_FILES} files", own, base, times=4, unit="s", base_name="libyaml events")]
 
 
 def finding_count(bench: Bench, path: Path) -> int:

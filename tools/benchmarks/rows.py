@@ -9,6 +9,7 @@ ROWS: tuple[Row, ...] = (
     Row("lint-sizes", "front end", "faster than each", linting.sizes),
     Row("lint-small", "front end", "≤ 12 ×", linting.small_file),
     Row("lint-many", "front end", "≤ 3 ×", linting.many_files),
+    Row("migrate-many", "front end", "≤ 4 ×", linting.migrated_files),
     Row("determinism", "front end", "0 differ", front_end.determinism),
     Row("one-step", "runtime", "≤ 12 ×", runtime.one_step),
     Row("steps", "runtime", "≥ 8 × DBOS; no slower later", runtime.durable_steps),

@@ -9,7 +9,7 @@ from noetlc.cli.cores import over_cores
 from noetlc.cli.files import STANDARD_INPUT, expanded, put, read, shown
 from noetlc.cli.migration_report import Row, json_report, markdown_report, text_of_row, text_report
 from noetlc.diag.text import ANSI, PLAIN, Palette, rendered
-from noetlc.migrate.migration import Migration, checked, migrated
+from noetlc.migrate.migration import Migration, checked, glanced, migrated
 
 BROKEN = 3
 
@@ -22,9 +22,17 @@ class _Work(NamedTuple):
     palette: Palette
 
 
+class _Seen(NamedTuple):
+    """What a check tells of a file, "" for nothing, and whether it fails for it."""
+
+    text: str
+    would_change: bool
+    refused: bool
+
+
 @click.command("migrate", short_help="Rewrite older dialects as canonical source.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--check", is_flag=True, help="Write nothing; fail when a file would change.")
+@click.option("--check", is_flag=True, help="Say which files would change, and fail when one would.")
 @click.option("--diff", is_flag=True, help="Print what would change.")
 @click.option("--write", is_flag=True, help="Rewrite the files in place.")
 @click.option("--to", type=click.Choice(["canonical"]), default="canonical", help="The form to write.")
@@ -37,7 +45,7 @@ def migrate_paths(paths: tuple[str, ...], check: bool, diff: bool, write: bool, 
 
     What no pass touched stays as it is, with comments, order of keys and quotes. Each change has a class: exact,
     safe (the old engines disagreed), or review (look at it). A new text that does not compile to the same plan is
-    never written.
+    never written. With --check the changes are listed only in a report.
 
     Exit codes: 0 done, 1 a file cannot be migrated, or would change under --check.
     """
@@ -48,6 +56,8 @@ def migrate_paths(paths: tuple[str, ...], check: bool, diff: bool, write: bool, 
     if not names:
         raise click.UsageError("there is no playbook under these paths")
     palette = ANSI if sys.stdout.isatty() else PLAIN
+    if check and form is None:
+        return _check(names, palette)
     rows = list(over_cores(_migrated, [_Work(name, check, palette) for name in names]))
     source = form is None and not check and not diff and (len(names) == 1 if not write else names == [STANDARD_INPUT])
     if write:
@@ -64,6 +74,29 @@ def migrate_paths(paths: tuple[str, ...], check: bool, diff: bool, write: bool, 
 
 
 COMMAND = migrate_paths
+
+
+def _check(names: list[str], palette: Palette) -> int:
+    """Say which files would change. Their changes are not worked out: CI asks this on every push."""
+    seen = list(over_cores(_seen, [_Work(name, True, palette) for name in names]))
+    click.echo("".join(each.text for each in seen), nl=False)
+    changing, refused = sum(each.would_change for each in seen), sum(each.refused for each in seen)
+    told = f", {refused} cannot be migrated" if refused else ""
+    click.echo(f"{changing} of {len(names)} file{'' if len(names) == 1 else 's'} would change{told}", err=True)
+    return 1 if changing or refused else 0
+
+
+def _seen(work: _Work) -> _Seen:
+    name = shown(work.name)
+    glance = glanced(name, read(work.name))
+    if glance.problems:
+        problems = "".join(rendered(problem, glance.source, work.palette) for problem in glance.problems)
+        return _Seen(f"{name}: cannot be migrated\n{problems}", False, True)
+    if not glance.places:
+        return _Seen("", False, False)
+    count, line = len(glance.places), glance.places[0].line
+    where = f"in line {line}" if count == 1 else f"in {count} places, from line {line} on"
+    return _Seen(f"{name}: would change {where}\n", True, False)
 
 
 def _migrated(work: _Work) -> Row:

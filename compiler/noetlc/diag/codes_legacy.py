@@ -40,7 +40,7 @@ LEGACY_CODES: dict[str, Code] = {
     ),
     "NL912": Code(
         "lowered-for-review", _NOTE, "A legacy construct whose meaning should be looked at",
-        "The old engines left it open, and one meaning had to be chosen. `noetlc migrate --format markdown` lists them all.",
+        "The old engines left it open, and one meaning had to be chosen. `noetlc migrate --format markdown` lists all.",
         "next: [{step: a}, {step: b}]            # and both lead to `c`: does it wait for both?",
         "next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}   # and `join: all` at `c`",
     ),

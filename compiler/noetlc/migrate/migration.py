@@ -16,22 +16,34 @@ from noetl_ir.collecting import uncollected
 from noetl_ir.expr import Literal
 from noetl_ir.plan import Plan
 from noetl_ir.span import Span
+from noetlc.ast.names import OldNames
 from noetlc.ast.playbook import Playbook, Value
 from noetlc.ast.printing import VERSION, Placed, as_tree, tree_of
+from noetlc.ast.targets import ImplicitEnd
+from noetlc.ast.walk import sugar_in
 from noetlc.diag.change import Change
 from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.diag.findings import sorted_findings
+from noetlc.dialects import read_playbook, reader_of
 from noetlc.migrate.entries import Refusal
 from noetlc.migrate.parts import Touched
 from noetlc.migrate.rewriting import rewritten_document
 from noetlc.migrate.same_plan import same_plan
-from noetlc.pipeline import AUTHORING, READ, Compiled, Document, compile_source, understood
+from noetlc.pipeline import AUTHORING, LOWERING, READ, Compiled, Document, compile_source, understood
 from noetlc.source.decoding import decode, encode
 from noetlc.source.nodes import Mapping, Scalar
 from noetlc.source.text import Source
 from noetlc.source.yaml_reader import read_yaml
 
 BY = "migrate"
+NOWHERE = Span(1, 1, 1, 1)
+TODAY = tuple(kind for row in LOWERING if row.name in AUTHORING for kind in row.removes)
+"""Sugar that is no legacy."""
+
+GUESSES = (OldNames, ImplicitEnd)
+"""Sugar for what may be legacy: only lowering tells."""
+
 _NOTES = {"NL111": ("`{}` at the root", "`metadata.{}`"), "NL112": ("a short `{}`", "`else: {{then: …}}`")}
 """Notes about spellings that are no sugar, and what they are changed to."""
 
@@ -54,6 +66,14 @@ class Migration(NamedTuple):
         return any(problem.code == "NL905" for problem in self.problems)
 
 
+class Glance(NamedTuple):
+    """What is seen of a file without lowering it: where something is older than the canonical form."""
+
+    source: Source
+    places: tuple[Span, ...]
+    problems: tuple[Diagnostic, ...]
+
+
 class _Reads:
     """An observer that keeps the documents as they were read."""
 
@@ -68,6 +88,23 @@ class _Reads:
         if stage == READ:
             assert not isinstance(result, Plan)
             self.playbooks.append(result)
+
+
+def glanced(name: str, data: bytes) -> Glance:
+    """Whether a file would change, and where: it is read, and lowered only where that does not tell."""
+    reading = read_yaml(name, data)
+    reader = reader_of(reading.source)
+    with uncollected():
+        playbooks = [read_playbook(reader, node) for node in reading.documents if node is not None]
+        sugar = [node for playbook in playbooks if playbook is not None for node in sugar_in(playbook)]
+    problems = [found for found in (*reading.diagnostics, *reader.findings) if found.severity >= Severity.ERROR]
+    places: list[Span] = [getattr(node, "span", NOWHERE) for node in sugar if not isinstance(node, (*GUESSES, *TODAY))]
+    places += [change.span for change in reader.changes]
+    places += [note.span for note in reader.findings if note.code in _NOTES]
+    if not places and not problems and any(isinstance(node, GUESSES) for node in sugar):
+        full = checked(name, data)
+        return Glance(full.source, tuple([change.span for change in full.changes]), full.problems)
+    return Glance(reading.source, tuple(sorted(places)), sorted_findings(problems))
 
 
 def checked(name: str, data: bytes) -> Migration:
@@ -201,7 +238,6 @@ def _as_wanted(playbook: Playbook, node: Mapping) -> Placed:
 
 def _differences(before: Compiled, after: Compiled) -> Iterator[Diagnostic]:
     """What is wrong with the new text: nothing, or there is a mistake of ours."""
-    here = Span(1, 1, 1, 1)
     for problem in _errors(after):
         anchor = _ANCHOR.search(problem.message) if problem.code == _LOST_ANCHOR else None
         if anchor is not None:
@@ -209,10 +245,12 @@ def _differences(before: Compiled, after: Compiled) -> Iterator[Diagnostic]:
             message = f"the anchor `{anchor[0]}` stands in a construct that changes: write out its aliases"
             yield finding("NL904", message, before.source.span_of(at, at + len(anchor[0])))
         else:
-            yield finding("NL905", f"the new text does not compile: line {problem.span.line}: {problem.message}", here)
+            yield finding(
+                "NL905", f"the new text does not compile: line {problem.span.line}: {problem.message}", NOWHERE
+            )
         return
     for change in _changes(after):
-        yield finding("NL905", f"the new text has {change.construct} in line {change.span.line}", here)
+        yield finding("NL905", f"the new text has {change.construct} in line {change.span.line}", NOWHERE)
         return
     if len(before.plans) != len(after.plans) or not all(map(same_plan, before.plans, after.plans)):
-        yield finding("NL905", "the new text compiles to another plan", here)
+        yield finding("NL905", "the new text compiles to another plan", NOWHERE)

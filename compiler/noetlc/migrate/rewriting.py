@@ -70,7 +70,7 @@ class _Document:
         stays = [key for key, entry in own.items() if key in tree or self._stays(here, entry)]
         moved = here.scope != DOCUMENT and (here.moved or len(stays) < len(own))
         lines: list[Line] = []
-        for key in in_order(list(tree), stays or self._held(tree)):
+        for key in in_order(list(tree), stays or (self._held(tree) if here.scope else [])):
             entry = own.get(key)
             if key not in tree:
                 lines += self._copies.copy(own[key], column)

@@ -72,9 +72,22 @@ def test_a_canonical_file_is_printed_as_it_is(run: Run) -> None:
 def test_a_check_fails_when_something_would_change(run: Run) -> None:
     put("a.yaml", OLD)
     put("b.yaml", NEW)
-    done = run("--check", "a.yaml", "b.yaml")
-    assert (done.status, done.out.splitlines()[-1]) == (1, "2 files: 1 migrated, 1 unchanged; 1 change: 1 exact")
-    assert run("--check", "b.yaml").status == 0
+    assert run("--check", "a.yaml", "b.yaml") == (1, "a.yaml: would change in line 5\n", "1 of 2 files would change\n")
+    assert run("--check", "b.yaml") == (0, "", "0 of 1 file would change\n")
+
+
+def test_a_check_says_what_cannot_be_migrated(run: Run) -> None:
+    put("bad.yaml", HEAD + "  - {step: start, nxt: b}\n")
+    done = run("--check", "bad.yaml")
+    assert done.status == 1
+    assert done.out.startswith("bad.yaml: cannot be migrated\nbad.yaml:5:19: error[NL101]")
+    assert done.err == "0 of 1 file would change, 1 cannot be migrated\n"
+
+
+def test_a_check_with_a_report_lists_the_changes(run: Run) -> None:
+    put("a.yaml", OLD)
+    done = run("--check", "--format", "text", "a.yaml")
+    assert (done.status, done.out.splitlines()[-1]) == (1, "1 file: 1 migrated; 1 change: 1 exact")
 
 
 def test_a_diff_is_unified(run: Run) -> None:
@@ -150,4 +163,4 @@ def test_many_files_are_migrated_over_the_cores(run: Run) -> None:
     for number in range(30):
         put(f"{number:02}.yaml", OLD)
     done = run("--check", ".")
-    assert done.out.splitlines()[-1] == "30 files: 30 migrated; 30 changes: 30 exact"
+    assert (done.status, done.err) == (1, "30 of 30 files would change\n")

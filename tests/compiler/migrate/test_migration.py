@@ -13,7 +13,7 @@ from noetlc.diag.codes import CODES
 from noetlc.diag.diagnostic import Severity
 from noetlc.migrate import migration
 from noetlc.migrate.lines import all_nodes, comments_in
-from noetlc.migrate.migration import checked, migrated
+from noetlc.migrate.migration import checked, glanced, migrated
 from noetlc.migrate.same_plan import same_plan
 from noetlc.pipeline import AUTHORING, compile_source
 from noetlc.source.yaml_reader import read_yaml
@@ -66,7 +66,9 @@ def test_a_migrated_file_means_the_same_and_stays_as_it_is(path: Path) -> None:
 def test_a_check_tells_the_changes_of_the_migration(path: Path) -> None:
     data = path.read_bytes()
     if not compile_source(path.name, data).count_of(Severity.ERROR):
-        assert checked(path.name, data).changes == migrated(path.name, data).changes
+        changes = migrated(path.name, data).changes
+        assert checked(path.name, data).changes == changes
+        assert bool(glanced(path.name, data).places) is bool(changes)
 
 
 @pytest.mark.parametrize("path", [path for path in FILES if path.parent.name in ("dialects", "migrate")], ids=str)
