@@ -96,7 +96,7 @@ def _part(name: str) -> Callable[[Playbook, Note], Playbook]:
 LOWERING: tuple[Lowering, ...] = (
     Lowering(_part("share_workbook"), among=(Sink, Retry, Pages, Poll, Assign, OnError)),
     Lowering(_part("lower_args"), removes=(StepArgs,)),
-    Lowering(_part("lower_loop"), removes=(Slicing, Where, LoopOnError)),
+    Lowering(_part("lower_loop"), removes=(Slicing, Where, LoopOnError), among=(Pages,)),
     Lowering(_part("lower_retry"), removes=(Retry, OnError), among=(Pages, Poll, Case)),
     Lowering(_part("lower_poll"), removes=(Poll,), after=("lower_retry",)),
     Lowering(_part("lower_pages"), removes=(Pages,), after=("lower_retry",)),

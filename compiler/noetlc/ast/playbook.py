@@ -187,6 +187,7 @@ class Executor(NamedTuple):
     limits: tuple[tuple[str, int], ...]
     reference_first: bool
     failure_mode: str
+    extras: tuple[Sugar, ...] = ()
 
 
 class Playbook(NamedTuple):

@@ -202,6 +202,8 @@ def _extras(playbook: Playbook) -> Iterator[tuple[Sugar, ...]]:
     """What is not empty of the extras of every node."""
     if playbook.extras:
         yield playbook.extras
+    if playbook.executor.extras:
+        yield playbook.executor.extras
     for step in playbook.steps:
         if step.extras:
             yield step.extras

@@ -117,7 +117,7 @@ SHAPE_CODES: dict[str, Code] = {
     "NL901": Code(
         "legacy-construct", _ERROR, "A construct of an older dialect",
         "Most are read and lowered; this one was recognised by its name and no reader takes it.",
-        "loop: {pagination: {type: response_based}}",
-        "retry: [{when: \"{{ response.more }}\", then: {next_call: {params: {page: 2}}}}]",
+        "loop: {in: \"{{ workload.urls }}\", iterator: url, until: \"{{ url.done }}\"}",
+        "tool: [{name: ready, until: {when: \"{{ iter.done }}\", then: [{name: ask, kind: noop}]}}]",
     ),
 }  # fmt: skip

@@ -15,16 +15,15 @@ _WHEN = 'when: "{{ … }}"'
 
 LEGACY_KEYS: dict[str, dict[str, str]] = {
     "document": {
-        "spec": "executor: {spec: {…}}", "steps": "workflow: [{step: start, tool: {kind: …}}]",
+        "steps": "workflow: [{step: start, tool: {kind: …}}]",
         "tasks": "workflow: [{step: start, tool: {kind: …}}]", "environment": "keychain: [{name: …, kind: env}]",
         "context": "workload: {key: value}",
     },
-    "executor_spec": {"retry": _RETRY},
     "step": {
         "run": _TOOL, "task": _TOOL, "with": _ARGS, "data": _ARGS, "set_iter": _SET_ITER, "eval": _RETRY, "expr": _WHEN,
         "pipe": "tool: [{name: a, kind: …}, {name: b, kind: …}]", "next_step": _NEXT, "end_loop": _LOOP,
     },
-    "loop": {"until": _UNTIL, "pagination": _UNTIL},
+    "loop": {"until": _UNTIL},
     "task": {"result": _SET, "pipe": "tool: [{name: a, kind: …}, {name: b, kind: …}]", "expr": _WHEN, "catch": _FAILED},
     "then": {"sink": _STORE, "vars": _SET, "collect": _SET_ITER, "retry": "then: {do: retry, attempts: 3}"},
     "rule": {"expr": _WHEN, "do": "then: {do: …}"},

@@ -23,6 +23,5 @@ DIALECT = Dialect(
     ),
     legacy={
         "next": _named("to", "policy", "priority"),
-        "executor_spec": _named("retry"),
     },
 )

@@ -14,7 +14,12 @@ def _named(*keys: str) -> dict[str, str]:
 DIALECT = Dialect(
     _DIALECT,
     Tables(
-        document={"vars": state.take_root_vars, "ctx": state.take_root_vars, "tracing": state.take_root_hint},
+        document={
+            "vars": state.take_root_vars,
+            "ctx": state.take_root_vars,
+            "spec": state.take_root_vars,
+            "tracing": state.take_root_hint,
+        },
         step={
             "vars": state.take_vars,
             "set_ctx": state.take_vars,
@@ -23,6 +28,8 @@ DIALECT = Dialect(
             "retry": repeat.take_retry,
             "args": state.take_step_args,
         },
+        loop={"pagination": repeat.take_pagination},
+        executor_spec={"retry": repeat.take_retry},
         task={
             "vars": state.take_vars,
             "set_ctx": state.take_vars,
@@ -32,9 +39,8 @@ DIALECT = Dialect(
         },
     ),
     legacy={
-        "document": _named("spec"),
         "step": _named("set_iter"),
-        "loop": _named("until", "pagination"),
+        "loop": _named("until"),
         "task": _named("result"),
         "then": _named("sink", "vars", "collect", "retry", "result"),
     },

@@ -3,11 +3,13 @@
 loop: {in: xs, iterator: x, order_by: n, limit: 3, batch_size: 2}   →  in: ((xs | sort(attribute='n'))[:3]) | batch(2)
 loop: {in: xs, iterator: x, where: g}                               →  __s__where: break unless g, in each iteration
 loop: {…, on_error: continue}                                       →  failure.mode: best_effort
+loop: {pagination: p}                                               →  no loop; the step repeats its task for pages
 """
 
 from noetl_ir.expr import Const, Expr, Filter, Literal, Slice
 from noetlc.ast.iteration import LoopOnError, Slicing, Where
 from noetlc.ast.playbook import Loop, Playbook, Rule, Step, Task, Value
+from noetlc.ast.repeat import Pages
 from noetlc.ast.walk import loops_of, replace_steps
 from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import computed, generated_name, noop
@@ -29,6 +31,9 @@ def _lowered(step: Step, note: Note) -> Step:
         return step
     first: list[Task] = []
     mode = step.spec.failure_mode
+    pages = tuple(extra for extra in step.loop.extras if isinstance(extra, Pages))
+    if pages:
+        return _lowered(_paged(step, step.loop, pages), note)
     for number, loop in enumerate(loops_of(step)):
         for extra in loop.extras:
             if isinstance(extra, Where):
@@ -39,6 +44,12 @@ def _lowered(step: Step, note: Note) -> Step:
                 mode = "fail_fast" if extra.mode == "fail" else "best_effort"
     spec = step.spec if mode == step.spec.failure_mode else step.spec._replace(failure_mode=mode)
     return step._replace(loop=_with_items(step.loop, note), spec=spec, tasks=(*first, *step.tasks))
+
+
+def _paged(step: Step, loop: Loop, pages: tuple[Pages, ...]) -> Step:
+    """The step whose task repeats for pages; a loop that was nothing else is none."""
+    inner = tuple(extra for extra in loop.extras if not isinstance(extra, Pages))
+    return step._replace(extras=(*step.extras, *pages), loop=loop._replace(extras=inner) if loop.iterator else None)
 
 
 def _asking(step: Step, word: str, where: Where) -> Task:

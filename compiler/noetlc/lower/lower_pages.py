@@ -84,6 +84,8 @@ class _Paged(NamedTuple):
             rules.append(Rule(when, "continue", page.span, set_iter=patch))
         last = ((self._key("more"), constant(None, span)), *collected)
         rules.append(Rule(guard(OUTCOME_OK, span), "continue", span, set_iter=last))
+        own = (rule for rule in task.rules if rule.when is not None and rule.directive in ("retry", "fail"))
+        rules = [*own, *rules]  # a `retry` of errors beside the list
         fetching = self._calling([page for _, page in more])._replace(rules=(*rules, Rule(None, "fail", span)))
         again = noop(generated_name(task.name, "again"), span, self._onward(more))
         result: Tasks = ()

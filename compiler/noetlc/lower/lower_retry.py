@@ -5,7 +5,8 @@
     retry: {stop_when: s}                →  [{when: ok and s, then: continue}, {when: s, then: fail}, {else: retry 3}]
 
 A retry that is used up fails with `retry.exhausted`; so no rule with a `when` may follow it that takes an error.
-The policy of a step is the default of its tasks (order: tool, then, step); `on_error` is one for tasks without any.
+The policy of a step is the default of its tasks, then that of the executor (order: tool, then, step, executor);
+`on_error` is one for tasks without any, and the executor's for those without any policy.
 """
 
 from collections.abc import Callable
@@ -32,7 +33,11 @@ _TEXT: Meanings = {("error",): path("outcome", "error", "message")}
 def lower_retry(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which every repetition of a failure is a rule."""
     known = frozenset([step.name for step in playbook.steps]) | {key for key, _ in playbook.workload}
-    playbook = replace_steps(playbook, _inherited)
+    executor = playbook.executor
+    default = next((extra for extra in executor.extras if isinstance(extra, Retry)), None)
+    rest = tuple(extra for extra in executor.extras if not isinstance(extra, Retry))
+    playbook = playbook._replace(executor=executor._replace(extras=rest)) if default is not None else playbook
+    playbook = replace_steps(playbook, lambda step: _inherited(step, default))
 
     def retried(tasks: Tasks) -> Tasks:
         return tuple(_retried(task, known, note) for task in tasks)
@@ -40,14 +45,15 @@ def lower_retry(playbook: Playbook, note: Note) -> Playbook:
     return change_lists(playbook, lambda _, tasks: retried(tasks))
 
 
-def _inherited(step: Step) -> Step:
-    """The step's policies as those of its tasks: a list, a poll and `on_error` too."""
+def _inherited(step: Step, default: Retry | None) -> Step:
+    """The step's policies as those of its tasks: a list, a poll and `on_error` too; `default` is the executor's."""
     retry, step = taken_of(step, Retry)
     pages, step = taken_of(step, Pages)
     poll, step = taken_of(step, Poll)
     on_error, step = taken_of(step, OnError)
+    default = None if pages is not None else default  # a list is a policy too
     chains = any(isinstance(extra, Case) for extra in step.extras)
-    if retry is None and pages is None and poll is None and on_error is None and not chains:
+    if retry is None and pages is None and poll is None and on_error is None and default is None and not chains:
         return step
 
     def with_default(task: Task) -> Task:
@@ -56,6 +62,8 @@ def _inherited(step: Step) -> Step:
             task = task._replace(extras=(*task.extras, retry))
         elif on_error is not None and not own and not task.rules and not task.generated:
             task = task._replace(extras=(*task.extras, on_error))
+        elif default is not None and not own and not task.rules and not task.generated:
+            task = task._replace(extras=(*task.extras, default))
         return task
 
     step = step._replace(tasks=tuple(with_default(task) for task in step.tasks))

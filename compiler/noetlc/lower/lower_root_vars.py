@@ -1,7 +1,8 @@
-"""lower_root_vars: root `vars` and `ctx` become `workload`, or are set once by a generated entry step (LANGUAGE §1).
+"""lower_root_vars: root `vars`, `ctx` and `spec` become `workload`, or are set once in an entry step (LANGUAGE §1).
 
 vars: {url: u, n: 0}, and some step sets `n`
     →  workload: {url: u}, reads of `vars.url` follow; the step __start__vars sets ctx.n = 0 and leads to `start`
+spec: {url: u}   →  workload: {url: u}, reads of `spec.url` follow: it is another name for `workload`
 """
 
 from noetl_ir.expr import Expr
@@ -18,6 +19,7 @@ from noetlc.expr.shorthand import path
 from noetlc.expr.templates import arc_with, task_with, value_with
 
 BY = "lower_root_vars"
+SPEC = "`spec`"
 
 
 def lower_root_vars(playbook: Playbook, note: Note) -> Playbook:
@@ -30,11 +32,14 @@ def lower_root_vars(playbook: Playbook, note: Note) -> Playbook:
     written = {key for rule in rules for key, _ in rule.set_ctx}
     pairs: Pairs = tuple(pair for extra in found for pair in extra.pairs)
     given = {key for key, _ in playbook.workload}
+    alias = {key for extra in found if extra.word == SPEC for key, _ in extra.pairs}
+    pairs = tuple(pair for pair in pairs if pair[0] not in alias & given)  # what `workload` says wins
+    written -= alias
     kept = tuple((key, value) for key, value in pairs if key in written or key in given)
     moved = tuple((key, value) for key, value in pairs if key not in written and key not in given)
     for extra in found:
         note(Change(BY, extra.span, f"root {extra.word}", "exact", _said(moved, kept)))
-    follow = _follow({key for key, _ in moved})
+    follow = _follow({key for key, _ in moved}, alias)
     playbook = replace_steps(playbook, lambda step: _step(step, follow))
     workload = (*playbook.workload, *((key, value_with(value, follow)) for key, value in moved))
     spans = (*playbook.workload_spans, *((key, value.span) for key, value in moved))
@@ -56,12 +61,14 @@ def _all(tasks: Tasks) -> list[Task]:
     return found
 
 
-def _follow(keys: set[str]) -> Replace:
+def _follow(keys: set[str], alias: set[str]) -> Replace:
     """Reads of moved variables."""
 
     def replace(expr: Expr) -> Expr | None:
         here = static_path(expr)
-        return path("workload", here[1]) if len(here) == 2 and here[0] in ("vars", "ctx") and here[1] in keys else None
+        if len(here) == 2 and ((here[0] in ("vars", "ctx") and here[1] in keys) or (here[0] == "spec" and alias)):
+            return path("workload", here[1])
+        return None
 
     return replace
 

@@ -67,6 +67,7 @@ class ExecutorDraft:
     __slots__ = (
         "entry_span",
         "entry_step",
+        "extras",
         "failure_mode",
         "knobs",
         "limits",
@@ -84,6 +85,7 @@ class ExecutorDraft:
         self.limits: list[tuple[str, int]] = []
         self.reference_first = False
         self.failure_mode = "fail_fast"
+        self.extras: list[Sugar] = []
 
 
 class StepDraft:

@@ -32,6 +32,7 @@ def executor_of(draft: ExecutorDraft) -> Executor:
         tuple(draft.limits),
         draft.reference_first,
         draft.failure_mode,
+        tuple(draft.extras),
     )
 
 

@@ -2,6 +2,7 @@
 
 from noetl_ir.expr import Json, Literal
 from noetlc.ast.playbook import Loop, Value
+from noetlc.ast.repeat import Pages
 from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import LoopDraft
 from noetlc.reading.knob import take_policy, take_spec
@@ -21,7 +22,8 @@ def read_loop(r: Reader, node: Node) -> Loop | None:
     mapping = _renamed(r, mapping)
     take_all(r, "loop", r.tables.loop, draft, mapping)
     refused = any(key.text in r.legacy.get("loop", {}) for key, _ in mapping.entries)
-    if not refused and isinstance(node, Mapping):
+    pages = any(isinstance(extra, Pages) for extra in draft.extras)  # which may be all that the loop is
+    if not refused and not (pages and draft.items is None) and isinstance(node, Mapping):
         _check_whole(r, draft, mapping)
     return Loop(
         draft.items or Value(Literal([]), mapping.span, None),  # told, and still a loop for all that looks at it

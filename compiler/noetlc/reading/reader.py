@@ -100,6 +100,7 @@ SCOPE_NAMES = {
     "case": "a rule of `case`",
     "retry": "`retry`",
     "poll": "`poll`",
+    "pagination": "`pagination`",
     "while": "`while`",
     "until": "`until`",
 }

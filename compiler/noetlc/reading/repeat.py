@@ -4,15 +4,15 @@ from noetl_ir.span import Span
 from noetlc.ast.playbook import Guard, Value
 from noetlc.ast.repeat import OnError, Page, Pages, Poll, Repetition, Retry
 from noetlc.expr.generated import constant
-from noetlc.reading.drafts import StepDraft, StepSpecDraft, TaskDraft
+from noetlc.reading.drafts import ExecutorDraft, LoopDraft, StepDraft, StepSpecDraft, TaskDraft
 from noetlc.reading.loose import read_loose_guard
 from noetlc.reading.reader import Reader, stray_key
 from noetlc.reading.shapes import boolean_of, choice_of, is_empty, mapping_of, missing, number_of, text_of, wrong_shape
 from noetlc.reading.storage import read_sink
 from noetlc.reading.values import read_duration, read_pairs, read_value
-from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at, scalar_at
 
-Carrier = StepDraft | TaskDraft | StepSpecDraft
+Carrier = StepDraft | TaskDraft | StepSpecDraft | ExecutorDraft
 
 _NAMES = {
     "max_attempts": "attempts",
@@ -176,6 +176,46 @@ def _two_lists(r: Reader, mapping: Mapping, key: Scalar) -> Pages:
             guard = None if when is None else read_loose_guard(r, when, "`while`")
             found.append(_page_of(r, body, guard, body.span))
     return Pages(tuple(found), key.span)
+
+
+_PAGINATION = {
+    "continue_while": "while", "while": "while", "next_page": "next_call", "next_call": "next_call",
+    "max_iterations": "max_attempts", "max_pages": "max_attempts", "max_attempts": "max_attempts",
+}  # fmt: skip
+_MERGE = {"merge_strategy": "strategy", "merge_path": "path", "into": "into"}
+
+
+def take_pagination(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    """`loop.pagination`: a policy that repeats a success for the next page, and `retry` for errors."""
+    r.legacy_seen = True
+    mapping = mapping_of(r, node, "`pagination`")
+    if mapping is None:
+        return
+    entries: list[tuple[Scalar, Node]] = []
+    merged: list[tuple[Scalar, Node]] = []
+    found: list[Page] = []
+    for name, value in mapping.entries:
+        if name.text in _PAGINATION:
+            entries.append((_called(name, _PAGINATION[name.text]), value))
+        elif name.text in _MERGE:
+            merged.append((_called(name, _MERGE[name.text]), value))
+        elif name.text == "retry":
+            retry = mapping_of(r, value, "`retry`")
+            found += [] if retry is None else [_page_of(r, retry, None, retry.span)]
+        elif name.text not in ("type", "enabled"):
+            stray_key(r, "pagination", name, (*_PAGINATION, *_MERGE, "retry", "type"))
+    body = mapping_at(entries, mapping.span)
+    if body.get("while") is None:
+        missing(r, "the `continue_while` of `pagination`", key.span, help='write `continue_while: "{{ … }}"`')
+        return
+    collect = mapping_at(merged, mapping.span)
+    entries.append((scalar_at("collect", "collect", style="", span=key.span, source=key.source), collect))
+    page = _page(r, mapping_at(entries, mapping.span))
+    draft.extras.append(Pages((*found, *([page] if page is not None else [])), key.span))
+
+
+def _called(key: Scalar, name: str) -> Scalar:
+    return scalar_at(name, name, style=key.style, span=key.span, source=key.source)
 
 
 def take_poll(r: Reader, draft: StepDraft | TaskDraft, key: Scalar, node: Node) -> None:
