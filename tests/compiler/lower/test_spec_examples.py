@@ -4,7 +4,11 @@ Where its indentation was lost it is restored; a part of a playbook stands in th
 are filled in, and placeholders replaced by one of their alternatives.
 """
 
+import pytest
+
 import goldens
+from noetlc.pipeline import understood
+from noetlc.source.yaml_reader import read_yaml
 
 EXAMPLES: dict[str, dict[str, int]] = {
     # document → section → how many examples it has
@@ -44,3 +48,9 @@ def test_every_example_is_a_golden() -> None:
     }
     assert {case.name for case in goldens.cases() if case.stage == "spec"} == listed
     assert not {f"{name.replace(' ', '-')}-1" for name in METASYNTAX if name != "formal 5"} & listed
+
+
+@pytest.mark.parametrize("case", [c for c in goldens.cases() if c.stage == "spec"], ids=lambda case: case.name)
+def test_its_canonical_source_needs_no_lowering(case: goldens.Case) -> None:
+    reading = read_yaml("t.yaml", case.beside("canon").read_bytes())
+    assert understood(reading.source, reading.documents[0]).changes == ()
