@@ -19,7 +19,7 @@ from noetl_ir.span import Span
 from noetlc.ast.bodies import Choose, Until, While
 from noetlc.ast.cases import Case, CaseSetting
 from noetlc.ast.iteration import Cursor, Frame, LoopOnError, Slicing, Where
-from noetlc.ast.names import OldNames, OldSecrets
+from noetlc.ast.names import OldBlocks, OldNames, OldSecrets
 from noetlc.ast.playbook import Playbook
 from noetlc.ast.repeat import OnError, Pages, Poll, Retry
 from noetlc.ast.skips import Skip
@@ -115,6 +115,7 @@ LOWERING: tuple[Lowering, ...] = (
     Lowering(_part("lower_until"), removes=(Until,), after=("enter_sugar",)),
     Lowering(_part("lower_while"), removes=(While,), after=("enter_sugar",)),
     Lowering(_part("lower_end"), removes=(ImplicitEnd,), after=("lower_next",)),
+    Lowering(_part("lower_blocks"), removes=(OldBlocks,), after=("lower_next", "lower_set", "lower_skip", "lower_end")),
     Lowering(_part("lower_secrets"), removes=(OldSecrets,), after=("lower_root_vars", "lower_until", "lower_while")),
     Lowering(_part("rename_names"), removes=(OldNames,), after=("lower_next", "lower_until", "lower_while")),
 )

@@ -14,3 +14,9 @@ class OldSecrets(Sugar):
     """Some expression of the file may ask for `env` or `token()`."""
 
     span: Span
+
+
+class OldBlocks(Sugar):
+    """Some text of the file may have block tags."""
+
+    span: Span

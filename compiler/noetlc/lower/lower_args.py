@@ -2,16 +2,19 @@
 
 args: {n: 1}, tool: {kind: python, code: …}, and `{{ args.n }}` anywhere in the step
     →  args: {n: "{{ args.n | default(1) }}"} of the task, and the same where `args.n` is read
+
+A default that is a block template is rendered by a first task.
 """
 
 from noetl_ir.expr import Expr, Name
 from noetlc.ast.bodies import change_lists, taken_of
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.state import StepArgs
-from noetlc.ast.walk import replace_steps
+from noetlc.ast.walk import blocks_in, replace_steps
 from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.diag.change import Change, Note
-from noetlc.expr.generated import computed
+from noetlc.expr.generated import computed, generated_name
+from noetlc.expr.hoisting import Blocks, rendering, without_blocks
 from noetlc.expr.legacy_names import static_path
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path
@@ -28,9 +31,24 @@ def lower_args(playbook: Playbook, note: Note) -> Playbook:
         args, _ = taken_of(step, StepArgs)
         if args is not None:
             note(Change("lower_args", args.span, f"{args.word} of a step", "exact", "defaults under the token's args"))
+    playbook = replace_steps(playbook, _rendered)
     defaults = {step.name: _defaults(step) for step in playbook.steps}
     playbook = change_lists(playbook, lambda step, tasks: tuple(_task(task, defaults[step.name]) for task in tasks))
     return replace_steps(playbook, lambda step: _step(step, defaults[step.name]))
+
+
+def _rendered(step: Step) -> Step:
+    """The step with a first task that renders the block templates among its args."""
+    args, rest = taken_of(step, StepArgs)
+    if args is None or not any(True for _, value in args.pairs for _ in blocks_in(value)):
+        return step
+    found: Blocks = {}
+    pairs = []
+    for key, value in args.pairs:
+        made = without_blocks(value.template, generated_name(step.name, "args", key), found)
+        pairs.append((key, Value(made, value.span, None) if any(True for _ in blocks_in(value)) else value))
+    first = rendering(generated_name(step.name, "args"), args.span, found)
+    return rest._replace(tasks=(first, *rest.tasks), extras=(args._replace(pairs=tuple(pairs)), *rest.extras))
 
 
 def _defaults(step: Step) -> dict[str, Value]:

@@ -6,7 +6,7 @@ loop: {…, on_error: continue}                                       →  failu
 loop: {pagination: p}                                               →  no loop; the step repeats its task for pages
 """
 
-from noetl_ir.expr import Const, Expr, Filter, Literal, Slice
+from noetl_ir.expr import Block, Const, Expr, Filter, Literal, Slice
 from noetlc.ast.iteration import LoopOnError, Slicing, Where
 from noetlc.ast.playbook import Loop, Playbook, Rule, Step, Task, Value
 from noetlc.ast.repeat import Pages
@@ -61,7 +61,7 @@ def _with_items(loop: Loop, note: Note) -> Loop:
     """The loop and those inside of it, with what is done to their items in `in`."""
     slices = sorted((e for e in loop.extras if isinstance(e, Slicing)), key=lambda e: _ORDER.index(e.word))
     items = loop.items
-    for slicing in slices:
+    for slicing in slices if not isinstance(items.template, Block) else ():  # told where it is checked
         note(Change(BY, slicing.span, f"`{slicing.word}`", "exact", "a part of the loop's `in`"))
         items = computed(_sliced(expression_of(items.template), slicing), items.span)
     gone = (Slicing, Where, LoopOnError)

@@ -16,7 +16,7 @@ from noetl_ir.collecting import uncollected
 from noetl_ir.expr import Literal
 from noetl_ir.plan import Plan
 from noetl_ir.span import Span
-from noetlc.ast.names import OldNames
+from noetlc.ast.names import OldBlocks, OldNames, OldSecrets
 from noetlc.ast.playbook import Playbook, Value
 from noetlc.ast.printing import VERSION, Placed, as_tree, tree_of
 from noetlc.ast.targets import ImplicitEnd
@@ -41,7 +41,7 @@ NOWHERE = Span(1, 1, 1, 1)
 TODAY = tuple(kind for row in LOWERING if row.name in AUTHORING for kind in row.removes)
 """Sugar that is no legacy."""
 
-GUESSES = (OldNames, ImplicitEnd)
+GUESSES = (OldNames, OldSecrets, OldBlocks, ImplicitEnd)
 """Sugar for what may be legacy: only lowering tells."""
 
 _NOTES = {"NL111": ("`{}` at the root", "`metadata.{}`"), "NL112": ("a short `{}`", "`else: {{then: …}}`")}

@@ -1,12 +1,14 @@
 """The root of a playbook (LANGUAGE §1): its sections in any order, and what every document must have."""
 
+from collections.abc import Iterator
 from re import compile as pattern
 
 from noetl_ir.expr import Json
 from noetl_ir.span import Span
 from noetlc.ast.graph import END
-from noetlc.ast.names import OldNames, OldSecrets
+from noetlc.ast.names import OldBlocks, OldNames, OldSecrets
 from noetlc.ast.playbook import Playbook, Task
+from noetlc.ast.sugar import Sugar
 from noetlc.ast.targets import ImplicitEnd
 from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import DocumentDraft, ExecutorDraft
@@ -76,12 +78,15 @@ def _implicit_end(draft: DocumentDraft) -> tuple[ImplicitEnd, ...]:
     return tuple(ImplicitEnd(step.name_span) for step in draft.steps if step.name == END)
 
 
-def _old_names(r: Reader, node: Mapping) -> tuple[OldNames | OldSecrets, ...]:
+def _old_names(r: Reader, node: Mapping) -> Iterator[Sugar]:
     """Whether the file has words in braces that older dialects use: one look at its text, no expression is read."""
     text = r.source.text
-    names = (OldNames(node.span),) if _OLD.search(text) else ()
-    secret = ("env" in text or "token" in text) and _SECRET.search(text)  # the plain words are found sooner
-    return (*names, OldSecrets(node.span)) if secret else names
+    if _OLD.search(text):
+        yield OldNames(node.span)
+    if ("env" in text or "token" in text) and _SECRET.search(text):  # the plain words are found sooner
+        yield OldSecrets(node.span)
+    if "{%" in text:
+        yield OldBlocks(node.span)
 
 
 def _is_another(r: Reader, node: Mapping) -> bool:
