@@ -65,7 +65,7 @@ def own_meanings(name: str) -> Meanings:
     key.
     """
     result = path("outcome", "result")
-    parts = {(name, key): otherwise(Attribute(result, key), result) for key in ("data", "result")}
+    parts: Meanings = {(name, key): otherwise(Attribute(result, key), result) for key in ("data", "result")}
     return {(name,): result, **parts}
 
 
