@@ -32,7 +32,10 @@ def test_every_name_stands_in_the_reference(dialect: str) -> None:
 
 
 def test_an_outcome_decides_between_two_names() -> None:
-    done, failed = Event("e", "task.done", 0, data={"status": "ok"}), Event("e", "task.done", 0, data={"status": "error"})
+    done, failed = (
+        Event("e", "task.done", 0, data={"status": "ok"}),
+        Event("e", "task.done", 0, data={"status": "error"}),
+    )
     assert (old_name(done, "extended"), old_name(failed, "extended")) == ("ToolCompleted", "ToolErrored")
     assert old_name(done, "formal") == "tool.processed"
     assert old_name(Event("e", "token.joined", 0), "case") == ""

@@ -13,7 +13,10 @@ CANONICAL = [
     *sorted(ROOT.glob("examples/**/*.yaml")),
     *sorted(path for stage in ("net", "plan", "run", "emit") for path in ROOT.glob(f"golden/{stage}/*.yaml")),
 ]
-DIALECTS = [*CANONICAL, *sorted(path for stage in ("dialects", "lower") for path in ROOT.glob(f"golden/{stage}/*.yaml"))]
+DIALECTS = [
+    *CANONICAL,
+    *sorted(path for stage in ("dialects", "lower") for path in ROOT.glob(f"golden/{stage}/*.yaml")),
+]
 NO_PLAYBOOKS = (".script.yaml",)
 
 
