@@ -15,7 +15,7 @@ CANONICAL = [
 ]
 DIALECTS = [
     *CANONICAL,
-    *sorted(path for stage in ("dialects", "lower") for path in ROOT.glob(f"golden/{stage}/*.yaml")),
+    *sorted(path for stage in ("dialects", "lower", "spec", "migrate") for path in ROOT.glob(f"golden/{stage}/*.yaml")),
 ]
 NO_PLAYBOOKS = (".script.yaml",)
 
