@@ -260,8 +260,9 @@ def _lowered(playbook: Playbook, note: Note, observer: Observer) -> Playbook:
         concerned = {*row.removes, *row.among}
         observer.begun(row.name)
         if there & concerned or not concerned:
-            playbook = row.fn(playbook, note)
-            there, gone = sugar_kinds(playbook), gone | frozenset(row.removes)
+            before, playbook = playbook, row.fn(playbook, note)
+            there = there if playbook is before else sugar_kinds(playbook)
+            gone |= frozenset(row.removes)
             back = sorted(kind.__name__ for kind in there & gone)
             if back:
                 raise BrokenPass(f"after {row.name} there is a {back[0]} again")

@@ -88,10 +88,12 @@ def map_lists(tasks: Tasks, change: ChangeList) -> Tasks:
     """Every list of tasks changed, the innermost first. Depth is that of the document, which the reader bounds."""
 
     def inside(task: Task) -> Task:
-        if not task.extras:
+        if not any(isinstance(extra, HasBodies) for extra in task.extras):
             return task
         return task._replace(extras=tuple(_with_lists(extra, change) for extra in task.extras))
 
+    if not any(task.extras for task in tasks):
+        return change(tasks)
     return change(tuple(inside(task) for task in tasks))
 
 
@@ -100,8 +102,11 @@ def change_lists(playbook: Playbook, change: Callable[[Step, Tasks], Tasks]) -> 
 
     def changed(step: Step) -> Step:
         tasks = map_lists(step.tasks, lambda listed: change(step, listed))
-        extras = tuple(_with_lists(extra, lambda listed: change(step, listed)) for extra in step.extras)
-        return step._replace(tasks=tasks, extras=extras)
+        if any(isinstance(extra, HasBodies) for extra in step.extras):
+            extras = tuple(_with_lists(extra, lambda listed: change(step, listed)) for extra in step.extras)
+            return step._replace(tasks=tasks, extras=extras)
+        same = len(tasks) == len(step.tasks) and all(new is old for new, old in zip(tasks, step.tasks, strict=True))
+        return step if same else step._replace(tasks=tasks)
 
     return replace_steps(playbook, changed)
 

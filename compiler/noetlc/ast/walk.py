@@ -87,8 +87,10 @@ def rule_guards(task: Task) -> Iterator[Guard]:
 
 
 def replace_steps(playbook: Playbook, change: Callable[[Step], Step]) -> Playbook:
-    """The playbook with every step changed."""
-    return playbook._replace(steps=tuple(change(step) for step in playbook.steps))
+    """The playbook with every step changed; itself where none is."""
+    steps = tuple([change(step) for step in playbook.steps])
+    same = all(new is old for new, old in zip(steps, playbook.steps, strict=True))
+    return playbook if same else playbook._replace(steps=steps)
 
 
 def replace_tasks(playbook: Playbook, change: Callable[[Step, Task], Task]) -> Playbook:

@@ -9,6 +9,7 @@ _STORE = "tool: [{name: work, kind: …}, {name: store, kind: postgres, table: �
 _TOOL = "tool: {kind: …}"
 _ARGS = "args: {name: …}"
 _LOOP = 'loop: {in: "{{ … }}", iterator: item}'
+_BODY = 'loop: {in: "{{ … }}", iterator: item}, tool: [{name: a_step_of_the_body, kind: …}, …]'
 _UNTIL = 'until: {when: "{{ … }}", then: [{name: …, kind: …}], max_iterations: 60}'
 _FAILED = "next: {arcs: [{step: mend, when: \"{{ event.name == 'step.failed' }}\"}]}"
 _WHEN = 'when: "{{ … }}"'
@@ -21,7 +22,7 @@ LEGACY_KEYS: dict[str, dict[str, str]] = {
     },
     "step": {
         "run": _TOOL, "task": _TOOL, "with": _ARGS, "data": _ARGS, "set_iter": _SET_ITER, "eval": _RETRY, "expr": _WHEN,
-        "pipe": "tool: [{name: a, kind: …}, {name: b, kind: …}]", "next_step": _NEXT, "end_loop": _LOOP,
+        "pipe": "tool: [{name: a, kind: …}, {name: b, kind: …}]", "next_step": _NEXT, "end_loop": _BODY,
     },
     "loop": {"until": _UNTIL},
     "task": {"result": _SET, "pipe": "tool: [{name: a, kind: …}, {name: b, kind: …}]", "expr": _WHEN, "catch": _FAILED},

@@ -1,4 +1,4 @@
-"""The case dialect (`case-dialect.md`): recognised, not read yet."""
+"""The case dialect (`case-dialect.md`): `case` with its modes and policies, `poll`, `on_error`, scopes of `retry`."""
 
 from noetlc.dialects import Dialect
 from noetlc.reading import cases, iteration, repeat

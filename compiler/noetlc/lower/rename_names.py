@@ -12,7 +12,7 @@ from collections.abc import Container, Iterator
 from noetl_ir.expr import Expr
 from noetl_ir.span import Span
 from noetlc.ast.names import OldNames
-from noetlc.ast.playbook import Playbook, Router, Step, StepSpec, Task
+from noetlc.ast.playbook import Arc, Playbook, Router, Step, StepSpec, Task
 from noetlc.ast.walk import expressions_in, loops_of, rule_guards, rule_values, step_expressions, task_values
 from noetlc.diag.change import Change, Note
 from noetlc.expr.legacy_names import (
@@ -62,9 +62,17 @@ def _renamed(step: Step, shared: set[str]) -> Step:
 
 
 def _task(task: Task, known: Container[str]) -> Task:
+    if any(has_old_names(expr) for value in task_values(task) for expr, _ in expressions_in(value)):
+        task = fields_with(task, only_old(renamed(CTX, known)))
+    if not any(has_old_names(expr) for expr in _of_rules(task)):
+        return task
     in_rules = only_old(renamed(IN_RULES, known))
-    fields = fields_with(task, only_old(renamed(CTX, known)))
-    return fields._replace(rules=tuple(rule_with(rule, in_rules) for rule in task.rules))
+    return task._replace(rules=tuple(rule_with(rule, in_rules) for rule in task.rules))
+
+
+def _of_rules(task: Task) -> Iterator[Expr]:
+    yield from (expr for value in rule_values(task) for expr, _ in expressions_in(value))
+    yield from (guard.expr for guard in rule_guards(task))
 
 
 def _spec(step: Step, everywhere: Replace) -> StepSpec:
@@ -83,20 +91,29 @@ def _router(step: Step, known: Container[str]) -> Router | None:
     http = bool(step.tasks) and any(task.kind == "http" for task in step.tasks)
     events = only_old(arc_events(loop=step.loop is not None, http=http))
     meanings = only_old(renamed(arc_meanings(result_of(step.name)), known))
-    arcs = tuple(arc_with(arc_with(arc, events), meanings) for arc in step.router.arcs)
+    arcs = tuple(arc_with(arc_with(arc, events), meanings) if _is_old(arc) else arc for arc in step.router.arcs)
     return step.router._replace(arcs=arcs)
+
+
+def _is_old(arc: Arc) -> bool:
+    if arc.when is not None and has_old_names(arc.when.expr):
+        return True
+    values = [value for value in (arc.args, arc.delay) if value is not None]
+    return any(has_old_names(expr) for value in values for expr, _ in expressions_in(value))
 
 
 def _tell(before: Step, after: Step, note: Note) -> None:
     """One note for each expression that changed."""
     for task, made in zip(before.tasks, after.tasks, strict=True):
+        if task is made:
+            continue
         for (old, span), (new, _) in zip(_expressions(task), _expressions(made), strict=True):
             if old is not new:
                 note(Change(BY, span, "old names", "exact", "their canonical names"))
     arcs = before.router.arcs if before.router is not None else ()
     others = after.router.arcs if after.router is not None else ()
     for arc, other in zip(arcs, others, strict=True):
-        if arc != other:
+        if arc is not other and arc != other:
             note(Change(BY, arc.span, "old names", "exact", "their canonical names"))
 
 
