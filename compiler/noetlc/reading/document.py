@@ -14,6 +14,7 @@ from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import DocumentDraft, ExecutorDraft
 from noetlc.reading.executor import executor_of, read_executor
 from noetlc.reading.keychain import read_keychain
+from noetlc.reading.loose import LOOSE
 from noetlc.reading.reader import Reader, Table, nearest, stray_key
 from noetlc.reading.shapes import is_empty, is_misspelt, mapping_of, missing, sequence_of, text_of, wrong_shape
 from noetlc.reading.step import read_step
@@ -81,7 +82,8 @@ def _implicit_end(draft: DocumentDraft) -> tuple[ImplicitEnd, ...]:
 def _old_names(r: Reader, node: Mapping) -> Iterator[Sugar]:
     """Whether the file has words in braces that older dialects use: one look at its text, no expression is read."""
     text = r.source.text
-    if _OLD.search(text):
+    loose = any(change.construct.startswith(LOOSE) for change in r.changes)  # it had no braces to look behind
+    if loose or _OLD.search(text):
         yield OldNames(node.span)
     if ("env" in text or "token" in text) and _SECRET.search(text):  # the plain words are found sooner
         yield OldSecrets(node.span)

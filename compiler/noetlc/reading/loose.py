@@ -9,6 +9,8 @@ from noetlc.reading.reader import Reader
 from noetlc.reading.values import read_guard
 from noetlc.source.nodes import Node, Scalar
 
+LOOSE = "a guard without braces around the whole"
+
 
 def read_loose_guard(r: Reader, node: Node, what: str) -> Guard | None:
     """The guard that a text is; all braces in it are taken off and put around the whole, with a note."""
@@ -28,5 +30,5 @@ def read_loose_guard(r: Reader, node: Node, what: str) -> Guard | None:
 
 
 def _wrapped(r: Reader, node: Scalar, expr: Expr) -> Guard:
-    r.respelt(node.span, "a guard without braces around the whole", "one expression in braces", "safe")
+    r.respelt(node.span, LOOSE, "one expression in braces", "safe")
     return Guard(expr, unparse(expr), node.span, None, 0)
