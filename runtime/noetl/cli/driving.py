@@ -66,7 +66,10 @@ def _is_there(runtime: Runtime, execution_id: str) -> bool:
 
 @contextmanager
 def _stopped_by_signals(driver: Driver) -> Iterator[list[int]]:
-    """The first SIGINT or SIGTERM stops after the current round, the next one at once. Gives those that came."""
+    """The first SIGINT or SIGTERM stops after the current round, the next one at once. Gives those that came.
+
+    Once it has stopped, more of them change nothing: what is left to do is short, and ends the tools' processes.
+    """
     import signal
 
     came: list[int] = []
@@ -86,4 +89,4 @@ def _stopped_by_signals(driver: Driver) -> Iterator[list[int]]:
         yield came
     finally:
         for name, handler in before:
-            signal.signal(name, handler)
+            signal.signal(name, signal.SIG_IGN if came else handler)
