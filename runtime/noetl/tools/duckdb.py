@@ -6,6 +6,7 @@ Error codes: `duckdb.error`, `timeout`, `rows.too_many`, `fields.invalid`, `file
 """
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from noetl.files import Refused, inside
@@ -75,7 +76,8 @@ async def _threaded(
     except asyncio.CancelledError:
         while not work.done():
             connection.interrupt()  # again and again: it only stops what runs at that moment
-            await asyncio.wait([work], timeout=0.01)
+            with suppress(asyncio.CancelledError):  # a second one: the worker had the same limit, or is told to stop
+                await asyncio.wait([work], timeout=0.01)
         work.cancelled() or work.exception()  # seen, so that nobody is told of it later
         raise
 
