@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from noetl_ir.evaluate.closures import Run, Scope, closure, path_of
 from noetl_ir.evaluate.limits import check_chars
-from noetl_ir.evaluate.settle import json_of, printed, settled
+from noetl_ir.evaluate.settle import bounded, json_of, printed, settled
 from noetl_ir.expr import (
     Block,
     Expr,
@@ -50,6 +50,13 @@ def compile_expr(expr: Expr) -> Callable[[Scope], object]:
 
 def compile_template(template: Template, blocks: Blocks | None = None) -> Callable[[Scope], Json]:
     """From a scope to the finished value. Raises Fault, `template.undefined` for the undefined anywhere in it."""
+    run = _template(template, blocks)
+    if not isinstance(template, MapTemplate | ListTemplate):
+        return run
+    return lambda scope: bounded(run(scope))
+
+
+def _template(template: Template, blocks: Blocks | None) -> Callable[[Scope], Json]:
     match template:
         case Literal(value=value):
             return lambda scope: value
@@ -58,10 +65,10 @@ def compile_template(template: Template, blocks: Blocks | None = None) -> Callab
         case Text(parts=parts):
             return _safe(_text(parts))
         case MapTemplate(items=pairs):
-            fields = [(key, compile_template(value, blocks)) for key, value in pairs]
+            fields = [(key, _template(value, blocks)) for key, value in pairs]
             return lambda scope: {key: value(scope) for key, value in fields}
         case ListTemplate(items=items):
-            entries = [compile_template(entry, blocks) for entry in items]
+            entries = [_template(entry, blocks) for entry in items]
             return lambda scope: [entry(scope) for entry in entries]
         case Block(text=text):
             return _safe(_block(text, blocks))

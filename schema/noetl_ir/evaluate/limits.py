@@ -6,12 +6,14 @@ MAX_CHARS = 10_000_000
 """Code points in a text that an expression makes. Data may be longer; it is only passed on."""
 MAX_ITEMS = 1_000_000
 """Entries in a list that an expression makes, and values in all of what leaves an expression."""
+MAX_PARTS = 10_000_000
+"""Values in what a mapping or list of templates makes; data that one template passes on alone may have more."""
 MAX_RANGE = 100_000
 """Numbers in a `range`, as in Jinja2's sandbox."""
 MAX_BITS = 14_000
 """Bits of an integer: what Python still turns into decimal digits."""
 MAX_LEVELS = 200
-"""Levels of nesting in a value that leaves an expression."""
+"""Levels of nesting in a value that leaves an expression or a mapping or list of templates."""
 
 
 def check_chars(count: object) -> None:

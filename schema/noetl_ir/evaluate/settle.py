@@ -4,7 +4,7 @@ from collections.abc import Callable
 from types import GeneratorType
 from typing import TypeAlias
 
-from noetl_ir.evaluate.limits import MAX_ITEMS, MAX_LEVELS, check_chars
+from noetl_ir.evaluate.limits import MAX_ITEMS, MAX_LEVELS, MAX_PARTS, check_chars
 from noetl_ir.expr import Json
 from noetl_ir.scopes.values import Fault, Undefined, View
 
@@ -46,6 +46,27 @@ def printed(value: object) -> str:
         return ""
     _Walk(_defined).take(value, 0)
     return text_of(value)
+
+
+def bounded(value: Json) -> Json:
+    """The same value. Raises Fault where it nests too deeply or, with what it holds in several places counted for
+    each, has too many parts: a run that puts a value into a new one again and again would else grow without end."""
+    level: list[dict[str, Json] | list[Json]] = [value] if isinstance(value, dict | list) else []
+    depth = count = 0
+    while level:
+        depth += 1
+        if depth > MAX_LEVELS:
+            raise Fault("template.error", f"the value nests deeper than {MAX_LEVELS} levels")
+        count += sum(map(len, level))
+        if count > MAX_PARTS:
+            raise Fault("template.error", f"the value has more than {MAX_PARTS:,} parts")
+        level = [
+            part
+            for here in level
+            for part in (here.values() if type(here) is dict else here)
+            if type(part) is dict or type(part) is list
+        ]
+    return value
 
 
 def _strict(value: object) -> object:
