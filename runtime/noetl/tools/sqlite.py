@@ -1,4 +1,4 @@
-"""sqlite: SQL on a file inside the worker's root, or on a database in memory (LANGUAGE §7).
+"""sqlite: SQL on files inside the worker's root, or on a database in memory (LANGUAGE §7).
 
 Several statements run in one transaction, unless the text has a BEGIN of its own. The work is done in a thread,
 which is interrupted on timeout and cancellation and left only once the connection is closed.
@@ -6,6 +6,7 @@ Error codes: `sqlite.error`, `timeout`, `rows.too_many`, `fields.invalid`, `file
 """
 
 import asyncio
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
@@ -38,12 +39,14 @@ async def run(call: Call, env: Env) -> Outcome:
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))
     seconds = limit_of(call.timeout)
+    fence = _Fence(env.root())
     try:
         database = call.fields.get("database")
         path = ":memory:" if database in (None, ":memory:") else inside(env.root(), str(database))
         writing = writing_of(call.fields, call.args)
         statements = [] if writing else list(_statements(texts_of(call.fields, env.root())))
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY_SECONDS)
+        connection.set_authorizer(fence.asked)
         try:
             async with asyncio.timeout(seconds):
                 result = await _threaded(connection, statements, writing, call)
@@ -59,9 +62,34 @@ async def run(call: Call, env: Env) -> Outcome:
     except TimeoutError:
         return error("timeout", f"the statements took longer than {seconds:g} s", retryable=True)
     except (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError) as problem:
+        if fence.refused is not None:
+            return error("file.refused", str(fence.refused))
         name = getattr(problem, "sqlite_errorname", None)
         again = name in ("SQLITE_BUSY", "SQLITE_LOCKED")
         return error("sqlite.error", str(problem), retryable=again, sqlite={"code": name})
+
+
+class _Fence:
+    """Keeps ATTACH and VACUUM INTO inside a folder: SQLite asks about every file that a statement names."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self.refused: Refused | None = None
+
+    def asked(self, action: int, name: str | None, *_: str | None) -> int:
+        """What SQLite is to do with a part of a statement; `name` is None where a file is named by an expression."""
+        if action != sqlite3.SQLITE_ATTACH or name in ("", ":memory:"):
+            return sqlite3.SQLITE_OK
+        try:
+            if name is None:
+                raise Refused("a database to attach is named by an expression: write its path as a text")
+            if name.startswith("file:"):
+                raise Refused(f"{name!r} is an address: write a path")
+            inside(self._root, os.path.abspath(name))  # SQLite takes it from where the process stands
+        except Refused as problem:
+            self.refused = problem
+            return sqlite3.SQLITE_DENY
+        return sqlite3.SQLITE_OK
 
 
 async def _threaded(
