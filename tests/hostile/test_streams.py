@@ -69,3 +69,13 @@ def test_output_that_cannot_be_written_is_said_plainly(tmp_path: Path, name: str
 def test_an_error_that_nobody_can_read_keeps_its_exit_code(tmp_path: Path) -> None:
     assert shell(tmp_path, COMMANDS["usage"], "2>/dev/full").returncode == 2
     assert shell(tmp_path, COMMANDS["run"], "2>/dev/full").returncode == 0
+
+
+@pytest.mark.parametrize("limit", ["ulimit -n 8", "ulimit -v 60000"])
+def test_what_the_system_refuses_is_no_error_of_ours(tmp_path: Path, limit: str) -> None:
+    (tmp_path / "a.yaml").write_text(PLAYBOOK)
+    line = f'{limit} && exec "$@"'
+    command = ["sh", "-c", line, "sh", sys.executable, "-m", *COMMANDS["run"]]
+    done = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, timeout=60)
+    if done.returncode != 0:  # a machine may do with less
+        assert "internal" not in done.stderr

@@ -100,6 +100,10 @@ def _report(error: Exception) -> None:
     if isinstance(error, OSError) and _is_output_lost():
         click.echo(f"error: standard output cannot be written: {error.strerror}", err=True)
         return
+    if isinstance(error, OSError | MemoryError):
+        reason = getattr(error, "strerror", None) or str(error) or "there is not enough memory"
+        click.echo(f"error: the system refused what this needs: {reason}", err=True)
+        return
     about = " ".join(f"{type(error).__name__}: {error}".split())
     click.echo(f"internal error: {about} (please report)", err=True)
 
