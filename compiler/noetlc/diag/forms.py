@@ -9,7 +9,7 @@ _STORE = "tool: [{name: work, kind: …}, {name: store, kind: postgres, table: �
 _TOOL = "tool: {kind: …}"
 _ARGS = "args: {name: …}"
 _LOOP = 'loop: {in: "{{ … }}", iterator: item}'
-_BODY = 'loop: {in: "{{ … }}", iterator: item}, tool: [{name: a_step_of_the_body, kind: …}, …]'
+_BODY = '{loop: {in: "{{ … }}", iterator: item}, tool: [{name: a_step_of_the_body, kind: …}, …]}'
 _UNTIL = 'until: {when: "{{ … }}", then: [{name: …, kind: …}], max_iterations: 60}'
 _FAILED = "next: {arcs: [{step: mend, when: \"{{ event.name == 'step.failed' }}\"}]}"
 _WHEN = 'when: "{{ … }}"'
