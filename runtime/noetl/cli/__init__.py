@@ -9,8 +9,9 @@ A command's module becomes a name in here once it is imported, `list` too: nothi
 
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TextIO
 
 import click
 
@@ -68,18 +69,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = _status(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()  # a closed pipe shows here and not at the interpreter's exit
     except click.ClickException as error:
-        with suppress(OSError):
-            error.show()
+        _tell(error.show)
         status = error.exit_code
     except (KeyboardInterrupt, click.Abort):
         status = INTERRUPTED
     except BrokenPipeError:
-        _give_up_output()
+        _give_up_output(sys.stdout)
         status = BROKEN_PIPE
     except Exception as error:
-        with suppress(OSError):
-            _report(error)
+        _tell(partial(_report, error))
         status = INTERNAL
+    _tell(sys.stderr.flush)
     return status
 
 
@@ -127,9 +127,18 @@ def _prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _give_up_output() -> None:
-    """Send what standard output still holds, and all that follows, to nowhere: nobody takes it any more."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _give_up_output(stream: TextIO) -> None:
+    """Send what a stream still holds, and all that follows, to nowhere: nobody takes it any more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _tell(say: Callable[[], None]) -> None:
+    """Say something on standard error. That nobody can read it must not become the exit code (Python's 120)."""
+    try:
+        say()
+        sys.stderr.flush()
+    except OSError:
+        _give_up_output(sys.stderr)
 
 
 def _is_output_lost() -> bool:
@@ -138,6 +147,6 @@ def _is_output_lost() -> bool:
         sys.stdout.write("\n")  # what was refused once is not tried again by itself
         sys.stdout.flush()
     except OSError:
-        _give_up_output()
+        _give_up_output(sys.stdout)
         return True
     return False
