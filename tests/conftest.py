@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from syrupy.assertion import SnapshotAssertion
 from syrupy.data import SnapshotCollections
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
@@ -10,6 +11,12 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from goldens import GOLDEN
 
 pytest_plugins = ["pytester"]
+
+# The gate draws the same cases each time: what fails there fails for everybody, and says something about the
+# change. `pytest --hypothesis-profile explore` draws new ones, many more.
+settings.register_profile("gate", derandomize=True, deadline=None, database=None)
+settings.register_profile("explore", max_examples=5000, deadline=None)
+settings.load_profile("gate")
 
 
 class BesideTheInput(SingleFileSnapshotExtension):

@@ -10,7 +10,7 @@ from noetlc.diag.codes import CODES, finding
 from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
 from noetlc.source.aliases import Anchors
 from noetlc.source.limits import LimitReached, Limits
-from noetlc.source.nodes import Mapping, Mark, Node, Scalar, Sequence
+from noetlc.source.nodes import Mapping, Mark, Node, Place, Scalar, Sequence
 from noetlc.source.resolve import TAGS, Value, read_tagged, resolve, shortened
 from noetlc.source.text import Source
 
@@ -63,13 +63,15 @@ class Composer:
 
     def plain_value(self, scalar: Scalar, event: Event) -> Value:
         """The value of a plain scalar not met before, kept for the next when there is nothing to say."""
+        if not scalar.text:
+            self._at_the_end(scalar)  # empty ones are never kept: each may be the one at the end
         if event.tag is not None:
             return scalar.text
         reading = resolve(scalar.text)
         scalar.value = reading.value
         if reading.code:
             self._report_reading(scalar, reading.code, reading.message)
-        else:
+        elif scalar.text:
             self.plain[scalar.text] = reading.value
         return reading.value
 
@@ -208,6 +210,12 @@ class Composer:
                 help = "merge both with one key: `<<: [*a, *b]`" if key.text == "<<" else "keep one of the two"
                 related = (Related(before.span, "first written here"),)
                 self.add(finding("NL004", message, key.span, help=help, related=related))
+
+    def _at_the_end(self, scalar: Scalar) -> None:
+        """libyaml begins a line at the end of a file that has none there; an empty value may get that as its place."""
+        if scalar.start.index >= len(self.source.text):
+            span = self.source.span_of(scalar.start.index, scalar.end.index)
+            scalar.start = scalar.end = Place(len(self.source.text), span.line - 1, span.column - 1)
 
     def _is_full(self, code: str) -> bool:
         return self._counts[CODES[code].severity] >= _MANY

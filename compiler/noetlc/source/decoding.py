@@ -15,19 +15,21 @@ _MARKS = (
 
 
 def decode(name: str, data: bytes) -> tuple[Source, Diagnostic | None]:
-    """The file's text without byte order mark, and the finding when it could not be decoded.
+    """The file's text without byte order marks, and the finding when it could not be decoded.
 
     The source of a finding has U+FFFD for what is no text, so that its lines can still be shown.
     """
     mark, encoding, spoken = next((row for row in _MARKS if data.startswith(row[0])), (b"", "utf-8", "UTF-8"))
-    body = data[len(mark) :]
+    body = data
+    while mark and body.startswith(mark):  # joined files have several, and libyaml skips those without counting them
+        body = body[len(mark) :]
     try:
         return Source(name, body.decode(encoding)), None
     except UnicodeDecodeError as error:
         source = Source(name, body.decode(encoding, errors="replace"))
         before = len(body[: error.start].decode(encoding))
         wrong = " ".join(f"{byte:02X}" for byte in body[error.start : error.end][:4])
-        message = f"the file is not {spoken}: byte {len(mark) + error.start} ({wrong}) is no part of a character"
+        message = f"the file is not {spoken}: byte {len(data) - len(body) + error.start} ({wrong}) is no part of a character"
         help = "save the file as UTF-8"
         return source, finding("NL001", message, source.span_of(before, before + 1), help=help)
 

@@ -9,6 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noetl_ir.span import Span
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.source.limits import LIMITS, Limits
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, value_of
@@ -310,6 +311,18 @@ def scalars(node: Node | None) -> list[Scalar]:
         case Sequence():
             return [found for item in node.items for found in scalars(item)]
     return []
+
+
+def test_places_do_not_count_byte_order_marks() -> None:
+    reading = read_yaml("t.yaml", "\ufeff\ufeffa: é\nb: *x\n".encode())
+    assert [item.span for item in reading.diagnostics] == [Span(2, 4, 2, 6)]
+
+
+@pytest.mark.parametrize("text", ["---\n ", "? a\n ", "a: 1\n? >+\n  b\n ", "---\n#", "- ? b\n  "])
+def test_an_empty_value_at_the_end_of_the_file_is_in_the_file(text: str) -> None:
+    reading = read_yaml("t.yaml", text.encode())
+    places = [found for document in reading.documents for found in scalars(document) if not found.text]
+    assert [found.span for found in places] == [reading.source.span_of(*found.source) for found in places] != []
 
 
 @given(mutated())
