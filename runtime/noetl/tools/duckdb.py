@@ -2,12 +2,17 @@
 
 Several statements run in one transaction, unless the text has a BEGIN of its own. The work is done in a thread,
 which is interrupted on timeout and cancellation and left only once the connection is closed.
+SQL reaches local files inside the root, and addresses once an extension for them is loaded. Extensions are loaded by
+name, with `INSTALL x; LOAD x` in front of all other statements; then DuckDB's own lock falls: no extension, and no
+file outside, as its `postgres` and `sqlite` ones would open.
 Error codes: `duckdb.error`, `timeout`, `rows.too_many`, `fields.invalid`, `file.refused`, `extra.missing`.
 """
 
 import asyncio
+import re
+import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from noetl.files import Refused, inside
 from noetl.ports import Call, Env
@@ -33,6 +38,11 @@ if TYPE_CHECKING:
     import duckdb
 
 
+_EXTENSION = re.compile(r"\s*(INSTALL|LOAD)\s+[a-z]\w*\s*;?\s*", re.IGNORECASE)
+_REMOTE = ("http://", "https://", "s3://", "gs://", "gcs://", "r2://", "az://", "abfss://", "hf://")
+_FENCING = threading.Lock()  # two calls on one file share its database
+
+
 async def run(call: Call, env: Env) -> Outcome:
     """Run the statements; the result is that of the last one."""
     try:
@@ -50,7 +60,7 @@ async def run(call: Call, env: Env) -> Outcome:
         connection = duckdb.connect(path)
         try:
             async with asyncio.timeout(seconds):
-                return ok(await _threaded(connection, texts, writing, call))
+                return ok(await _threaded(connection, _Work(texts, writing, call, env.root())))
         finally:
             connection.close()
     except Refused as problem:
@@ -59,6 +69,8 @@ async def run(call: Call, env: Env) -> Outcome:
         return error("fields.invalid", str(problem))
     except TooMany as problem:
         return error("rows.too_many", str(problem))
+    except duckdb.PermissionException as problem:
+        return error("file.refused", str(problem))
     except TimeoutError:
         return error("timeout", f"the statements took longer than {seconds:g} s", retryable=True)
     except (duckdb.Error, OverflowError, TypeError, ValueError) as problem:  # a value that nothing can carry too
@@ -66,11 +78,18 @@ async def run(call: Call, env: Env) -> Outcome:
         return error("duckdb.error", str(problem), retryable=again, duckdb={"code": type(problem).__name__})
 
 
-async def _threaded(
-    connection: "duckdb.DuckDBPyConnection", texts: tuple[str, ...], writing: Writing | None, call: Call
-) -> dict[str, Json]:
+class _Work(NamedTuple):
+    """What a call asks for: SQL texts, or rows to write; `root` is the folder it has to stay in."""
+
+    texts: tuple[str, ...]
+    writing: Writing | None
+    call: Call
+    root: str
+
+
+async def _threaded(connection: "duckdb.DuckDBPyConnection", asked: _Work) -> dict[str, Json]:
     """Run it in a thread; on cancellation the statement is interrupted and the thread waited for."""
-    work = asyncio.ensure_future(asyncio.to_thread(_perform, connection, texts, writing, call))
+    work = asyncio.ensure_future(asyncio.to_thread(_perform, connection, asked))
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
@@ -82,17 +101,17 @@ async def _threaded(
         raise
 
 
-def _perform(
-    connection: "duckdb.DuckDBPyConnection", texts: tuple[str, ...], writing: Writing | None, call: Call
-) -> dict[str, Json]:
+def _perform(connection: "duckdb.DuckDBPyConnection", asked: _Work) -> dict[str, Json]:
     """The result of the last statement, or of the rows written."""
-    if writing is not None:
+    if asked.writing is not None:
+        _fence(connection, asked.root, [])
         with _transaction(connection, 2):
-            text = insert_text(writing, "?")
-            counts = [_count(connection.execute(text, list(row)).fetchall()) for row in writing.rows]
+            text = insert_text(asked.writing, "?")
+            counts = [_count(connection.execute(text, list(row)).fetchall()) for row in asked.writing.rows]
             return rows_result((), (), sum(counts))
-    statements = [statement for text in texts for statement in connection.extract_statements(text)]
-    params = parameters_of(call.fields, bindable_array)
+    statements = [statement for text in asked.texts for statement in connection.extract_statements(text)]
+    statements = _fence(connection, asked.root, statements)
+    params = parameters_of(asked.call.fields, bindable_array)
     if isinstance(params, list) and len(statements) > 1:
         raise Invalid("a list of params needs a single statement; bind several by name, from a mapping")
     result = rows_result((), (), 0)
@@ -103,8 +122,32 @@ def _perform(
             if isinstance(params, dict):  # one that a statement does not name is an error to DuckDB
                 values = {name: params[name] for name in statement.named_parameters if name in params}
             done = connection.execute(statement, values or None)
-            result = _result(done, statement, most_rows(call.knobs))
+            result = _result(done, statement, most_rows(asked.call.knobs))
     return result
+
+
+def _fence(
+    connection: "duckdb.DuckDBPyConnection", root: str, statements: "list[duckdb.Statement]"
+) -> "list[duckdb.Statement]":
+    """Load the extensions that are asked for first, then lock the database in; the statements that are left.
+
+    Connections of one process to one file share a database: what the first one locked stays locked.
+    """
+    first = 0
+    while first < len(statements) and _EXTENSION.fullmatch(statements[first].query):
+        connection.execute(statements[first])
+        first += 1
+    connection.execute("SET python_enable_replacements = false")  # else a name may be a variable of this process
+    with _FENCING:
+        _lock_in(connection, root)
+    return statements[first:]
+
+
+def _lock_in(connection: "duckdb.DuckDBPyConnection", root: str) -> None:
+    (is_open,) = connection.execute("SELECT current_setting('enable_external_access')").fetchall()[0]
+    if is_open:
+        connection.execute("SET allowed_directories = $folders", {"folders": [root, *_REMOTE]})
+        connection.execute("SET enable_external_access = false")
 
 
 def _result(done: "duckdb.DuckDBPyConnection", statement: "duckdb.Statement", most: int) -> dict[str, Json]:
