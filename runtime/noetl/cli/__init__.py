@@ -65,12 +65,15 @@ def group() -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line, by default the process's own, and return its exit code. Raises nothing."""
     _prepare_streams()
+    words = sys.argv[1:] if argv is None else argv
     try:
-        status = _status(sys.argv[1:] if argv is None else argv)
+        status = _status(words)
         sys.stdout.flush()  # a closed pipe shows here and not at the interpreter's exit
     except click.ClickException as error:
         _tell(error.show)
         status = error.exit_code
+        if "--json" in words and not isinstance(error, click.UsageError):
+            _tell_program(error.message)
     except (KeyboardInterrupt, click.Abort):
         status = INTERRUPTED
     except BrokenPipeError:
@@ -130,6 +133,17 @@ def _prepare_streams() -> None:
 def _give_up_output(stream: TextIO) -> None:
     """Send what a stream still holds, and all that follows, to nowhere: nobody takes it any more."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _tell_program(message: str) -> None:
+    """One document for who asked for JSON, instead of the one that there is not."""
+    from noetl.cli.text import json_text
+
+    try:
+        sys.stdout.write(json_text({"error": {"message": message}}) + "\n")
+        sys.stdout.flush()
+    except OSError:
+        _give_up_output(sys.stdout)
 
 
 def _tell(say: Callable[[], None]) -> None:

@@ -1,5 +1,6 @@
 """What a failure says: where it stands in the author's file, what led to it, and each one once."""
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -178,3 +179,12 @@ def test_causes_end_somewhere() -> None:
     exhausted = {"code": "retry.exhausted", "cause": {"status": "ok", "error": None}}
     assert failure_text(exhausted) == "retry.exhausted; the last: an outcome that was ok"
     assert failure_text({}) == "without a reason"
+
+
+@pytest.mark.parametrize("words", [("run", "bad.yaml"), ("run", "junk.ir"), ("status", "nothing")])
+def test_who_asks_for_json_gets_the_reason_as_json_too(home: "Home", words: tuple[str, ...]) -> None:
+    (home.folder / "bad.yaml").write_text("apiVersion: noetl.io/v2\nworkflow: [{step: start, tool: {kind: nop}}]\n")
+    (home.folder / "junk.ir").write_bytes(b"junk")
+    done = home.run(*words, "--json", "--store", "sqlite:////dev/null/no.db")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["error"]["message"] in done.stderr.replace("error: ", "")
