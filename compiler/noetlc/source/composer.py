@@ -38,6 +38,7 @@ class Composer:
         self.findings: list[Diagnostic] = []
         self.plain: dict[str, Value] = {}
         self.names: dict[str, str] = {}
+        self._boundaries = 0
         self.special: list[Node] = []
         self._anchors = Anchors(limits)
         self._waiting: dict[int, str] = {}
@@ -121,6 +122,10 @@ class Composer:
         """
         if getattr(event, "anchor", None) is None:
             self._anchors.clear()  # they end with their document
+            self._boundaries += 1
+            if self._boundaries > 2 * self.limits.documents + 2:  # each has two, and so has the file
+                message = f"the file has more than {self.limits.documents:,} documents"
+                raise LimitReached(finding("NL005", message, _null(event).span, help="split the file"))
             return None
         place = _null(event)
         node = self._anchors.follow(event.anchor or "", depth, place.span)

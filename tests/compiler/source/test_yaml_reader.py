@@ -200,6 +200,13 @@ def test_scenario_102_depth_counts_through_aliases() -> None:
 # Findings
 
 
+def test_the_limit_of_documents() -> None:
+    few = LIMITS._replace(documents=3)
+    assert [item.code for item in read("---\n---\n---\n", few).diagnostics] == []
+    reading = read("---\n---\n---\n--- 1\n", few)
+    assert [item.code for item in reading.diagnostics] == ["NL005"]
+
+
 def test_the_limit_of_parts_and_of_bytes() -> None:
     few = LIMITS._replace(events=10)
     assert [item.code for item in read("[1, 2, 3]", few).diagnostics] == []
