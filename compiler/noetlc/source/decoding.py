@@ -29,7 +29,8 @@ def decode(name: str, data: bytes) -> tuple[Source, Diagnostic | None]:
         source = Source(name, body.decode(encoding, errors="replace"))
         before = len(body[: error.start].decode(encoding))
         wrong = " ".join(f"{byte:02X}" for byte in body[error.start : error.end][:4])
-        message = f"the file is not {spoken}: byte {len(data) - len(body) + error.start} ({wrong}) is no part of a character"
+        at = len(data) - len(body) + error.start
+        message = f"the file is not {spoken}: byte {at} ({wrong}) is no part of a character"
         help = "save the file as UTF-8"
         return source, finding("NL001", message, source.span_of(before, before + 1), help=help)
 
