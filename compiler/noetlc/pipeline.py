@@ -18,8 +18,9 @@ from noetl_ir.plan import Child, Plan
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Choose, Until, While
 from noetlc.ast.cases import Case, CaseSetting
-from noetlc.ast.iteration import Cursor, Frame, LoopOnError, Slicing, Where
+from noetlc.ast.iteration import Cursor, EndLoop, Frame, LoopOnError, Slicing, Where
 from noetlc.ast.names import OldBlocks, OldNames, OldSecrets
+from noetlc.ast.placeholders import without_placeholders
 from noetlc.ast.playbook import Playbook
 from noetlc.ast.repeat import OnError, Pages, Poll, Retry
 from noetlc.ast.skips import Skip
@@ -114,6 +115,9 @@ LOWERING: tuple[Lowering, ...] = (
     Lowering(_part("lower_choose"), removes=(Choose,), after=("enter_sugar",)),
     Lowering(_part("lower_until"), removes=(Until,), after=("enter_sugar",)),
     Lowering(_part("lower_while"), removes=(While,), after=("enter_sugar",)),
+    Lowering(
+        _part("lower_end_loop"), removes=(EndLoop,), after=("lower_next", "lower_set", "lower_skip", "lower_while")
+    ),
     Lowering(_part("lower_end"), removes=(ImplicitEnd,), after=("lower_next",)),
     Lowering(_part("lower_blocks"), removes=(OldBlocks,), after=("lower_next", "lower_set", "lower_skip", "lower_end")),
     Lowering(_part("lower_secrets"), removes=(OldSecrets,), after=("lower_root_vars", "lower_until", "lower_while")),
@@ -270,7 +274,7 @@ def _lowered(playbook: Playbook, note: Note, observer: Observer) -> Playbook:
     for node in sugar_in(playbook) if there else ():
         span: Span = getattr(node, "span")  # noqa: B009 - every sugar node has one
         note(Change("read", span, f"`{type(node).__name__.lower()}` here", "refused", "no pass takes it at this place"))
-    return playbook
+    return without_placeholders(playbook) if gone else playbook
 
 
 def _told(change: Change) -> Diagnostic:

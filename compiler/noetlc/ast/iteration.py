@@ -27,6 +27,13 @@ class LoopOnError(Sugar):
     span: Span
 
 
+class EndLoop(Sugar):
+    """`end_loop: name`: the steps between that step, which has a loop, and this one are the loop's body (v1)."""
+
+    loop: str
+    span: Span
+
+
 class Cursor(Sugar):
     """`loop.cursor`: rows that workers claim, one or a frame at a time, until none is left (D11)."""
 

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from noetl_ir.expr import Json, ListTemplate, Literal, MapTemplate, Template
 from noetl_ir.span import Span
+from noetlc.ast.placeholders import is_placeholder
 from noetlc.ast.playbook import (
     Admit,
     AdmitRule,
@@ -173,7 +174,7 @@ def _step(step: Step) -> Keys:
 
 def _is_router(step: Step) -> bool:
     """Whether the only task is the noop that a step without a tool gets."""
-    return len(step.tasks) == 1 and step.tasks[0].generated and step.tasks[0].name == f"{step.name}_task"
+    return len(step.tasks) == 1 and is_placeholder(step, step.tasks[0])
 
 
 def _step_spec(spec: StepSpec) -> Keys:

@@ -9,7 +9,6 @@ _STORE = "tool: [{name: work, kind: …}, {name: store, kind: postgres, table: �
 _TOOL = "tool: {kind: …}"
 _ARGS = "args: {name: …}"
 _LOOP = 'loop: {in: "{{ … }}", iterator: item}'
-_BODY = '{loop: {in: "{{ … }}", iterator: item}, tool: [{name: a_step_of_the_body, kind: …}, …]}'
 _UNTIL = 'until: {when: "{{ … }}", then: [{name: …, kind: …}], max_iterations: 60}'
 _FAILED = "next: {arcs: [{step: mend, when: \"{{ event.name == 'step.failed' }}\"}]}"
 _WHEN = 'when: "{{ … }}"'
@@ -22,7 +21,7 @@ LEGACY_KEYS: dict[str, dict[str, str]] = {
     },
     "step": {
         "run": _TOOL, "task": _TOOL, "with": _ARGS, "data": _ARGS, "set_iter": _SET_ITER, "eval": _RETRY, "expr": _WHEN,
-        "pipe": "tool: [{name: a, kind: …}, {name: b, kind: …}]", "next_step": _NEXT, "end_loop": _BODY,
+        "pipe": "tool: [{name: a, kind: …}, {name: b, kind: …}]", "next_step": _NEXT,
     },
     "loop": {"until": _UNTIL},
     "task": {"result": _SET, "pipe": "tool: [{name: a, kind: …}, {name: b, kind: …}]", "expr": _WHEN, "catch": _FAILED},
@@ -43,6 +42,7 @@ CONSTRUCTS: dict[str, str] = {
     "`type: <kind>`": _TOOL, "`call`": "tool: {kind: workbook, task: name, args: {…}}", "`sink`": _STORE,
     "`save`": _STORE, "`vars`": _SET, "`set`": _SET, "`retry`": _RETRY, "`with`": _ARGS, "`input`": _ARGS,
     "`data`": _ARGS, "`payload`": _ARGS,
+    "`end_loop`": '{loop: {in: "{{ … }}", iterator: item}, tool: [{name: a_step_of_the_body, kind: …}, …]}',
 }  # fmt: skip
 """What a note calls an older construct → its canonical form."""
 

@@ -1,7 +1,7 @@
-"""The first dialects: `type:`, `tool: <kind>`, `call`, `with`, `save`, `step.when`, `pass`, `eval`, `pipe`."""
+"""The first dialects: `type:`, `tool: <kind>`, `call`, `with`, `save`, `when`, `pass`, `end_loop`, `eval`, `pipe`."""
 
 from noetlc.dialects import Dialect
-from noetlc.reading import evaluations, skipping, step, storage, task
+from noetlc.reading import evaluations, iteration, skipping, step, storage, task
 from noetlc.reading.reader import Tables
 
 _DIALECT = "v1 dialect"
@@ -19,6 +19,7 @@ DIALECT = Dialect(
             "save": storage.take_sink,
             "when": skipping.take_when,
             "pass": skipping.take_pass,
+            "end_loop": iteration.take_end_loop,
         },
         task={"save": storage.take_sink, "eval": evaluations.take_eval},
         task_spec={"eval": evaluations.take_eval},
@@ -26,7 +27,7 @@ DIALECT = Dialect(
     ),
     legacy={
         "document": _named("steps", "tasks", "environment", "context"),
-        "step": _named("run", "with", "data", "pipe", "eval", "expr", "end_loop", "next_step", "task"),
+        "step": _named("run", "with", "data", "pipe", "eval", "expr", "next_step", "task"),
         "task": _named("pipe", "expr", "catch"),
         "rule": _named("expr", "do"),
         "arc": _named("with", "data", "then", "else", "input"),

@@ -1,11 +1,11 @@
 """Loops of older dialects: keys of the loop itself, other names, and what is done to the items."""
 
-from noetlc.ast.iteration import LoopOnError, Slicing, Where
+from noetlc.ast.iteration import EndLoop, LoopOnError, Slicing, Where
 from noetlc.reading import loop
-from noetlc.reading.drafts import LoopDraft
+from noetlc.reading.drafts import LoopDraft, StepDraft
 from noetlc.reading.loose import read_loose_guard
 from noetlc.reading.reader import Reader
-from noetlc.reading.shapes import choice_of, is_empty
+from noetlc.reading.shapes import choice_of, is_empty, reference_of
 from noetlc.reading.values import read_value
 from noetlc.source.nodes import Node, Scalar
 
@@ -64,6 +64,14 @@ def take_on_error(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
     mode = choice_of(r, node, "`on_error`", ("fail", "continue", "ignore"))
     if mode is not None:
         draft.extras.append(LoopOnError(mode, key.span))
+
+
+def take_end_loop(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
+    """`end_loop` of a step: the loop whose body ends before it."""
+    r.legacy_seen = True
+    name = reference_of(r, node, "the step with the loop")
+    if name is not None:
+        draft.extras.append(EndLoop(name, key.span))
 
 
 def take_nothing(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:

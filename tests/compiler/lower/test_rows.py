@@ -47,6 +47,7 @@ ROWS: dict[str, str] = {
     "condition, cond": "next-condition",
     "retry: true, N; tool.spec.retry": "retry-exhausted case-7-1",
     "loop forms, type iterator": "loop-forms iterator",
+    "loop over steps, end_loop": "end-loop end-loop-fork end-loop-skips",
     "bare iterator, loop_index": "loop-names",
     "implicit end": "next-end",
     "else with do, else with a sibling then": "else-forms",
