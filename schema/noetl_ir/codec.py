@@ -7,6 +7,8 @@ raises nothing but `CodecError` and needs memory only in proportion to the bytes
 An integer outside 64 bits is extension type 1, its decimal text. NaN and the infinities are refused.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import msgpack  # type: ignore[import-untyped]
@@ -32,7 +34,7 @@ class CodecError(Exception):
 
 def pack(value: Json) -> bytes:
     """Canonical bytes: mapping keys in code point order. Raises CodecError for what is not JSON."""
-    return _packed(_sorted(value, 0))
+    return _packed(_sorted(value, 0), _json)
 
 
 def pack_unsorted(value: Json) -> bytes:
@@ -40,7 +42,12 @@ def pack_unsorted(value: Json) -> bytes:
 
     The caller vouches that the value is JSON without NaN and infinities.
     """
-    return _packed(value)
+    return _packed(value, _json)
+
+
+def pack_record(value: tuple[object, ...]) -> bytes:
+    """Bytes of a record, keys as they stand: like `pack_unsorted`, and a tuple in it is written as a list."""
+    return _packed(value, _record)
 
 
 def check(value: object, mapping: type = dict, *, max_depth: int = MAX_DEPTH, max_items: int = MAX_ITEMS) -> None:
@@ -72,17 +79,6 @@ def unpack(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPT
     return value  # type: ignore[no-any-return]
 
 
-def _packed(value: object) -> bytes:
-    try:
-        return msgpack.packb(  # type: ignore[no-any-return]
-            value, default=_big, unicode_errors="surrogatepass", strict_types=True
-        )
-    except CodecError:
-        raise
-    except (ValueError, TypeError, OverflowError) as error:
-        raise CodecError(f"cannot be written: {error}") from error
-
-
 def _big(value: object) -> msgpack.ExtType:
     if type(value) is not int:
         raise CodecError(f"a {type(value).__name__} is not JSON")
@@ -90,6 +86,19 @@ def _big(value: object) -> msgpack.ExtType:
         return msgpack.ExtType(_BIG, str(value).encode("ascii"))
     except ValueError as error:
         raise CodecError("the integer has more digits than can be written") from error
+
+
+_record: Final = partial(msgpack.packb, default=_big, unicode_errors="surrogatepass")
+_json: Final = partial(_record, strict_types=True)
+
+
+def _packed(value: object, packing: Callable[[object], bytes]) -> bytes:
+    try:
+        return packing(value)
+    except CodecError:
+        raise
+    except (ValueError, TypeError, OverflowError) as error:
+        raise CodecError(f"cannot be written: {error}") from error
 
 
 def _sorted(value: Json, level: int) -> Json:

@@ -66,8 +66,7 @@ class Event(NamedTuple):
 
 def write_event(event: Event) -> bytes:
     """The stored bytes of an event."""
-    fired: list[Json] = [[t, _packed(took), _packed(made)] for t, took, made in event.fired]
-    return codec.pack_unsorted([*event[:9], fired, event.data])
+    return codec.pack_record(event)
 
 
 def read_event(body: bytes) -> Event:
@@ -85,10 +84,6 @@ def read_event(body: bytes) -> Event:
 
 
 _TYPES = (str, str, int, int, str, int, int, int, int)
-
-
-def _packed(keys: Keys) -> Json:
-    return keys if isinstance(keys, str) else list(keys)
 
 
 def _keys(value: Any) -> Keys:
@@ -110,8 +105,8 @@ def action_id_of(execution_id: str, key: str, task: int, visit: int) -> str:
     """The same for all attempts of a task run: a hash of execution, step run, index path, task and visit."""
     from hashlib import sha256
 
-    path = ".".join(str(index) for index in index_of(key))
-    return sha256(f"{execution_id}:{step_run_of(key)}:{path}:{task}:{visit}".encode()).hexdigest()[:32]
+    run, _, path = key.partition("/")
+    return sha256(f"{execution_id}:{run}:{path.replace('/', '.')}:{task}:{visit}".encode()).hexdigest()[:32]
 
 
 def iso_of(ts: int) -> str:

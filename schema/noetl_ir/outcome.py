@@ -26,8 +26,8 @@ class Outcome(NamedTuple):
 
     def as_json(self) -> dict[str, Json]:
         """The envelope as expressions see it under `outcome`."""
-        envelope = {"status": self.status, "result": self.result, "error": self.error, "meta": self.meta}
-        return {**envelope, **self.extras}
+        status, result, error, extras, meta = self
+        return {"status": status, "result": result, "error": error, "meta": meta, **extras}
 
     def with_detail(self, **detail: Json) -> "Outcome":
         """The same failure with more said about it under `error` (`line` of the user's code, …)."""
@@ -35,7 +35,7 @@ class Outcome(NamedTuple):
 
     def with_meta(self, meta: dict[str, Json]) -> "Outcome":
         """The same outcome with its meta filled in."""
-        return self._replace(meta=meta)
+        return Outcome(self.status, self.result, self.error, self.extras, meta)
 
 
 def ok(result: Json = None, **extras: Json) -> Outcome:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noetl_ir.codec import CodecError, pack, pack_unsorted, unpack
+from noetl_ir.codec import CodecError, pack, pack_record, pack_unsorted, unpack
 from noetl_ir.expr import Json
 
 TEXTS = st.text(st.characters(exclude_categories=()))
@@ -47,6 +47,7 @@ def test_what_is_written_is_read_back(value: Json) -> None:
     assert pack(unpack(data)) == data
     assert pack(reordered(value)) == data
     assert exactly(unpack(pack_unsorted(value))) == exactly(value)
+    assert pack_record((value, (1, "x"))) == pack_unsorted([value, [1, "x"]])
 
 
 @settings(derandomize=True, max_examples=400, deadline=None)

@@ -12,5 +12,7 @@ class WallClock:
         self._last = 0
 
     def now(self) -> int:
-        self._last = max(self._last, time.time_ns() // 1000)
+        now = time.time_ns() // 1000
+        if now > self._last:
+            self._last = now
         return self._last

@@ -27,6 +27,7 @@ class Vault:
         self._root = root
         self._chain: Keychain | None = None
         self._redactor: Redactor | None = None
+        self._declared = bool(program.plan.keychain) or "secrets" in program.plan.kinds
 
     def credential(self, name: str) -> dict[str, Json]:
         """The fields behind a name, whose secrets are hidden from now on; raises KeyError with a clear text."""
@@ -51,19 +52,15 @@ class Vault:
 
     def redact(self, value: Json) -> Json:
         """A value with its known secrets hidden."""
-        if self._redactor is None and not self._declares():
+        if self._redactor is None and not self._declared:
             return value
         return self._hiding().redact(value)
 
     def restore(self, value: Json) -> Json:
         """A value with its markers replaced by what they stand for."""
-        if self._redactor is None and not self._declares():
+        if self._redactor is None and not self._declared:
             return value
         return self._hiding().restore(value)
-
-    def _declares(self) -> bool:
-        plan = self._program.plan
-        return bool(plan.keychain) or "secrets" in plan.kinds
 
     def _keychain(self) -> Keychain:
         if self._chain is None:

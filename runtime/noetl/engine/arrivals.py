@@ -115,12 +115,11 @@ def _gate(turn: Turn, step: int, key: str, entering: tuple[Firing, ...]) -> None
     row = program.plan.steps[step]
     admit = program.transition("admit", step)
     guard = program.plan.net.transitions[admit].guard
-    scope = admit_scope(turn, key)
     try:
-        admitted = guard < 0 or program.guard(guard)(scope)
+        admitted = guard < 0 or program.guard(guard)(admit_scope(turn, key))
         data: dict[str, Json] = {}
         if admitted and row.timeout >= 0:
-            limit = seconds_of(program.value(row.timeout)(scope))
+            limit = seconds_of(program.value(row.timeout)(admit_scope(turn, key)))
             if limit is None:
                 raise Fault("step.timeout", f"`lifecycle.timeout_s` of step `{row.name}` is no duration")
             data["timeout"] = round(limit * 1_000_000)

@@ -31,13 +31,16 @@ class Directive(NamedTuple):
     passed_error: bool = False
 
 
+_GO_ON = Directive("continue")
+
+
 def judge(
     program: Program, task: Task, outcome: dict[str, Json], *, attempt: int, scope: Scope, chance: Callable[[], float]
 ) -> Directive:
     """The directive for an outcome envelope (`noetl_ir.outcome.Outcome.as_json`)."""
     good = outcome["status"] == "ok"
     if not task.rules:
-        return Directive("continue") if good else Directive("fail", error=_error_of(outcome))
+        return _GO_ON if good else Directive("fail", error=_error_of(outcome))
     return _ask(program, task, outcome, attempt, scope, chance)
 
 

@@ -27,13 +27,16 @@ def decide(turn: Turn) -> None:
     """Fire all that can fire now; ends the execution when nothing is left to move. Does nothing while paused."""
     execution = turn.execution
     places = turn.program.plan.net.places
-    agenda = execution.agenda
+    agenda, tokens = execution.agenda, execution.marking.tokens
     while agenda and not execution.paused and not execution.cancelled:
         number, key = agenda.popleft()
+        held = tokens.get(number)
+        if not held or key not in held:
+            continue
         place = places[number]
         decision = _INNER.get(place.role) if place.level > 0 else None
         decision = decision or _DECISIONS.get(place.role)
-        if decision is not None and execution.marking.count(number, key):
+        if decision is not None:
             decision(turn, number, key)
     if execution.signals and not execution.paused and not execution.is_over:
         deliver_signals(turn)

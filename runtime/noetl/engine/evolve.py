@@ -19,7 +19,7 @@ from noetl_ir.events import Event
 def evolve(program: Program, execution: Execution, event: Event) -> None:
     """Fold one event in. Raises IllegalFiring when the net and the marking do not allow it."""
     event_type = event.event_type
-    if execution.is_over and event_type != "playbook.processed":
+    if execution.status not in _OPEN and event_type != "playbook.processed":
         raise IllegalFiring(f"`{event_type}` after the end of the execution")
     apply = _APPLY.get(event_type)
     if apply is None:
@@ -27,8 +27,9 @@ def evolve(program: Program, execution: Execution, event: Event) -> None:
     try:
         if event_type == "loop.started":
             loops.loop_created(program, execution, event)
+        fire = execution.marking.fire
         for firing in event.fired:
-            execution.marking.fire(firing)
+            fire(firing)
         apply(program, execution, event)
     except KeyError as problem:
         raise IllegalFiring(f"`{event_type}` is about {problem.args[0]!r}, which is not there") from None
@@ -41,6 +42,8 @@ def evolve(program: Program, execution: Execution, event: Event) -> None:
 def _nothing(program: Program, execution: Execution, event: Event) -> None:
     """The firings, or what happened before them, say it all."""
 
+
+_OPEN = frozenset({"new", "running"})
 
 _APPLY: dict[str, Callable[[Program, Execution, Event], None]] = {
     "playbook.execution.requested": flow.requested,

@@ -207,7 +207,6 @@ class Execution:
     is here, `stopped` the claims to be called off; `now` is the time of the last event."""
 
     __slots__ = (
-        "_choices",
         "agenda",
         "answered",
         "arrivals",
@@ -270,9 +269,8 @@ class Execution:
         self.scripted = False
         self.iter_parent: Mapping | None = None
         self.inbox_row = 0
-        self.marking = Marking(program.plan.net, self._weigh, self._moved)
         self.agenda: deque[tuple[int, str]] = deque()
-        self._choices = program.choices
+        self.marking = Marking(program.plan.net, program.controls, program.choices, self._weigh, self.agenda)
         self.next_key = 1
         self.workload: Mapping = {}
         self.ctx: Mapping = {}
@@ -303,11 +301,6 @@ class Execution:
         """What a loop run fixed for its key when it started."""
         loop = self.loops[key]
         return len(loop.items) if weight is Weight.ITEMS else loop.slots
-
-    def _moved(self, place: int, key: str) -> None:
-        """Tokens came to a place: something may follow from it."""
-        if self._choices[place]:
-            self.agenda.append((place, key))
 
     @property
     def is_over(self) -> bool:

@@ -5,10 +5,11 @@ weight says. Firing takes exactly those and makes exactly the tokens named for i
 way to move a token, so a log that folds without `IllegalFiring` is a run of the net.
 """
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 
 from noetl_ir.events import Firing, Keys
-from noetl_ir.net import Arc, Net, PlaceClass, Weight
+from noetl_ir.net import Arc, Net, Weight
 
 
 class IllegalFiring(Exception):
@@ -16,22 +17,28 @@ class IllegalFiring(Exception):
 
 
 Weigh = Callable[[Weight, str], int]
-Moved = Callable[[int, str], None]
+Agenda = deque[tuple[int, str]]
 
 
 class Marking:
     """Tokens by place index and key: counts, never zero. `control` counts the tokens in control places.
 
-    `weigh` gives a symbolic weight for a key; `moved` hears of every (place, key) that a firing gives tokens to.
+    `controls` says which places those are, `choices` what may follow by itself from tokens in a place: where there is
+    anything, the (place, key) that a firing gives tokens to goes on the `agenda`. `weigh` gives a symbolic weight for
+    a key.
     """
 
-    __slots__ = ("_control", "_moved", "_net", "_weigh", "control", "tokens")
+    __slots__ = ("_agenda", "_choices", "_controls", "_net", "_transitions", "_weigh", "control", "tokens")
 
-    def __init__(self, net: Net, weigh: Weigh, moved: Moved) -> None:
+    def __init__(
+        self, net: Net, controls: Sequence[int], choices: Sequence[Sequence[int]], weigh: Weigh, agenda: Agenda
+    ) -> None:
         self._net = net
-        self._control = [place.kind is PlaceClass.CONTROL for place in net.places]
+        self._transitions = net.transitions
+        self._controls = controls
+        self._choices = choices
         self._weigh = weigh
-        self._moved = moved
+        self._agenda = agenda
         self.tokens: dict[int, dict[str, int]] = {}
         self.control = 0
 
@@ -51,28 +58,32 @@ class Marking:
             self.tokens[place] = {key: count}
         else:
             held[key] = held.get(key, 0) + count
-        if self._control[place]:
+        if self._controls[place]:
             self.control += count
 
     def fire(self, firing: Firing) -> None:
         """Fire. Raises IllegalFiring when the transition does not exist, is not enabled, or its keys do not fit."""
         index, took, made = firing
-        if not 0 <= index < len(self._net.transitions):
+        if not 0 <= index < len(self._transitions):
             raise IllegalFiring(f"there is no transition {index}")
-        transition = self._net.transitions[index]
-        for place, key, weight in self._bound(transition.inputs, took, transition.id):
-            if weight:
-                self._take(place, key, weight)
-        for place, key, weight in self._bound(transition.outputs, made, transition.id):
-            if weight:
-                self.put(place, key, weight)
-                self._moved(place, key)
+        transition = self._transitions[index]
+        inputs, outputs = transition.inputs, transition.outputs
+        if len(inputs) == 1 and inputs[0].weight == 1 and isinstance(took, str):
+            self._take(inputs[0].place, took, 1)
+        else:
+            for place, key, weight in self._bound(inputs, took, transition.id):
+                if weight:
+                    self._take(place, key, weight)
+        if len(outputs) == 1 and outputs[0].weight == 1 and isinstance(made, str):
+            self._give(outputs[0].place, made, 1)
+        else:
+            for place, key, weight in self._bound(outputs, made, transition.id):
+                if weight:
+                    self._give(place, key, weight)
 
     def _bound(self, arcs: tuple[Arc, ...], keys: Keys, name: str) -> list[tuple[int, str, int]]:
         """The arcs with their keys and weights as numbers."""
         if isinstance(keys, str):
-            if len(arcs) == 1 and arcs[0].weight == 1:
-                return [(arcs[0].place, keys, 1)]
             keys = (keys,) * len(arcs)
         elif len(keys) != len(arcs):
             raise IllegalFiring(f"`{name}` has {len(arcs)} arcs, the firing names {len(keys)} tokens")
@@ -80,6 +91,11 @@ class Marking:
             (place, key, weight if isinstance(weight, int) else self._weigh(weight, key))
             for (place, weight), key in zip(arcs, keys, strict=True)
         ]
+
+    def _give(self, place: int, key: str, count: int) -> None:
+        self.put(place, key, count)
+        if self._choices[place]:
+            self._agenda.append((place, key))
 
     def _take(self, place: int, key: str, count: int) -> None:
         held = self.tokens.get(place)
@@ -92,5 +108,5 @@ class Marking:
             del self.tokens[place]
         else:
             del held[key]
-        if self._control[place]:
+        if self._controls[place]:
             self.control -= count

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from noetl_ir import evaluate
 from noetl_ir.expr import Json, Literal, MapTemplate, Native, Template
-from noetl_ir.net import Net, Transition, Trigger
+from noetl_ir.net import Net, PlaceClass, Transition, Trigger
 from noetl_ir.plan import Plan
 
 
@@ -50,6 +50,7 @@ class Program:
         "_templates",
         "bytes",
         "choices",
+        "controls",
         "counting",
         "digest",
         "plan",
@@ -65,7 +66,8 @@ class Program:
         self._guards: dict[int, Callable[[evaluate.Scope], bool]] = {}
         self.step_numbers = {step.name: number for number, step in enumerate(plan.steps)}
         net = plan.net
-        self.choices: list[list[int]] = [[] for _ in net.places]
+        self.controls = bytes(place.kind is PlaceClass.CONTROL for place in net.places)
+        self.choices: list[tuple[int, ...]] = [()] * len(net.places)
         self._by_role: dict[tuple[str, int, int, int, str, int], int] = {}
         self._landings: dict[int, int] = {}
         self._entrances: dict[int, list[int]] = {}
@@ -73,7 +75,7 @@ class Program:
         for number, transition in enumerate(net.transitions):
             if transition.trigger in (Trigger.NOW, Trigger.CTX):
                 for arc in transition.inputs:
-                    self.choices[arc.place].append(number)
+                    self.choices[arc.place] += (number,)
             self._by_role.setdefault(_key_of(net, transition), number)
             if transition.role == "land":
                 self._landings[transition.arc] = number

@@ -25,7 +25,7 @@ def accept(turn: Turn, report: Event) -> bool:
         return False
     if report.event_type == "retry.started" and _conflict(turn.execution, report) is None:
         number = turn.program.transition("retry", report.step, report.task, outcome=str(report.data["status"]))
-        turn.record(report._replace(fired=(Firing(number, report.run, report.run),)))
+        turn.record(_fired(report, Firing(number, report.run, report.run)))
         _spread_ctx(turn, region, report)
         return True
     _accept_end(turn, region, report)
@@ -53,23 +53,32 @@ def _accept_start(turn: Turn, region: Region, report: Event) -> bool:
     if region.phase != "at" or turn.execution.paused or not _may_go_on(turn, region, report.run):
         return False
     program = turn.program
-    fired = [Firing(program.transition("start", report.step, report.task), report.run, report.run)]
+    start = Firing(program.transition("start", report.step, report.task), report.run, report.run)
     if "call" in report.data:
-        fired.append(Firing(program.transition("park", report.step, report.task), report.run, report.run))
-    turn.record(report._replace(fired=tuple(fired)))
+        park = Firing(program.transition("park", report.step, report.task), report.run, report.run)
+        turn.record(_fired(report, start, park))
+    else:
+        turn.record(_fired(report, start))
     return True
 
 
+def _fired(report: Event, *fired: Firing) -> Event:
+    """A report as it is recorded: with the transitions that it fires."""
+    event_id, event_type, ts, step, run, task, visit, attempt, claim, _, data = report
+    return Event(event_id, event_type, ts, step, run, task, visit, attempt, claim, fired, data)
+
+
 def _accept_end(turn: Turn, region: Region, report: Event) -> None:
-    data = dict(report.data)
+    data = report.data
     fault = _conflict(turn.execution, report) or _overrun(turn, region, report)
     if fault is not None:
         plan = turn.program.plan
         place: dict[str, Json] = {"step": plan.steps[report.step].name, "task": plan.tasks[report.task].name}
         data = {key: value for key, value in data.items() if key not in _FOLLOWING}
         data.update(directive="fault", error={**fault, **place})
+        report = report._replace(event_type="task.done", data=data)
     number = _transition_of(turn, region, report, data)
-    event = report._replace(event_type="task.done", data=data, fired=(Firing(number, report.run, report.run),))
+    event = _fired(report, Firing(number, report.run, report.run))
     turn.record(event)
     _spread_ctx(turn, region, event)
 

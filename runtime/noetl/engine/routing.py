@@ -15,33 +15,45 @@ _CHAIN = ("c", "n", "s")
 
 
 class _Walk:
-    """What a walk has gathered: firings, arcs taken, guards asked, the arc being asked, the next free token key."""
+    """A walk along the chain of one run, and what it has gathered.
 
-    __slots__ = ("arc", "arcs", "asked", "fired", "next_key")
+    Firings, arcs taken, guards asked, the arc being asked, the next free token key. The names that expressions see
+    are put together once one is asked.
+    """
 
-    def __init__(self, next_key: int) -> None:
-        self.next_key = next_key
+    __slots__ = ("_scope", "arc", "arcs", "asked", "fired", "key", "next_key", "turn")
+
+    def __init__(self, turn: Turn, key: str) -> None:
+        self.turn = turn
+        self.key = key
+        self.next_key = turn.execution.next_key
         self.fired: list[Firing] = []
         self.arcs: list[Json] = []
         self.asked: list[Json] = []
         self.arc = -1
+        self._scope: Scope | None = None
+
+    @property
+    def scope(self) -> Scope:
+        """The names that guards, args and delays see."""
+        if self._scope is None:
+            self._scope = arc_scope(self.turn, self.key)
+        return self._scope
 
 
 def route(turn: Turn, place: int, key: str) -> None:
     """Fire the router of the run with this key, or end its token with the reason."""
     program, net = turn.program, turn.program.plan.net
     step = net.places[place].step
-    failed = net.places[place].role == "failed"
-    scope = arc_scope(turn, key)
-    walk = _Walk(turn.execution.next_key)
+    walk = _Walk(turn, key)
     try:
-        _walk(turn, walk, place, key, scope)
+        _walk(walk, place)
     except Fault as fault:
-        _end_by_fault(turn, walk, step, place, key, fault)
+        _end_by_fault(walk, step, place, fault)
         return
     if walk.arcs:
         turn.emit("next.selected", step=step, run=key, fired=tuple(walk.fired), data={"arcs": walk.arcs})
-    elif failed:
+    elif net.places[place].role == "failed":
         error = turn.execution.runs[key].error
         data: dict[str, Json] = {"reason": "no arc takes the failure", "unhandled": True, "error": error}
         turn.emit("token.ended", step=step, run=key, fired=tuple(walk.fired), data=data)
@@ -53,21 +65,21 @@ def route(turn: Turn, place: int, key: str) -> None:
         turn.emit("token.ended", step=step, run=key, fired=tuple(walk.fired), data=data)
 
 
-def _walk(turn: Turn, walk: _Walk, place: int, key: str, scope: Scope) -> None:
-    net = turn.program.plan.net
+def _walk(walk: _Walk, place: int) -> None:
+    places, key = walk.turn.program.plan.net.places, walk.key
     here: int | None = place
     while here is not None:
-        number, chosen = _choose(turn, walk, here, scope)
+        number, chosen = _choose(walk, here)
         here = None
         made: list[str] = []
         token = str(walk.next_key)
         for arc in chosen.outputs:
-            role = net.places[arc.place].role
+            role = places[arc.place].role
             if role in _CHAIN:
                 here = arc.place
             made.append(key if role in _CHAIN else token if role in ("in", "fly") else "")
         if chosen.role == "take":
-            walk.arcs.append(_taken(turn, walk, chosen, token, scope))
+            walk.arcs.append(_taken(walk, chosen, token))
             walk.next_key += 1
         if made and any(k != key for k in made):
             walk.fired.append(Firing(number, key, made[0] if len(made) == 1 else tuple(made)))
@@ -75,8 +87,9 @@ def _walk(turn: Turn, walk: _Walk, place: int, key: str, scope: Scope) -> None:
             walk.fired.append(Firing(number, key, key))
 
 
-def _choose(turn: Turn, walk: _Walk, place: int, scope: Scope) -> tuple[int, Transition]:
-    program, net = turn.program, turn.program.plan.net
+def _choose(walk: _Walk, place: int) -> tuple[int, Transition]:
+    program = walk.turn.program
+    net = program.plan.net
     for number in program.choices[place]:
         transition = net.transitions[number]
         if transition.fault:
@@ -84,31 +97,32 @@ def _choose(turn: Turn, walk: _Walk, place: int, scope: Scope) -> tuple[int, Tra
         if transition.guard < 0:
             return number, transition
         walk.arc = transition.arc
-        if program.guard(transition.guard)(scope):
+        if program.guard(transition.guard)(walk.scope):
             return number, transition
-        walk.asked.append({"target": _target(turn, transition.arc), "when": program.text(transition.guard)})
+        walk.asked.append({"target": _target(walk.turn, transition.arc), "when": program.text(transition.guard)})
     raise Fault("net.choice", f"no alternative at place `{net.places[place].id}`")
 
 
-def _taken(turn: Turn, walk: _Walk, transition: Transition, token: str, scope: Scope) -> dict[str, Json]:
-    program = turn.program
+def _taken(walk: _Walk, transition: Transition, token: str) -> dict[str, Json]:
+    program = walk.turn.program
     arc = program.plan.arcs[transition.arc]
     walk.arc = transition.arc
     row: dict[str, Json] = {"arc": transition.arc, "key": token}
     if arc.target < 0:
         row["ends"] = True
     if arc.args >= 0:
-        row["args"] = program.value(arc.args)(scope)
+        row["args"] = program.value(arc.args)(walk.scope)
     if arc.delay >= 0:
-        value = program.value(arc.delay)(scope)
+        value = program.value(arc.delay)(walk.scope)
         delay = seconds_of(value)
         if delay is None:
             raise Fault("arc.delay", f"the delay is no duration: {value!r}")
-        row["due"] = turn.now + round(delay * 1_000_000)
+        row["due"] = walk.turn.now + round(delay * 1_000_000)
     return row
 
 
-def _end_by_fault(turn: Turn, walk: _Walk, step: int, place: int, key: str, fault: Fault) -> None:
+def _end_by_fault(walk: _Walk, step: int, place: int, fault: Fault) -> None:
+    turn, key = walk.turn, walk.key
     program = turn.program
     row = program.plan.steps[step]
     fault_firing = next(n for n in program.choices[place] if program.plan.net.transitions[n].fault)

@@ -22,12 +22,14 @@ class Position(Protocol):
     """Where a pipeline stands, as far as a call tells its tool."""
 
     attempt_number: int
-    action_id: str
     ctx: dict[str, Json]
     iter: dict[str, Json]
     prev: Json
     task: int
     visits: dict[int, int]
+
+    @property
+    def action_id(self) -> str: ...
 
 
 class Rendered(NamedTuple):

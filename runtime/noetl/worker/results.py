@@ -33,13 +33,11 @@ class Results:
 
     def recorded(self, step: int, outcome: Outcome) -> tuple[Outcome, Json]:
         """The outcome with its secrets hidden, and its result as the log will hold it."""
-        result = self._redact(outcome.result)
-        clean = outcome._replace(
-            result=result,
-            error=_mapping(self._redact(outcome.error)),
-            extras=_mapping(self._redact(outcome.extras)) or {},
-        )
-        return clean, self._shown(step, result)
+        status, result, error, extras, meta = outcome
+        result = self._redact(result)
+        error = _mapping(self._redact(error)) if error else error
+        extras = _mapping(self._redact(extras)) or {} if extras else extras
+        return Outcome(status, result, error, extras, meta), self._shown(step, result)
 
     def follow(self, value: Json) -> "Json | Reference":
         """A result as expressions see it: a reference is fetched only when something reads it."""

@@ -51,6 +51,10 @@ class WorkerResults(Mapping[str, object]):
         return len(self._results)
 
 
+NO_NAMES = PlayScope({})
+"""Where there is no expression to ask."""
+
+
 def field_scope(
     program: Program, at: Position, follow: Follow, now: int, keychain: Mapping[str, Json] | None
 ) -> PlayScope:

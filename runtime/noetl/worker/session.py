@@ -12,7 +12,7 @@ from noetl.engine.body import Directive, fault_directive, judge
 from noetl.engine.program import Program
 from noetl.worker.fields import Rendered, Renderer
 from noetl.worker.results import Results
-from noetl.worker.scope import field_scope, rule_scope
+from noetl.worker.scope import NO_NAMES, field_scope, rule_scope
 from noetl_ir.commands import RunPipeline
 from noetl_ir.evaluate import Fault
 from noetl_ir.events import Event, action_id_of
@@ -44,7 +44,7 @@ class Session:
     """The state of one pipeline on its worker. `over` once nothing more is to be done under this claim."""
 
     __slots__ = (
-        "_kit", "_program", "_renderer", "_started", "action_id", "attempt_number", "ctx", "iter",
+        "_kit", "_program", "_renderer", "_started", "attempt_number", "ctx", "iter",
         "order", "over", "prev", "task", "task_results", "tasks_run", "visits",
     )  # fmt: skip
 
@@ -63,7 +63,11 @@ class Session:
         self.tasks_run = order.tasks_run
         self.visits = dict(order.visits)
         self.over = False
-        self.action_id = action_id_of(order.execution_id, order.run, order.task, order.visit)
+
+    @property
+    def action_id(self) -> str:
+        """The id that all attempts of this task run share."""
+        return action_id_of(self.order.execution_id, self.order.run, self.task, self.visits[self.task])
 
     @property
     def row(self) -> Task:
@@ -82,14 +86,17 @@ class Session:
 
     def attempt(self, now: int) -> Attempt:
         """Render what the task it stands at needs; a fault is kept for `faulted`."""
+        row = self.row
         lost = self.order.lost and self.task == self.order.task
         self._started = now
         try:
-            scope = field_scope(self._program, self, self._kit.results.follow, now, self._kit.keychain)
-            rendered = None if lost else self._renderer.render(self.row, scope, self)
+            asked = max(row.fields, row.args, row.knobs, row.timeout) >= 0
+            kit = self._kit
+            scope = field_scope(self._program, self, kit.results.follow, now, kit.keychain) if asked else NO_NAMES
+            rendered = None if lost else self._renderer.render(row, scope, self)
         except Fault as fault:
-            return Attempt(self.row, None, fault, lost)
-        return Attempt(self.row, rendered, None, lost)
+            return Attempt(row, None, fault, lost)
+        return Attempt(row, rendered, None, lost)
 
     def started(self, now: int, call: dict[str, Json] | None = None) -> Event:
         """`task.started`; with the rendered call when the task parks."""
@@ -125,9 +132,9 @@ class Session:
             "trace_id": self.order.trace_id,
         }
         outcome = outcome.with_meta(meta)
-        envelope = outcome.as_json()
-        scope = rule_scope(self._program, self, self._kit.results.follow, now, envelope)
-        directive = judge(self._program, self.row, envelope, attempt=number, scope=scope, chance=self._kit.chance)
+        envelope, row = outcome.as_json(), self.row
+        scope = rule_scope(self._program, self, self._kit.results.follow, now, envelope) if row.rules else NO_NAMES
+        directive = judge(self._program, row, envelope, attempt=number, scope=scope, chance=self._kit.chance)
         if directive.kind == "retry":
             return self._again(now, envelope, directive)
         return self._done(now, outcome, directive, shown)
@@ -148,9 +155,10 @@ class Session:
 
     def _done(self, now: int, outcome: Outcome, directive: Directive, shown: Json = None) -> Event:
         envelope = outcome.as_json()
+        del envelope["result"]
         data: dict[str, Json] = {
             "status": outcome.status,
-            "outcome": {key: value for key, value in envelope.items() if key != "result"},
+            "outcome": envelope,
             "directive": directive.kind,
             "rule": directive.rule,
         }
@@ -196,7 +204,6 @@ class Session:
         self.task = target
         self.visits[target] = self.visits.get(target, 0) + 1
         self.attempt_number = 1
-        self.action_id = action_id_of(self.order.execution_id, self.order.run, target, self.visits[target])
 
     def _event(self, event_type: str, now: int, letter: str, data: dict[str, Json]) -> Event:
         order, task = self.order, self.task
