@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import click
 
+from noetl.app.picture import place_of
 from noetl.app.runtime import Runtime
-from noetl.cli.sentences import place_of
 from noetl.cli.stores import events_of, existing, json_option, program_of, row_of, store_option
 from noetl.cli.text import escaped, json_text
 from noetl.engine.program import Program
@@ -106,7 +106,7 @@ class _Printer:
 
 
 def _line(program: Program, event: Event, position: int, most: int | None, beside: str) -> str:
-    place = place_of(program, event.step, event.run, event.task) if event.step >= 0 else ""
+    place = escaped(place_of(program, event.step, event.run, event.task)) if event.step >= 0 else ""
     attempt = f" attempt {event.attempt}" if event.attempt > 1 else ""
     data = json_text(event.data) if event.data else ""
     short = data if most is None or len(data) <= most else f"{data[:most]}…"

@@ -10,9 +10,9 @@ import os
 import time
 from typing import TextIO
 
-from noetl.cli.picture import rows_of
+from noetl.app.picture import rows_of
 from noetl.cli.progress import Lines
-from noetl.cli.sentences import sentence_of
+from noetl.cli.sentences import row_text, sentence_of
 from noetl.cli.text import duration, escaped
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
@@ -77,7 +77,7 @@ class Live:
             state = "paused" if execution.paused else took
             lines.append(f"{name}: {state}, {execution.counts['tasks']} tasks so far")
             for row in rows_of(program, execution):
-                lines.append(f"  {row.sentence(now)}")
+                lines.append(f"  {row_text(row, now)}")
                 if len(lines) > MOST_LINES:
                     return lines
         return lines

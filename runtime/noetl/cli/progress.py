@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
-from noetl.cli.sentences import Sentence, place_of, sentence_of
+from noetl.app.picture import place_of
+from noetl.cli.sentences import Sentence, sentence_of
 from noetl.cli.text import escaped
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
@@ -106,7 +107,7 @@ class Lines:
         if now - last >= 1:
             self._loops[execution.execution_id, run] = now
             done = len(loop.items) - loop.open
-            self._write(f"{place_of(program, loop.step, run)}: {done} of {len(loop.items)}", always=False)
+            self._write(f"{escaped(place_of(program, loop.step, run))}: {done} of {len(loop.items)}", always=False)
 
     def _write(self, text: str, *, always: bool) -> None:
         second = int(time.monotonic())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from noetl.cli.picture import rows_of
+from noetl.app.picture import rows_of
 from noetl.cli.stores import events_of, existing, json_option, program_of, row_of, store_option
 from noetl.cli.text import amount, escaped, json_text
 from noetl.engine.program import Program

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
+from noetl.app.picture import Row, place_of
 from noetl.cli.failures import at_text, failure_text, located
 from noetl.cli.text import amount, duration, escaped
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
-from noetl_ir.events import Event, index_of
+from noetl_ir.events import Event
 from noetl_ir.expr import Json
 
 _Say: TypeAlias = Callable[[Execution, Program, Event], str]
@@ -22,14 +23,10 @@ class Sentence(NamedTuple):
     matters: bool
 
 
-def place_of(program: Program, step: int, run: str = "", task: int = -1) -> str:
-    """Where something happens: the step, its iteration and its task, as in `fetch[3][0] / page`."""
-    plan = program.plan
-    text = plan.steps[step].name if 0 <= step < len(plan.steps) else "?"
-    text += "".join(f"[{index}]" for index in index_of(run))
-    if 0 <= task < len(plan.tasks):
-        text += f" / {plan.tasks[task].name}"
-    return escaped(text)
+def row_text(row: Row, now: int) -> str:
+    """A row of the picture on one line, with the time that is left."""
+    left = f" in {duration(row.due - now)}" if row.due is not None else ""
+    return escaped(f"{row.place}: {row.text}") + left
 
 
 def sentence_of(execution: Execution, program: Program, event: Event) -> Sentence | None:
@@ -45,7 +42,7 @@ def sentence_of(execution: Execution, program: Program, event: Event) -> Sentenc
 
 
 def _here(program: Program, event: Event) -> str:
-    return place_of(program, event.step, event.run, event.task)
+    return escaped(place_of(program, event.step, event.run, event.task))
 
 
 def _said(words: str) -> _Say:

@@ -6,10 +6,11 @@ import time
 
 import click
 
+from noetl.app.picture import rows_of
 from noetl.cli.ending import Ending, ending_of
 from noetl.cli.failures import failure_text, place_text
 from noetl.cli.list import STATUSES, is_driven, json_of_row, status_text
-from noetl.cli.picture import Row, rows_of
+from noetl.cli.sentences import row_text
 from noetl.cli.stores import command_with, existing, is_there, json_option, look_at, root_of, row_of, store_option
 from noetl.cli.text import amount, duration, escaped, json_text
 from noetl.engine.execution import Execution
@@ -48,13 +49,8 @@ def _document(ending: Ending, program: Program, execution: Execution, *, owned: 
     document = ending.as_json()
     del document["result"]
     parent: Json = list(execution.parent) if execution.parent else None
-    now: list[Json] = [_json_of(row) for row in rows_of(program, execution, driven=owned)]
+    now: list[Json] = [row.as_json() for row in rows_of(program, execution, driven=owned)]
     return {**document, "owned": owned, "events": execution.position, "parent": parent, "now": now}
-
-
-def _json_of(row: Row) -> dict[str, Json]:
-    due: dict[str, Json] = {"due": iso_of(row.due)} if row.due is not None else {}
-    return {"what": row.what, **row.data, **due}
 
 
 def _tell(ending: Ending, program: Program, execution: Execution, url: str, *, owned: bool) -> None:
@@ -77,7 +73,7 @@ def _tell(ending: Ending, program: Program, execution: Execution, url: str, *, o
         if number == MOST_ROWS:
             click.echo("  … (--json shows all)")
             break
-        click.echo(f"  {row.sentence(now)}")
+        click.echo(f"  {row_text(row, now)}")
     if not over and not owned:
         click.echo(f"resume with: {escaped(command_with(url, 'resume', ending.execution_id))}")
 

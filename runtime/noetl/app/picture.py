@@ -1,4 +1,4 @@
-"""What an execution is doing now, read off its state: what `status` prints and what a terminal shows meanwhile.
+"""What an execution is doing now, read off its state: what `status` prints, a terminal shows and the API answers.
 
 Everything is a row: a place in the playbook and what goes on there. Rows of loops count, so that there is one for a
 loop and none for each of its iterations; retries and delays have the time at which they are over.
@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from noetl.cli.sentences import place_of
-from noetl.cli.text import duration, escaped
 from noetl.engine.execution import Execution, Region, Run
 from noetl.engine.program import Program
-from noetl_ir.events import index_of, step_run_of
+from noetl_ir.events import index_of, iso_of, step_run_of
 from noetl_ir.expr import Json
 
 
 class Row(NamedTuple):
     """One thing that goes on. `what` is one of the words in `status --json`; `due` in microseconds since the epoch.
 
-    `text` says it in words, `data` in numbers.
+    `text` says it in words, `data` in numbers. Place and text may hold what the playbook named, as it is.
     """
 
     what: str
@@ -29,10 +27,20 @@ class Row(NamedTuple):
     due: int | None
     data: dict[str, Json]
 
-    def sentence(self, now: int) -> str:
-        """The row on one line, with the time that is left."""
-        left = f" in {duration(self.due - now)}" if self.due is not None else ""
-        return f"{self.place}: {self.text}{left}"
+    def as_json(self) -> dict[str, Json]:
+        """What goes on, in numbers; the time as RFC 3339."""
+        due: dict[str, Json] = {"due": iso_of(self.due)} if self.due is not None else {}
+        return {"what": self.what, **self.data, **due}
+
+
+def place_of(program: Program, step: int, run: str = "", task: int = -1) -> str:
+    """Where something happens: the step, its iteration and its task, as in `fetch[3][0] / page`."""
+    plan = program.plan
+    text = plan.steps[step].name if 0 <= step < len(plan.steps) else "?"
+    text += "".join(f"[{index}]" for index in index_of(run))
+    if 0 <= task < len(plan.tasks):
+        text += f" / {plan.tasks[task].name}"
+    return text
 
 
 def rows_of(program: Program, execution: Execution, *, driven: bool = True) -> Iterator[Row]:
@@ -75,7 +83,7 @@ def _step(program: Program, execution: Execution, key: str, run: Run, begun: str
         data.update(task=task.name, attempt=region.attempt, phase=region.phase)
         more = f", attempt {region.attempt}" if region.attempt > 1 else ""
         words = "to run" if region.phase == "at" else "running" if begun == "at work" else "was running"
-        yield Row("step", place, f"{words} {escaped(task.name)}{more}", None, data)
+        yield Row("step", place, f"{words} {task.name}{more}", None, data)
     else:
         yield Row("step", place, "started", None, data)
 
@@ -113,7 +121,7 @@ def _awaited(kind: str, names: list[str]) -> str:
         return "waits for its child"
     if not names:
         return "waits for a timer"
-    return f"waits for signal{'s' if len(names) > 1 else ''} {', '.join(escaped(name) for name in names)}"
+    return f"waits for signal{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
 def _delays(program: Program, execution: Execution) -> Iterator[Row]:
@@ -132,5 +140,5 @@ def _joins(program: Program, execution: Execution) -> Iterator[Row]:
             continue
         source = place.id.removeprefix(f"in {_name(program, place.step)} ")
         data: dict[str, Json] = {"step": _name(program, place.step), "source": source, "tokens": len(tokens)}
-        text = f"the join has {len(tokens)} from {escaped(source)} and waits for the others"
+        text = f"the join has {len(tokens)} from {source} and waits for the others"
         yield Row("join", place_of(program, place.step), text, None, data)
