@@ -93,6 +93,24 @@ class ControlPlane:
         self._take_up_children(execution_id)
         return shell
 
+    def begin(self, program: Program, execution_id: str, request: Request) -> None:
+        """Own a new execution and start it."""
+        self._own(execution_id)
+        try:
+            self.start(program, execution_id, request)
+        except BaseException:
+            self._let_go(execution_id)
+            raise
+
+    def take_up(self, execution_id: str, program: Program) -> None:
+        """Own an execution that is there and go on with it; raises Owned."""
+        self._own(execution_id)
+        try:
+            self.resume(execution_id, program)
+        except BaseException:
+            self._let_go(execution_id)
+            raise
+
     def open(self, execution_id: str, program: Program) -> Shell:
         """Take up an execution and its live children only to hand a request to them: nothing is ordered."""
         shell = self._shell(program, execution_id)
@@ -290,6 +308,13 @@ class ControlPlane:
         """Give up the children that are owned here."""
         for child_id in list(self._owned):
             self._let_go(child_id)
+
+    def drop(self) -> None:
+        """Forget every execution, as a crash would: the log has all of it."""
+        self.close()
+        for kept in (self.shells, self._children, self._orders, self._stops, self._unclaimed, self._handed):
+            kept.clear()
+        self._posted = -1
 
     def _stop_child(self, parent: str, run: str) -> None:
         for child_id, child in list(self._children.items()):

@@ -1,0 +1,204 @@
+"""The service: one thread that drives every execution of a store, round after round, until it is told to stop.
+
+It takes up what nobody drives, so a server that starts, or outlives another one, goes on with all that is not over.
+Other threads hand work in with `do`; how much waits is bounded. When the store fails, what is in memory is given up
+and read again from the log once the store answers: nothing that was acknowledged is lost, since nothing is
+acknowledged before it is on disk.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import Empty, Full, Queue
+from typing import NamedTuple, Protocol, TypeVar
+
+from noetl.engine.marking import IllegalFiring
+from noetl.engine.program import Missing, Program
+from noetl.ports import Clock, Conflict, Owned, Store, StoreFailure
+from noetl.server.children import NotFound
+from noetl.server.control import ControlPlane
+
+WAITING = 1_000
+"""How many pieces of work from other threads may wait."""
+
+SWEEP_EVERY = 2_000_000
+"""Microseconds between two looks for executions that nobody drives."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 250_000, 10_000_000
+"""Microseconds before the store is tried again after a failure: the first time, doubled each time, at most."""
+
+_T = TypeVar("_T")
+
+
+class Busy(Exception):
+    """More work waits than may; try again later."""
+
+
+class Crew(Protocol):
+    """Workers in the same thread; a service whose workers are elsewhere has an idle one."""
+
+    @property
+    def busy(self) -> int: ...
+
+    def step(self) -> bool: ...
+
+    def due(self) -> int | None: ...
+
+    def drop_all(self) -> None: ...
+
+
+class Waiter(Protocol):
+    """Passes the time, and is woken from other threads."""
+
+    def pass_time(self, due: int | None) -> bool: ...
+
+    def wake(self) -> None: ...
+
+
+class Standing(NamedTuple):
+    """How the service stands: `trouble` is why the store cannot be used, None when it can."""
+
+    executions: int
+    busy: int
+    waiting: int
+    trouble: str | None
+    stopping: bool
+
+
+class Service:
+    """Drives what a control plane keeps. `load` gives the program of a digest, and raises NotFound."""
+
+    def __init__(
+        self,
+        control: ControlPlane,
+        *,
+        store: Store,
+        crew: Crew,
+        waiter: Waiter,
+        clock: Clock,
+        load: Callable[[str], Program],
+        say: Callable[[str], None],
+    ) -> None:
+        self._control = control
+        self._store = store
+        self._crew = crew
+        self._waiter = waiter
+        self._clock = clock
+        self._load = load
+        self._say = say
+        self._work: Queue[Callable[[], None]] = Queue(WAITING)
+        self._sweep_due = 0
+        self._pause = FIRST_PAUSE
+        self._trouble: str | None = None
+        self._told: set[str] = set()
+        self._stopping = False
+        self._stop_by: int | None = None
+
+    def do(self, work: Callable[[ControlPlane], _T]) -> "Future[_T]":
+        """Have something done between two rounds; from any thread. Raises Busy."""
+        future: Future[_T] = Future()
+
+        def done() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(work(self._control))
+            except BaseException as problem:
+                future.set_exception(problem)
+
+        if self._stopping:
+            raise Busy("the server is stopping")
+        try:
+            self._work.put_nowait(done)
+        except Full:
+            raise Busy(f"{WAITING} requests wait already") from None
+        self._waiter.wake()
+        return future
+
+    def stop(self, within: int) -> None:
+        """Begin nothing new, let what is in flight finish for `within` microseconds, then end; from any thread."""
+        self._stop_by = self._clock.now() + within
+        self._stopping = True
+        self._waiter.wake()
+
+    def wake(self) -> None:
+        """There is something to look at; from any thread."""
+        self._waiter.wake()
+
+    def standing(self) -> Standing:
+        """How it stands; from any thread."""
+        executions = len(self._control.shells)
+        return Standing(executions, self._crew.busy, self._work.qsize(), self._trouble, self._stopping)
+
+    def run(self) -> None:
+        """Drive until stopped. Whoever waits for work that was handed in is told when it ends."""
+        try:
+            while not self._is_over():
+                self._round()
+        finally:
+            self._stopping = True
+            self._crew.drop_all()
+            self._control.close()
+            while (work := self._next()) is not None:
+                work()
+
+    def _is_over(self) -> bool:
+        if self._stop_by is None:
+            return False
+        return not self._crew.busy or self._clock.now() >= self._stop_by
+
+    def _round(self) -> None:
+        try:
+            did = self._work_off()
+            if self._clock.now() >= self._sweep_due:
+                self._sweep()
+            did = self._control.step() or did
+            did = self._crew.step() or did
+            self._pause, self._trouble = FIRST_PAUSE, None
+        except (StoreFailure, Conflict) as problem:
+            self._give_up(problem)
+            did = False
+        if not did:
+            self._waiter.pass_time(self._next_due())
+
+    def _work_off(self) -> bool:
+        did = False
+        while (work := self._next()) is not None:
+            work()
+            did = True
+        return did
+
+    def _next(self) -> Callable[[], None] | None:
+        try:
+            return self._work.get_nowait()
+        except Empty:
+            return None
+
+    def _next_due(self) -> int:
+        times = (self._control.next_due(), self._crew.due())
+        return min((time for time in times if time is not None), default=self._sweep_due)
+
+    def _give_up(self, problem: Exception) -> None:
+        """The store failed: forget what is in memory, and take it up again from the log after a pause."""
+        if self._trouble is None:
+            self._say(f"the store failed, trying again: {problem}")
+        self._trouble = str(problem)
+        self._crew.drop_all()
+        self._control.drop()
+        self._sweep_due = self._clock.now() + self._pause
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+
+    def _sweep(self) -> None:
+        """Take up every execution that is not over, that no other one called, and that nobody drives."""
+        self._sweep_due = self._clock.now() + SWEEP_EVERY
+        for row in self._store.executions():
+            name = row.execution_id
+            if row.ended is not None or row.parent_execution_id is not None or name in self._control.shells:
+                continue
+            try:
+                self._control.take_up(name, self._load(row.plan_digest))
+            except Owned:
+                continue
+            except (NotFound, IllegalFiring, Missing) as problem:
+                if name not in self._told:
+                    self._told.add(name)
+                    self._say(f"execution {name} cannot go on: {problem}")
