@@ -1,13 +1,15 @@
 """Block templates of older dialects at places that have none: a generated noop renders them (LANGUAGE §2)."""
 
+from collections.abc import Callable, Mapping
 from re import compile as pattern
 
-from noetl_ir.expr import Block, ListTemplate, MapTemplate, Template
+from noetl_ir.expr import Block, Expr, ListTemplate, MapTemplate, Template
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Rule, Task, Value
 from noetlc.expr.generated import computed, noop
 from noetlc.expr.shorthand import path
 from noetlc.expr.templates import native
+from noetlc.expr.unparse import unparse
 
 Blocks = dict[str, Block]
 """Name in `iter` → the template."""
@@ -34,6 +36,28 @@ def without_blocks(template: Template, name: str, found: Blocks) -> Template:
             return ListTemplate(tuple(without_blocks(item, name, found) for item in items))
         case _:
             return template
+
+
+def with_blocks(template: Template, change: Callable[[Block], Block]) -> Template:
+    """The template with every block template in it changed; itself where none is."""
+    match template:
+        case Block():
+            return change(template)
+        case MapTemplate(items=pairs):
+            inner = tuple((key, with_blocks(value, change)) for key, value in pairs)
+            return template if all(a is b for (_, a), (_, b) in zip(inner, pairs, strict=True)) else MapTemplate(inner)
+        case ListTemplate(items=items):
+            listed = tuple(with_blocks(item, change) for item in items)
+            return template if all(a is b for a, b in zip(listed, items, strict=True)) else ListTemplate(listed)
+        case _:
+            return template
+
+
+def bound(block: Block, meanings: Mapping[str, Expr]) -> Block:
+    """The block template with its words set to what they mean: its text is no tree in which they could be renamed."""
+    words = words_in(block)
+    tags = [f"{{% set {word} = {unparse(expr)} %}}" for word, expr in meanings.items() if word in words]
+    return Block("".join(tags) + block.text) if tags else block
 
 
 def rendering(name: str, span: Span, blocks: Blocks) -> Task:

@@ -6,15 +6,17 @@ args: {n: 1}, tool: {kind: python, code: …}, and `{{ args.n }}` anywhere in th
 A default that is a block template is rendered by a first task.
 """
 
-from noetl_ir.expr import Expr, Name
+from re import compile as pattern
+
+from noetl_ir.expr import Block, Const, Expr, MapOf, Name
 from noetlc.ast.bodies import change_lists, taken_of
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.state import StepArgs
-from noetlc.ast.walk import blocks_in, replace_steps
+from noetlc.ast.walk import blocks_in, replace_steps, task_values
 from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import computed, generated_name
-from noetlc.expr.hoisting import Blocks, rendering, without_blocks
+from noetlc.expr.hoisting import Blocks, bound, rendering, with_blocks, without_blocks
 from noetlc.expr.legacy_names import static_path
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path
@@ -23,6 +25,8 @@ from noetlc.expr.values import expression_of
 
 _CALLED = frozenset({"python", "playbook", "workbook", "script", "noop", "container", "quantum"})
 """Kinds whose args are what they are called with."""
+
+_ARGS = pattern(r"\bargs\.([^\W\d]\w*)")
 
 
 def lower_args(playbook: Playbook, note: Note) -> Playbook:
@@ -59,7 +63,7 @@ def _defaults(step: Step) -> dict[str, Value]:
 def _task(task: Task, defaults: dict[str, Value]) -> Task:
     if not defaults:
         return task
-    task = task_with(task, _reading(defaults))
+    task = _bound(task_with(task, _reading(defaults)), defaults)
     if task.kind not in _CALLED or task.generated:
         return task
     given = {key: computed(_read(key, value), value.span).template for key, value in defaults.items()}
@@ -68,6 +72,27 @@ def _task(task: Task, defaults: dict[str, Value]) -> Task:
         return task
     span = task.span if task.args is None else task.args.span
     return task._replace(args=Value(template_of_pairs({**given, **own}), span, None))
+
+
+def _bound(task: Task, defaults: dict[str, Value]) -> Task:
+    """The task whose block templates read the defaults too: they are set before the text."""
+
+    def each(value: Value) -> Value:
+        made = with_blocks(value.template, lambda block: bound(block, _meanings(block, defaults)))
+        return value if made is value.template else Value(made, value.span, None)
+
+    if not any(True for value in task_values(task) for _ in blocks_in(value)):
+        return task
+    fields = tuple((key, each(value)) for key, value in task.fields)
+    return task._replace(fields=fields, args=None if task.args is None else each(task.args))
+
+
+def _meanings(block: Block, defaults: dict[str, Value]) -> dict[str, Expr]:
+    """What `args` and the names of the defaults are in a block template; `args` is the token's and every default."""
+    given = {key: _read(key, value) for key, value in defaults.items()}
+    others = {key: path("args", key) for key in _ARGS.findall(block.text) if key not in given}
+    whole = MapOf(tuple((Const(key), expr) for key, expr in {**given, **others}.items()))
+    return {**given, "args": whole}
 
 
 def _step(step: Step, defaults: dict[str, Value]) -> Step:

@@ -7,16 +7,15 @@ spec: {url: u}   →  workload: {url: u}, reads of `spec.url` follow: it is anot
 
 from noetl_ir.expr import Expr
 from noetlc.ast.bodies import HasBodies, Tasks
-from noetlc.ast.graph import ENTRY
-from noetlc.ast.playbook import Arc, Playbook, Router, Rule, Step, Task
+from noetlc.ast.playbook import Playbook, Rule, Task
 from noetlc.ast.state import Pairs, RootVars
-from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
-from noetlc.expr.generated import PLAIN_SPEC, generated_name, noop
+from noetlc.expr.following import entered, followed
+from noetlc.expr.generated import noop
 from noetlc.expr.legacy_names import static_path
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import path
-from noetlc.expr.templates import arc_with, task_with, value_with
+from noetlc.expr.templates import value_with
 
 BY = "lower_root_vars"
 SPEC = "`spec`"
@@ -40,7 +39,7 @@ def lower_root_vars(playbook: Playbook, note: Note) -> Playbook:
     for extra in found:
         note(Change(BY, extra.span, f"root {extra.word}", "exact", _said(moved, kept)))
     follow = _follow({key for key, _ in moved}, alias)
-    playbook = replace_steps(playbook, lambda step: _step(step, follow))
+    playbook = followed(playbook, follow)
     workload = (*playbook.workload, *((key, value_with(value, follow)) for key, value in moved))
     spans = (*playbook.workload_spans, *((key, value.span) for key, value in moved))
     playbook = playbook._replace(workload=workload, workload_spans=spans)
@@ -73,20 +72,7 @@ def _follow(keys: set[str], alias: set[str]) -> Replace:
     return replace
 
 
-def _step(step: Step, follow: Replace) -> Step:
-    tasks = tuple(task_with(task, follow) for task in step.tasks)
-    loop = step.loop if step.loop is None else step.loop._replace(items=value_with(step.loop.items, follow))
-    router = step.router
-    if router is not None:
-        router = router._replace(arcs=tuple(arc_with(arc, follow) for arc in router.arcs))
-    return step._replace(tasks=tasks, loop=loop, router=router)
-
-
 def _entered(playbook: Playbook, kept: Pairs) -> Playbook:
-    entry = playbook.executor.entry_step or ENTRY
-    name, span = generated_name(entry, "vars"), kept[0][1].span
+    span = kept[0][1].span
     patch = Rule(None, "continue", span, set_ctx=kept)
-    router = Router("exclusive", (Arc(entry, span, None, None, None, 0, span),), span)
-    first = Step(name, span, span, "", PLAIN_SPEC, None, (noop(f"{name}__task", span, (patch,)),), router)
-    executor = playbook.executor._replace(entry_step=name, entry_span=span)
-    return playbook._replace(steps=(first, *playbook.steps), executor=executor)
+    return entered(playbook, "vars", noop("", span, (patch,)), span)

@@ -87,6 +87,13 @@ def _check_task(checks: "_Checks", task: Task, names: Names) -> None:
 _ANYTHING: frozenset[str] = Around.ANYTHING
 
 
+_ONE_EXPRESSION = "write one expression, or move it into a task's field"
+_INSTEAD = {
+    Place.LOOP: "write one expression, as in `{{ xs if x else ys }}`, or build the value in a step before and read "
+    "that step's result: a block gives text, which is no list and no number",
+}
+"""What to write where a block template stands, place by place."""
+
 _Verdict: TypeAlias = tuple[tuple[Problem, ...], tuple[Access, ...]]
 _FINE: _Verdict = ((), ())
 
@@ -119,7 +126,7 @@ class _Checks:
                 continue
             if place is not Place.TASK and any(True for _ in blocks_in(value)):
                 message = f"block templates have no place in {place.value}"
-                self.r.report("NL306", message, value.span, help="write one expression, or move it into a task's field")
+                self.r.report("NL306", message, value.span, help=_INSTEAD.get(place, _ONE_EXPRESSION))
             for expr, scalar in expressions_in(value):
                 self._check(expr, scalar, value.span, place, names)
 

@@ -110,7 +110,8 @@ def read_guard(r: Reader, node: Node, what: str) -> Guard | None:
         "NL302",
         f"{what}: a guard is exactly one expression in braces",
         node.span,
-        help='write `when: "{{ expression }}"`, with everything inside one pair of braces',
+        help='write `when: "{{ expression }}"`, with everything inside one pair of braces'
+        + (", as in `{{ x and not y }}`: a condition has no block tags" if "{%" in text else ""),
         fix=_wrapped(node),
     )
     return None

@@ -39,6 +39,7 @@ ROWS: dict[str, str] = {
     ),
     "root vars, ctx": "root-vars",
     "env, token()": "env",
+    "block templates": "blocks blocks-args blocks-vars blocks-workload",
     "names in templates": "arc-events event-names loop-names",
     # Only in the table of the dialects.
     "labelled, wrapped, unnamed, single task": "task-wrapped v1-word-tool v10-7.2-1 v10-7.3-1 canonical-5.1-1",
