@@ -1,5 +1,6 @@
 """Fixtures for all tests: golden texts that lie beside their inputs under golden/."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,6 +18,14 @@ pytest_plugins = ["pytester"]
 settings.register_profile("gate", derandomize=True, deadline=None, database=None)
 settings.register_profile("explore", max_examples=5000, deadline=None)
 settings.load_profile("gate")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What programs remember from run to run stays out of the user's folders."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 class BesideTheInput(SingleFileSnapshotExtension):

@@ -23,6 +23,7 @@ VIEWS: dict[str, dict[str, str]] = {
     "source": {"diag": "views.source:diagnostics"},
     "diag": {"diag": "views.diagnostics:of_reading"},
     "rules": {"diag": "views.diagnostics:of_rules"},
+    "lint": {"diag": "views.linting:findings"},
     "build": {"diag": "views.plan:findings"},
     "net": {"net": "views.plan:net"},
     "plan": {"plan": "views.plan:tables"},
@@ -42,7 +43,7 @@ OPTIONAL: dict[str, str] = {
     "diag": "views.migration:problems",
 }
 
-COMPANIONS = frozenset({"script", "payload"})
+COMPANIONS = frozenset({"script", "payload", "baseline"})
 """Suffixes of files that belong to an input."""
 
 

@@ -153,12 +153,13 @@ class Catalogue(Protocol):
 
 
 class Document(NamedTuple):
-    """What became of one document: `plan` is None with an error among its findings, or when none was asked."""
+    """What became of the document `node`: `plan` is None with an error in its findings, or when none was asked."""
 
     playbook: Playbook | None
     plan: Plan | None
     diagnostics: tuple[Diagnostic, ...]
     changes: tuple[Change, ...] = ()
+    node: Node | None = None
 
 
 class Understood(NamedTuple):
@@ -303,9 +304,10 @@ class _Run:
 
     def _documents(self, name: str, data: bytes, each: Callable[[Source, Node], Document]) -> Compiled:
         reading = read_yaml(name, data)
-        documents = tuple([each(reading.source, node) for node in reading.documents if node is not None])
+        source, nodes = reading.source, reading.documents
+        documents = tuple([each(source, node)._replace(node=node) for node in nodes if node is not None])
         findings = [*reading.diagnostics, *(found for one in documents for found in one.diagnostics)]
-        return Compiled(reading.source, documents, sorted_findings(findings))
+        return Compiled(source, documents, sorted_findings(findings))
 
     def _check(self, source: Source, node: Node) -> Document:
         playbook, findings, changes = understood(source, node, self._observer)

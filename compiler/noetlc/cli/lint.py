@@ -1,78 +1,57 @@
 """lint: everything there is to say about playbooks, without compiling them."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
 import click
 
-from noetl_ir.expr import Json
-from noetlc.cli.cores import over_cores
-from noetlc.cli.files import expanded, read_playbook, shown
-from noetlc.cli.findings import (
-    Counts,
-    counts_of,
-    fail_on_option,
-    palette_of,
-    strict_option,
-    text_of,
-    threshold_of,
-)
-from noetlc.diag.json import diagnostic_json
-from noetlc.diag.text import Palette
-from noetlc.pipeline import check_source
-from noetlc.rules import slug_of
-
-
-class Checked(NamedTuple):
-    """What is known of one file: its findings as text, or as JSON rows, and their counts."""
-
-    text: str
-    rows: list[dict[str, Json]]
-    counts: Counts
+from noetlc.cli.files import STANDARD_INPUT, expanded
+from noetlc.cli.findings import FAIL_ON
+from noetlc.cli.gate import FORMATS, Asked, Gate
 
 
 @click.command("lint", short_help="Check playbooks and report what is wrong.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="How to report.")
-@strict_option
-@fail_on_option
-def lint_paths(paths: tuple[str, ...], form: str, strict: bool, fail_on: str) -> int:
+@click.option("--format", "form", type=click.Choice(FORMATS), default="full", help="How to report.")
+@click.option("-o", "--output", metavar="FILE", default=STANDARD_INPUT, help="Where to report; - is standard output.")
+@click.option("--select", multiple=True, metavar="CODES", help="Report only these: codes, beginnings, names, or ALL.")
+@click.option("--ignore", multiple=True, metavar="CODES", help="Leave these out.")
+@click.option("--fail-on", type=click.Choice(list(FAIL_ON)), help="The least severity that fails (error).")
+@click.option("--strict", is_flag=True, help="Warnings and notes fail too.")
+@click.option("--baseline", metavar="FILE", help="Leave out the findings that this file knows.")
+@click.option("--write-baseline", metavar="FILE", help="Write a baseline of what is found, and succeed.")
+@click.option("--fix", is_flag=True, help="Apply the fixes that cannot change the meaning by accident.")
+@click.option("--unsafe-fixes", "unsafe", is_flag=True, help="With --fix or --diff: apply the others too.")
+@click.option("--diff", is_flag=True, help="Print what --fix would change, and change nothing.")
+@click.option("--config", metavar="FILE", help="The configuration of all files, instead of the nearest above each.")
+@click.option("--cache/--no-cache", "cached", default=True, help="Remember what was found in unchanged files.")
+@click.option("--cache-dir", metavar="FOLDER", help="Where to remember it.")
+def lint_paths(paths: tuple[str, ...], **options: object) -> int:
     """Check playbooks and report what is wrong.
 
     PATH is a file, a folder or a glob (the playbooks among its .yaml and .yml files), or - for standard input.
-    """
-    names = expanded(paths)
-    counts, rows = Counts(), list[dict[str, Json]]()
-    for checked in _checked(names, form):
-        counts = counts.plus(checked.counts)
-        rows += checked.rows
-        if checked.text:
-            click.echo(checked.text)
-    if form == "json":
-        import json
 
-        click.echo(json.dumps(rows, indent=1))
-    else:
-        click.echo(f"{counts} in {len(names)} file{'s' if len(names) != 1 else ''}", err=True)
-    return 1 if counts.reach(threshold_of(fail_on, strict=strict)) else 0
+    A comment `# noetl: ignore[CODE] reason` takes a finding back in its line, alone in a line in the next one.
+    noetlc.toml or [tool.noetlc] in pyproject.toml, the nearest above a file, has the keys select, ignore,
+    per-file-ignores, strict, fail-on, baseline and cache-dir.
+    """
+    asked = Asked(**options)  # type: ignore[arg-type]
+    _refuse_misuse(asked, paths)
+    return Gate(asked, expanded(paths)).status()
 
 
 COMMAND = lint_paths
 
 
-def _checked(names: list[str], form: str) -> Iterator[Checked]:
-    """Each file's findings in the order of the names, over the cores there are when there are many files."""
-    import sys
-
-    palette = palette_of(sys.stdout)
-    yield from over_cores(_check, [(name, form, palette) for name in names])
-
-
-def _check(work: tuple[str, str, Palette]) -> Checked:
-    name, form, palette = work
-    compiled = check_source(shown(name), read_playbook(name))
-    counts = counts_of(compiled)
-    if form == "json":
-        rows = [diagnostic_json(each, compiled.source.name, slug_of(each.code)) for each in compiled.diagnostics]
-        return Checked("", rows, counts)
-    return Checked(text_of(compiled, palette), [], counts)
+def _refuse_misuse(asked: Asked, paths: tuple[str, ...]) -> None:
+    """Refuse options that contradict each other, or mean nothing together."""
+    mends = asked.fix or asked.diff
+    if asked.unsafe and not mends:
+        raise click.UsageError("--unsafe-fixes needs --fix or --diff")
+    if asked.write_baseline is not None and mends:
+        raise click.UsageError("--write-baseline and --fix or --diff exclude each other")
+    if asked.write_baseline is not None and asked.baseline is not None:
+        raise click.UsageError("--write-baseline and --baseline exclude each other")
+    if asked.diff and (asked.form != "full" or asked.output != STANDARD_INPUT):
+        raise click.UsageError("--diff prints a diff, and takes neither --format nor --output")
+    if not asked.cached and asked.cache_dir is not None:
+        raise click.UsageError("--no-cache and --cache-dir exclude each other")
+    if asked.fix and STANDARD_INPUT in paths and len(paths) > 1:
+        raise click.UsageError("--fix writes what it makes of standard input to standard output: give no other file")

@@ -137,4 +137,28 @@ SOURCE_CODES: dict[str, Code] = {
         "step: a\ntool:\n<tab>kind: noop",
         "step: a\ntool:\n  kind: noop",
     ),
+    "NL022": Code(
+        "unused-ignore", W, "A comment that ignores what is not there",
+        "The finding is gone, or the comment stands at the wrong line; left there, it will hide the next one.",
+        "- step: start  # noetl: ignore[NL601] is started by hand     # and nothing is wrong with the step",
+        "Delete the comment, or put it at the line of the finding or alone above it.",
+    ),
+    "NL023": Code(
+        "ignore-without-reason", W, "A comment that ignores a finding and does not say why",
+        "Who reads the file later cannot know whether the reason still holds.",
+        "- step: repair  # noetl: ignore[NL601]",
+        "- step: repair  # noetl: ignore[unreachable-step] operators start here with --from",
+    ),
+    "NL024": Code(
+        "ignore-of-nothing", W, "A comment that ignores no code, or one that does not exist",
+        "It has no effect: what it was meant for is still reported, or was misspelt.",
+        "# noetl: ignore[unreachable-stop] started by hand",
+        "# noetl: ignore[unreachable-step] started by hand",
+    ),
+    "NL025": Code(
+        "stale-baseline", N, "An entry of the baseline that no finding matches any more",
+        "What it was about is mended or moved; left there, it would hide the same mistake at the same place.",
+        "an entry for `NL601 at workflow/step lonely/step`, and the step has an arc now",
+        "Write the baseline anew: `noetlc lint PATH --write-baseline FILE`.",
+    ),
 }  # fmt: skip

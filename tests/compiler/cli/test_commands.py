@@ -1,55 +1,21 @@
 """The commands of noetlc: exit codes, what they write and where, and that nothing half-done is left behind."""
 
-import io
 import json
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
+from command_line import Run, put
 from nets import HEAD, steps
 from noetl_ir.plan_format import read_plan
 from noetl_ir.plan_format.json import plan_from_json
-from noetlc.cli import main
 from noetlc.rules import every_code
 
 GOOD = HEAD + steps("step: start")
 BAD = HEAD + steps("step: other")
 WARNED = HEAD + steps("step: start", "step: lonely")
-
-
-class Done(NamedTuple):
-    """How a command line ended."""
-
-    status: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Done]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
-    """Runs a command line in an empty folder; `stdin` is what it may read."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*argv: str, stdin: bytes = b"") -> Done:
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        status = main(argv)
-        out, err = capfdbinary.readouterr()
-        return Done(status, out.decode(errors="replace"), err.decode(errors="replace"))
-
-    return call
-
-
-def put(name: str, text: str) -> None:
-    path = Path(name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
 
 
 def files() -> list[str]:

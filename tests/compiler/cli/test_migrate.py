@@ -1,14 +1,12 @@
 """`noetlc migrate`: what it prints, what it writes, and how it ends."""
 
-import io
 import json
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from noetlc.cli import main
+from command_line import Run, put, runner
 from noetlc.migrate import migration
 
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: t/t}\nworkflow:\n"
@@ -26,35 +24,10 @@ BAD = HEAD + "  - {step: start, next: nowhere}\n"
 REVIEWED = HEAD + "  - {step: start, next: [a, b]}\n  - {step: a, next: c}\n  - {step: b, next: c}\n  - {step: c}\n"
 
 
-class Done(NamedTuple):
-    """How a command line ended."""
-
-    status: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Done]
-
-
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
-    """Runs `noetlc migrate` in an empty folder; `stdin` is what it may read."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*argv: str, stdin: bytes = b"") -> Done:
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        status = main(["migrate", *argv])
-        out, err = capfdbinary.readouterr()
-        return Done(status, out.decode(), err.decode())
-
-    return call
-
-
-def put(name: str, text: str) -> None:
-    path = Path(name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    """Runs `noetlc migrate` in an empty folder."""
+    return partial(runner(tmp_path, monkeypatch, capfdbinary), "migrate")
 
 
 def test_one_file_is_printed_and_its_changes_are_told(run: Run) -> None:

@@ -1,0 +1,128 @@
+"""Baselines: findings that were there already, and are not told again.
+
+A baseline is JSON, one entry a line: `{"file", "code", "address", "message"}`. An entry stands for one finding with its
+file, code and address, wherever its lines moved; the message is for people. Files are named from the baseline's folder.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import click
+
+from noetl_ir.span import Span
+from noetlc.cli.files import read, write
+from noetlc.diag.codes import finding
+from noetlc.diag.report import Reported
+
+FORMAT = "noetlc-baseline/1"
+STALE = "NL025"
+
+
+class Entry(NamedTuple):
+    """A finding that is known, and the line of the baseline that knows it."""
+
+    file: str
+    code: str
+    address: str
+    line: int
+
+    def fits(self, one: Reported) -> bool:
+        """Whether a finding of this entry's file is the known one."""
+        return self.code == one.diagnostic.code and self.address == one.address
+
+
+class Baseline(NamedTuple):
+    """A baseline that was read: its `text`, and its entries by file."""
+
+    name: str
+    text: str
+    entries: dict[str, tuple[Entry, ...]]
+
+    def of(self, file: str) -> tuple[Entry, ...]:
+        """The entries of a file."""
+        return self.entries.get(_from(self.name, file), ())
+
+    def missing(self) -> Iterable[Entry]:
+        """The entries of files that are not there any more."""
+        home = os.path.dirname(self.name)
+        for file, entries in self.entries.items():
+            if not os.path.exists(os.path.join(home, file)):
+                yield from entries
+
+    def stale(self, entries: Iterable[Entry]) -> list[Reported]:
+        """The findings about entries that nothing matches."""
+        lines = self.text.split("\n")
+        out = []
+        for entry in sorted(entries, key=lambda entry: entry.line):
+            span = Span(entry.line, 1, entry.line, len(lines[entry.line - 1].rstrip("\r")) + 1)
+            where = f" at {entry.address}" if entry.address else ""
+            message = f"{entry.file} has no {entry.code}{where} any more"
+            help = "write the baseline anew with --write-baseline"
+            out.append(Reported(self.name, "stale-baseline", "", finding(STALE, message, span, help=help)))
+        return out
+
+
+def unknown(found: Sequence[Reported], entries: Iterable[Entry]) -> tuple[list[Reported], list[Entry]]:
+    """The findings that no entry knows, and the entries that nothing matched; an entry knows one finding."""
+    left = list(entries)
+    new = []
+    for one in found:
+        at = next((index for index, entry in enumerate(left) if entry.fits(one)), -1)
+        if at < 0:
+            new.append(one)
+        else:
+            del left[at]
+    return new, left
+
+
+def read_baseline(name: str) -> Baseline:
+    """The baseline in a file. What is none is wrong usage."""
+    import json
+
+    data = read(name)
+    try:
+        text = data.decode("utf-8")
+        content = json.loads(text)
+        if content["format"] != FORMAT:
+            raise ValueError(f"its format is not {FORMAT!r}")
+        rows = [(row["file"], row["code"], row["address"]) for row in content["findings"]]
+        if not all(isinstance(part, str) for row in rows for part in row):
+            raise ValueError("an entry has a part that is no text")
+    except (ValueError, KeyError, TypeError, RecursionError) as problem:
+        reason = f"it lacks {problem}" if isinstance(problem, KeyError) else problem
+        raise click.UsageError(f"{name} is no baseline of noetlc: {reason}") from None
+    lines = [number for number, line in enumerate(text.split("\n"), 1) if line.lstrip().startswith('{"file"')]
+    if len(lines) != len(rows):  # written by somebody else: then all of it is the place
+        lines = [1] * len(rows)
+    entries: dict[str, tuple[Entry, ...]] = {}
+    for (file, code, address), line in zip(rows, lines, strict=True):
+        entries[file] = (*entries.get(file, ()), Entry(file, code, address, line))
+    return Baseline(name, text, entries)
+
+
+def write_baseline(name: str, found: Iterable[Reported]) -> None:
+    """Write a baseline that knows these findings."""
+    import json
+
+    rows = [
+        json.dumps(
+            {
+                "file": _from(name, one.file),
+                "code": one.diagnostic.code,
+                "address": one.address,
+                "message": one.diagnostic.message,
+            }
+        )
+        for one in found
+    ]
+    listed = "".join(f"\n  {row}," for row in rows).rstrip(",")
+    text = f'{{\n "format": "{FORMAT}",\n "findings": [{listed}{chr(10) + " " if rows else ""}]\n}}\n'
+    write(name, text.encode())
+
+
+def _from(baseline: str, file: str) -> str:
+    """A file's name from the folder of the baseline."""
+    if file.startswith("<"):
+        return file
+    return os.path.relpath(file, os.path.dirname(os.path.abspath(baseline))).replace(os.sep, "/")

@@ -1,0 +1,174 @@
+"""What lint found in files, kept from run to run: a file that did not change is not checked again.
+
+An entry is a file of its own, named after the playbook's path. Its first line is a digest of everything that the
+findings follow from (the content of the playbook, its name, this program down to the times of its modules, the
+interpreter) and of the entry's own text: one that is old, cut off or damaged is not believed. Entries are put in place
+whole, so that runs at the same time only repeat work. Lint reads nothing but the playbook itself, no child and no
+catalogue, and what is selected or known to a baseline is decided afterwards: neither goes into the digest.
+
+Nothing fails for the cache: where it cannot be read or written there is none.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from noetl_ir.span import Span
+from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
+from noetlc.diag.report import Reported
+
+FOLDER = ".noetlc_cache"
+_FORMAT = "1"
+_SHARD, _MANY, _DAYS = 2, 64, 30
+_EMPTY = b"[0, []]"
+
+
+class Kept(NamedTuple):
+    """What is known of a file: its findings after its own comments, and how many those took back."""
+
+    findings: tuple[Reported, ...]
+    ignored: int
+
+
+class Cache(NamedTuple):
+    """A folder of entries, and what stands for this program."""
+
+    folder: str
+    program: bytes
+
+    def get(self, name: str, data: bytes) -> Kept | None:
+        """What was found in a file with this content, None where that is not known."""
+        try:
+            with open(self._path(name), "rb") as file:
+                head, _, body = file.read().partition(b"\n")
+        except OSError:
+            return None
+        if head != self._head(name, data, body):
+            return None
+        return Kept((), 0) if body == _EMPTY else _thawed(name, body)
+
+    def put(self, name: str, data: bytes, kept: Kept) -> None:
+        """Keep what was found."""
+        body = _frozen(kept)
+        path = self._path(name)
+        part = f"{path}.{os.getpid()}.part"
+        try:
+            _make(self.folder, os.path.dirname(path))
+            with open(part, "wb") as file:
+                file.write(self._head(name, data, body) + b"\n" + body)
+            os.replace(part, path)
+            _forget_old(os.path.dirname(path))
+        except OSError:
+            return
+
+    def _path(self, name: str) -> str:
+        key = _digest(os.path.abspath(name).encode("utf-8", "surrogateescape"))
+        return os.path.join(self.folder, key[:_SHARD], key[_SHARD:])
+
+    def _head(self, name: str, data: bytes, body: bytes) -> bytes:
+        parts = (name.encode("utf-8", "surrogateescape"), data, self.program, body)
+        return _digest(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).encode()
+
+
+def cache_in(folder: str) -> Cache:
+    """The cache in a folder."""
+    return Cache(folder, _program())
+
+
+def folder_of(home: str) -> str:
+    """Where entries are kept: beside a configuration, without one in the user's cache folder (XDG base directories)."""
+    if home:
+        return os.path.join(home, FOLDER)
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    return os.path.join(given if os.path.isabs(given) else os.path.expanduser("~/.cache"), "noetlc")
+
+
+def _program() -> bytes:
+    """What tells this program from another version of it: the names, sizes and times of its modules and of the folders
+    that other packages are installed in.
+    """
+    import noetl_ir
+
+    parts = [_FORMAT, sys.version]
+    waiting = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))), *noetl_ir.__path__]
+    while waiting:
+        with os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.name == "__pycache__":
+                    continue
+                if entry.is_dir():
+                    waiting.append(entry.path)
+                else:
+                    about = entry.stat()
+                    parts.append(f"{entry.path} {about.st_size} {about.st_mtime_ns}")
+    for place in sys.path:
+        if os.path.isdir(place) and place.endswith("-packages"):
+            parts.append(f"{place} {os.stat(place).st_mtime_ns}")
+    return _digest("\n".join(sorted(parts)).encode("utf-8", "surrogateescape")).encode()
+
+
+def _digest(data: bytes) -> str:
+    from hashlib import blake2b
+
+    return blake2b(data, digest_size=20).hexdigest()
+
+
+def _make(folder: str, shard: str) -> None:
+    """Make the folders, and keep version control and backups out of them (https://bford.info/cachedir/)."""
+    if os.path.isdir(shard):
+        return
+    os.makedirs(shard, exist_ok=True)
+    for name, text in ((".gitignore", "*\n"), ("CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n")):
+        path = os.path.join(folder, name)
+        if not os.path.exists(path):
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text)
+
+
+def _forget_old(shard: str) -> None:
+    """Delete entries that nobody wrote for a month, where there are many."""
+    names = os.listdir(shard)
+    if len(names) <= _MANY:
+        return
+    from time import time
+
+    limit = time() - _DAYS * 86400
+    for name in names:
+        path = os.path.join(shard, name)
+        if os.stat(path).st_mtime < limit:
+            os.remove(path)
+
+
+def _frozen(kept: Kept) -> bytes:
+    if not kept.findings and not kept.ignored:
+        return _EMPTY
+    import json
+
+    rows = [(one.slug, one.address, one.diagnostic) for one in kept.findings]
+    return json.dumps([kept.ignored, rows]).encode()
+
+
+def _thawed(name: str, body: bytes) -> Kept | None:
+    import json
+
+    try:
+        ignored, rows = json.loads(body)
+        return Kept(tuple([Reported(name, slug, address, _diagnostic(row)) for slug, address, row in rows]), ignored)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _diagnostic(row: Sequence[object]) -> Diagnostic:
+    code, severity, message, span, help, related, fix = row
+    assert isinstance(related, list) and isinstance(severity, int)
+    return Diagnostic(
+        str(code), Severity(severity), str(message), _span(span), str(help),
+        tuple([Related(_span(place), text) for place, text in related]),
+        Fix(_span(fix[0]), *fix[1:]) if isinstance(fix, list) else None,
+    )  # fmt: skip
+
+
+def _span(parts: object) -> Span:
+    assert isinstance(parts, list)
+    return Span(*parts)

@@ -1,0 +1,115 @@
+"""What lint finds in one file: checked or remembered, less what comments, the selection and the baseline take out."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from noetlc.cli.cache import Cache, Kept
+from noetlc.cli.files import read_playbook, shown
+from noetlc.cli.findings import Counts
+from noetlc.diag.diagnostic import Severity
+from noetlc.diag.report import Reported
+from noetlc.diag.selection import Selection
+from noetlc.diag.text import Lines, Palette, one_line, rendered
+
+if TYPE_CHECKING:  # most runs have no baseline, and start sooner
+    from noetlc.cli.baseline import Entry
+
+
+class Work(NamedTuple):
+    """A file to check: what is reported of it and how. `form` is `text`, `full`, or a format of whole reports;
+    `mend` is `safe`, `any`, or "" for no fixes.
+    """
+
+    name: str
+    form: str
+    palette: Palette
+    selection: Selection
+    entries: "tuple[Entry, ...]"
+    cache: Cache | None
+    mend: str
+
+
+class Checked(NamedTuple):
+    """What is reported of a file, as values and as text. `ignored` counts what its comments took back, `known` what the
+    baseline did; `stale` are the entries that matched nothing; `after` is the new content where fixes were applied.
+    """
+
+    name: str
+    text: str
+    findings: tuple[Reported, ...]
+    ignored: int
+    known: int
+    stale: "tuple[Entry, ...]"
+    before: bytes
+    after: bytes | None
+    fixed: int
+
+    @property
+    def counts(self) -> Counts:
+        """How many findings there are of each severity."""
+        return counted(self.findings)
+
+
+def counted(findings: Iterable[Reported]) -> Counts:
+    """How many findings there are of each severity."""
+    found = [0, 0, 0]
+    for one in findings:
+        found[Severity.ERROR - one.diagnostic.severity] += 1
+    return Counts(*found)
+
+
+def check(work: Work) -> Checked:
+    """Check a file, and mend what may be mended in what is then reported."""
+    before = data = read_playbook(work.name)
+    name = shown(work.name)
+    kept = _looked_up(name, data, work)
+    fixed = 0
+    if work.mend and any(one.diagnostic.fix is not None for one in kept.findings):
+        from noetlc.cli.fixing import mended
+
+        made = mended(name, data, lambda one: work.selection.takes(one.diagnostic.code), work.entries, work.mend)
+        data, fixed = made.data, made.fixes
+        kept = _looked_up(name, data, work)
+    selected = [one for one in kept.findings if work.selection.takes(one.diagnostic.code)]
+    new, stale = _compared(selected, work)
+    text = _text(work, name, data, new) if new and work.form in ("text", "full") else ""
+    after = data if data != before else None
+    return Checked(
+        work.name, text, tuple(new), kept.ignored, len(selected) - len(new), tuple(stale),
+        before if after is not None or (work.mend and work.name == "-") else b"", after, fixed,
+    )  # fmt: skip
+
+
+def text_of(findings: Iterable[Reported], file: Lines, form: str, palette: Palette) -> str:
+    """Findings of one file as people read them: `text` a line each, `full` with the lines they are about."""
+    if form == "text":
+        return "\n".join([one_line(one.diagnostic, file, palette) for one in findings])
+    return "\n".join([rendered(one.diagnostic, file, palette) for one in findings])
+
+
+def _looked_up(name: str, data: bytes, work: Work) -> Kept:
+    """What is in the cache; else it is found and put there."""
+    kept = work.cache.get(name, data) if work.cache is not None else None
+    if kept is None:
+        from noetlc.cli.inspection import found_in
+
+        kept = found_in(name, data)
+        if work.cache is not None:
+            work.cache.put(name, data, kept)
+    return kept
+
+
+def _compared(found: list[Reported], work: Work) -> "tuple[list[Reported], list[Entry]]":
+    """The findings that the baseline does not know, and its entries, of codes that are reported, without a finding."""
+    if not work.entries:
+        return found, []
+    from noetlc.cli.baseline import unknown
+
+    new, left = unknown(found, work.entries)
+    return new, [entry for entry in left if work.selection.takes(entry.code)]
+
+
+def _text(work: Work, name: str, data: bytes, findings: list[Reported]) -> str:
+    from noetlc.source.decoding import decode
+
+    return text_of(findings, decode(name, data)[0], work.form, work.palette)

@@ -1,0 +1,107 @@
+"""Fixes applied to the text of a file, again and again until there is nothing left to apply.
+
+A round applies the fixes of the findings that are reported, first come first served where two overlap. Its result is
+taken when it has no more errors than before: fewest first in the source, then in the shape, and so on by the first
+digit of a code, because mending one stage uncovers what the later ones have to say. Otherwise the fixes of the round
+are tried one by one. The encoding, the byte order mark and the line ends stay.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from noetlc.cli.baseline import Entry, unknown
+from noetlc.cli.cache import Kept
+from noetlc.cli.inspection import found_in
+from noetlc.diag.diagnostic import Fix, Severity
+from noetlc.diag.report import Reported
+from noetlc.source.decoding import decode, encode
+from noetlc.source.text import Source
+
+ROUNDS = 20
+ANY = "any"
+
+
+class Mended(NamedTuple):
+    """The content of a file after fixes, and how many there were."""
+
+    data: bytes
+    fixes: int
+
+
+def mended(name: str, data: bytes, takes: Callable[[Reported], bool], entries: tuple[Entry, ...], mend: str) -> Mended:
+    """The file after the fixes of the findings that `takes` and no entry of the baseline knows."""
+    source, trouble = decode(name, data)
+    if trouble is not None:
+        return Mended(data, 0)
+    kept, count = found_in(name, data), 0
+    for _ in range(ROUNDS):
+        wanted = list(_wanted(kept, takes, entries, mend))
+        step = _step(source, data, kept, wanted)
+        if step is None:
+            break
+        source, data, kept, applied = step
+        count += applied
+    return Mended(data, count)
+
+
+def _wanted(kept: Kept, takes: Callable[[Reported], bool], entries: tuple[Entry, ...], mend: str) -> Iterator[Fix]:
+    new, _ = unknown([one for one in kept.findings if takes(one)], entries)
+    for one in new:
+        fix = one.diagnostic.fix
+        if fix is not None and fix.span.line and (fix.safe or mend == ANY):
+            yield fix
+
+
+def _step(source: Source, data: bytes, kept: Kept, wanted: list[Fix]) -> tuple[Source, bytes, Kept, int] | None:
+    """The file after as many of the fixes as can be applied at once, None where none can."""
+    chosen = _apart(source, wanted)
+    whole = _tried(source, data, kept, chosen)
+    if whole is not None:
+        return *whole, len(chosen)
+    for fix in chosen if len(chosen) > 1 else ():
+        alone = _tried(source, data, kept, [fix])
+        if alone is not None:
+            return *alone, 1
+    return None
+
+
+def _apart(source: Source, wanted: Iterable[Fix]) -> list[Fix]:
+    """The fixes that do not touch each other, in file order; equal ones once."""
+    out: list[Fix] = []
+    end = -1
+    for fix in sorted(set(wanted), key=lambda fix: (fix.span, fix.text)):
+        start, stop = _range(source, fix)
+        if start > end:
+            out.append(fix)
+            end = stop
+    return out
+
+
+def _tried(source: Source, data: bytes, kept: Kept, fixes: list[Fix]) -> tuple[Source, bytes, Kept] | None:
+    """The file after these fixes, None where they change nothing or make errors."""
+    text = source.text
+    newline = "\r\n" if "\r\n" in text else "\n"
+    for fix in reversed(fixes):
+        start, stop = _range(source, fix)
+        text = text[:start] + fix.text.replace("\r\n", "\n").replace("\n", newline) + text[stop:]
+    if text == source.text:
+        return None
+    after = encode(text, data)
+    found = found_in(source.name, after)
+    return (Source(source.name, text), after, found) if _errors(found) <= _errors(kept) else None
+
+
+def _range(source: Source, fix: Fix) -> tuple[int, int]:
+    span = fix.span
+    size = len(source.text)
+    end = source.offset_of(span.end_line, span.end_column) if span.end_line <= source.line_count else size
+    return source.offset_of(span.line, span.column), min(end, size)
+
+
+def _errors(kept: Kept) -> list[int]:
+    """How many errors there are by the first digit of their codes, the earlier stages first."""
+    counts = [0] * 10
+    for one in kept.findings:
+        if one.diagnostic.severity is Severity.ERROR:
+            counts[int(one.diagnostic.code[2])] += 1
+    return counts

@@ -1,0 +1,269 @@
+"""One run of lint over many files: each checked by its own configuration, reported together."""
+
+import sys
+from collections.abc import Iterator
+from types import FunctionType
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from noetl_ir import registry
+from noetlc.cli.cache import Cache, cache_in, folder_of
+from noetlc.cli.checking import Checked, Work, check, counted, text_of
+from noetlc.cli.cores import over_cores
+from noetlc.cli.files import STANDARD_INPUT, put, shown
+from noetlc.cli.findings import palette_of, threshold_of
+from noetlc.cli.settings import Configurations, Settings
+from noetlc.diag.diagnostic import Severity
+from noetlc.diag.report import Report, Reported
+from noetlc.diag.selection import Selection, Unselectable, beginning_of
+from noetlc.diag.text import PLAIN, Palette
+
+if TYPE_CHECKING:  # most runs have no baseline, and start sooner
+    from noetlc.cli.baseline import Baseline
+
+TEXTS = ("full", "text")
+FORMATS = (*TEXTS, "json", "sarif", "github", "gitlab", "junit", "markdown")
+
+
+class Asked(NamedTuple):
+    """The command line; where it says nothing the configuration decides."""
+
+    form: str
+    output: str
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    fail_on: str | None
+    strict: bool
+    baseline: str | None
+    write_baseline: str | None
+    fix: bool
+    unsafe: bool
+    diff: bool
+    config: str | None
+    cached: bool
+    cache_dir: str | None
+
+    @property
+    def mend(self) -> str:
+        """Which fixes are applied."""
+        if not (self.fix or self.diff):
+            return ""
+        return "any" if self.unsafe else "safe"
+
+
+class Gate:
+    """A run: what was asked of which files. What it reads beside them it reads once."""
+
+    def __init__(self, asked: Asked, names: list[str]) -> None:
+        self._asked = asked
+        self._names = names
+        self._configurations = Configurations(asked.config or "")
+        self._selections: dict[tuple[tuple[str, ...], tuple[str, ...]], Selection] = {}
+        self._baselines: dict[str, Baseline] = {}
+        self._caches: dict[str, Cache] = {}
+
+    def status(self) -> int:
+        """Do what was asked, and return the exit code."""
+        asked = self._asked
+        for name in {asked.output, asked.write_baseline or STANDARD_INPUT} - {STANDARD_INPUT}:
+            _refuse_folder(name)
+        works = [self._work(name) for name in self._names]  # all wrong usage shows before anything is done
+        if asked.diff:
+            return _diffs(list(over_cores(check, works)))
+        if asked.write_baseline is not None:
+            return self._written(list(over_cores(check, works)), asked.write_baseline)
+        return self._reported(over_cores(check, works))
+
+    def _work(self, name: str) -> Work:
+        asked = self._asked
+        settings = self._configurations.of(name)
+        baseline = self._baseline(settings)
+        return Work(
+            name, asked.form, self._palette(), self._selection(name, settings),
+            baseline.of(shown(name)) if baseline is not None else (), self._cache(name, settings), asked.mend,
+        )  # fmt: skip
+
+    def _palette(self) -> Palette:
+        if self._asked.output != STANDARD_INPUT:
+            return PLAIN
+        return palette_of(sys.stderr if self._to_stderr() else sys.stdout)
+
+    def _to_stderr(self) -> bool:
+        """Whether standard output is for the mended file."""
+        return self._asked.fix and STANDARD_INPUT in self._names and self._asked.output == STANDARD_INPUT
+
+    def _selection(self, name: str, settings: Settings) -> Selection:
+        asked = self._asked
+        select, ignore = asked.select or settings.select, asked.ignore or settings.ignored_in(name)
+        if not (select or ignore):
+            return Selection()
+        if (select, ignore) not in self._selections:
+            self._selections[select, ignore] = Selection(
+                _beginnings(select, "" if asked.select else settings.file, "select") or ("",),
+                _beginnings(ignore, "" if asked.ignore else settings.file, "ignore"),
+            )
+        return self._selections[select, ignore]
+
+    def _baseline(self, settings: Settings) -> "Baseline | None":
+        name = self._asked.baseline or settings.baseline
+        if not name or self._asked.write_baseline is not None:
+            return None
+        if name not in self._baselines:
+            from noetlc.cli.baseline import read_baseline
+
+            self._baselines[name] = read_baseline(name)
+        return self._baselines[name]
+
+    def _cache(self, name: str, settings: Settings) -> Cache | None:
+        if not self._asked.cached or name == STANDARD_INPUT:
+            return None
+        folder = self._asked.cache_dir or settings.cache or folder_of(settings.home)
+        if folder not in self._caches:
+            self._caches[folder] = cache_in(folder)
+        return self._caches[folder]
+
+    def _reported(self, checked: Iterator[Checked]) -> int:
+        """Write what was mended, then tell what is left."""
+        asked, to_stderr = self._asked, self._to_stderr()
+        seen: list[Checked] = []
+        texts: list[str] = []
+        for one in checked:
+            _write_fixes(one)
+            if one.text and asked.output == STANDARD_INPUT:
+                click.echo(one.text, err=to_stderr)
+            texts.append(one.text)
+            seen.append(one._replace(text="", before=b"", after=None))
+        stale = self._stale(seen)
+        if asked.form not in TEXTS:
+            report = Report(
+                tuple(shown(one.name) for one in seen), (*(found for one in seen for found in one.findings), *stale)
+            )
+            self._put(_whole(asked.form, report))
+        elif stale or asked.output != STANDARD_INPUT:
+            told = self._text_of_stale(stale)
+            if asked.output == STANDARD_INPUT:
+                click.echo(told, err=to_stderr)
+            else:
+                self._put("\n".join([*filter(None, [*texts, told]), ""]))
+        if asked.form in TEXTS or asked.output != STANDARD_INPUT:
+            click.echo(_summary(seen, stale), err=True)
+        return 1 if self._fails(seen, stale) else 0
+
+    def _put(self, text: str) -> None:
+        data = text.encode("utf-8", "backslashreplace")
+        if self._to_stderr():
+            click.echo(data.decode(), err=True, nl=False)
+        else:
+            put(self._asked.output, data)
+
+    def _stale(self, seen: list[Checked]) -> list[Reported]:
+        """The findings about entries of baselines that match nothing: those of these files, and of files that went."""
+        if not self._baselines:
+            return []
+        out = []
+        for name, baseline in self._baselines.items():
+            entries = {entry for one in seen for entry in one.stale if entry in baseline.of(shown(one.name))}
+            takes = self._selection(name, self._configurations.of(name)).takes
+            out += [one for one in baseline.stale({*entries, *baseline.missing()}) if takes(one.diagnostic.code)]
+        return out
+
+    def _text_of_stale(self, stale: list[Reported]) -> str:
+        from noetlc.source.text import Source
+
+        parts = []
+        for name, baseline in self._baselines.items():
+            found = [one for one in stale if one.file == name]
+            if found:
+                parts.append(text_of(found, Source(name, baseline.text), self._asked.form, self._palette()))
+        return "\n".join(parts)
+
+    def _fails(self, seen: list[Checked], stale: list[Reported]) -> bool:
+        asked = self._asked
+
+        def threshold(name: str) -> Severity:
+            if asked.strict or asked.fail_on:
+                return threshold_of(asked.fail_on or "error", strict=asked.strict)
+            return threshold_of(self._configurations.of(name).fail_on, strict=False)
+
+        return any(one.counts.reach(threshold(one.name)) for one in seen) or any(
+            one.diagnostic.severity >= threshold(one.file) for one in stale
+        )
+
+    def _written(self, checked: list[Checked], name: str) -> int:
+        from noetlc.cli.baseline import write_baseline
+
+        found = [each for one in checked for each in one.findings]
+        write_baseline(name, found)
+        click.echo(f"{name}: {len(found)} finding{'' if len(found) == 1 else 's'}, from now on known", err=True)
+        return 0
+
+
+def _beginnings(words: tuple[str, ...], file: str, key: str) -> tuple[str, ...]:
+    """What the codes of selectors begin with. One that fits no code is wrong usage."""
+    if not words:
+        return ()
+    from noetlc.rules import every_code
+
+    slugs = {code: entry.slug for code, entry in every_code().items()}
+    out = []
+    for word in (part.strip() for each in words for part in each.split(",")):
+        found = beginning_of(word, slugs)
+        if isinstance(found, Unselectable):
+            raise click.UsageError(f"{file or f'--{key}'}: {found}")
+        out.append(found)
+    return tuple(out)
+
+
+def _refuse_folder(name: str) -> None:
+    """Say before anything is done that an output cannot be written."""
+    import os
+
+    if os.path.isdir(name):
+        raise click.UsageError(f"{name}: Is a directory")
+    folder = os.path.dirname(name) or "."
+    if not os.path.isdir(folder):
+        raise click.UsageError(f"{name}: there is no folder {folder!r}")
+
+
+def _whole(form: str, report: Report) -> str:
+    from noetlc.rules import every_code
+
+    return str(registry.load("noetlc.emit.findings", form, "emitted", FunctionType)(report, every_code()))
+
+
+def _write_fixes(one: Checked) -> None:
+    """Write a mended file; standard input goes to standard output, mended or not."""
+    if one.after is not None:
+        put(one.name, one.after)
+    elif one.name == STANDARD_INPUT and one.before:
+        put(one.name, one.before)
+
+
+def _diffs(checked: list[Checked]) -> int:
+    """Print what fixes would change; 1 where they would change anything."""
+    from difflib import unified_diff
+
+    changed = [one for one in checked if one.after is not None]
+    for one in changed:
+        assert one.after is not None
+        old, new = (data.decode("utf-8", "replace").splitlines(keepends=True) for data in (one.before, one.after))
+        for line in unified_diff(old, new, f"a/{shown(one.name)}", f"b/{shown(one.name)}"):
+            put(STANDARD_INPUT, (line + ("" if line.endswith("\n") else "\n\\ No newline at end of file\n")).encode())
+    fixes, files = sum(one.fixed for one in changed), len(changed)
+    click.echo(
+        f"{fixes} fix{'' if fixes == 1 else 'es'} would change {files} file{'' if files == 1 else 's'}", err=True
+    )
+    return 1 if changed else 0
+
+
+def _summary(seen: list[Checked], stale: list[Reported]) -> str:
+    counts = counted(stale)
+    for one in seen:
+        counts = counts.plus(one.counts)
+    parts = [f"{counts} in {len(seen)} file{'s' if len(seen) != 1 else ''}"]
+    for word in ("fixed", "ignored", "known"):
+        number = sum(getattr(one, word) for one in seen)
+        if number:
+            parts.append(f"{number} {'in the baseline' if word == 'known' else word}")
+    return ", ".join(parts)

@@ -1,0 +1,65 @@
+"""A file checked, with its own comments applied: what the cache keeps, and what fixes are judged by."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from noetl_ir.span import Span
+from noetlc.cli.cache import Kept
+from noetlc.diag.report import Reported
+from noetlc.pipeline import Compiled, check_source
+from noetlc.rules import slug_of
+from noetlc.source.addresses import Addresses
+from noetlc.source.nodes import Scalar
+
+if TYPE_CHECKING:  # most files have no such comments
+    from noetlc.diag.ignores import Ignore
+
+
+def found_in(name: str, data: bytes) -> Kept:
+    """Everything that there is to say about a file, less what its own comments take back."""
+    compiled = check_source(name, data)
+    found, ignored = list(compiled.diagnostics), 0
+    if "noetl:" in compiled.source.text:
+        from noetlc.diag.ignores import applied
+
+        found, ignored = applied(found, _ignores(compiled), _code_of())
+        found.sort(key=lambda one: one.order)
+    addresses = Addresses([document.node for document in compiled.documents if document.node is not None])
+    rows = [Reported(name, slug_of(one.code), addresses.of(one.span), one) for one in found]
+    return Kept(tuple(rows), ignored)
+
+
+def _code_of() -> Callable[[str], str]:
+    """Numbers and names of codes to numbers."""
+    from noetlc.rules import every_code
+
+    codes = {word: code for code, entry in every_code().items() for word in (code, entry.slug)}
+    return lambda word: codes.get(word.upper()) or codes.get(word.lower().replace("_", "-"), "")
+
+
+def _ignores(compiled: Compiled) -> "list[Ignore]":
+    """The comments of a file that take findings back."""
+    from noetlc.diag.ignores import ignore_of
+    from noetlc.migrate.lines import all_nodes, comments_in
+
+    source = compiled.source
+    nodes = [node for document in compiled.documents if document.node is not None for node in all_nodes(document.node)]
+    blocks = {node.span.line: node.span for node in nodes if isinstance(node, Scalar) and node.style in ("|", ">")}
+    out = []
+    for comment in comments_in(source.text, 0, len(source.text), nodes):
+        span = source.span_of(comment.start, comment.start + len(comment.text))
+        before = source.line_text(span.line)[: span.column - 1]
+        alone = not before.strip()
+        line = span.line
+        if alone:
+            line += 1
+            while line <= source.line_count and source.line_text(line).strip()[:1] in ("", "#"):
+                line += 1
+            cut = Span(span.line, 1, span.line + 1, 1)
+        else:
+            cut = Span(span.line, len(before.rstrip()) + 1, span.line, span.end_column)
+        last = max(line, blocks[line].end_line - 1) if line in blocks else line
+        found = ignore_of(comment.text, span, (line, last), cut)
+        if found is not None:
+            out.append(found)
+    return out

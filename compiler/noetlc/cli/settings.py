@@ -1,0 +1,192 @@
+"""The configuration of lint: `noetlc.toml`, or `[tool.noetlc]` in `pyproject.toml`, the nearest above a file.
+
+Keys: `select`, `ignore`, `per-file-ignores`, `strict`, `fail-on`, `baseline`, `cache-dir`. Paths and patterns are
+relative to the folder of the configuration. What is no key, or has another type, is wrong usage with its place.
+"""
+
+import os
+import re
+from collections.abc import Callable
+from typing import NamedTuple, NoReturn, TypeAlias
+
+import click
+
+from noetlc.cli.files import read
+from noetlc.cli.findings import FAIL_ON
+
+OWN, SHARED = "noetlc.toml", "pyproject.toml"
+_TABLE = re.compile(
+    rb"""tool["']?\s*\.\s*["']?noetlc|^\s*\[\s*["']?tool["']?\s*\]|^\s*["']?tool["']?\s*=""", re.MULTILINE
+)
+"""What a `pyproject.toml` with a table of ours has: only such a one is worth reading as TOML."""
+
+
+class Settings(NamedTuple):
+    """What a configuration says. `home` is its folder, "" without one; `select` of nothing is all."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    per_file: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    fail_on: str = "error"
+    baseline: str = ""
+    cache: str = ""
+    home: str = ""
+    file: str = ""
+
+    def ignored_in(self, name: str) -> tuple[str, ...]:
+        """What is ignored in a file of that name."""
+        if not self.per_file:
+            return self.ignore
+        from fnmatch import fnmatchcase
+
+        inside = os.path.relpath(name, self.home or ".").replace(os.sep, "/")
+        last = os.path.basename(name)
+        fitting = [
+            words for pattern, words in self.per_file if fnmatchcase(inside, pattern) or fnmatchcase(last, pattern)
+        ]
+        return (*self.ignore, *(word for words in fitting for word in words))
+
+
+class Configurations:
+    """Finds the configuration of each file; each is read once. With `only` it is that file for all."""
+
+    def __init__(self, only: str = "") -> None:
+        self._only = _read_file(only) if only else None
+        self._known: dict[str, Settings] = {}
+
+    def of(self, name: str) -> Settings:
+        """The settings for a file, `-` being in the current folder."""
+        return self._only or self._above(os.path.dirname(os.path.abspath(name)))
+
+    def _above(self, folder: str) -> Settings:
+        passed = []
+        found: Settings | None = None
+        while found is None:
+            if folder in self._known:
+                found = self._known[folder]
+                break
+            passed.append(folder)
+            found = _in(folder)
+            above = os.path.dirname(folder)
+            if found is None and above == folder:
+                found = Settings()
+            folder = above
+        self._known.update(dict.fromkeys(passed, found))
+        return found
+
+
+def _in(folder: str) -> Settings | None:
+    """The settings that a folder has itself."""
+    own, shared = os.path.join(folder, OWN), os.path.join(folder, SHARED)
+    if os.path.isfile(own):
+        return _read_file(own)
+    if os.path.isfile(shared):
+        data = read(shared)
+        if _TABLE.search(data):
+            tool = _toml(shared, data).get("tool")
+            if isinstance(tool, dict) and "noetlc" in tool:
+                return _settings(shared, data, tool["noetlc"])
+    return None
+
+
+def _read_file(name: str) -> Settings:
+    data = read(name)
+    table = _toml(name, data)
+    if os.path.basename(name) == SHARED:
+        tool = table.get("tool")
+        if not isinstance(tool, dict) or "noetlc" not in tool:
+            raise click.UsageError(f"{_near(name)}: there is no [tool.noetlc]")
+        return _settings(name, data, tool["noetlc"])
+    return _settings(name, data, table)
+
+
+def _toml(name: str, data: bytes) -> dict[str, object]:
+    import tomllib
+
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise click.UsageError(f"{_near(name)}: {problem}") from None
+
+
+def _settings(name: str, data: bytes, table: object) -> Settings:
+    where = _Where(_near(name), data.decode("utf-8"))
+    if not isinstance(table, dict):
+        where.fail("noetlc", "`[tool.noetlc]` must be a table")
+    home = os.path.dirname(os.path.abspath(name))
+    found = Settings(home=home, file=_near(name))
+    for key, value in table.items():
+        if key not in _KEYS:
+            from difflib import get_close_matches
+
+            near = get_close_matches(key, _KEYS, 1)
+            where.fail(key, f"unknown key `{key}`" + (f"; did you mean `{near[0]}`?" if near else ""))
+        found = _KEYS[key](found, value, _Key(where, key))
+    return found
+
+
+class _Where(NamedTuple):
+    """A configuration: what it is called and its text."""
+
+    name: str
+    text: str
+
+    def fail(self, key: str, message: str) -> NoReturn:
+        """Say what is wrong with a key: wrong usage."""
+        written = re.search(rf"""(?<![\w-])["']?{re.escape(key)}["']?\s*[=\].]""", self.text)
+        line = f":{self.text.count(chr(10), 0, written.start()) + 1}" if written else ""
+        raise click.UsageError(f"{self.name}{line}: {message}")
+
+
+class _Key(NamedTuple):
+    """A key of a configuration, to check its value."""
+
+    where: _Where
+    name: str
+
+    def words(self, value: object) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+            self.where.fail(self.name, f'`{self.name}` must be a list of codes, as ["NL601"]')
+        return tuple(value)
+
+    def path(self, value: object, home: str) -> str:
+        if not isinstance(value, str) or not value:
+            self.where.fail(self.name, f"`{self.name}` must be a path")
+        return _near(os.path.join(home, value))
+
+
+def _strict(found: Settings, value: object, key: _Key) -> Settings:
+    if not isinstance(value, bool):
+        key.where.fail(key.name, "`strict` must be true or false")
+    return found._replace(fail_on="note") if value else found
+
+
+def _fail_on(found: Settings, value: object, key: _Key) -> Settings:
+    if value not in FAIL_ON:
+        key.where.fail(key.name, f"`fail-on` must be one of {', '.join(FAIL_ON)}")
+    return found if found.fail_on == "note" else found._replace(fail_on=str(value))
+
+
+def _per_file(found: Settings, value: object, key: _Key) -> Settings:
+    if not isinstance(value, dict):
+        key.where.fail(key.name, "`per-file-ignores` must be a table of patterns")
+    rows = tuple((str(pattern), _Key(key.where, str(pattern)).words(words)) for pattern, words in value.items())
+    return found._replace(per_file=rows)
+
+
+_Setter: TypeAlias = Callable[[Settings, object, _Key], Settings]
+_KEYS: dict[str, _Setter] = {
+    "select": lambda found, value, key: found._replace(select=key.words(value)),
+    "ignore": lambda found, value, key: found._replace(ignore=key.words(value)),
+    "per-file-ignores": _per_file,
+    "strict": _strict,
+    "fail-on": _fail_on,
+    "baseline": lambda found, value, key: found._replace(baseline=key.path(value, found.home)),
+    "cache-dir": lambda found, value, key: found._replace(cache=key.path(value, found.home)),
+}
+
+
+def _near(name: str) -> str:
+    """A path as short as it can be told: from the current folder where it is inside of it."""
+    inside = os.path.relpath(name)
+    return name if inside.startswith(os.pardir) else inside

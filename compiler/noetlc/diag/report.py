@@ -1,0 +1,34 @@
+"""Findings of several files, as the formats take them."""
+
+from typing import NamedTuple
+
+from noetlc.diag.diagnostic import Diagnostic
+
+
+class Reported(NamedTuple):
+    """A finding with its file, the name of its code, and its address: the names that lead to it in the document."""
+
+    file: str
+    slug: str
+    address: str
+    diagnostic: Diagnostic
+
+
+class Report(NamedTuple):
+    """All files that were looked at, in order, and what is reported of them."""
+
+    files: tuple[str, ...]
+    findings: tuple[Reported, ...]
+
+
+def fingerprints(report: Report) -> list[str]:
+    """For each finding a text that stays when lines move: file, code, address, and which of several alike it is."""
+    from hashlib import sha256
+
+    seen: dict[tuple[str, str, str], int] = {}
+    out = []
+    for one in report.findings:
+        key = one.file, one.diagnostic.code, one.address
+        seen[key] = number = seen.get(key, -1) + 1
+        out.append(sha256("\0".join((*key, str(number))).encode("utf-8", "surrogatepass")).hexdigest())
+    return out

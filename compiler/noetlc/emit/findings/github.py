@@ -1,0 +1,52 @@
+"""Annotations of GitHub Actions: workflow commands on standard output.
+
+GitHub shows ten annotations a level for a step and drops the others without a word, so that the ten worst are written
+here and the rest is counted. Escapes as in actions/toolkit, `packages/core/src/command.ts`.
+"""
+
+from collections.abc import Mapping
+
+from noetlc.diag.code import Code
+from noetlc.diag.diagnostic import Severity
+from noetlc.diag.report import Report, Reported
+
+MOST = 10
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+
+
+def emitted(report: Report, codes: Mapping[str, Code]) -> str:
+    """At most ten lines a level, errors first, and a line with the count of the others."""
+    del codes
+    lines: list[str] = []
+    rest: list[str] = []
+    for severity, level in _LEVELS.items():
+        found = [one for one in report.findings if one.diagnostic.severity is severity]
+        lines += [_command(level, one) for one in found[:MOST]]
+        more = len(found) - MOST
+        if more > 0:
+            rest.append(f"{more} more {level}{'s' if more > 1 else ''}")
+    if rest:
+        lines.append(f"not shown as annotations: {', '.join(rest)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _command(level: str, one: Reported) -> str:
+    diagnostic = one.diagnostic
+    span = diagnostic.span
+    properties = {"file": one.file}
+    if span.line:
+        properties |= {"line": str(span.line), "endLine": str(max(span.line, span.end_line))}
+        if span.end_line == span.line:  # GitHub has columns only inside of one line, the last one included
+            properties |= {"col": str(span.column), "endColumn": str(max(span.column, span.end_column - 1))}
+    properties["title"] = f"{diagnostic.code} {one.slug}"
+    listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+    text = f"{diagnostic.message}\n{diagnostic.help}" if diagnostic.help else diagnostic.message
+    return f"::{level} {listed}::{_data(text)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

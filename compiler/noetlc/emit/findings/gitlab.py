@@ -1,0 +1,26 @@
+"""GitLab's code quality report (https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format)."""
+
+import json
+from collections.abc import Mapping
+
+from noetlc.diag.code import Code
+from noetlc.diag.diagnostic import Severity
+from noetlc.diag.report import Report, fingerprints
+
+_SEVERITIES = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.NOTE: "info"}
+
+
+def emitted(report: Report, codes: Mapping[str, Code]) -> str:
+    """A list of issues; a finding without a place is about the first line."""
+    del codes
+    rows = [
+        {
+            "description": one.diagnostic.message,
+            "check_name": one.slug,
+            "fingerprint": fingerprint,
+            "severity": _SEVERITIES[one.diagnostic.severity],
+            "location": {"path": one.file, "lines": {"begin": max(1, one.diagnostic.span.line)}},
+        }
+        for one, fingerprint in zip(report.findings, fingerprints(report), strict=True)
+    ]
+    return json.dumps(rows, indent=1) + "\n"

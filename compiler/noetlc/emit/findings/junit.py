@@ -1,0 +1,50 @@
+"""JUnit's XML, as the test reports of CI servers read it: a suite for each file, a case for each finding."""
+
+import re
+from collections.abc import Mapping
+from xml.sax.saxutils import escape, quoteattr
+
+from noetlc.diag.code import Code
+from noetlc.diag.report import Report, Reported
+
+_UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0 §2.2
+
+
+def emitted(report: Report, codes: Mapping[str, Code]) -> str:
+    """A document; a file without findings has one case, which passes."""
+    del codes
+    found: dict[str, list[Reported]] = {name: [] for name in report.files}
+    for one in report.findings:
+        found.setdefault(one.file, []).append(one)
+    tests = sum(max(1, len(ones)) for ones in found.values())
+    out = ['<?xml version="1.0" encoding="UTF-8"?>']
+    out.append(f'<testsuites name="noetlc lint" tests="{tests}" failures="{len(report.findings)}">')
+    for name, ones in found.items():
+        out.append(f'  <testsuite name={_quoted(name)} tests="{max(1, len(ones))}" failures="{len(ones)}">')
+        out += [line for one in ones for line in _case(one)] or [
+            f'    <testcase name="lint" classname={_quoted(name)}/>'
+        ]
+        out.append("  </testsuite>")
+    return "\n".join([*out, "</testsuites>", ""])
+
+
+def _case(one: Reported) -> list[str]:
+    diagnostic = one.diagnostic
+    title = f"{diagnostic.code} {one.slug} at {diagnostic.span.line}:{diagnostic.span.column}"
+    place = f"{one.file}:{diagnostic.span.line}:{diagnostic.span.column}"
+    text = "\n".join(part for part in (f"{place}: {diagnostic.message}", diagnostic.help) if part)
+    return [
+        f"    <testcase name={_quoted(title)} classname={_quoted(one.file)} file={_quoted(one.file)}"
+        f' line="{diagnostic.span.line}">',
+        f"      <failure type={_quoted(str(diagnostic.severity))} message={_quoted(diagnostic.message)}>"
+        f"{escape(_writable(text))}</failure>",
+        "    </testcase>",
+    ]
+
+
+def _quoted(text: str) -> str:
+    return quoteattr(_writable(text))
+
+
+def _writable(text: str) -> str:
+    return _UNWRITABLE.sub("\ufffd", text)
