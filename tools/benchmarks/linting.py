@@ -20,7 +20,8 @@ _FILE_STEPS = 20
 
 
 def _lint(bench: Bench, *paths: Path) -> float:
-    return process([bench.noetlc, "lint", *paths], codes=_FINDINGS).seconds
+    """Nothing is remembered: a second run over the same files would only read them."""
+    return process([bench.noetlc, "lint", "--no-cache", *paths], codes=_FINDINGS).seconds
 
 
 def sizes(bench: Bench) -> list[Reading]:

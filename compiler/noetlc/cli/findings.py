@@ -2,13 +2,15 @@
 
 import os
 import sys
-from typing import NamedTuple, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 import click
 
 from noetlc.diag.diagnostic import Severity
 from noetlc.diag.text import ANSI, PLAIN, Palette, rendered
-from noetlc.pipeline import Compiled
+
+if TYPE_CHECKING:  # lint of a file that it remembers starts without the compiler
+    from noetlc.pipeline import Compiled
 
 FAIL_ON = {"error": Severity.ERROR, "warning": Severity.WARNING, "note": Severity.NOTE}
 
@@ -41,7 +43,7 @@ class Counts(NamedTuple):
         return ", ".join(parts) or "nothing found"
 
 
-def counts_of(compiled: Compiled) -> Counts:
+def counts_of(compiled: "Compiled") -> Counts:
     """The counts of one file."""
     found = [0, 0, 0]
     for finding in compiled.diagnostics:
@@ -64,6 +66,6 @@ def palette_of(stream: TextIO) -> Palette:
     return ANSI if stream.isatty() and not os.environ.get("NO_COLOR") else PLAIN
 
 
-def text_of(compiled: Compiled, palette: Palette) -> str:
+def text_of(compiled: "Compiled", palette: Palette) -> str:
     """The findings of one file, rendered one after the other."""
     return "\n".join([rendered(finding, compiled.source, palette) for finding in compiled.diagnostics])

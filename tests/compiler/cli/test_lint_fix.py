@@ -1,0 +1,163 @@
+"""`lint --fix`: what is changed, what never is, and what a file keeps."""
+
+import codecs
+import os
+from pathlib import Path
+
+import pytest
+
+from command_line import Run, put
+from nets import HEAD
+from noetl_ir.span import Span
+from noetlc.cli import fixing
+from noetlc.cli.cache import Kept
+from noetlc.cli.fixing import mended
+from noetlc.diag.diagnostic import Diagnostic, Fix, Severity
+from noetlc.diag.report import Reported
+
+SPELT = (
+    f"{HEAD}workload: {{alpha: 1}}\nworkflow:\n"
+    '  - step: start\n    tool: {kind: noop, result: "{{ workload.alhpa }}"}\n'
+)
+COMMENT = "  - step: start  # noetl: ignore[NL601] it is reached\n"
+IDLE = f"{HEAD}workflow:\n{COMMENT}"
+MENDED = f"{HEAD}workflow:\n  - step: start\n"
+
+
+def test_safe_fixes_are_applied_and_the_rest_is_told(run: Run) -> None:
+    put("a.yaml", IDLE + '    tool: {kind: noop, result: "{{ workload.alhpa }}"}\n')
+    done = run("lint", "--fix", "a.yaml")
+    assert Path("a.yaml").read_text() == MENDED + '    tool: {kind: noop, result: "{{ workload.alhpa }}"}\n'
+    assert done.err == "nothing found in 1 file, 1 fixed\n"
+
+
+def test_unsafe_fixes_are_asked_for(run: Run) -> None:
+    put("a.yaml", SPELT)
+    assert "1 warning in 1 file\n" in run("lint", "--fix", "a.yaml").err
+    assert Path("a.yaml").read_text() == SPELT
+    assert run("lint", "--fix", "--unsafe-fixes", "a.yaml").err == "nothing found in 1 file, 1 fixed\n"
+    assert Path("a.yaml").read_text() == SPELT.replace("alhpa", "alpha")
+
+
+def test_a_diff_changes_nothing(run: Run) -> None:
+    put("a.yaml", IDLE)
+    done = run("lint", "--diff", "a.yaml")
+    assert (done.status, done.err) == (1, "1 fix would change 1 file\n")
+    assert done.out.splitlines()[:2] == ["--- a/a.yaml", "+++ b/a.yaml"]
+    assert [line for line in done.out.splitlines()[2:] if line[0] in "+-"] == ["-" + COMMENT[:-1], "+  - step: start"]
+    assert Path("a.yaml").read_text() == IDLE
+    put("a.yaml", MENDED)
+    assert run("lint", "--diff", "a.yaml") == (0, "", "0 fixes would change 0 files\n")
+
+
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_encoding_and_line_ends_stay(run: Run, mark: bytes, newline: str) -> None:
+    encoding = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}.get(mark, "utf-8")
+
+    def written(text: str) -> bytes:
+        return mark + f"# é𝄞\n{text}".replace("\n", newline).encode(encoding)
+
+    Path("a.yaml").write_bytes(written(IDLE))
+    os.chmod("a.yaml", 0o640)
+    assert run("lint", "--fix", "a.yaml").status == 0
+    assert Path("a.yaml").read_bytes() == written(MENDED)
+    # A fix of several lines, too: an entry step is declared above the document.
+    Path("a.yaml").write_bytes(written(f"{HEAD}workflow:\n  - step: begin\n"))
+    assert run("lint", "--fix", "--unsafe-fixes", "a.yaml").status == 0
+    after = Path("a.yaml").read_bytes().removeprefix(mark).decode(encoding)
+    assert "entry_step: begin" in after and after.count("\n") == after.count(newline)
+
+
+def test_standard_input_comes_out_mended(run: Run) -> None:
+    done = run("lint", "--fix", "-", stdin=IDLE.encode())
+    assert (done.status, done.out, done.err) == (0, MENDED, "nothing found in 1 file, 1 fixed\n")
+    done = run("lint", "--fix", "-", "--format", "json", stdin=SPELT.encode())
+    assert done.out == SPELT and '"NL403"' in done.err
+    assert run("lint", "--fix", "-", "--format", "json", "-o", "r.json", stdin=SPELT.encode()).out == SPELT
+    assert '"NL403"' in Path("r.json").read_text()
+
+
+def test_what_is_not_reported_is_not_mended(run: Run) -> None:
+    put("a.yaml", IDLE)
+    run("lint", "--write-baseline", "b.json", "a.yaml")
+    assert run("lint", "--fix", "--ignore", "NL022", "a.yaml").err == "nothing found in 1 file\n"
+    assert run("lint", "--fix", "--baseline", "b.json", "a.yaml").err == "nothing found in 1 file, 1 in the baseline\n"
+    put("a.yaml", SPELT.replace('alhpa }}"}\n', 'alhpa }}"}  # noetl: ignore[NL403] of the payload\n'))
+    before = Path("a.yaml").read_text()
+    assert run("lint", "--fix", "--unsafe-fixes", "a.yaml").err == "nothing found in 1 file, 1 ignored\n"
+    assert Path("a.yaml").read_text() == before
+
+
+def test_mending_goes_on_until_nothing_is_left(run: Run) -> None:
+    # Syntax first; only then the misspelt key can be seen, and then the misspelt key of the workload.
+    put("a.yaml", SPELT.replace("tool:", "tol:").replace("step: start", "step:start"))
+    done = run("lint", "--fix", "--unsafe-fixes", "a.yaml")
+    assert done.err == "nothing found in 1 file, 3 fixed\n"
+    assert Path("a.yaml").read_text() == SPELT.replace("alhpa", "alpha")
+
+
+def fake(monkeypatch: pytest.MonkeyPatch, rows: dict[str, list[tuple[str, Fix | None]]]) -> None:
+    """Makes findings a table: text → its findings, each a code and a fix."""
+
+    def found_in(name: str, data: bytes) -> Kept:
+        found = rows.get(data.decode(), [("NL202", None)])
+        severity = {"NL4": Severity.WARNING}
+        return Kept(
+            tuple(
+                Reported(
+                    name, "x", "",
+                    Diagnostic(code, severity.get(code[:3], Severity.ERROR), "m", Span(1, 1, 1, 1), "", (), fix),
+                )
+                for code, fix in found
+            ),
+            0,
+        )  # fmt: skip
+
+    monkeypatch.setattr(fixing, "found_in", found_in)
+
+
+def at(start: int, end: int, text: str) -> Fix:
+    """A fix in the first line, from column 1 on."""
+    return Fix(Span(1, start, 1, end), text, "t")
+
+
+def mend(text: str) -> tuple[bytes, int]:
+    made = mended("t", text.encode(), lambda one: True, (), "safe")
+    return made.data, made.fixes
+
+
+def test_fixes_that_overlap_wait_for_the_next_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(
+        monkeypatch,
+        {
+            "abcd": [("NL401", at(1, 3, "X")), ("NL402", at(2, 4, "Y")), ("NL403", at(1, 3, "X"))],
+            "Xcd": [("NL402", at(2, 3, "Z"))],
+            "XZd": [],
+        },
+    )
+    assert mend("abcd") == (b"XZd", 2)
+
+
+def test_a_fix_that_makes_errors_is_left_out_and_the_others_are_applied(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(monkeypatch, {"abc": [("NL401", at(1, 2, "X")), ("NL402", at(3, 4, "Y"))], "abY": [("NL401", at(1, 2, "X"))]})
+    assert mend("abc") == (b"abY", 1)
+
+
+def test_a_fix_may_uncover_errors_of_later_stages_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    later: list[tuple[str, Fix | None]] = [("NL203", None), ("NL303", None)]
+    fake(monkeypatch, {"a": [("NL003", at(1, 2, "b"))], "b": later})
+    assert mend("a") == (b"b", 1)
+    fake(monkeypatch, {"a": [("NL303", at(1, 2, "b"))], "b": [("NL003", None)]})
+    assert mend("a") == (b"a", 0)
+
+
+def test_fixes_that_go_round_in_a_circle_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(monkeypatch, {"a": [("NL401", at(1, 2, "b"))], "b": [("NL401", at(1, 2, "a"))]})
+    assert mend("a")[0] in (b"a", b"b")
+
+
+def test_bytes_that_are_no_text_stay(run: Run) -> None:
+    Path("a.yaml").write_bytes(b"\xff" + IDLE.encode())
+    assert run("lint", "--fix", "--unsafe-fixes", "a.yaml").status == 1
+    assert Path("a.yaml").read_bytes() == b"\xff" + IDLE.encode()
