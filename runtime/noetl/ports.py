@@ -56,6 +56,30 @@ class ExecutionRow(NamedTuple):
     ended: int | None
 
 
+class Wanted(NamedTuple):
+    """Which executions a list shows: those of a `status`, called by `parent`, `open` ones; empty: whichever.
+
+    Those behind the row of `before`, and at most `limit` (0 for all).
+    """
+
+    status: str = ""
+    parent: str = ""
+    open: bool = False
+    before: str = ""
+    limit: int = 0
+
+
+ALL = Wanted()
+
+
+class PlanRow(NamedTuple):
+    """A version of a playbook path in the catalogue; versions count from 1."""
+
+    path: str
+    version: int
+    digest: str
+
+
 class InboxRow(NamedTuple):
     """A request from outside to the owner of an execution: `verb` is `cancel`, `pause`, `resume` or `signal`.
 
@@ -112,21 +136,25 @@ class Store(Protocol):
 
     def execution(self, execution_id: str) -> ExecutionRow | None: ...
 
-    def executions(self) -> tuple[ExecutionRow, ...]:
-        """All executions, newest first."""
+    def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
+        """Executions, newest first; none behind a row that is not there."""
         ...
 
-    def put_plan(self, digest: str, path: str, data: bytes) -> None:
-        """Keep a plan, the one under its playbook path from now on.
+    def put_plan(self, digest: str, path: str, data: bytes) -> int:
+        """Keep a plan as the newest version of its playbook path, unless it is that already; returns the version.
 
         Raises Conflict: its digest has other bytes.
         """
         ...
 
+    def plans(self) -> tuple[PlanRow, ...]:
+        """The catalogue, by path and version."""
+        ...
+
     def plan(self, digest: str) -> bytes | None: ...
 
-    def plan_at(self, path: str) -> tuple[str, bytes] | None:
-        """The digest and bytes of the plan stored last under a playbook path."""
+    def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
+        """The digest and bytes of a version of a playbook path, of the newest when none is given."""
         ...
 
     def post(self, execution_id: str, verb: str, body: Json) -> int:

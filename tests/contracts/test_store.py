@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from noetl.ports import Conflict, ExecutionRow, InboxRow, Owned, Record, Store, StoreFailure
+from noetl.ports import Conflict, ExecutionRow, InboxRow, Owned, Record, Store, StoreFailure, Wanted
 from noetl_ir.expr import Json
 
 ROW = ExecutionRow("e1", "demo/one", "d" * 64, "running", None, 1_000, None)
@@ -143,6 +143,26 @@ def test_lists_are_newest_first(store: Store) -> None:
     assert store.executions()[0].parent_execution_id == "e1"
 
 
+def test_lists_show_what_is_wanted(store: Store) -> None:
+    for at, (name, status, ended, parent) in enumerate(
+        [("e2", "failed", 9, "e1"), ("e3", "running", None, "e1"), ("e4", "running", None, None)]
+    ):
+        row = ROW._replace(execution_id=name, started=5_000 + at, parent_execution_id=parent)
+        store.create(row, [])
+        store.append(name, 0, [("a", b"1")], status=status, ended=ended)
+
+    def listed(wanted: Wanted) -> list[str]:
+        return [row.execution_id for row in store.executions(wanted)]
+
+    assert listed(Wanted(limit=2)) == ["e4", "e3"]
+    assert listed(Wanted(limit=2, before="e3")) == ["e2", "e1"]
+    assert listed(Wanted(before="e1")) == listed(Wanted(before="nope")) == []
+    assert listed(Wanted(status="failed")) == ["e2"]
+    assert listed(Wanted(parent="e1")) == ["e3", "e2"]
+    assert listed(Wanted(parent="e1", open=True)) == ["e3"]
+    assert listed(Wanted(status="running", open=True, limit=1)) == ["e4"]
+
+
 def test_creating_again_is_harmless_when_it_is_the_same(store: Store) -> None:
     first = [("a", b"1"), ("b", b"2")]
     row = ROW._replace(execution_id="e2")
@@ -179,13 +199,16 @@ def test_odd_text_is_kept_or_refused_in_words(store: Store) -> None:
 def test_plans_are_kept_by_digest(store: Store) -> None:
     assert store.plan("d1") is None
     assert store.plan_at("p") is None
-    store.put_plan("d1", "p", b"one")
-    store.put_plan("d1", "p", b"one")
-    store.put_plan("d2", "p", b"two")
+    assert store.put_plan("d1", "p", b"one") == 1
+    assert store.put_plan("d1", "p", b"one") == 1
+    assert store.put_plan("d2", "p", b"two") == 2
     assert store.plan("d1") == b"one"
     assert store.plan_at("p") == ("d2", b"two")
-    store.put_plan("d1", "p", b"one")
-    store.put_plan("d1", "q", b"one")
+    assert store.put_plan("d1", "p", b"one") == 3
+    assert store.put_plan("d1", "q", b"one") == 1
+    assert store.plan_at("p", 2) == ("d2", b"two")
+    assert store.plan_at("p", 4) is store.plan_at("p", 0) is store.plan_at("r", 1) is None
+    assert store.plans() == (("p", 1, "d1"), ("p", 2, "d2"), ("p", 3, "d1"), ("q", 1, "d1"))
     assert store.plan_at("p") == store.plan_at("q") == ("d1", b"one")
     with pytest.raises(Conflict, match="d1"):
         store.put_plan("d1", "p", b"other")

@@ -7,7 +7,7 @@ import click
 from noetl.app.runtime import Runtime
 from noetl.cli.stores import existing, is_there, json_option, root_of, store_option
 from noetl.cli.text import duration, escaped, json_text, table
-from noetl.ports import ExecutionRow
+from noetl.ports import ExecutionRow, Wanted
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 
@@ -25,8 +25,8 @@ def list_(limit: int | None, wanted: str | None, url: str, as_json: bool) -> int
     found: list[tuple[ExecutionRow, bool]] = []
     if is_there(url):
         with existing(url) as runtime:
-            rows = [row for row in runtime.store.executions() if wanted in (None, row.status)]
-            found = [(row, is_driven(runtime, row)) for row in rows[:limit]]
+            rows = runtime.store.executions(Wanted(status=wanted or "", limit=limit or 0))
+            found = [(row, is_driven(runtime, row)) for row in rows]
     if as_json:
         click.echo(json_text([json_of_row(row, owned=owned) for row, owned in found]))
     elif found:

@@ -16,7 +16,7 @@ from noetl.engine.effects import resume_with
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
-from noetl.ports import STOPS, Blobs, Bus, Clock, ExecutionRow, Full, ReportDelivery, Store
+from noetl.ports import STOPS, Blobs, Bus, Clock, ExecutionRow, Full, ReportDelivery, Store, Wanted
 from noetl.server.children import Child, NotFound, outcome_of, request_of
 from noetl.server.shell import Ask, Shell
 from noetl.server.unclaimed import LOOK_EVERY as LOOK_FOR_UNCLAIMED
@@ -115,18 +115,17 @@ class ControlPlane:
         """Take up an execution and its live children only to hand a request to them: nothing is ordered."""
         shell = self._shell(program, execution_id)
         shell.load()
-        for row in self._store.executions():
-            if row.parent_execution_id == execution_id and row.ended is None:
-                self._own(row.execution_id)
-                self._children[row.execution_id] = Child(execution_id, "")
-                self.open(row.execution_id, self._load(row.plan_digest))
+        for row in self._store.executions(Wanted(parent=execution_id, open=True)):
+            self._own(row.execution_id)
+            self._children[row.execution_id] = Child(execution_id, "")
+            self.open(row.execution_id, self._load(row.plan_digest))
         return shell
 
     def _take_up_children(self, execution_id: str) -> None:
         """Children that no task waits for: those go on that nobody ever waited for, the others are cancelled."""
-        for row in self._store.executions():
+        for row in self._store.executions(Wanted(parent=execution_id, open=True)):
             child_id = row.execution_id
-            if row.parent_execution_id != execution_id or row.ended is not None or child_id in self.shells:
+            if child_id in self.shells:
                 continue
             self._own(child_id)
             shell = self.resume(child_id, self._load(row.plan_digest))

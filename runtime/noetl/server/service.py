@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
-from noetl.ports import Clock, Conflict, Owned, Store, StoreFailure
+from noetl.ports import Clock, Conflict, Owned, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane
 
@@ -65,7 +65,10 @@ class Standing(NamedTuple):
 
 
 class Service:
-    """Drives what a control plane keeps. `load` gives the program of a digest, and raises NotFound."""
+    """Drives what a control plane keeps. `load` gives the program of a digest, and raises NotFound.
+
+    `skips` says of an execution that it is not this service's to drive: one on a virtual clock, for example.
+    """
 
     def __init__(
         self,
@@ -76,6 +79,7 @@ class Service:
         waiter: Waiter,
         clock: Clock,
         load: Callable[[str], Program],
+        skips: Callable[[str], bool],
         say: Callable[[str], None],
     ) -> None:
         self._control = control
@@ -84,6 +88,7 @@ class Service:
         self._waiter = waiter
         self._clock = clock
         self._load = load
+        self._skips = skips
         self._say = say
         self._work: Queue[Callable[[], None]] = Queue(WAITING)
         self._sweep_due = 0
@@ -188,11 +193,13 @@ class Service:
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
 
     def _sweep(self) -> None:
-        """Take up every execution that is not over, that no other one called, and that nobody drives."""
+        """Take up every execution that is not over and that nobody drives; a child that waits for its caller is his."""
         self._sweep_due = self._clock.now() + SWEEP_EVERY
-        for row in self._store.executions():
+        rows = self._store.executions(Wanted(open=True))
+        names = {row.execution_id for row in rows}
+        for row in rows:
             name = row.execution_id
-            if row.ended is not None or row.parent_execution_id is not None or name in self._control.shells:
+            if row.parent_execution_id in names or name in self._control.shells or self._skips(name):
                 continue
             try:
                 self._control.take_up(name, self._load(row.plan_digest))

@@ -6,8 +6,22 @@ One lock guards everything, so any thread may call. Nothing outlives the process
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import islice
 
-from noetl.ports import Blobs, Conflict, ExecutionRow, Hook, InboxRow, Owned, Record, Store, StoreFailure
+from noetl.ports import (
+    ALL,
+    Blobs,
+    Conflict,
+    ExecutionRow,
+    Hook,
+    InboxRow,
+    Owned,
+    PlanRow,
+    Record,
+    Store,
+    StoreFailure,
+    Wanted,
+)
 from noetl.store import missing
 from noetl_ir.expr import Json
 from noetl_ir.outcome import reference
@@ -41,7 +55,7 @@ class MemoryStore:
         self._logs: dict[str, list[Record]] = {}
         self._ids: dict[str, dict[str, int]] = {}
         self._plans: dict[str, bytes] = {}
-        self._paths: dict[str, str] = {}
+        self._paths: dict[str, list[str]] = {}
         self._inbox: list[InboxRow] = []
         self._owned: set[str] = set()
         self._hook = hook
@@ -107,13 +121,18 @@ class MemoryStore:
             self._reach()
             return self._rows.get(execution_id)
 
-    def executions(self) -> tuple[ExecutionRow, ...]:
+    def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
         """`Store.executions`."""
         with self._lock:
             self._reach()
-            return tuple(sorted(self._rows.values(), key=lambda row: row.started)[::-1])
+            rows = sorted(self._rows.values(), key=lambda row: row.started)[::-1]
+        if wanted.before:
+            names = [row.execution_id for row in rows]
+            rows = rows[names.index(wanted.before) + 1 :] if wanted.before in names else []
+        found = (row for row in rows if _is_wanted(row, wanted))
+        return tuple(islice(found, wanted.limit or None))
 
-    def put_plan(self, digest: str, path: str, data: bytes) -> None:
+    def put_plan(self, digest: str, path: str, data: bytes) -> int:
         """`Store.put_plan`."""
         with self._lock:
             self._reach("put_plan.before_write")
@@ -121,8 +140,18 @@ class MemoryStore:
                 raise Conflict(f"a plan with digest {digest} is there already, with other bytes")
             self._reach("put_plan.before_commit")
             self._plans[digest] = data
-            self._paths[path] = digest
+            versions = self._paths.setdefault(path, [])
+            if versions[-1:] != [digest]:
+                versions.append(digest)
             self._reach("put_plan.after_commit")
+            return len(versions)
+
+    def plans(self) -> tuple[PlanRow, ...]:
+        """`Store.plans`."""
+        with self._lock:
+            self._reach()
+            rows = sorted(self._paths.items())
+        return tuple(PlanRow(path, at, digest) for path, digests in rows for at, digest in enumerate(digests, 1))
 
     def plan(self, digest: str) -> bytes | None:
         """`Store.plan`."""
@@ -130,12 +159,16 @@ class MemoryStore:
             self._reach()
             return self._plans.get(digest)
 
-    def plan_at(self, path: str) -> tuple[str, bytes] | None:
+    def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
         """`Store.plan_at`."""
         with self._lock:
             self._reach()
-            digest = self._paths.get(path)
-            return None if digest is None else (digest, self._plans[digest])
+            versions = self._paths.get(path, [])
+            number = len(versions) if version is None else version
+            if not 1 <= number <= len(versions):
+                return None
+            digest = versions[number - 1]
+            return digest, self._plans[digest]
 
     def post(self, execution_id: str, verb: str, body: Json) -> int:
         """`Store.post`."""
@@ -205,6 +238,14 @@ class MemoryStore:
             raise StoreFailure("the store is closed")
         if point is not None and self._hook is not None:
             self._hook(point)
+
+
+def _is_wanted(row: ExecutionRow, wanted: Wanted) -> bool:
+    return (
+        wanted.status in ("", row.status)
+        and wanted.parent in ("", row.parent_execution_id)
+        and not (wanted.open and row.ended is not None)
+    )
 
 
 class MemoryBlobs:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from noetl.ports import ExecutionRow, StoreFailure
+from noetl.ports import ExecutionRow, PlanRow, StoreFailure
 from noetl.store.sqlite import SqliteStore, opening, schema
 from noetl.store.sqlite.failures import TEXTS, failure
 
@@ -172,6 +172,19 @@ def test_a_newer_schema_is_refused(path: str) -> None:
     sql(path, f"INSERT INTO migrations VALUES ({schema.VERSION + 1}, 'later')")
     with pytest.raises(StoreFailure, match=f"schema {schema.VERSION + 1}, this one knows {schema.VERSION}"):
         SqliteStore(path)
+
+
+def test_a_database_of_schema_1_goes_on(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(schema, "VERSION", 1)
+        older.setattr(schema, "files", lambda: [(1, "sqlite_0001_log.sql")])
+        SqliteStore(path).close()
+    sql(path, "INSERT INTO plans VALUES ('d', x'01')")
+    sql(path, "INSERT INTO plan_paths VALUES ('p', 'd')")
+    store = SqliteStore(path)
+    assert store.plans() == (PlanRow("p", 1, "d"),)
+    assert store.plan_at("p") == ("d", b"\x01")
+    store.close()
 
 
 def test_migrations_are_numbered_without_gaps() -> None:

@@ -20,7 +20,18 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
 
-from noetl.ports import Conflict, ExecutionRow, Hook, InboxRow, Record, Store, StoreFailure
+from noetl.ports import (
+    ALL,
+    Conflict,
+    ExecutionRow,
+    Hook,
+    InboxRow,
+    PlanRow,
+    Record,
+    Store,
+    StoreFailure,
+    Wanted,
+)
 from noetl.store import missing
 from noetl.store.sqlite.failures import TRANSLATED, failure
 from noetl.store.sqlite.opening import connect
@@ -38,6 +49,13 @@ on disk, but not acknowledged to the caller."""
 _PAGE = 256
 _KNOWN = 10_000
 _ROW = "SELECT execution_id, playbook, plan_digest, status, parent_execution_id, started, ended FROM executions"
+_LIST = f"""
+{_ROW}
+WHERE (?1 = '' OR status = ?1) AND (?2 = '' OR parent_execution_id = ?2) AND (?3 = 0 OR ended IS NULL)
+  AND (?4 = '' OR (started, number) < (SELECT started, number FROM executions WHERE execution_id = ?4))
+ORDER BY started DESC, number DESC LIMIT ?5
+"""
+_NEWEST = "SELECT digest, version FROM catalogue WHERE path = ? ORDER BY version DESC LIMIT 1"
 _HEAD = """
 SELECT x.number, ifnull(e.key & 4294967295, 0), ifnull(e.chain, 0), x.status, x.ended
 FROM executions x LEFT JOIN events e ON e.key =
@@ -175,35 +193,49 @@ class SqliteStore:
         found = self._rows(f"{_ROW} WHERE execution_id = ?", (execution_id,))
         return ExecutionRow(*found[0]) if found else None
 
-    def executions(self) -> tuple[ExecutionRow, ...]:
+    def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
         """`Store.executions`."""
-        return tuple(ExecutionRow(*row) for row in self._rows(f"{_ROW} ORDER BY started DESC, number DESC", ()))
+        values = (wanted.status, wanted.parent, int(wanted.open), wanted.before, wanted.limit or -1)
+        return tuple(ExecutionRow(*row) for row in self._rows(_LIST, values))
 
-    def put_plan(self, digest: str, path: str, data: bytes) -> None:
+    def put_plan(self, digest: str, path: str, data: bytes) -> int:
         """`Store.put_plan`."""
-        both = "SELECT data, x.digest FROM plans p LEFT JOIN plan_paths x ON path = ? WHERE p.digest = ?"
-        if [(data, digest)] == self._rows(both, (path, digest)):
-            return
+        both = f"SELECT data, version FROM plans p JOIN ({_NEWEST}) x ON x.digest = p.digest WHERE p.digest = ?"
+        newest = self._rows(both, (path, digest))
+        if newest and newest[0][0] == data:
+            return int(newest[0][1])
 
-        def work(cursor: sqlite3.Cursor) -> None:
+        def work(cursor: sqlite3.Cursor) -> int:
             there = cursor.execute("SELECT data FROM plans WHERE digest = ?", (digest,)).fetchone()
             if there is None:
                 cursor.execute("INSERT INTO plans VALUES (?, ?)", (digest, data))
             elif there[0] != data:
                 raise Conflict(f"a plan with digest {digest} is there already, with other bytes")
             self._reach("put_plan.after_write")
-            cursor.execute("INSERT OR REPLACE INTO plan_paths VALUES (?, ?)", (path, digest))
+            found = cursor.execute(_NEWEST, (path,)).fetchone()
+            if found is not None and found[0] == digest:
+                return int(found[1])
+            version = found[1] + 1 if found is not None else 1
+            cursor.execute("INSERT INTO catalogue VALUES (?, ?, ?)", (path, version, digest))
+            return int(version)
 
-        self._write("put_plan", work)
+        return self._write("put_plan", work)
+
+    def plans(self) -> tuple[PlanRow, ...]:
+        """`Store.plans`."""
+        rows = self._rows("SELECT path, version, digest FROM catalogue ORDER BY path, version", ())
+        return tuple(PlanRow(*row) for row in rows)
 
     def plan(self, digest: str) -> bytes | None:
         """`Store.plan`."""
         found = self._rows("SELECT data FROM plans WHERE digest = ?", (digest,))
         return found[0][0] if found else None
 
-    def plan_at(self, path: str) -> tuple[str, bytes] | None:
+    def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
         """`Store.plan_at`."""
-        found = self._rows("SELECT digest, data FROM plan_paths JOIN plans USING (digest) WHERE path = ?", (path,))
+        where = "path = ?1 AND version = ifnull(?2, (SELECT max(version) FROM catalogue WHERE path = ?1))"
+        query = f"SELECT digest, data FROM catalogue JOIN plans USING (digest) WHERE {where}"
+        found = self._rows(query, (path, version))
         return (found[0][0], found[0][1]) if found else None
 
     def post(self, execution_id: str, verb: str, body: Json) -> int:
@@ -284,7 +316,7 @@ class SqliteStore:
         except TRANSLATED as error:
             raise failure(error, self.path) from error
 
-    def _rows(self, query: str, values: Sequence[str | int]) -> list[tuple[Any, ...]]:
+    def _rows(self, query: str, values: Sequence[str | int | None]) -> list[tuple[Any, ...]]:
         with self._lock:
             if self._closed is not None:
                 raise StoreFailure(self._closed)
