@@ -6,9 +6,10 @@ import time
 
 import click
 
+from noetl.app.looking import program_of, root_of
 from noetl.app.runtime import Runtime
 from noetl.cli.progress import Silent
-from noetl.cli.stores import command_with, existing, owning_root, program_of, root_of, row_of
+from noetl.cli.stores import command_with, existing, owning_root, row_of
 from noetl.cli.text import Problem, escaped, json_text
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from noetl.app.embedded import Embedded
+from noetl.app.ending import ending_of
 from noetl.app.runtime import Driver, Runtime
-from noetl.cli.ending import ending_of, tell
+from noetl.cli.ending import tell
 from noetl.cli.progress import Progress
 from noetl.cli.stores import command_with
 from noetl.cli.text import Problem, Stopped

@@ -2,89 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import click
 
-from noetl.app.runtime import Runtime
-from noetl.cli.failures import failure_text, located, place_text
-from noetl.cli.stores import command_with, events_of, path_of
+from noetl.app.ending import Ending
+from noetl.cli.failures import failure_text, place_text
+from noetl.cli.stores import command_with, path_of
 from noetl.cli.text import amount, duration, escaped, json_text
-from noetl.engine.execution import Execution
-from noetl.engine.program import Program
-from noetl.engine.views import plain_result
-from noetl_ir.events import iso_of
-from noetl_ir.expr import Json
 from noetl_ir.outcome import is_reference
 
 EXIT_CODES = {"completed": 0, "failed": 1, "blocked": 4, "cancelled": 4, "paused": 5, "interrupted": 5, "running": 5}
 _LINES = 40
-
-
-class Ending(NamedTuple):
-    """What there is to say at the end. `error` of a failure, `reason` of any other end that needs one.
-
-    `result` only of a completed execution: what a step came to before a failure is no outcome of the whole.
-    `scripted`: times are those of a virtual clock.
-    """
-
-    execution_id: str
-    status: str
-    playbook: str
-    result: Json
-    error: Json
-    reason: str | None
-    started: int | None
-    ended: int | None
-    counts: dict[str, int]
-    scripted: bool
-
-    def as_json(self) -> dict[str, Json]:
-        """One document; times as RFC 3339."""
-        return {
-            "execution_id": self.execution_id,
-            "status": self.status,
-            "playbook": self.playbook,
-            "result": self.result,
-            "error": self.error,
-            "reason": self.reason,
-            "started": iso_of(self.started) if self.started is not None else None,
-            "ended": iso_of(self.ended) if self.ended is not None else None,
-            "counts": dict(self.counts),
-            "scripted": self.scripted,
-        }
-
-
-def ending_of(runtime: Runtime, program: Program, execution: Execution, status: str) -> Ending:
-    """How an execution stands at the end of this command; a large result is its reference."""
-    error, reason = execution.failure, None
-    if execution.is_over:
-        for _, event in events_of(runtime, execution.execution_id, max(execution.position - 2, 0)):
-            if event.event_type == "workflow.finished":
-                found = event.data.get("error")
-                error = found if isinstance(found, dict) else error
-                reason = str(event.data["reason"]) if "reason" in event.data else None
-    return Ending(
-        execution.execution_id,
-        status,
-        program.plan.path or program.plan.name,
-        bare(plain_result(execution.last_result)) if status == "completed" else None,
-        located(program, error),
-        reason,
-        None if execution.status == "new" else execution.started,
-        execution.ended,
-        execution.counts,
-        execution.scripted,
-    )
-
-
-def bare(value: Json) -> Json:
-    """A result whose references hold nothing but the reference."""
-    if isinstance(value, dict) and is_reference(value):
-        return {key: part for key, part in value.items() if key != "projected"}
-    if isinstance(value, list):
-        return [bare(part) for part in value]
-    return value
 
 
 def tell(ending: Ending, url: str, *, as_json: bool) -> int:

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import click
 
+from noetl.app.looking import events_of, program_of
 from noetl.app.picture import place_of
 from noetl.app.runtime import Runtime
-from noetl.cli.stores import events_of, existing, json_option, program_of, row_of, store_option
+from noetl.cli.stores import existing, json_option, row_of, store_option
 from noetl.cli.text import escaped, json_text
 from noetl.engine.program import Program
 from noetl.ports import ExecutionRow

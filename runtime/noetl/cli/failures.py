@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from noetl.cli.text import escaped
-from noetl.engine.program import Program
 from noetl_ir.expr import Json
-from noetl_ir.plan import Plan, Step
-from noetl_ir.span import Span
 
 _DEPTH = 5
 """How many causes are told: more are no help."""
@@ -34,14 +31,6 @@ def _cause_text(error: dict[str, Json], depth: int) -> str:
     return f"; cause: {failure_text(inner, depth)}" if inner else ""
 
 
-def located(program: Program, error: Json) -> Json:
-    """An error with `at: {file, line, column}`, as far as it says where it came from."""
-    span = _span_of(program.plan, error) if isinstance(error, dict) else None
-    if span is None or not isinstance(error, dict):
-        return error
-    return {**error, "at": {"file": program.plan.source, "line": span.line, "column": span.column}}
-
-
 def place_text(error: Json) -> str:
     """Where a located error came from: `step / task at file:line: `; empty where it does not say."""
     if not isinstance(error, dict):
@@ -55,21 +44,3 @@ def at_text(error: Json) -> str:
     """The place of a located error in its file: `at file:line`."""
     at = error.get("at") if isinstance(error, dict) else None
     return f"at {at['file']}:{at['line']}" if isinstance(at, dict) else ""
-
-
-def _span_of(plan: Plan, error: dict[str, Json]) -> Span | None:
-    """The arc, rule, task or step of an error; None for one that came before any step."""
-    step = next((row for row in plan.steps if row.name == error.get("step")), None)
-    span = _span_in(plan, step, error) if step is not None else None
-    return span if span is not None and span.line > 0 else None
-
-
-def _span_in(plan: Plan, step: Step, error: dict[str, Json]) -> Span:
-    arc, rule = error.get("arc"), error.get("rule")
-    if isinstance(arc, int) and 0 <= arc < len(step.arcs):
-        return plan.arcs[step.arcs[arc]].span
-    for task in (plan.tasks[number] for number in step.tasks):
-        if task.name == error.get("task"):
-            known = isinstance(rule, int) and 0 <= rule < len(task.rules)
-            return task.rules[int(str(rule))].span if known else task.span
-    return step.span

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from noetl.app.runtime import Runtime
-from noetl.cli.stores import existing, is_there, json_option, root_of, store_option
+from noetl.app.looking import is_driven
+from noetl.cli.stores import existing, is_there, json_option, store_option
 from noetl.cli.text import duration, escaped, json_text, table
 from noetl.ports import ExecutionRow, Wanted
 from noetl_ir.events import iso_of
@@ -35,11 +35,6 @@ def list_(limit: int | None, wanted: str | None, url: str, as_json: bool) -> int
     else:
         click.echo("no executions", err=True)
     return 0
-
-
-def is_driven(runtime: Runtime, row: ExecutionRow) -> bool:
-    """Whether a process drives the execution at this moment."""
-    return row.ended is None and runtime.store.is_owned(root_of(runtime, row))
 
 
 def status_text(row: ExecutionRow, *, owned: bool) -> str:

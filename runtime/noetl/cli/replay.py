@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
+from noetl.app.looking import events_of, program_of
 from noetl.app.picture import rows_of
-from noetl.cli.stores import events_of, existing, json_option, program_of, row_of, store_option
+from noetl.cli.stores import existing, json_option, row_of, store_option
 from noetl.cli.text import amount, escaped, json_text
 from noetl.engine.program import Program
 from noetl.engine.replay import Verdict

@@ -8,21 +8,13 @@ from pathlib import Path
 import click
 
 from noetl.app.embedded import Embedded
+from noetl.app.ending import ending_of
+from noetl.app.looking import look_at, program_of
 from noetl.app.runtime import DEFAULT_SLOTS, Settings
 from noetl.cli.driving import Asked, drive
-from noetl.cli.ending import ending_of, tell
+from noetl.cli.ending import tell
 from noetl.cli.inputs import script_of
-from noetl.cli.stores import (
-    json_option,
-    look_at,
-    opened,
-    owning_root,
-    path_option,
-    program_of,
-    require,
-    row_of,
-    store_option,
-)
+from noetl.cli.stores import json_option, opened, owning_root, path_option, require, row_of, store_option
 from noetl.cli.text import Stopped, escaped
 from noetl.cli.watching import progress_for
 from noetl.engine.program import Program

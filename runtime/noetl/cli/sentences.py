@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
+from noetl.app.ending import located
 from noetl.app.picture import Row, place_of
-from noetl.cli.failures import at_text, failure_text, located
+from noetl.cli.failures import at_text, failure_text
 from noetl.cli.text import amount, duration, escaped
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program

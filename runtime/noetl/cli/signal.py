@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from noetl.app.looking import root_of
 from noetl.cli.asking import apply_here
 from noetl.cli.inputs import json_of
-from noetl.cli.stores import existing, json_option, root_of, row_of, store_option
+from noetl.cli.stores import existing, json_option, row_of, store_option
 from noetl.cli.text import Problem, escaped, json_text
 from noetl.ports import Owned
 from noetl.server.shell import Ask

@@ -6,12 +6,13 @@ import time
 
 import click
 
+from noetl.app.ending import Ending, ending_of
+from noetl.app.looking import is_driven, look_at, root_of
 from noetl.app.picture import rows_of
-from noetl.cli.ending import Ending, ending_of
 from noetl.cli.failures import failure_text, place_text
-from noetl.cli.list import STATUSES, is_driven, json_of_row, status_text
+from noetl.cli.list import STATUSES, json_of_row, status_text
 from noetl.cli.sentences import row_text
-from noetl.cli.stores import command_with, existing, is_there, json_option, look_at, root_of, row_of, store_option
+from noetl.cli.stores import command_with, existing, is_there, json_option, row_of, store_option
 from noetl.cli.text import amount, duration, escaped, json_text
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program

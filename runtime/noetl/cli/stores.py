@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
 
 import click
 
+from noetl.app.looking import Unreadable, root_of
 from noetl.app.runtime import DEFAULT_STORE, Runtime, Settings, open_runtime
 from noetl.cli.text import Problem, escaped
-from noetl.engine.evolve import evolve
-from noetl.engine.execution import Execution
-from noetl.engine.marking import IllegalFiring
-from noetl.engine.program import Missing, Program
 from noetl.ports import Conflict, ExecutionRow, StoreFailure
 from noetl.server.children import NotFound
-from noetl_ir.codec import CodecError
-from noetl_ir.events import Event
 
 LAST = "last"
 """What may stand for an id: the newest execution."""
@@ -64,7 +58,7 @@ def opened(url: str, settings: Settings | None = None) -> Iterator[Runtime]:
             if runtime.store.dropped:
                 click.echo(f"note: {runtime.store.dropped}", err=True)
             yield runtime
-    except (StoreFailure, Conflict) as problem:
+    except (StoreFailure, Conflict, Unreadable) as problem:
         raise Problem(str(problem)) from None
 
 
@@ -131,18 +125,6 @@ def _nearest(text: str, ids: list[str]) -> str:
     return next(iter(get_close_matches(text, ids[:10_000], n=1, cutoff=0.85)), "")
 
 
-def root_of(runtime: Runtime, row: ExecutionRow) -> str:
-    """The execution that called the one which called … this one: whose owner drives this one too."""
-    seen = {row.execution_id}
-    while row.parent_execution_id is not None and row.parent_execution_id not in seen:
-        above = runtime.store.execution(row.parent_execution_id)
-        if above is None:
-            break
-        row = above
-        seen.add(row.execution_id)
-    return row.execution_id
-
-
 @contextmanager
 def owning_root(runtime: Runtime, row: ExecutionRow) -> Iterator[None]:
     """Hold what keeps the callers of a child from driving it meanwhile; nothing for one that nobody called."""
@@ -152,54 +134,6 @@ def owning_root(runtime: Runtime, row: ExecutionRow) -> Iterator[None]:
     else:
         with runtime.store.own(root):
             yield
-
-
-class Look(NamedTuple):
-    """An execution as its log tells it: its row, its program, and the fold."""
-
-    row: ExecutionRow
-    program: Program
-    execution: Execution
-
-
-Attend: TypeAlias = Callable[[Program, Execution, Event], None]
-
-
-def look_at(runtime: Runtime, row: ExecutionRow, attend: Attend = lambda program, execution, event: None) -> Look:
-    """Fold the log of an execution, without owning it. `attend` sees every event once it is folded in."""
-    program = program_of(runtime, row.execution_id)
-    execution = Execution(row.execution_id, program)
-    for _, event in events_of(runtime, row.execution_id):
-        try:
-            evolve(program, execution, event)
-        except (IllegalFiring, Missing) as problem:
-            where = f"event {execution.position + 1} of {row.execution_id}"
-            raise Problem(f"{where} is not possible in a run of the plan: {problem}") from None
-        attend(program, execution, event)
-    return Look(row, program, execution)
-
-
-def program_of(runtime: Runtime, execution_id: str) -> Program:
-    """The program that an execution runs."""
-    try:
-        return runtime.program_of(execution_id)
-    except (NotFound, LookupError) as problem:
-        raise Problem(str(problem)) from None
-
-
-def events_of(runtime: Runtime, execution_id: str, after: int = 0) -> Iterator[tuple[int, Event]]:
-    """The log of an execution with positions, behind position `after`."""
-    log = runtime.events(execution_id, after)
-    position = after
-    while True:
-        try:
-            entry = next(log, None)
-        except (CodecError, KeyError) as problem:
-            raise Problem(f"event {position + 1} of {execution_id} cannot be read: {problem}") from None
-        if entry is None:
-            return
-        position = entry[0]
-        yield entry
 
 
 def _compiled(path: Path, folders: tuple[Path, ...]) -> bytes:

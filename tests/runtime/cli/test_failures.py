@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from noetl.cli.failures import failure_text, located, place_text
+from noetl.app.ending import located
+from noetl.cli.failures import failure_text, place_text
 
 if TYPE_CHECKING:
     from conftest import Home

@@ -1,0 +1,108 @@
+"""How an execution stands or ended, and where in the author's file a failure came from."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from noetl.app.looking import events_of
+from noetl.app.runtime import Runtime
+from noetl.engine.execution import Execution
+from noetl.engine.program import Program
+from noetl.engine.views import plain_result
+from noetl_ir.events import iso_of
+from noetl_ir.expr import Json
+from noetl_ir.outcome import is_reference
+from noetl_ir.plan import Plan, Step
+from noetl_ir.span import Span
+
+
+class Ending(NamedTuple):
+    """What there is to say at the end. `error` of a failure, `reason` of any other end that needs one.
+
+    `result` only of a completed execution: what a step came to before a failure is no outcome of the whole.
+    `scripted`: times are those of a virtual clock.
+    """
+
+    execution_id: str
+    status: str
+    playbook: str
+    result: Json
+    error: Json
+    reason: str | None
+    started: int | None
+    ended: int | None
+    counts: dict[str, int]
+    scripted: bool
+
+    def as_json(self) -> dict[str, Json]:
+        """One document; times as RFC 3339."""
+        return {
+            "execution_id": self.execution_id,
+            "status": self.status,
+            "playbook": self.playbook,
+            "result": self.result,
+            "error": self.error,
+            "reason": self.reason,
+            "started": iso_of(self.started) if self.started is not None else None,
+            "ended": iso_of(self.ended) if self.ended is not None else None,
+            "counts": dict(self.counts),
+            "scripted": self.scripted,
+        }
+
+
+def ending_of(runtime: Runtime, program: Program, execution: Execution, status: str) -> Ending:
+    """How an execution stands at the end of this command; a large result is its reference."""
+    error, reason = execution.failure, None
+    if execution.is_over:
+        for _, event in events_of(runtime, execution.execution_id, max(execution.position - 2, 0)):
+            if event.event_type == "workflow.finished":
+                found = event.data.get("error")
+                error = found if isinstance(found, dict) else error
+                reason = str(event.data["reason"]) if "reason" in event.data else None
+    return Ending(
+        execution.execution_id,
+        status,
+        program.plan.path or program.plan.name,
+        bare(plain_result(execution.last_result)) if status == "completed" else None,
+        located(program, error),
+        reason,
+        None if execution.status == "new" else execution.started,
+        execution.ended,
+        execution.counts,
+        execution.scripted,
+    )
+
+
+def bare(value: Json) -> Json:
+    """A result whose references hold nothing but the reference."""
+    if isinstance(value, dict) and is_reference(value):
+        return {key: part for key, part in value.items() if key != "projected"}
+    if isinstance(value, list):
+        return [bare(part) for part in value]
+    return value
+
+
+def located(program: Program, error: Json) -> Json:
+    """An error with `at: {file, line, column}`, as far as it says where it came from."""
+    span = _span_of(program.plan, error) if isinstance(error, dict) else None
+    if span is None or not isinstance(error, dict):
+        return error
+    return {**error, "at": {"file": program.plan.source, "line": span.line, "column": span.column}}
+
+
+def _span_of(plan: Plan, error: dict[str, Json]) -> Span | None:
+    """The arc, rule, task or step of an error; None for one that came before any step."""
+    step = next((row for row in plan.steps if row.name == error.get("step")), None)
+    span = _span_in(plan, step, error) if step is not None else None
+    return span if span is not None and span.line > 0 else None
+
+
+def _span_in(plan: Plan, step: Step, error: dict[str, Json]) -> Span:
+    arc, rule = error.get("arc"), error.get("rule")
+    if isinstance(arc, int) and 0 <= arc < len(step.arcs):
+        return plan.arcs[step.arcs[arc]].span
+    for task in (plan.tasks[number] for number in step.tasks):
+        if task.name == error.get("task"):
+            known = isinstance(rule, int) and 0 <= rule < len(task.rules)
+            return task.rules[int(str(rule))].span if known else task.span
+    return step.span
