@@ -140,6 +140,10 @@ class Store(Protocol):
         """Executions, newest first; none behind a row that is not there."""
         ...
 
+    def counts(self) -> dict[str, int]:
+        """How many executions there are by status; a status that none has may be absent."""
+        ...
+
     def put_plan(self, digest: str, path: str, data: bytes) -> int:
         """Keep a plan as the newest version of its playbook path, unless it is that already; returns the version.
 

@@ -161,6 +161,7 @@ def test_lists_show_what_is_wanted(store: Store) -> None:
     assert listed(Wanted(parent="e1")) == ["e3", "e2"]
     assert listed(Wanted(parent="e1", open=True)) == ["e3"]
     assert listed(Wanted(status="running", open=True, limit=1)) == ["e4"]
+    assert store.counts() == {"running": 3, "failed": 1}
 
 
 def test_creating_again_is_harmless_when_it_is_the_same(store: Store) -> None:

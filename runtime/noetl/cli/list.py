@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
+from noetl.app.documents import row_document
 from noetl.app.looking import is_driven
 from noetl.cli.stores import existing, is_there, json_option, store_option
 from noetl.cli.text import duration, escaped, json_text, table
 from noetl.ports import ExecutionRow, Wanted
 from noetl_ir.events import iso_of
-from noetl_ir.expr import Json
 
 STATUSES = ("running", "paused", "blocked", "failed", "cancelled", "completed")
 _SECONDS = 19  # of an ISO time up to its seconds
@@ -28,7 +28,7 @@ def list_(limit: int | None, wanted: str | None, url: str, as_json: bool) -> int
             rows = runtime.store.executions(Wanted(status=wanted or "", limit=limit or 0))
             found = [(row, is_driven(runtime, row)) for row in rows]
     if as_json:
-        click.echo(json_text([json_of_row(row, owned=owned) for row, owned in found]))
+        click.echo(json_text([row_document(row, owned=owned) for row, owned in found]))
     elif found:
         head = ("EXECUTION", "STATUS", "STARTED (UTC)", "TOOK", "PLAYBOOK")
         click.echo(table(head, (_cells(row, status_text(row, owned=owned)) for row, owned in found)))
@@ -40,19 +40,6 @@ def list_(limit: int | None, wanted: str | None, url: str, as_json: bool) -> int
 def status_text(row: ExecutionRow, *, owned: bool) -> str:
     """The status, and that nobody drives what is not over."""
     return row.status if owned or row.ended is not None else f"{row.status} (no owner)"
-
-
-def json_of_row(row: ExecutionRow, *, owned: bool) -> dict[str, Json]:
-    """An execution as `list --json` shows it; times as RFC 3339, `owned` whether a process drives it now."""
-    return {
-        "execution_id": row.execution_id,
-        "status": row.status,
-        "owned": owned,
-        "playbook": row.playbook,
-        "started": iso_of(row.started),
-        "ended": iso_of(row.ended) if row.ended is not None else None,
-        "parent": row.parent_execution_id,
-    }
 
 
 def _cells(row: ExecutionRow, status: str) -> tuple[str, ...]:

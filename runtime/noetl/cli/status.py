@@ -6,17 +6,18 @@ import time
 
 import click
 
-from noetl.app.ending import Ending, ending_of
+from noetl.app.documents import execution_document, row_document, standing_of
+from noetl.app.ending import Ending
 from noetl.app.looking import is_driven, look_at, root_of
 from noetl.app.picture import rows_of
 from noetl.cli.failures import failure_text, place_text
-from noetl.cli.list import STATUSES, json_of_row, status_text
+from noetl.cli.list import STATUSES, status_text
 from noetl.cli.sentences import row_text
 from noetl.cli.stores import command_with, existing, is_there, json_option, row_of, store_option
 from noetl.cli.text import amount, duration, escaped, json_text
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
-from noetl.ports import ExecutionRow
+from noetl.ports import ExecutionRow, Wanted
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 
@@ -37,21 +38,11 @@ def status(execution: str | None, url: str, as_json: bool) -> int:
     with existing(url) as runtime:
         look = look_at(runtime, row_of(runtime, execution))
         owned = runtime.store.is_owned(root_of(runtime, look.row))
-        said = look.execution.status if look.execution.is_over or not look.execution.paused else "paused"
-        ending = ending_of(runtime, look.program, look.execution, "running" if said == "new" else said)
-    if as_json:
-        click.echo(json_text(_document(ending, look.program, look.execution, owned=owned)))
-    else:
-        _tell(ending, look.program, look.execution, url, owned=owned)
+        if as_json:
+            click.echo(json_text(execution_document(runtime, look, owned=owned)))
+        else:
+            _tell(standing_of(runtime, look), look.program, look.execution, url, owned=owned)
     return 0
-
-
-def _document(ending: Ending, program: Program, execution: Execution, *, owned: bool) -> dict[str, Json]:
-    document = ending.as_json()
-    del document["result"]
-    parent: Json = list(execution.parent) if execution.parent else None
-    now: list[Json] = [row.as_json() for row in rows_of(program, execution, driven=owned)]
-    return {**document, "owned": owned, "events": execution.position, "parent": parent, "now": now}
 
 
 def _tell(ending: Ending, program: Program, execution: Execution, url: str, *, owned: bool) -> None:
@@ -85,13 +76,12 @@ def _all(url: str, *, as_json: bool) -> int:
     unfinished: list[tuple[ExecutionRow, bool]] = []
     if is_there(url):
         with existing(url) as runtime:
-            for row in runtime.store.executions():
-                counts[row.status] += 1
-                if row.ended is None:
-                    unfinished.append((row, is_driven(runtime, row)))
+            counts |= runtime.store.counts()
+            rows = runtime.store.executions(Wanted(open=True))
+            unfinished = [(row, is_driven(runtime, row)) for row in rows]
     if as_json:
-        rows: list[Json] = [json_of_row(row, owned=owned) for row, owned in unfinished]
-        click.echo(json_text({"counts": dict(counts), "unfinished": rows}))
+        documents: list[Json] = [row_document(row, owned=owned) for row, owned in unfinished]
+        click.echo(json_text({"counts": dict(counts), "unfinished": documents}))
         return 0
     click.echo(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "no executions")
     for row, owned in unfinished:

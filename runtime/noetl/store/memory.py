@@ -4,6 +4,7 @@ One lock guards everything, so any thread may call. Nothing outlives the process
 """
 
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
@@ -131,6 +132,12 @@ class MemoryStore:
             rows = rows[names.index(wanted.before) + 1 :] if wanted.before in names else []
         found = (row for row in rows if _is_wanted(row, wanted))
         return tuple(islice(found, wanted.limit or None))
+
+    def counts(self) -> dict[str, int]:
+        """`Store.counts`."""
+        with self._lock:
+            self._reach()
+            return Counter(row.status for row in self._rows.values())
 
     def put_plan(self, digest: str, path: str, data: bytes) -> int:
         """`Store.put_plan`."""

@@ -198,6 +198,10 @@ class SqliteStore:
         values = (wanted.status, wanted.parent, int(wanted.open), wanted.before, wanted.limit or -1)
         return tuple(ExecutionRow(*row) for row in self._rows(_LIST, values))
 
+    def counts(self) -> dict[str, int]:
+        """`Store.counts`."""
+        return dict(self._rows("SELECT status, count(*) FROM executions GROUP BY status", ()))
+
     def put_plan(self, digest: str, path: str, data: bytes) -> int:
         """`Store.put_plan`."""
         both = f"SELECT data, version FROM plans p JOIN ({_NEWEST}) x ON x.digest = p.digest WHERE p.digest = ?"

@@ -15,6 +15,10 @@ from noetl.store.sqlite.failures import TRANSLATED, failure
 BUSY_TIMEOUT = 10.0
 """How long to wait for another process's transaction, in seconds."""
 
+CHECKPOINT = 250
+"""Pages of write-ahead log before it is folded into the database and begun anew. Syncing what is written over takes
+half of the time that a file that grows takes, so the log is to be short; each folding is two syncs more."""
+
 
 def connect(path: str) -> tuple[sqlite3.Connection, str | None]:
     """A connection to the store at `path`, made if need be, and a word about a commit that was cut off."""
@@ -50,6 +54,7 @@ def _prepare(cursor: sqlite3.Cursor, path: str) -> str | None:
     if cursor.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
         raise StoreFailure(f"{path}: SQLite cannot keep a write-ahead log there")
     cursor.execute("PRAGMA synchronous = FULL")
+    cursor.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
     schema.migrate(cursor, path)
     return _drop(cursor, path, left) if left.torn else None
 

@@ -1,0 +1,217 @@
+"""The desk of a server: what the API asks for, answered from the store and by the service beside it.
+
+Looking reads the store from the caller's thread. Changing is left to the thread that drives: a start is handed to it
+and answered once it is on disk, requests to an execution go through its inbox, and the service is woken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+
+from noetl.app.documents import execution_document, replay_document, row_document, verdict_of
+from noetl.app.looking import Unreadable, events_of, look_at, program_of, result_of, root_of
+from noetl.app.runtime import Runtime, new_execution_id
+from noetl.engine.starting import Request
+from noetl.ports import ExecutionRow, PlanRow, Record, Wanted
+from noetl.server.api.desk import Faulty, Page, Refused, Start, Unknown
+from noetl.server.children import NotFound
+from noetl.server.service import Service, Standing
+from noetl_ir.envelope import Origin, envelope_of, origin_of
+from noetl_ir.expr import Json
+from noetl_ir.plan_format import MAGIC
+
+STATUSES = ("running", "paused", "blocked", "failed", "cancelled", "completed")
+DRAIN = 30_000_000
+"""Microseconds that what is in flight has to finish when the server stops."""
+
+Compile = Callable[[bytes, str], bytes]
+"""Compiles the source of a playbook with a name; raises Faulty."""
+
+
+class Bell:
+    """Rings for everybody who listens; from any thread."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[object, Callable[[], None]] = {}
+
+    def ring(self) -> None:
+        """Call everybody back."""
+        for callback in list(self._listeners.values()):
+            callback()
+
+    def listen(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back at each ring, until what is returned is called."""
+        key = object()
+        self._listeners[key] = callback
+        return lambda: self._listeners.pop(key, None) and None
+
+
+class StoreDesk:
+    """A `Desk` over a runtime and its service."""
+
+    def __init__(self, runtime: Runtime, service: Service, bell: Bell, compiler: Compile) -> None:
+        self._runtime = runtime
+        self._service = service
+        self._compile = compiler
+        self.listen = bell.listen
+
+    def standing(self) -> Standing:
+        """`Desk.standing`."""
+        return self._service.standing()
+
+    def counts(self) -> dict[str, int]:
+        """`Desk.counts`."""
+        return {**dict.fromkeys(STATUSES, 0), **self._runtime.store.counts()}
+
+    def executions(self, page: Page) -> list[dict[str, Json]]:
+        """`Desk.executions`."""
+        wanted = Wanted(status=page.status, before=page.before, limit=page.limit)
+        return [row_document(row, owned=self._is_owned(row)) for row in self._runtime.store.executions(wanted)]
+
+    def execution(self, execution_id: str) -> dict[str, Json]:
+        """`Desk.execution`."""
+        row = self._row(execution_id)
+        with _told():
+            return execution_document(self._runtime, look_at(self._runtime, row), owned=self._is_owned(row))
+
+    def ctx(self, execution_id: str) -> dict[str, Json]:
+        """`Desk.ctx`."""
+        with _told():
+            return look_at(self._runtime, self._row(execution_id)).execution.ctx
+
+    def result(self, execution_id: str, step: str) -> Json:
+        """`Desk.result`."""
+        with _told():
+            return result_of(self._runtime, self._row(execution_id), step or None)
+
+    def replay(self, execution_id: str) -> dict[str, Json]:
+        """`Desk.replay`."""
+        with _told():
+            return replay_document(*verdict_of(self._runtime, self._row(execution_id)))
+
+    def events(self, execution_id: str, after: int, limit: int) -> list[dict[str, Json]]:
+        """`Desk.events`."""
+        row = self._row(execution_id)
+        with _told():
+            plan = program_of(self._runtime, execution_id).plan
+            origin = self._origin(row) if after else None
+            found = []
+            for position, event in islice(events_of(self._runtime, execution_id, after), limit):
+                origin = origin or origin_of(execution_id, event)
+                found.append(envelope_of(plan, origin, event, position))
+            return found
+
+    def log(self, execution_id: str, after: int, limit: int) -> Sequence[Record]:
+        """`Desk.log`."""
+        self._row(execution_id)
+        return tuple(islice(self._runtime.store.read(execution_id, after), limit))
+
+    def is_over(self, execution_id: str) -> bool:
+        """`Desk.is_over`."""
+        return self._row(execution_id).ended is not None
+
+    def ask(self, execution_id: str, verb: str, body: Json) -> None:
+        """`Desk.ask`."""
+        row = self._row(execution_id)
+        if row.ended is not None:
+            raise Refused(f"execution {execution_id} is over ({row.status}): there is nothing to {verb}")
+        self._runtime.store.post(execution_id, verb, body)
+        self._service.wake()
+
+    def start(self, start: Start) -> str:
+        """`Desk.start`."""
+        with _told():
+            program = self._runtime.programs.load(self._digest(start))
+            execution_id = new_execution_id()
+            request = Request(start.payload)
+            self._service.do(lambda control: control.begin(program, execution_id, request)).result()
+        return execution_id
+
+    def register(self, data: bytes, name: str) -> dict[str, Json]:
+        """`Desk.register`."""
+        plan = data if data.startswith(MAGIC) else self._compile(data, name)
+        with _told():
+            program = self._runtime.programs.add(plan)
+            path = program.plan.path or program.plan.name
+            version = self._runtime.store.put_plan(program.digest, path, plan)
+        return _catalogued(PlanRow(path, version, program.digest))
+
+    def playbooks(self) -> list[dict[str, Json]]:
+        """`Desk.playbooks`."""
+        return [_catalogued(row) for row in self._runtime.store.plans()]
+
+    def plan(self, digest: str) -> bytes:
+        """`Desk.plan`."""
+        data = self._runtime.store.plan(digest)
+        if data is None:
+            raise Unknown(f"there is no plan with the digest {digest}")
+        return data
+
+    def plan_at(self, path: str, version: int | None) -> tuple[str, bytes]:
+        """`Desk.plan_at`."""
+        found = self._runtime.store.plan_at(path, version)
+        if found is None:
+            raise Unknown(self._unknown(path, version))
+        return found
+
+    def blob(self, reference: Mapping[str, Json]) -> bytes:
+        """`Desk.blob`."""
+        try:
+            return self._runtime.blobs.get(reference)
+        except KeyError as problem:
+            raise Unknown(str(problem.args[0])) from None
+
+    def stop(self) -> None:
+        """`Desk.stop`."""
+        self._service.stop(DRAIN)
+
+    def _row(self, execution_id: str) -> ExecutionRow:
+        row = self._runtime.store.execution(execution_id)
+        if row is None:
+            raise Unknown(f"there is no execution `{execution_id}`")
+        return row
+
+    def _is_owned(self, row: ExecutionRow) -> bool:
+        return row.ended is None and self._runtime.store.is_owned(root_of(self._runtime, row))
+
+    def _origin(self, row: ExecutionRow) -> Origin:
+        first = next(events_of(self._runtime, row.execution_id), None)
+        if first is None:
+            return Origin(row.execution_id, row.execution_id, row.parent_execution_id)
+        return origin_of(row.execution_id, first[1])
+
+    def _digest(self, start: Start) -> str:
+        if start.digest:
+            self.plan(start.digest)
+            return start.digest
+        found = self._runtime.store.plan_at(start.path, start.version)
+        if found is None:
+            raise Unknown(self._unknown(start.path, start.version))
+        return found[0]
+
+    def _unknown(self, path: str, version: int | None) -> str:
+        from difflib import get_close_matches
+
+        rows = self._runtime.store.plans()
+        known = [row.version for row in rows if row.path == path]
+        if known:
+            return f"playbook `{path}` has no version {version}: the newest is {max(known)}"
+        near = get_close_matches(path, {row.path for row in rows}, n=1)
+        return f"no playbook `{path}` is registered" + (f"; did you mean `{near[0]}`?" if near else "")
+
+
+def _catalogued(row: PlanRow) -> dict[str, Json]:
+    return {"playbook_id": row.digest, "path": row.path, "version": row.version}
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What is wrong with an execution or plan, as the API says it."""
+    try:
+        yield
+    except Unreadable as problem:
+        raise Refused(str(problem)) from None
+    except NotFound as problem:
+        raise Faulty(str(problem)) from None

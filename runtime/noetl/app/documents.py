@@ -1,0 +1,76 @@
+"""What commands print with `--json` and the API answers: one document for each question."""
+
+from __future__ import annotations
+
+from noetl.app.ending import Ending, ending_of
+from noetl.app.looking import Look, events_of, program_of
+from noetl.app.picture import rows_of
+from noetl.app.runtime import Runtime
+from noetl.engine.program import Program
+from noetl.engine.replay import Verdict
+from noetl.engine.replay import replay as checked
+from noetl.ports import ExecutionRow
+from noetl_ir.events import iso_of
+from noetl_ir.expr import Json
+
+
+def row_document(row: ExecutionRow, *, owned: bool) -> dict[str, Json]:
+    """An execution as lists show it; times as RFC 3339, `owned` whether a process drives it now."""
+    return {
+        "execution_id": row.execution_id,
+        "status": row.status,
+        "owned": owned,
+        "playbook": row.playbook,
+        "started": iso_of(row.started),
+        "ended": iso_of(row.ended) if row.ended is not None else None,
+        "parent": row.parent_execution_id,
+    }
+
+
+def standing_of(runtime: Runtime, look: Look) -> Ending:
+    """How an execution stands, over or not."""
+    execution = look.execution
+    said = execution.status if execution.is_over or not execution.paused else "paused"
+    return ending_of(runtime, look.program, execution, "running" if said == "new" else said)
+
+
+def execution_document(runtime: Runtime, look: Look, *, owned: bool) -> dict[str, Json]:
+    """How an execution stands, and what goes on in it and is waited for."""
+    document = standing_of(runtime, look).as_json()
+    del document["result"]
+    parent: Json = list(look.execution.parent) if look.execution.parent else None
+    now: list[Json] = [row.as_json() for row in rows_of(look.program, look.execution, driven=owned)]
+    return {**document, "owned": owned, "events": look.execution.position, "parent": parent, "now": now}
+
+
+def verdict_of(runtime: Runtime, row: ExecutionRow) -> tuple[Program, Verdict]:
+    """Whether a log is a legal run of its plan. Raises Unreadable."""
+    program = program_of(runtime, row.execution_id)
+    return program, checked(program, row.execution_id, (event for _, event in events_of(runtime, row.execution_id)))
+
+
+def marking_of(program: Program, verdict: Verdict) -> list[tuple[str, Json]]:
+    """The tokens by place, in the order of the net: keys with their counts."""
+    held = verdict.execution.marking.tokens
+    places = program.plan.net.places
+    return [(places[number].id, dict(held[number])) for number in sorted(held) if held[number]]
+
+
+def replay_document(program: Program, verdict: Verdict) -> dict[str, Json]:
+    """What a log was checked for, and the state that it leads to."""
+    position, reason = verdict.wrong or (None, None)
+    execution = verdict.execution
+    return {
+        "execution_id": execution.execution_id,
+        "legal": verdict.wrong is None,
+        "position": position,
+        "reason": reason,
+        "events": verdict.events,
+        "status": execution.status,
+        "paused": execution.paused,
+        "counts": dict(execution.counts),
+        "workload": execution.workload,
+        "ctx": execution.ctx,
+        "marking": dict(marking_of(program, verdict)),
+        "now": [{"what": row.what, **row.data} for row in rows_of(program, execution)],
+    }

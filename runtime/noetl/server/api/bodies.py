@@ -1,0 +1,101 @@
+"""What requests may carry, checked before anything looks at it, and the schemas of what is answered."""
+
+import json
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+from starlette.requests import Request
+
+from noetl.server.api.problems import BadRequest
+from noetl_ir import codec
+
+BODY_BYTES = 1 << 20
+SOURCE_BYTES = 32 << 20
+"""The most bytes of a JSON body, and of a playbook or plan."""
+
+LONGEST_PAGE = 1_000
+"""The most rows that one answer has."""
+
+Name = Annotated[str, Field(min_length=1, max_length=512)]
+Status = Literal["running", "paused", "blocked", "failed", "cancelled", "completed"]
+
+
+class Body(BaseModel):
+    """A request's body: an unknown key is a mistake."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class StartBody(Body):
+    """Start an execution, by the id of a plan or by a path of the catalogue."""
+
+    playbook_id: Name | None = Field(None, description="The digest of a plan, as registering it answered.")
+    path: Name | None = Field(None, description="A path of the catalogue.")
+    version: int | None = Field(None, ge=1, description="The version of that path; the newest when absent.")
+    payload: dict[str, JsonValue] = Field(default_factory=dict, description="Values that replace the workload's.")
+
+    @model_validator(mode="after")
+    def _one(self) -> "StartBody":
+        if (self.playbook_id is None) == (self.path is None):
+            raise ValueError("give either `playbook_id` or `path`")
+        if self.version is not None and self.path is None:
+            raise ValueError("`version` goes with `path`")
+        return self
+
+
+class SignalBody(Body):
+    """A named signal for `wait` tasks."""
+
+    name: Annotated[str, Field(min_length=1, max_length=512)]
+    data: JsonValue = None
+
+
+class BlobBody(Body):
+    """The reference of a value that is kept outside of the log, as an event holds it."""
+
+    reference: dict[str, JsonValue]
+
+
+_B = TypeVar("_B", bound=Body)
+
+
+async def raw_body(request: Request, most: int) -> bytes:
+    """The body, read only as far as it may be long. Raises BadRequest."""
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            raise BadRequest(f"the body has more than {most:,} bytes", 413)
+        parts.append(part)
+    return b"".join(parts)
+
+
+async def body_of(request: Request, model: type[_B]) -> _B:
+    """The JSON body of a request as a model. Raises BadRequest."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise BadRequest("the body has to be JSON, with `Content-Type: application/json`", 415)
+    data = await raw_body(request, BODY_BYTES)
+    try:
+        value = json.loads(data, parse_constant=_no_number)
+        codec.check(value)
+    except (ValueError, RecursionError, codec.CodecError) as error:
+        raise BadRequest(f"the body is no JSON: {error}") from None
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise BadRequest(_told(error)) from None
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no JSON")
+
+
+def _told(error: ValidationError) -> str:
+    """What is wrong with a body, each with where it stands."""
+    found = []
+    for one in error.errors(include_url=False, include_context=False, include_input=False)[:5]:
+        place = ".".join(map(str, one["loc"]))
+        text = one["msg"].removeprefix("Value error, ")
+        found.append(f"`{place}`: {text}" if place else text)
+    return "; ".join(found)

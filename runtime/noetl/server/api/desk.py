@@ -1,0 +1,105 @@
+"""What the API asks of the server behind it. Every method blocks and may be called from any thread."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from noetl.ports import Record
+from noetl.server.service import Standing
+from noetl_ir.expr import Json
+
+
+class Unknown(Exception):
+    """Nothing has the name or number that was asked for. The text says what is not there."""
+
+
+class Refused(Exception):
+    """It was understood and cannot be done. The text says why."""
+
+
+class Faulty(Exception):
+    """A playbook or plan that does not compile or load. The text has the findings."""
+
+
+class Page(NamedTuple):
+    """Some rows of a list, newest first: those of one `status` (all when empty) behind the row `before`."""
+
+    limit: int
+    before: str = ""
+    status: str = ""
+
+
+class Start(NamedTuple):
+    """Which plan to run: by `digest`, or the newest under `path`, or its version there; and with what."""
+
+    digest: str
+    path: str
+    version: int | None
+    payload: dict[str, Json]
+
+
+class Desk(Protocol):
+    """The operations of the API. Raises Unknown, Refused, Faulty, StoreFailure, Busy."""
+
+    def standing(self) -> Standing: ...
+
+    def counts(self) -> dict[str, int]:
+        """How many executions stand how."""
+        ...
+
+    def executions(self, page: Page) -> list[dict[str, Json]]: ...
+
+    def execution(self, execution_id: str) -> dict[str, Json]:
+        """How it stands, what it does now and waits for."""
+        ...
+
+    def ctx(self, execution_id: str) -> dict[str, Json]: ...
+
+    def result(self, execution_id: str, step: str) -> Json:
+        """The result of a step's latest success, of the last step when `step` is empty; references followed."""
+        ...
+
+    def replay(self, execution_id: str) -> dict[str, Json]:
+        """Whether its log is a legal run of its plan, and the state it leads to."""
+        ...
+
+    def events(self, execution_id: str, after: int, limit: int) -> list[dict[str, Json]]:
+        """Envelopes behind a position."""
+        ...
+
+    def log(self, execution_id: str, after: int, limit: int) -> Sequence[Record]:
+        """The same as stored, for those who fold them."""
+        ...
+
+    def is_over(self, execution_id: str) -> bool: ...
+
+    def ask(self, execution_id: str, verb: str, body: Json) -> None:
+        """Cancel, pause, resume or signal."""
+        ...
+
+    def start(self, start: Start) -> str:
+        """The id of the new execution, whose first events are on disk."""
+        ...
+
+    def register(self, data: bytes, name: str) -> dict[str, Json]:
+        """Keep a plan, or compile a playbook and keep its plan; the row of the catalogue."""
+        ...
+
+    def playbooks(self) -> list[dict[str, Json]]:
+        """The catalogue: every version of every path."""
+        ...
+
+    def plan(self, digest: str) -> bytes: ...
+
+    def plan_at(self, path: str, version: int | None) -> tuple[str, bytes]:
+        """The digest and bytes of a version of a path, the newest when none is given."""
+        ...
+
+    def blob(self, reference: Mapping[str, Json]) -> bytes: ...
+
+    def stop(self) -> None:
+        """Begin nothing new, let what is in flight finish, then end."""
+        ...
+
+    def listen(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back, from any thread, after events were written; returns what ends it."""
+        ...

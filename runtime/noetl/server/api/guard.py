@@ -1,0 +1,92 @@
+"""Who may do what: bearer tokens with roles, hashed at rest, compared in constant time.
+
+A server without tokens answers everybody who can reach it, and so listens on loopback only (`check_binding`). There it
+also refuses requests that name another host, so that a page in a browser cannot speak to it under a name of its own.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Mapping, Sequence
+from ipaddress import ip_address
+from typing import NamedTuple
+
+from starlette.requests import HTTPConnection
+
+from noetl.server.api.problems import BadRequest
+
+ROLES = ("viewer", "worker", "operator", "admin")
+"""What each may do is a part of what the next one may, but for the worker: it reads plans and values."""
+
+_MAY: Mapping[str, frozenset[str]] = {
+    "viewer": frozenset({"viewer"}),
+    "worker": frozenset({"viewer", "worker"}),
+    "operator": frozenset({"viewer", "operator"}),
+    "admin": frozenset(ROLES),
+}
+_SCHEME = "bearer "
+
+
+class Token(NamedTuple):
+    """A token that is known: its name for people, what its bearer may do, and the SHA-256 of it in hex."""
+
+    name: str
+    role: str
+    digest: str
+
+
+class Guard:
+    """Lets requests through. `tokens` may be empty; `hosts` are the names the server answers to then."""
+
+    def __init__(self, tokens: Sequence[Token], hosts: Sequence[str] = ("localhost", "127.0.0.1", "::1")) -> None:
+        self._tokens = tuple(tokens)
+        self._hosts = frozenset(hosts)
+
+    def check(self, connection: HTTPConnection, role: str) -> None:
+        """Raises BadRequest with 401 or 403."""
+        if not self._tokens:
+            host = connection.url.hostname or ""
+            if host not in self._hosts:
+                raise BadRequest(f"this server answers to {', '.join(sorted(self._hosts))} only", 403)
+            return
+        token = self._token_of(connection)
+        if token is None:
+            raise BadRequest("a valid token is needed: send `Authorization: Bearer TOKEN`", 401)
+        if role not in _MAY[token.role]:
+            raise BadRequest(f"the token `{token.name}` has the role `{token.role}`; this needs `{role}`", 403)
+
+    def _token_of(self, connection: HTTPConnection) -> Token | None:
+        """The token that was sent. All are compared, so that how long it takes tells nothing of any."""
+        header = connection.headers.get("authorization", "")
+        sent = header[len(_SCHEME) :].strip() if header[: len(_SCHEME)].lower() == _SCHEME else ""
+        digest = digest_of(sent)
+        found = None
+        for token in self._tokens:
+            if hmac.compare_digest(token.digest, digest) and sent:
+                found = token
+        return found
+
+
+def digest_of(token: str) -> str:
+    """What is kept of a token. It has 256 random bits, so a plain hash cannot be reversed."""
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def check_binding(host: str, *, has_tokens: bool, is_encrypted: bool) -> str | None:
+    """Why a server may not listen on `host`, None when it may. `is_encrypted`: by itself, or by a proxy in front."""
+    if is_loopback(host):
+        return None
+    if not has_tokens:
+        return f"to listen on {host}, tokens are needed: make one with `noetl token add NAME --role admin`"
+    if not is_encrypted:
+        return f"to listen on {host}, give --tls-cert and --tls-key, or --behind-proxy where a proxy ends TLS"
+    return None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a server that listens there."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,207 @@
+"""One function for each operation of the API: a request in, a response out, the desk in between."""
+
+from typing import Any, get_args
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from noetl.server.api.bodies import (
+    LONGEST_PAGE,
+    SOURCE_BYTES,
+    BlobBody,
+    SignalBody,
+    StartBody,
+    Status,
+    body_of,
+    raw_body,
+)
+from noetl.server.api.desk import Desk, Page, Start, Unknown
+from noetl.server.api.problems import BadRequest, problem
+from noetl.server.api.streams import followed
+from noetl_ir import codec
+from noetl_ir.expr import Json
+
+PAGE = 100
+BYTES = "application/octet-stream"
+_STATUSES = frozenset(get_args(Status))
+
+
+def desk_of(request: Request) -> Desk:
+    """The desk behind the application."""
+    desk: Desk = request.app.state.desk
+    return desk
+
+
+async def healthz(request: Request) -> Response:
+    """The process answers."""
+    return JSONResponse({"status": "ok"})
+
+
+async def readyz(request: Request) -> Response:
+    """The server can use its store and takes work."""
+    stand = desk_of(request).standing()
+    if stand.trouble is not None:
+        return problem(503, f"the store cannot be used: {stand.trouble}")
+    if stand.stopping:
+        return problem(503, "the server is stopping")
+    return JSONResponse({"status": "ok", "executions": stand.executions})
+
+
+async def metrics(request: Request) -> Response:
+    """Figures for Prometheus."""
+    from noetl.server.api.metrics import TYPE, metrics_text
+
+    return Response(await run_in_threadpool(metrics_text, desk_of(request)), media_type=TYPE)
+
+
+async def openapi(request: Request) -> Response:
+    """This API as OpenAPI 3.1."""
+    from noetl.server.api.openapi import document
+
+    return JSONResponse(document(request.app.state.operations))
+
+
+async def list_executions(request: Request) -> Response:
+    """Executions, newest first; `next` is what to give as `before` for those behind them."""
+    status = request.query_params.get("status", "")
+    if status and status not in _STATUSES:
+        raise BadRequest(f"`status` is one of {', '.join(sorted(_STATUSES))}")
+    limit = _number(request, "limit", PAGE, 1, LONGEST_PAGE)
+    rows = await run_in_threadpool(
+        desk_of(request).executions, Page(limit, request.query_params.get("before", ""), status)
+    )
+    more = rows[-1]["execution_id"] if len(rows) == limit else None
+    return JSONResponse({"executions": rows, "next": more})
+
+
+async def start_execution(request: Request) -> Response:
+    """Start an execution; answered once its first events are on disk."""
+    body = await body_of(request, StartBody)
+    start = Start(body.playbook_id or "", body.path or "", body.version, dict[str, Json](body.payload))
+    execution_id = await run_in_threadpool(desk_of(request).start, start)
+    return JSONResponse({"execution_id": execution_id}, 201, {"Location": f"/executions/{execution_id}"})
+
+
+async def get_execution(request: Request) -> Response:
+    """How an execution stands: status, counts, failure, what it does now and waits for."""
+    return JSONResponse(await run_in_threadpool(desk_of(request).execution, _id(request)))
+
+
+async def get_ctx(request: Request) -> Response:
+    """The `ctx` of an execution."""
+    return JSONResponse(await run_in_threadpool(desk_of(request).ctx, _id(request)))
+
+
+async def get_result(request: Request) -> Response:
+    """The result of the step that succeeded last, or of `step`; values kept elsewhere are fetched."""
+    step = request.query_params.get("step", "")
+    return JSONResponse({"result": await run_in_threadpool(desk_of(request).result, _id(request), step)})
+
+
+async def get_replay(request: Request) -> Response:
+    """Fold the log again: whether it is a legal run of the plan, and the state it leads to."""
+    return JSONResponse(await run_in_threadpool(desk_of(request).replay, _id(request)))
+
+
+async def get_events(request: Request) -> Response:
+    """Events behind position `after`; with `Accept: text/event-stream`, as they are written until the end."""
+    execution_id, desk = _id(request), desk_of(request)
+    if "text/event-stream" in request.headers.get("accept", ""):
+        last = request.headers.get("last-event-id") or request.query_params.get("after", "0")
+        await run_in_threadpool(desk.is_over, execution_id)  # raises Unknown before anything is sent
+        return followed(desk, execution_id, _natural("after", last, 0, 1 << 53))
+    after = _number(request, "after", 0, 0, 1 << 53)
+    limit = _number(request, "limit", PAGE, 1, LONGEST_PAGE)
+    found = await run_in_threadpool(desk.events, execution_id, after, limit)
+    return JSONResponse({"events": found, "next": after + len(found) if len(found) == limit else None})
+
+
+async def get_log(request: Request) -> Response:
+    """The same as stored: msgpack, a list of [position, event id, body]; what `noetl --server` folds itself."""
+    after = _number(request, "after", 0, 0, 1 << 53)
+    limit = _number(request, "limit", PAGE, 1, LONGEST_PAGE)
+    records = await run_in_threadpool(desk_of(request).log, _id(request), after, limit)
+    rows: list[Json] = [[record.position, record.event_id, record.body.hex()] for record in records]
+    return Response(codec.pack(rows), media_type=BYTES)
+
+
+async def cancel(request: Request) -> Response:
+    """End an execution before it is done."""
+    return await _asked(request, "cancel")
+
+
+async def pause(request: Request) -> Response:
+    """Let an execution start nothing new; what is in flight finishes."""
+    return await _asked(request, "pause")
+
+
+async def resume(request: Request) -> Response:
+    """Let a paused execution go on."""
+    return await _asked(request, "resume")
+
+
+async def signal(request: Request) -> Response:
+    """Send a named signal; it is kept until a wait takes it."""
+    body = await body_of(request, SignalBody)
+    return await _asked(request, "signal", {"name": body.name, "data": body.data})
+
+
+async def list_playbooks(request: Request) -> Response:
+    """The catalogue: every version of every path."""
+    return JSONResponse({"playbooks": await run_in_threadpool(desk_of(request).playbooks)})
+
+
+async def register(request: Request) -> Response:
+    """Register a playbook (its source, compiled here) or a plan (its bytes); refused when it does not compile."""
+    data = await raw_body(request, SOURCE_BYTES)
+    name = request.query_params.get("name", "playbook.yaml")
+    row = await run_in_threadpool(desk_of(request).register, data, name)
+    return JSONResponse(row, 201, {"Location": f"/plans/{row['playbook_id']}"})
+
+
+async def get_plan(request: Request) -> Response:
+    """The bytes of a plan."""
+    return Response(await run_in_threadpool(desk_of(request).plan, request.path_params["digest"]), media_type=BYTES)
+
+
+async def get_plan_at(request: Request) -> Response:
+    """The bytes of a version of a path, the newest when none is given; `X-Digest` says which plan it is."""
+    version = _number(request, "version", 0, 0, 1 << 31) or None
+    digest, data = await run_in_threadpool(desk_of(request).plan_at, request.path_params["path"], version)
+    return Response(data, headers={"X-Digest": digest}, media_type=BYTES)
+
+
+async def get_blob(request: Request) -> Response:
+    """The bytes behind a reference."""
+    body = await body_of(request, BlobBody)
+    reference: dict[str, Any] = body.reference
+    return Response(await run_in_threadpool(desk_of(request).blob, reference), media_type=BYTES)
+
+
+async def stop(request: Request) -> Response:
+    """Stop the server: nothing new begins, what is in flight finishes."""
+    await run_in_threadpool(desk_of(request).stop)
+    return JSONResponse({"status": "stopping"}, 202)
+
+
+async def _asked(request: Request, verb: str, body: Json = None) -> Response:
+    await run_in_threadpool(desk_of(request).ask, _id(request), verb, body)
+    return JSONResponse({"execution_id": _id(request), "asked": verb}, 202)
+
+
+def _id(request: Request) -> str:
+    name = str(request.path_params["execution_id"])
+    if not name.isprintable():
+        raise Unknown("there is no such execution")
+    return name
+
+
+def _number(request: Request, name: str, default: int, least: int, most: int) -> int:
+    return _natural(name, request.query_params.get(name, str(default)), least, most)
+
+
+def _natural(name: str, text: str, least: int, most: int) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
+        raise BadRequest(f"`{name}` is a whole number from {least} to {most}")
+    return int(text)

@@ -1,0 +1,37 @@
+"""`/metrics`: how the server stands, in the text format of Prometheus."""
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from noetl.server.api.desk import Desk
+
+TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class _Stand(Collector):
+    """Asks the desk each time that somebody reads the metrics."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def collect(self) -> list[GaugeMetricFamily]:
+        """The families, made anew."""
+        executions = GaugeMetricFamily("noetl_executions", "Executions in the store by status.", labels=["status"])
+        for status, count in self._desk.counts().items():
+            executions.add_metric([status], count)
+        stand = self._desk.standing()
+        rows = (
+            ("noetl_driven_executions", "Executions that this server drives.", stand.executions),
+            ("noetl_busy_slots", "Pipelines at work in this process.", stand.busy),
+            ("noetl_waiting_requests", "Requests that wait for the next round.", stand.waiting),
+            ("noetl_store_failing", "1 while the store cannot be used.", int(stand.trouble is not None)),
+        )
+        return [executions, *(GaugeMetricFamily(name, text, value=value) for name, text, value in rows)]
+
+
+def metrics_text(desk: Desk) -> bytes:
+    """All metrics, as the body of the answer."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Stand(desk))
+    return bytes(generate_latest(registry))

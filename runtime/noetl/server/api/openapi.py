@@ -1,0 +1,89 @@
+"""The OpenAPI 3.1 document, made from the table of routes and the models of the bodies."""
+
+import re
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+from pydantic.json_schema import models_json_schema
+
+from noetl.server.api.bodies import LONGEST_PAGE, Body
+from noetl.server.api.operation import Operation
+from noetl.server.api.problems import TYPE
+from noetl_ir.expr import Json
+
+_NUMBERS = {"limit": (1, LONGEST_PAGE), "after": (0, 1 << 53), "version": (1, 1 << 31)}
+BYTES = "application/octet-stream"
+_BYTES_OUT = ("get_plan", "get_plan_at", "get_log", "get_blob")
+_TEXT_OUT = {"metrics": "text/plain"}
+
+
+def document(operations: Sequence[Operation]) -> dict[str, Json]:
+    """The whole document."""
+    models: list[type[Body]] = [row.body for row in operations if row.body is not None]
+    _, defined = models_json_schema(
+        [(model, "validation") for model in models], ref_template="#/components/schemas/{model}"
+    )
+    schemas: dict[str, Json] = {**defined["$defs"], "Problem": _problem()}
+    paths: dict[str, dict[str, Json]] = {}
+    for row in operations:
+        paths.setdefault(row.path.replace(":path}", "}"), {})[row.method.lower()] = _operation(row)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "noetl", "version": _version(), "summary": "Starts, watches and steers executions."},
+        "paths": dict(paths),
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _version() -> str:
+    try:
+        return version("noetlc")
+    except PackageNotFoundError:
+        return "0"
+
+
+def _operation(row: Operation) -> dict[str, Json]:
+    name = row.handler.__name__
+    media = BYTES if name in _BYTES_OUT else _TEXT_OUT.get(name, "application/json")
+    answer: dict[str, Json] = {"description": "As asked.", "content": {media: {"schema": {}}}}
+    wrong: Json = {"description": "Why not.", "content": {TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+    operation: dict[str, Json] = {
+        "operationId": name,
+        "summary": (row.handler.__doc__ or "").strip(),
+        "parameters": [*_in_path(row), *(_in_query(parameter) for parameter in row.query)],
+        "responses": {str(row.status): answer, "default": wrong},
+    }
+    if row.role:
+        operation["security"] = [{"token": []}]
+        operation["description"] = f"Needs the role `{row.role}`."
+    if row.body is not None:
+        schema: Json = {"$ref": f"#/components/schemas/{row.body.__name__}"}
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    if name == "register":
+        operation["requestBody"] = {
+            "required": True,
+            "content": {BYTES: {"schema": {}}, "application/yaml": {"schema": {}}},
+        }
+    return operation
+
+
+def _in_path(row: Operation) -> list[Json]:
+    names = re.findall(r"{(\w+)", row.path)
+    return [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
+
+
+def _in_query(name: str) -> dict[str, Json]:
+    schema: dict[str, Json] = {"type": "string"}
+    if name in _NUMBERS:
+        least, most = _NUMBERS[name]
+        schema = {"type": "integer", "minimum": least, "maximum": most}
+    return {"name": name, "in": "query", "required": False, "schema": schema}
+
+
+def _problem() -> Json:
+    text: Json = {"type": "string"}
+    properties: Json = {"type": text, "title": text, "status": {"type": "integer"}, "detail": text}
+    return {"type": "object", "properties": properties, "required": ["type", "title", "status", "detail"]}

@@ -1,0 +1,23 @@
+"""What the table of the API has for each operation."""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from noetl.server.api.bodies import Body
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Operation(NamedTuple):
+    """One operation. `role` is who may, empty for everybody; `query` names its parameters."""
+
+    method: str
+    path: str
+    role: str
+    handler: Handler
+    body: type[Body] | None = None
+    query: tuple[str, ...] = ()
+    status: int = 200

@@ -1,0 +1,66 @@
+"""The table of the API: method, path, who may, what answers. The application and its OpenAPI document come from it."""
+
+from collections.abc import Callable
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from noetl.server.api import handlers
+from noetl.server.api.bodies import BlobBody, SignalBody, StartBody
+from noetl.server.api.desk import Desk
+from noetl.server.api.guard import Guard
+from noetl.server.api.operation import Handler, Operation
+from noetl.server.api.problems import answering, problem_of
+
+_ONE = "/executions/{execution_id}"
+ROUTES = (
+    Operation("GET", "/healthz", "", handlers.healthz),
+    Operation("GET", "/readyz", "", handlers.readyz),
+    Operation("GET", "/metrics", "viewer", handlers.metrics),
+    Operation("GET", "/openapi.json", "", handlers.openapi),
+    Operation("GET", "/executions", "viewer", handlers.list_executions, query=("status", "before", "limit")),
+    Operation("POST", "/executions", "operator", handlers.start_execution, StartBody, status=201),
+    Operation("GET", _ONE, "viewer", handlers.get_execution),
+    Operation("GET", f"{_ONE}/ctx", "viewer", handlers.get_ctx),
+    Operation("GET", f"{_ONE}/result", "viewer", handlers.get_result, query=("step",)),
+    Operation("GET", f"{_ONE}/replay", "viewer", handlers.get_replay),
+    Operation("GET", f"{_ONE}/events", "viewer", handlers.get_events, query=("after", "limit")),
+    Operation("GET", f"{_ONE}/log", "viewer", handlers.get_log, query=("after", "limit")),
+    Operation("POST", f"{_ONE}/cancel", "operator", handlers.cancel, status=202),
+    Operation("POST", f"{_ONE}/pause", "operator", handlers.pause, status=202),
+    Operation("POST", f"{_ONE}/resume", "operator", handlers.resume, status=202),
+    Operation("POST", f"{_ONE}/signal", "operator", handlers.signal, SignalBody, status=202),
+    Operation("GET", "/playbooks", "viewer", handlers.list_playbooks),
+    Operation("POST", "/playbooks", "operator", handlers.register, query=("name",), status=201),
+    Operation("GET", "/playbooks/{path:path}", "viewer", handlers.get_plan_at, query=("version",)),
+    Operation("GET", "/plans/{digest}", "viewer", handlers.get_plan),
+    Operation("POST", "/blobs", "viewer", handlers.get_blob, BlobBody),
+    Operation("POST", "/stop", "admin", handlers.stop, status=202),
+)
+
+
+def application(desk: Desk, guard: Guard, say: Callable[[str], None]) -> Starlette:
+    """The ASGI application over a desk. `say` hears of errors of ours."""
+    routes = [
+        Route(row.path, answering(_guarded(row, guard), say), methods=[row.method], name=row.handler.__name__)
+        for row in ROUTES
+    ]
+    app = Starlette(routes=routes, exception_handlers={404: _failed, 405: _failed})
+    app.state.desk = desk
+    app.state.operations = ROUTES
+    return app
+
+
+def _guarded(row: Operation, guard: Guard) -> Handler:
+    async def guarded(request: Request) -> Response:
+        if row.role:
+            guard.check(request, row.role)
+        return await row.handler(request)
+
+    return guarded
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    return problem_of(error)
