@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 
 from noetl.app.documents import execution_document, replay_document, row_document, verdict_of
 from noetl.app.looking import Unreadable, events_of, look_at, program_of, result_of, root_of
@@ -215,3 +216,13 @@ def _told() -> Iterator[None]:
         raise Refused(str(problem)) from None
     except NotFound as problem:
         raise Faulty(str(problem)) from None
+
+
+def compiled(data: bytes, name: str, folders: Sequence[Path]) -> bytes:
+    """Compile the source of a playbook. Raises Faulty with what the compiler found."""
+    from noetl.compiling import STANDARD_INPUT, CompileError, compile_playbook
+
+    try:
+        return compile_playbook(STANDARD_INPUT, folders, data)[0]
+    except CompileError as problem:
+        raise Faulty(str(problem).replace("<stdin>", name)) from None

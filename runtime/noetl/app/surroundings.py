@@ -60,6 +60,11 @@ class Surroundings:
             kit = self._kits[execution_id] = Kit(results, keychain, vault.restore, self._chance)
         return kit
 
+    def forget(self, execution_id: str) -> None:
+        """It is over: keep nothing for it."""
+        self._vaults.pop(execution_id, None)
+        self._kits.pop(execution_id, None)
+
     def env_of(self, call: Call) -> "TaskEnv":
         """The surroundings of one call."""
         return TaskEnv(self.vault_of(call.execution_id), self._root, lambda text: self._log(call, text))

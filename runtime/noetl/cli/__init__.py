@@ -29,6 +29,8 @@ COMMANDS: dict[str, str] = {
     "pause": "Let an execution start nothing new.",
     "signal": "Send a signal to an execution that waits for one.",
     "credential": "Keep the credentials that playbooks name.",
+    "server": "Serve the API and drive executions.",
+    "token": "Say who may do what with a server.",
 }
 """Command → its one line in `--help`, in the order shown; the same text as the command's short help."""
 

@@ -49,9 +49,13 @@ class Crew(Protocol):
 class Waiter(Protocol):
     """Passes the time, and is woken from other threads."""
 
+    def open(self) -> None: ...
+
     def pass_time(self, due: int | None) -> bool: ...
 
     def wake(self) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class Standing(NamedTuple):
@@ -136,6 +140,7 @@ class Service:
 
     def run(self) -> None:
         """Drive until stopped. Whoever waits for work that was handed in is told when it ends."""
+        self._waiter.open()
         try:
             while not self._is_over():
                 self._round()
@@ -143,6 +148,7 @@ class Service:
             self._stopping = True
             self._crew.drop_all()
             self._control.close()
+            self._waiter.close()
             while (work := self._next()) is not None:
                 work()
 

@@ -85,6 +85,10 @@ class AsyncLauncher:
             self._loop.run_until_complete(self._pause(limit))
         return True
 
+    def open(self) -> None:
+        """Make the loop now: before that `wake` ends no wait."""
+        self._ensure()
+
     def wake(self) -> None:
         """End `pass_time` early; from any thread or signal handler."""
         if self._loop is not None and self._woken is not None:

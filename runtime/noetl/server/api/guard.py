@@ -4,34 +4,16 @@ A server without tokens answers everybody who can reach it, and so listens on lo
 also refuses requests that name another host, so that a page in a browser cannot speak to it under a name of its own.
 """
 
-import hashlib
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from ipaddress import ip_address
-from typing import NamedTuple
 
 from starlette.requests import HTTPConnection
 
 from noetl.server.api.problems import BadRequest
+from noetl.tokens import MAY, Token, digest_of
 
-ROLES = ("viewer", "worker", "operator", "admin")
-"""What each may do is a part of what the next one may, but for the worker: it reads plans and values."""
-
-_MAY: Mapping[str, frozenset[str]] = {
-    "viewer": frozenset({"viewer"}),
-    "worker": frozenset({"viewer", "worker"}),
-    "operator": frozenset({"viewer", "operator"}),
-    "admin": frozenset(ROLES),
-}
 _SCHEME = "bearer "
-
-
-class Token(NamedTuple):
-    """A token that is known: its name for people, what its bearer may do, and the SHA-256 of it in hex."""
-
-    name: str
-    role: str
-    digest: str
 
 
 class Guard:
@@ -51,7 +33,7 @@ class Guard:
         token = self._token_of(connection)
         if token is None:
             raise BadRequest("a valid token is needed: send `Authorization: Bearer TOKEN`", 401)
-        if role not in _MAY[token.role]:
+        if role not in MAY[token.role]:
             raise BadRequest(f"the token `{token.name}` has the role `{token.role}`; this needs `{role}`", 403)
 
     def _token_of(self, connection: HTTPConnection) -> Token | None:
@@ -64,11 +46,6 @@ class Guard:
             if hmac.compare_digest(token.digest, digest) and sent:
                 found = token
         return found
-
-
-def digest_of(token: str) -> str:
-    """What is kept of a token. It has 256 random bits, so a plain hash cannot be reversed."""
-    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def check_binding(host: str, *, has_tokens: bool, is_encrypted: bool) -> str | None:

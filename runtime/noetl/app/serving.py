@@ -1,0 +1,141 @@
+"""A server in one process: a thread that drives every execution of the store, and the API beside it."""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import uvicorn
+
+from noetl.app.clock import WallClock
+from noetl.app.desk import DRAIN, Bell, Compile, StoreDesk
+from noetl.app.embedded import POOL
+from noetl.app.runtime import Runtime
+from noetl.app.surroundings import Surroundings
+from noetl.bus.memory import MemoryBus
+from noetl.engine.execution import Execution
+from noetl.engine.program import Program
+from noetl.server.api.guard import Guard
+from noetl.server.api.routes import application
+from noetl.server.control import ControlPlane
+from noetl.server.service import Service
+from noetl.tokens import Token
+from noetl.worker.launcher import AsyncLauncher
+from noetl.worker.shell import Worker
+from noetl_ir.commands import Answer, Command, Report
+from noetl_ir.events import Event
+
+LEAVE_WITHIN = 5
+"""Seconds that connections have to end once the server stops; those that follow an execution never would."""
+
+
+class Listening(NamedTuple):
+    """Where to listen and for whom. `certificate` and `key` are files in PEM; port 0 takes one that is free."""
+
+    host: str
+    port: int
+    tokens: Sequence[Token] = ()
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+class Lines(NamedTuple):
+    """Who hears of what: `say` of the server itself, `ready` its URL once it listens."""
+
+    say: Callable[[str], None]
+    ready: Callable[[str], None]
+
+
+def serve(runtime: Runtime, listening: Listening, compiler: Compile, lines: Lines) -> bool:
+    """Serve until told to stop: by a signal, by the API, or by an error. Returns whether all ended well.
+
+    Raises OSError when the address cannot be had.
+    """
+    bell = Bell()
+    service = service_of(runtime, bell, lines.say)
+    guard = Guard(listening.tokens)
+    app = application(StoreDesk(runtime, service, bell, compiler), guard, lines.say)
+    certificate = str(listening.certificate) if listening.certificate is not None else None
+    key = str(listening.key) if listening.key is not None else certificate
+    with _bound(listening) as bound:
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, lifespan="off", server_header=False, ws="none",
+            timeout_graceful_shutdown=LEAVE_WITHIN, ssl_certfile=certificate, ssl_keyfile=key,
+        )  # fmt: skip
+        server = uvicorn.Server(config)
+        driving = _Driving(service, server, lines.say)
+        driving.start()
+        host, port = bound.getsockname()[:2]
+        lines.ready(f"http{'s' if certificate else ''}://{f'[{host}]' if ':' in host else host}:{port}")
+        server.run(sockets=[bound])
+        service.stop(DRAIN)
+        driving.join()
+    return not driving.failed
+
+
+def service_of(runtime: Runtime, bell: Bell, say: Callable[[str], None]) -> Service:
+    """The service of a runtime, with a worker in the same thread."""
+    settings, clock = runtime.settings, WallClock()
+    bus: MemoryBus[Command, Report, Answer] = MemoryBus(capacity=2 * settings.slots)
+
+    def observe(execution: Execution, program: Program, event: Event) -> None:
+        if execution.is_over:
+            around.forget(execution.execution_id)
+        bell.ring()
+
+    control = ControlPlane(
+        bus, store=runtime.store, blobs=runtime.blobs, clock=clock, pool=POOL,
+        find=runtime.programs.find, load=runtime.programs.load, observe=observe,
+    )  # fmt: skip
+    around = Surroundings(
+        control, runtime.blobs, root=str(settings.root), secrets_path=runtime.secrets_path,
+        chance=random.SystemRandom().random, log=settings.log,
+    )  # fmt: skip
+    launcher = AsyncLauncher(around.env_of, clock)
+    worker = Worker(
+        bus, pool=POOL, slots=settings.slots, launcher=launcher,
+        program_of=around.program_of, kit_of=around.kit_of, clock=clock,
+    )  # fmt: skip
+    return Service(
+        control, store=runtime.store, crew=worker, waiter=launcher, clock=clock,
+        load=runtime.programs.load, skips=runtime.was_scripted, say=say,
+    )  # fmt: skip
+
+
+class _Driving(threading.Thread):
+    """The thread of a service. When it ends, the server does."""
+
+    def __init__(self, service: Service, server: uvicorn.Server, say: Callable[[str], None]) -> None:
+        super().__init__(name="noetl-service")
+        self._service = service
+        self._server = server
+        self._say = say
+        self.failed = False
+
+    def run(self) -> None:
+        """Drive; what goes wrong is said and ends the server, so that nobody takes it for one that works."""
+        try:
+            self._service.run()
+        except Exception as error:
+            self.failed = True
+            self._say(f"internal error: {type(error).__name__}: {error} (please report)")
+        finally:
+            self._server.should_exit = True
+
+
+def _bound(listening: Listening) -> socket.socket:
+    """A socket that listens, so that nobody who was told of it comes too early."""
+    family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((listening.host, listening.port))
+        bound.listen(128)
+    except BaseException:
+        bound.close()
+        raise
+    return bound

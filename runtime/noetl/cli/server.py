@@ -1,0 +1,83 @@
+"""server: drive every execution of a store, and answer the API."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from noetl.app.runtime import DEFAULT_SLOTS, Settings
+from noetl.cli.stores import opened, path_option, store_option
+from noetl.cli.text import Problem, escaped
+from noetl.ports import Call
+from noetl.tokens import TokenProblem, read_tokens
+
+DEFAULT_PORT = 8082
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command("server", short_help="Serve the API and drive executions.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; tokens are needed elsewhere.")
+@click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0 takes any.")
+@click.option("--tls-cert", type=_FILE, metavar="FILE", help="The certificate, PEM.")
+@click.option("--tls-key", type=_FILE, metavar="FILE", help="Its key, PEM.")
+@click.option("--behind-proxy", is_flag=True, help="A proxy in front of it ends TLS.")
+@click.option("--tokens", "tokens_path", metavar="FILE", help="Who may do what; beside the store by default.")
+@click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
+@path_option
+@store_option
+def server(
+    host: str,
+    port: int,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    behind_proxy: bool,
+    tokens_path: str | None,
+    slots: int,
+    folders: tuple[Path, ...],
+    url: str,
+) -> int:
+    """Serve the API, and drive every execution of the store that is not over.
+
+    It listens on loopback unless told otherwise; elsewhere it needs tokens (`noetl token add`) and TLS. The first
+    SIGINT or SIGTERM lets what is in flight finish, the second one ends at once. Whatever is on disk goes on with the
+    next server.
+    """
+    try:
+        from noetl.app.desk import compiled
+        from noetl.app.serving import Lines, Listening, serve
+        from noetl.server.api.guard import check_binding
+    except ImportError as missing:
+        raise Problem(f"the server needs the extra: pip install 'noetlc[server]' ({missing})") from None
+    from noetl.cli.token import tokens_path_of
+
+    try:
+        tokens = read_tokens(tokens_path or tokens_path_of(url))
+    except TokenProblem as problem:
+        raise Problem(str(problem)) from None
+    refused = check_binding(host, has_tokens=bool(tokens), is_encrypted=behind_proxy or tls_cert is not None)
+    if refused is not None:
+        raise click.UsageError(refused)
+    settings = Settings(folders=folders, slots=slots, log=_log)
+    with opened(url, settings) as runtime:
+        listening = Listening(host, port, tokens, tls_cert, tls_key)
+        try:
+            good = serve(runtime, listening, lambda data, name: compiled(data, name, folders), Lines(_say, _ready))
+        except OSError as problem:
+            raise Problem(f"{host}:{port} cannot be listened on: {problem.strerror or problem}") from None
+    return 0 if good else 3
+
+
+def _say(text: str) -> None:
+    click.echo(escaped(text), err=True)
+
+
+def _ready(url: str) -> None:
+    click.echo(f"listening on {url}", err=True)
+
+
+def _log(call: Call, text: str) -> None:
+    click.echo(escaped(f"{call.execution_id} {call.step} / {call.task}: {text}"), err=True)
+
+
+COMMAND = server

@@ -1,0 +1,73 @@
+"""token: who may do what with a server."""
+
+from __future__ import annotations
+
+import click
+
+from noetl.cli.stores import json_option, path_of, store_option
+from noetl.cli.text import Problem, escaped, json_text, table
+from noetl.tokens import ROLES, TokenProblem, add_token, delete_token, read_tokens
+
+_file = click.option("--tokens", "path", metavar="FILE", help="The file of tokens; beside the store by default.")
+
+
+def tokens_path_of(url: str) -> str:
+    """The file of tokens that belongs to a store."""
+    return f"{path_of(url)}.tokens" if "://" not in path_of(url) else ".noetl/server.tokens"
+
+
+@click.group("token", short_help="Say who may do what with a server.")
+def token() -> None:
+    """Keep the bearer tokens of a server. Only their hashes are kept; a running server reads them when it starts."""
+
+
+@token.command("add", short_help="Make a token, and print it once.")
+@click.argument("name")
+@click.option("--role", type=click.Choice(ROLES), required=True, help="What its bearer may do.")
+@_file
+@store_option
+@json_option
+def add(name: str, role: str, path: str | None, url: str, as_json: bool) -> int:
+    """Make a token, over one of the same name. It is printed here and never again."""
+    try:
+        made = add_token(path or tokens_path_of(url), name, role)
+    except TokenProblem as problem:
+        raise Problem(str(problem)) from None
+    click.echo(json_text({"name": name, "role": role, "token": made}) if as_json else made)
+    return 0
+
+
+@token.command("list", short_help="List the tokens by name.")
+@_file
+@store_option
+@json_option
+def list_tokens(path: str | None, url: str, as_json: bool) -> int:
+    """List the names and roles; the tokens themselves are known to nobody here."""
+    try:
+        rows = read_tokens(path or tokens_path_of(url))
+    except TokenProblem as problem:
+        raise Problem(str(problem)) from None
+    if as_json:
+        click.echo(json_text([{"name": row.name, "role": row.role} for row in rows]))
+    elif rows:
+        click.echo(table(("NAME", "ROLE"), ((escaped(row.name), row.role) for row in rows)))
+    else:
+        click.echo("no tokens", err=True)
+    return 0
+
+
+@token.command("delete", short_help="Forget a token.")
+@click.argument("name")
+@_file
+@store_option
+def delete(name: str, path: str | None, url: str) -> int:
+    """Forget a token: a server that starts from now on refuses it."""
+    try:
+        if not delete_token(path or tokens_path_of(url), name):
+            raise Problem(f"there is no token `{name}`")
+    except TokenProblem as problem:
+        raise Problem(str(problem)) from None
+    return 0
+
+
+COMMAND = token

@@ -1,0 +1,98 @@
+"""The bearer tokens of a server: a file of names, roles and hashes. They themselves are shown once.
+
+A token has 256 random bits, so a plain hash of it cannot be reversed.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from noetl_ir.expr import Json
+
+ROLES = ("viewer", "worker", "operator", "admin")
+MAY: Mapping[str, frozenset[str]] = {
+    "viewer": frozenset({"viewer"}),
+    "worker": frozenset({"viewer", "worker"}),
+    "operator": frozenset({"viewer", "operator"}),
+    "admin": frozenset(ROLES),
+}
+"""What the bearer of a role may do, as the roles that an operation can ask for."""
+
+PREFIX = "noetl_"
+"""Tokens begin with it, so that scanners for secrets find one that was committed."""
+
+
+class TokenProblem(Exception):
+    """The file cannot be used; the text says why."""
+
+
+class Token(NamedTuple):
+    """A token that is known: its name for people, what its bearer may do, and the SHA-256 of it in hex."""
+
+    name: str
+    role: str
+    digest: str
+
+
+def digest_of(token: str) -> str:
+    """What is kept of a token."""
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def read_tokens(path: str) -> tuple[Token, ...]:
+    """The tokens in a file, none where there is no file. Raises TokenProblem."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            value: Json = json.load(file)
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValueError, RecursionError) as error:
+        raise TokenProblem(f"{path} cannot be read: {error}") from None
+    rows = value if isinstance(value, list) else [value]
+    return tuple(_token_of(path, row) for row in rows)
+
+
+def add_token(path: str, name: str, role: str) -> str:
+    """Make a token, over one of the same name; returns it. Raises TokenProblem."""
+    from secrets import token_urlsafe
+
+    token = PREFIX + token_urlsafe(32)
+    kept = [row for row in read_tokens(path) if row.name != name]
+    _write(path, [*kept, Token(name, role, digest_of(token))])
+    return token
+
+
+def delete_token(path: str, name: str) -> bool:
+    """Forget a token; whether there was one. Raises TokenProblem."""
+    tokens = read_tokens(path)
+    kept = [row for row in tokens if row.name != name]
+    if len(kept) == len(tokens):
+        return False
+    _write(path, kept)
+    return True
+
+
+def _token_of(path: str, row: Json) -> Token:
+    if isinstance(row, dict):
+        name, role, digest = row.get("name"), row.get("role"), row.get("sha256")
+        if isinstance(name, str) and role in ROLES and isinstance(digest, str) and len(digest) == 64:
+            return Token(name, str(role), digest)
+    raise TokenProblem(f"{path}: each token has a `name`, a `role` of {', '.join(ROLES)}, and its `sha256`")
+
+
+def _write(path: str, tokens: Sequence[Token]) -> None:
+    """Replace the file as a whole; only its owner may read it."""
+    rows = [{"name": row.name, "role": row.role, "sha256": row.digest} for row in tokens]
+    part = f"{path}.{os.getpid()}.part"
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            json.dump(rows, file, indent=2)
+            file.flush()
+            os.fsync(number)
+        os.replace(part, path)
+    except OSError as error:
+        raise TokenProblem(f"{path} cannot be written: {error.strerror}") from None
