@@ -4,8 +4,9 @@
 {step: a, poll: {until: g}} →   `a_task`, a task like any other: it is asked again and again
 """
 
+from noetl_ir.expr import Name, walk
 from noetlc.ast.playbook import Playbook, Step, Task
-from noetlc.ast.walk import replace_steps
+from noetlc.ast.walk import replace_steps, step_expressions
 
 
 def is_placeholder(step: Step, task: Task) -> bool:
@@ -22,8 +23,9 @@ def _without(step: Step) -> Step:
     made = [task for task in step.tasks if _is_made(step, task)]
     if not made or (len(step.tasks) == 1 and is_placeholder(step, made[0])):
         return step
-    jumps = {rule.to for task in step.tasks for rule in task.rules}
-    idle = [task for task in made if is_placeholder(step, task) and task.name not in jumps]
+    said = {rule.to for task in step.tasks for rule in task.rules}
+    said |= {part.name for expr, _, _ in step_expressions(step) for part in walk(expr) if isinstance(part, Name)}
+    idle = [task for task in made if is_placeholder(step, task) and task.name not in said]
     if idle and len(step.tasks) > 1:
         return step._replace(tasks=tuple(task for task in step.tasks if task is not idle[0]))
     shown = tuple(task._replace(generated=False) if task is made[0] else task for task in step.tasks)

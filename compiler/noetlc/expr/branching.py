@@ -22,15 +22,16 @@ def branch_arcs(
         return tuple(arc._replace(when=_also(when, arc.when)) for arc in arcs), ()
     if len(arcs) == 1:
         return (arcs[0]._replace(when=when),), ()
-    carried: list[tuple[str, Template]] = []
+    carried: dict[str, Template] = {}
     behind: list[Arc] = []
-    for arc in arcs:
+    for number, arc in enumerate(arcs):
         if arc.args is None or isinstance(arc.args.template, Literal):
             behind.append(arc)
         else:
-            carried.append((arc.target, arc.args.template))
-            behind.append(arc._replace(args=computed(_carried(arc.target), arc.args.span)))
-    args = Value(MapTemplate(tuple(carried)), span, None) if carried else None
+            key = arc.target if arc.target not in carried else f"{arc.target}__{number}"
+            carried[key] = arc.args.template
+            behind.append(arc._replace(args=computed(_carried(key), arc.args.span)))
+    args = Value(MapTemplate(tuple(carried.items())), span, None) if carried else None
     fork = router_step(name, span, "inclusive", tuple(behind))
     return (Arc(name, span, when, args, None, 0, span),), (fork,)
 

@@ -5,7 +5,7 @@
         →  __t__start   iter.__t__pages = [], iter.__t__page = 0, iter.__t__params = {}
            t            params: {p: iter.__t__params.p, else its own}
                         retry when error and e; when ok and g: iter.__t__more = 1, the next params, the page collected;
-                        when ok: iter.__t__more = null, the page collected; else fail
+                        when ok: iter.__t__more = null, the page collected; what no policy selects fails
            __t__sink    every page is stored
            __t__again   fail `retry.exhausted` when iter.__t__more == 1 and iter.__t__page + 1 >= 9; else jump to t
            __t__result  the collected value
@@ -40,6 +40,7 @@ from noetlc.expr.shorthand import (
 )
 from noetlc.expr.templates import Pairs, fields_with, guard_with, native, pairs_with
 from noetlc.expr.values import expression_of
+from noetlc.reading.kinds import kind_of
 
 BY = "lower_pages"
 
@@ -54,7 +55,10 @@ def lower_pages(playbook: Playbook, note: Note) -> Playbook:
             return (task,)
         said = "rules that retry, and a loop over pages: used up, it fails with `retry.exhausted`"
         note(Change(BY, pages.span, "`retry` as a list", "review", said))
-        return _Paged(rest, pages, known).tasks()
+        while (other := taken(rest, Pages))[0] is not None:  # the tool's own policies come before those of its step
+            note(Change(BY, other[0].span, "`retry` of a step", "exact", "nothing: the tool has its own"))
+            rest = other[1]
+        return _Paged(rest, _as_fields(pages, rest), known).tasks()
 
     return change_lists(playbook, lambda _, tasks: tuple(made for task in tasks for made in without(task)))
 
@@ -75,8 +79,9 @@ class _Paged(NamedTuple):
         for page in errors:
             when = guard(both(OUTCOME_ERROR, self._asked(page)), page.span) if page.when else guard(OUTCOME_ERROR, span)
             rules.append(retrying(page.retry, when, page.span))
+        rules = [*self._unselected(errors), *rules]
         if not more:
-            return (task._replace(rules=(*rules, *(task.rules or _unselected(rules, span)))),)
+            return (task._replace(rules=(*rules, *(task.rules or (Rule(None, "continue", span),)))),)
         collected = self._collected([page for _, page in more])
         for number, page in more:
             patch = ((self._key("more"), constant(number, page.span)), *self._next(page), *collected)
@@ -86,13 +91,22 @@ class _Paged(NamedTuple):
         rules.append(Rule(guard(OUTCOME_OK, span), "continue", span, set_iter=last))
         own = (rule for rule in task.rules if rule.when is not None and rule.directive in ("retry", "fail"))
         rules = [*own, *rules]  # a `retry` of errors beside the list
-        fetching = self._calling([page for _, page in more])._replace(rules=(*rules, Rule(None, "fail", span)))
+        fetching = self._calling([page for _, page in more])._replace(rules=tuple(rules))
         again = noop(generated_name(task.name, "again"), span, self._onward(more))
         result: Tasks = ()
         if collected:
             value = computed(path("iter", collected[0][0]), span)
             result = (noop(generated_name(task.name, "result"), span, (), (("result", value),)),)
         return (self._start(more), fetching, *self._sinks(more), again, *result)
+
+    def _unselected(self, errors: list[Page]) -> tuple[Rule, ...]:
+        """The rule for an error that no policy selects: it fails (§6.2, 4), and is asked before the retries, because a
+        used-up one would come to it.
+        """
+        if any(page.when is None for page in errors):
+            return ()
+        others = [negated(self._asked(page)) for page in errors]
+        return (Rule(guard(both(OUTCOME_ERROR, *others), self.pages.span), "fail", self.pages.span),)
 
     def _key(self, *words: str) -> str:
         return generated_name(self.task.name, *words)
@@ -202,12 +216,15 @@ class _Paged(NamedTuple):
         return computed(Binary("*", expression_of(retry.delay.template), grown), page.span)
 
 
-def _unselected(rules: list[Rule], span: Span) -> tuple[Rule, ...]:
-    """What happens to an outcome that no policy selects: the step is over, as the outcome is (§6.2, 4)."""
-    onward = Rule(None, "continue", span)
-    if any(rule.when is not None and rule.when.expr == OUTCOME_ERROR for rule in rules):
-        return (onward,)
-    return (onward._replace(when=guard(OUTCOME_OK, span)), Rule(None, "fail", span))
+def _as_fields(pages: Pages, task: Task) -> Pages:
+    """The policies whose next calls give what the task has: `params` of a kind without such a field are its args."""
+    kind = kind_of(task.kind)
+
+    def named(page: Page) -> Page:
+        pairs = tuple((key if kind is None or key in kind.fields else "args", value) for key, value in page.next_call)
+        return page._replace(next_call=pairs)
+
+    return pages._replace(policies=tuple(named(page) for page in pages.policies))
 
 
 def _is_list(expr: Expr) -> Expr:

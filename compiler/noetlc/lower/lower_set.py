@@ -24,8 +24,10 @@ def lower_set(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which steps set nothing besides their tasks."""
     known = frozenset([step.name for step in playbook.steps]) | {key for key, _ in playbook.workload}
     made: dict[str, list[Step]] = {}
-    steps = tuple(_of_arcs(_of_step(step, known, made, note), known, made, note) for step in playbook.steps)
-    return playbook._replace(steps=behind(steps, made))
+    steps = behind(tuple(_of_step(step, known, made, note) for step in playbook.steps), made)
+    between: dict[str, list[Step]] = {}
+    steps = tuple(_of_arcs(step, known, between, note) for step in steps)
+    return playbook._replace(steps=behind(steps, between))
 
 
 def _of_step(step: Step, known: frozenset[str], made: dict[str, list[Step]], note: Note) -> Step:
