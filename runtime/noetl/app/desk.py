@@ -16,7 +16,7 @@ from noetl.app.looking import Unreadable, events_of, look_at, program_of, result
 from noetl.app.runtime import Runtime, new_execution_id
 from noetl.engine.starting import Request
 from noetl.ports import ExecutionRow, PlanRow, Record, Wanted
-from noetl.server.api.desk import Faulty, Page, Refused, Start, Unknown
+from noetl.server.api.desk import Faulty, Refused, Start, Unknown
 from noetl.server.children import NotFound
 from noetl.server.service import Service, Standing
 from noetl_ir.envelope import Origin, envelope_of, origin_of
@@ -66,10 +66,14 @@ class StoreDesk:
         """`Desk.counts`."""
         return {**dict.fromkeys(STATUSES, 0), **self._runtime.store.counts()}
 
-    def executions(self, page: Page) -> list[dict[str, Json]]:
+    def executions(self, wanted: Wanted) -> list[dict[str, Json]]:
         """`Desk.executions`."""
-        wanted = Wanted(status=page.status, before=page.before, limit=page.limit)
         return [row_document(row, owned=self._is_owned(row)) for row in self._runtime.store.executions(wanted)]
+
+    def row(self, execution_id: str) -> dict[str, Json]:
+        """`Desk.row`."""
+        row = self._row(execution_id)
+        return row_document(row, owned=self._is_owned(row))
 
     def execution(self, execution_id: str) -> dict[str, Json]:
         """`Desk.execution`."""

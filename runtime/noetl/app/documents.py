@@ -21,6 +21,7 @@ def row_document(row: ExecutionRow, *, owned: bool) -> dict[str, Json]:
         "status": row.status,
         "owned": owned,
         "playbook": row.playbook,
+        "plan_digest": row.plan_digest,
         "started": iso_of(row.started),
         "ended": iso_of(row.ended) if row.ended is not None else None,
         "parent": row.parent_execution_id,

@@ -30,6 +30,7 @@ from noetl_ir.events import Event
 
 DEFAULT_STORE = "sqlite:///.noetl/noetl.db"
 DEFAULT_SLOTS = 64
+_MODULES = {"https": "http"}
 
 
 class Settings(NamedTuple):
@@ -147,7 +148,7 @@ def open_runtime(url: str, settings: Settings, compiler: Callable[[Path], bytes]
     """Open the store at a URL with the blobs beside it; raises StoreFailure."""
     scheme, _, path = url.partition("://")
     try:
-        opener = registry.load("noetl.store", scheme, "open_store", FunctionType)
+        opener = registry.load("noetl.store", _MODULES.get(scheme, scheme), "open_store", FunctionType)
     except LookupError:
         raise StoreFailure(f"`{url}`: no store for `{scheme}`; write sqlite:///PATH") from None
     store: Store = opener(url)
@@ -174,7 +175,11 @@ def secrets_path_of(url: str) -> str:
 
 def _blobs(scheme: str, path: str) -> Blobs:
     """The reference store beside the database."""
-    name, url = ("memory", "memory:") if scheme != "sqlite" else ("files", f"files:///{path[1:]}.blobs")
+    name, url = "memory", "memory:"
+    if scheme == "sqlite":
+        name, url = "files", f"files:///{path[1:]}.blobs"
+    elif scheme in ("http", "https"):
+        name, url = "http", f"{scheme}://{path}"
     opener = registry.load("noetl.store", name, "open_blobs", FunctionType)
     blobs: Blobs = opener(url)
     return blobs

@@ -21,7 +21,7 @@ SECONDS = 10.0
 """How long to wait for the process that drives the execution."""
 
 _PAUSE = 0.05
-_DONE = {"cancel": "cancelled", "pause": "paused"}
+_DONE = {"cancel": "cancelled", "pause": "paused", "resume": "running"}
 
 
 def ask(execution: str, verb: str, url: str, *, as_json: bool) -> int:

@@ -11,7 +11,8 @@ import click
 from noetl.app.looking import events_of, program_of
 from noetl.app.picture import place_of
 from noetl.app.runtime import Runtime
-from noetl.cli.stores import existing, json_option, row_of, store_option
+from noetl.cli.ending import EXIT_CODES
+from noetl.cli.stores import existing, json_option, row_of, server_option, store_option
 from noetl.cli.text import escaped, json_text
 from noetl.engine.program import Program
 from noetl.ports import ExecutionRow
@@ -30,6 +31,7 @@ _TIME = slice(11, 23)  # of an ISO time: the clock to the millisecond
 @click.option("--follow", is_flag=True, help="Go on with new events until the execution has ended.")
 @click.option("--source", is_flag=True, help="Show where in the playbook each event comes from.")
 @click.option("--dialect", type=click.Choice(DIALECTS), help="Show the names of an older specification.")
+@server_option
 @store_option
 @json_option
 def events(execution: str, follow: bool, source: bool, dialect: str | None, url: str, as_json: bool) -> int:
@@ -38,17 +40,27 @@ def events(execution: str, follow: bool, source: bool, dialect: str | None, url:
     ID may be the beginning of an id, or `last`.
     """
     with existing(url) as runtime:
-        row = row_of(runtime, execution)
-        shown = _Shown(source, dialect, as_json)
-        printer = _Printer(program_of(runtime, row.execution_id), row, shown)
-        ended = _has_ended(runtime, row)
-        printer.print_new(runtime)
-        while follow and not ended:
-            sys.stdout.flush()
-            time.sleep(_PAUSE)
-            ended = _has_ended(runtime, row)  # asked before the log is read, so that its last events are seen
-            printer.print_new(runtime)
+        _print(runtime, row_of(runtime, execution), _Shown(source, dialect, as_json), follow=follow)
     return 0
+
+
+def follow_log(url: str, execution_id: str, *, as_json: bool) -> int:
+    """Print the events of an execution until it has ended; the exit code says how."""
+    with existing(url) as runtime:
+        _print(runtime, row_of(runtime, execution_id), _Shown(False, None, as_json), follow=True)
+        row = row_of(runtime, execution_id)
+    return EXIT_CODES[row.status]
+
+
+def _print(runtime: Runtime, row: ExecutionRow, shown: _Shown, *, follow: bool) -> None:
+    printer = _Printer(program_of(runtime, row.execution_id), row, shown)
+    ended = _has_ended(runtime, row)
+    printer.print_new(runtime)
+    while follow and not ended:
+        sys.stdout.flush()
+        time.sleep(_PAUSE)
+        ended = _has_ended(runtime, row)  # asked before the log is read, so that its last events are seen
+        printer.print_new(runtime)
 
 
 def _has_ended(runtime: Runtime, row: ExecutionRow) -> bool:

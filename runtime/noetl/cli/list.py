@@ -6,7 +6,7 @@ import click
 
 from noetl.app.documents import row_document
 from noetl.app.looking import is_driven
-from noetl.cli.stores import existing, is_there, json_option, store_option
+from noetl.cli.stores import existing, is_there, json_option, server_option, store_option
 from noetl.cli.text import duration, escaped, json_text, table
 from noetl.ports import ExecutionRow, Wanted
 from noetl_ir.events import iso_of
@@ -18,6 +18,7 @@ _SECONDS = 19  # of an ISO time up to its seconds
 @click.command("list", short_help="List executions.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="At most the N newest.")
 @click.option("--status", "wanted", type=click.Choice(STATUSES), help="Only those that stand so.")
+@server_option
 @store_option
 @json_option
 def list_(limit: int | None, wanted: str | None, url: str, as_json: bool) -> int:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from noetl.cli.asking import ask
-from noetl.cli.stores import json_option, store_option
+from noetl.cli.stores import json_option, server_option, store_option
 
 
 @click.command("pause", short_help="Let an execution start nothing new.")
 @click.argument("execution", metavar="ID")
+@server_option
 @store_option
 @json_option
 def pause(execution: str, url: str, as_json: bool) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from noetl.app.documents import marking_of, replay_document, verdict_of
-from noetl.cli.stores import existing, json_option, row_of, store_option
+from noetl.cli.stores import existing, json_option, row_of, server_option, store_option
 from noetl.cli.text import amount, escaped, json_text
 from noetl.engine.program import Program
 from noetl.engine.replay import Verdict
@@ -13,6 +13,7 @@ from noetl.engine.replay import Verdict
 
 @click.command("replay", short_help="Check a log and print the state that it leads to.")
 @click.argument("execution", metavar="ID")
+@server_option
 @store_option
 @json_option
 def replay(execution: str, url: str, as_json: bool) -> int:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import click
 
 from noetl.app.looking import result_of
-from noetl.cli.stores import existing, json_option, row_of, store_option
+from noetl.cli.stores import existing, json_option, row_of, server_option, store_option
 from noetl.cli.text import json_text
 
 
 @click.command("result", short_help="Print the result of an execution or step.")
 @click.argument("execution", metavar="ID")
 @click.argument("step", required=False, metavar="[STEP]")
+@server_option
 @store_option
 @json_option
 def result(execution: str, step: str | None, url: str, as_json: bool) -> int:

@@ -11,10 +11,21 @@ from noetl.app.embedded import Embedded
 from noetl.app.ending import ending_of
 from noetl.app.looking import look_at, program_of
 from noetl.app.runtime import DEFAULT_SLOTS, Settings
+from noetl.cli.asking import ask
 from noetl.cli.driving import Asked, drive
 from noetl.cli.ending import tell
 from noetl.cli.inputs import script_of
-from noetl.cli.stores import json_option, opened, owning_root, path_option, require, row_of, store_option
+from noetl.cli.stores import (
+    is_remote,
+    json_option,
+    opened,
+    owning_root,
+    path_option,
+    require,
+    row_of,
+    server_option,
+    store_option,
+)
 from noetl.cli.text import Stopped, escaped
 from noetl.cli.watching import progress_for
 from noetl.engine.program import Program
@@ -26,6 +37,7 @@ from noetl.ports import Owned
 @path_option
 @click.option("--script", metavar="FILE", help="Replace tools by the outcomes listed there, on a virtual clock.")
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
+@server_option
 @store_option
 @json_option
 @click.option("--quiet", is_flag=True, help="Show no progress.")
@@ -40,8 +52,11 @@ def resume(
 ) -> int:
     """Go on with an execution from its log: after a pause, a stop, or the death of the process that ran it.
 
-    Of one that has ended it tells how. ID may be the beginning of an id, or `last`.
+    Of one that has ended it tells how. With --server it only asks the server to end a
+    pause. ID may be the beginning of an id, or `last`.
     """
+    if is_remote(url):
+        return ask(execution, "resume", url, as_json=as_json)
     require(url)
     shown = progress_for(quiet=quiet)
     scripted = script_of(script) if script is not None else None

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from noetl.app.runtime import DEFAULT_SLOTS, Settings
+from noetl.cli.remote import asked, connected
 from noetl.cli.stores import opened, path_option, store_option
 from noetl.cli.text import Problem, escaped
 from noetl.ports import Call
@@ -16,7 +17,7 @@ DEFAULT_PORT = 8082
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command("server", short_help="Serve the API and drive executions.")
+@click.group("server", short_help="Serve the API and drive executions.", invoke_without_command=True)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; tokens are needed elsewhere.")
 @click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0 takes any.")
 @click.option("--tls-cert", type=_FILE, metavar="FILE", help="The certificate, PEM.")
@@ -26,7 +27,9 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
 @path_option
 @store_option
+@click.pass_context
 def server(
+    context: click.Context,
     host: str,
     port: int,
     tls_cert: Path | None,
@@ -43,6 +46,8 @@ def server(
     SIGINT or SIGTERM lets what is in flight finish, the second one ends at once. Whatever is on disk goes on with the
     next server.
     """
+    if context.invoked_subcommand is not None:
+        return 0
     try:
         from noetl.app.desk import compiled
         from noetl.app.serving import Lines, Listening, serve
@@ -66,6 +71,15 @@ def server(
         except OSError as problem:
             raise Problem(f"{host}:{port} cannot be listened on: {problem.strerror or problem}") from None
     return 0 if good else 3
+
+
+@server.command("stop", short_help="Stop a server.")
+@connected
+def stop(server: str) -> int:
+    """Have a server begin nothing new, let what is in flight finish, and end."""
+    asked(server, "POST", "/stop")
+    click.echo("stopping")
+    return 0
 
 
 def _say(text: str) -> None:

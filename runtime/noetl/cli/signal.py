@@ -7,7 +7,7 @@ import click
 from noetl.app.looking import root_of
 from noetl.cli.asking import apply_here
 from noetl.cli.inputs import json_of
-from noetl.cli.stores import existing, json_option, row_of, store_option
+from noetl.cli.stores import existing, json_option, row_of, server_option, store_option
 from noetl.cli.text import Problem, escaped, json_text
 from noetl.ports import Owned
 from noetl.server.shell import Ask
@@ -17,6 +17,7 @@ from noetl.server.shell import Ask
 @click.argument("execution", metavar="ID")
 @click.option("--name", required=True, help="The name that a `wait` task listens for.")
 @click.option("--data", default="null", metavar="JSON", help="What the signal carries.")
+@server_option
 @store_option
 @json_option
 def signal(execution: str, name: str, data: str, url: str, as_json: bool) -> int:

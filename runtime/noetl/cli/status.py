@@ -13,7 +13,7 @@ from noetl.app.picture import rows_of
 from noetl.cli.failures import failure_text, place_text
 from noetl.cli.list import STATUSES, status_text
 from noetl.cli.sentences import row_text
-from noetl.cli.stores import command_with, existing, is_there, json_option, row_of, store_option
+from noetl.cli.stores import command_with, existing, is_there, json_option, row_of, server_option, store_option
 from noetl.cli.text import amount, duration, escaped, json_text
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
@@ -26,6 +26,7 @@ MOST_ROWS = 50
 
 @click.command("status", short_help="Show how an execution stands.")
 @click.argument("execution", required=False, metavar="[ID]")
+@server_option
 @store_option
 @json_option
 def status(execution: str | None, url: str, as_json: bool) -> int:

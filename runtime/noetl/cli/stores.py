@@ -20,15 +20,33 @@ LAST = "last"
 
 _SCHEME = "sqlite:///"
 _VARIABLE = "NOETL_STORE"
+SERVER_VARIABLE = "NOETL_SERVER"
+_SERVER = "noetl.server"
 
 
-def _checked(_: click.Context, __: click.Parameter, url: str) -> str:
-    """The URL of a store that there can be. Raises UsageError."""
+def _checked(context: click.Context, parameter: click.Parameter, url: str) -> str:
+    """The URL of a store that there can be, or of the server that was named. Raises UsageError."""
+    server = context.meta.get(_SERVER)
+    if server is not None:
+        typed = click.core.ParameterSource.COMMANDLINE
+        if context.get_parameter_source(parameter.name or "") is not typed:
+            return str(server)
+        if context.get_parameter_source("server") is typed:
+            raise click.UsageError("give either --store or --server")
     if url.startswith(_SCHEME) and path_of(url):
         return url
     at = url.rpartition("/")[2]
     example = f", as in {_SCHEME}{escaped(at)}" if "://" not in url and at else ""
     raise click.UsageError(f"--store (or {_VARIABLE}) is `{escaped(url)}`: write it as {_SCHEME}PATH{example}")
+
+
+def _served(context: click.Context, _: click.Parameter, url: str | None) -> None:
+    """Remember the server that was named, for the option of the store. Raises UsageError."""
+    if not url:
+        return
+    if not url.startswith(("http://", "https://")):
+        raise click.UsageError(f"--server (or {SERVER_VARIABLE}) is `{escaped(url)}`: write it as http://HOST:PORT")
+    context.meta[_SERVER] = url.rstrip("/")
 
 
 def _folders(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tuple[Path, ...]:
@@ -42,6 +60,10 @@ def _folders(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> t
 store_option = click.option(
     "--store", "url", default=DEFAULT_STORE, show_default=True, metavar="URL", envvar=_VARIABLE, callback=_checked,
     help=f"Where executions are kept; {_VARIABLE} says it for all commands.",
+)  # fmt: skip
+server_option = click.option(
+    "--server", metavar="URL", envvar=SERVER_VARIABLE, callback=_served, expose_value=False, is_eager=True,
+    help=f"Ask a server instead; {SERVER_VARIABLE} says it for all commands.",
 )  # fmt: skip
 path_option = click.option(
     "--path", "folders", multiple=True, metavar="CATALOGUE", callback=_folders, help="A folder with child playbooks."
@@ -81,6 +103,11 @@ def is_there(url: str) -> bool:
     return not url.startswith(_SCHEME) or os.path.exists(path_of(url))
 
 
+def is_remote(url: str) -> bool:
+    """Whether a server keeps the store."""
+    return url.startswith(("http://", "https://"))
+
+
 def path_of(url: str) -> str:
     """The file of a store, or its whole URL where it is none."""
     return url.removeprefix(_SCHEME)
@@ -91,6 +118,8 @@ def command_with(url: str, verb: str, execution_id: str, *more: str) -> str:
     from shlex import join
 
     words = ["noetl", verb, execution_id, *more]
+    if is_remote(url):
+        return join(words if url == os.environ.get(SERVER_VARIABLE, "").rstrip("/") else [*words, "--server", url])
     return join(words if url == os.environ.get(_VARIABLE, DEFAULT_STORE) else [*words, "--store", url])
 
 

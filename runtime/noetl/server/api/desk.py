@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from noetl.ports import Record
+from noetl.ports import Record, Wanted
 from noetl.server.service import Standing
 from noetl_ir.expr import Json
 
@@ -18,14 +18,6 @@ class Refused(Exception):
 
 class Faulty(Exception):
     """A playbook or plan that does not compile or load. The text has the findings."""
-
-
-class Page(NamedTuple):
-    """Some rows of a list, newest first: those of one `status` (all when empty) behind the row `before`."""
-
-    limit: int
-    before: str = ""
-    status: str = ""
 
 
 class Start(NamedTuple):
@@ -46,7 +38,11 @@ class Desk(Protocol):
         """How many executions stand how."""
         ...
 
-    def executions(self, page: Page) -> list[dict[str, Json]]: ...
+    def executions(self, wanted: Wanted) -> list[dict[str, Json]]: ...
+
+    def row(self, execution_id: str) -> dict[str, Json]:
+        """What lists show of an execution."""
+        ...
 
     def execution(self, execution_id: str) -> dict[str, Json]:
         """How it stands, what it does now and waits for."""

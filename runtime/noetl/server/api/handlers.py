@@ -6,6 +6,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from noetl.ports import Wanted
 from noetl.server.api.bodies import (
     LONGEST_PAGE,
     SOURCE_BYTES,
@@ -16,7 +17,7 @@ from noetl.server.api.bodies import (
     body_of,
     raw_body,
 )
-from noetl.server.api.desk import Desk, Page, Start, Unknown
+from noetl.server.api.desk import Desk, Start, Unknown
 from noetl.server.api.problems import BadRequest, problem
 from noetl.server.api.streams import followed
 from noetl_ir import codec
@@ -68,11 +69,21 @@ async def list_executions(request: Request) -> Response:
     if status and status not in _STATUSES:
         raise BadRequest(f"`status` is one of {', '.join(sorted(_STATUSES))}")
     limit = _number(request, "limit", PAGE, 1, LONGEST_PAGE)
-    rows = await run_in_threadpool(
-        desk_of(request).executions, Page(limit, request.query_params.get("before", ""), status)
-    )
+    given = request.query_params
+    wanted = Wanted(status, given.get("parent", ""), given.get("open") == "true", given.get("before", ""), limit)
+    rows = await run_in_threadpool(desk_of(request).executions, wanted)
     more = rows[-1]["execution_id"] if len(rows) == limit else None
     return JSONResponse({"executions": rows, "next": more})
+
+
+async def get_counts(request: Request) -> Response:
+    """How many executions there are by status."""
+    return JSONResponse(await run_in_threadpool(desk_of(request).counts))
+
+
+async def get_row(request: Request) -> Response:
+    """What lists show of an execution; quicker than looking at all of it."""
+    return JSONResponse(await run_in_threadpool(desk_of(request).row, _id(request)))
 
 
 async def start_execution(request: Request) -> Response:

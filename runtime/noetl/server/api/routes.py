@@ -20,9 +20,13 @@ ROUTES = (
     Operation("GET", "/readyz", "", handlers.readyz),
     Operation("GET", "/metrics", "viewer", handlers.metrics),
     Operation("GET", "/openapi.json", "", handlers.openapi),
-    Operation("GET", "/executions", "viewer", handlers.list_executions, query=("status", "before", "limit")),
+    Operation(
+        "GET", "/executions", "viewer", handlers.list_executions, query=("status", "parent", "open", "before", "limit")
+    ),
+    Operation("GET", "/counts", "viewer", handlers.get_counts),
     Operation("POST", "/executions", "operator", handlers.start_execution, StartBody, status=201),
     Operation("GET", _ONE, "viewer", handlers.get_execution),
+    Operation("GET", f"{_ONE}/row", "viewer", handlers.get_row),
     Operation("GET", f"{_ONE}/ctx", "viewer", handlers.get_ctx),
     Operation("GET", f"{_ONE}/result", "viewer", handlers.get_result, query=("step",)),
     Operation("GET", f"{_ONE}/replay", "viewer", handlers.get_replay),

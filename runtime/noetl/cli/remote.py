@@ -1,0 +1,42 @@
+"""The server that commands speak to which only a server can answer."""
+
+from __future__ import annotations
+
+import click
+
+from noetl.cli.stores import SERVER_VARIABLE
+from noetl.cli.text import Problem, escaped
+from noetl.ports import StoreFailure
+from noetl.store.http import Connection
+from noetl_ir.expr import Json
+
+DEFAULT_SERVER = "http://127.0.0.1:8082"
+
+
+def _checked(_: click.Context, __: click.Parameter, url: str) -> str:
+    if not url.startswith(("http://", "https://")):
+        raise click.UsageError(f"--server (or {SERVER_VARIABLE}) is `{escaped(url)}`: write it as http://HOST:PORT")
+    return url.rstrip("/")
+
+
+connected = click.option(
+    "--server", default=DEFAULT_SERVER, show_default=True, metavar="URL", envvar=SERVER_VARIABLE, callback=_checked,
+    help=f"The server; {SERVER_VARIABLE} says it for all commands.",
+)  # fmt: skip
+
+
+def asked(server: str, method: str, path: str, data: Json = None) -> dict[str, Json]:
+    """The JSON object that a server answers; what it refuses is a Problem."""
+    try:
+        return Connection(server).json(method, path, data=data)
+    except StoreFailure as problem:
+        raise Problem(str(problem)) from None
+
+
+def registered(server: str, plan: bytes) -> dict[str, Json]:
+    """Give a plan to the catalogue of a server; the row that it got."""
+    connection = Connection(server)
+    try:
+        return connection.object_of(connection.ask("POST", "/playbooks", raw=plan))
+    except StoreFailure as problem:
+        raise Problem(str(problem)) from None

@@ -1,0 +1,65 @@
+"""start: have a server run a playbook."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from noetl.cli.events import follow_log
+from noetl.cli.inputs import STANDARD_INPUT, payload_of, plan_bytes
+from noetl.cli.remote import asked, connected, registered
+from noetl.cli.stores import command_with, json_option, path_option
+from noetl.cli.text import Problem, escaped, json_text
+from noetl_ir.expr import Json
+
+
+@click.command("start", short_help="Have a server run a playbook.")
+@click.argument("what", metavar="PATH[@VERSION]|FILE")
+@path_option
+@click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="Set one value: a.b=v.")
+@click.option("--payload", metavar="JSON|@FILE", help="Values that replace those of the workload.")
+@click.option("--follow", is_flag=True, help="Print events until it has ended; the exit code says how.")
+@connected
+@json_option
+def start(
+    what: str,
+    folders: tuple[Path, ...],
+    sets: tuple[str, ...],
+    payload: str | None,
+    follow: bool,
+    server: str,
+    as_json: bool,
+) -> int:
+    """Start an execution on a server: of a playbook of its catalogue, or of a file, which is registered first.
+
+    It returns once the execution is on the server's disk. Exit codes with --follow: 0 completed, 1 failed, 4 blocked
+    or cancelled.
+    """
+    body = {**_named(what, folders, server), "payload": payload_of(payload, sets)}
+    execution_id = str(asked(server, "POST", "/executions", body).get("execution_id"))
+    if follow:
+        click.echo(f"{execution_id}: started", err=True)
+        return follow_log(server, execution_id, as_json=as_json)
+    if as_json:
+        click.echo(json_text({"execution_id": execution_id}))
+    else:
+        click.echo(f"started: execution {execution_id}")
+        click.echo(f"see how it stands: {escaped(command_with(server, 'status', execution_id))}")
+    return 0
+
+
+def _named(what: str, folders: tuple[Path, ...], server: str) -> dict[str, Json]:
+    """Which plan is meant: a file that is there, else a path of the catalogue."""
+    if what == STANDARD_INPUT or os.path.isfile(what):
+        return {"playbook_id": registered(server, plan_bytes(what, folders, quiet=False))["playbook_id"]}
+    path, at, version = what.rpartition("@")
+    if not at:
+        return {"path": what}
+    if not (version.isascii() and version.isdigit()):
+        raise Problem(f"`{what}`: there is no such file, and the version of a path is a number, as in {path or what}@2")
+    return {"path": path, "version": int(version)}
+
+
+COMMAND = start

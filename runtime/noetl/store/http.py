@@ -1,0 +1,302 @@
+"""The store of a server, seen from elsewhere: what it keeps can be read, and its executions can be asked for something.
+
+Who drives executions there is the server, so nothing is appended or owned from here. A log is fetched as it is stored
+and folded by whoever reads it, by the code that folds it on the server: there is no second account of a run.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
+
+from noetl.ports import ALL, Blobs, ExecutionRow, InboxRow, PlanRow, Record, Store, StoreFailure, Wanted
+from noetl_ir import codec
+from noetl_ir.expr import Json
+from noetl_ir.plan_format import PlanError, digest_of
+
+if TYPE_CHECKING:
+    import httpx
+
+TOKEN = "NOETL_TOKEN"
+"""The variable of the environment that holds the bearer token: what is on a command line can be seen by others."""
+
+_PAGE = 500
+_SECONDS = 30.0
+_MOST = 256 << 20
+
+
+class Answer(NamedTuple):
+    """What the server said: the status, the body, and the headers in small letters."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+
+class Connection:
+    """Requests to a server at `url`. Raises StoreFailure with the server's own words where it refuses."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+        self._client: httpx.Client | None = None
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        data: Json = None,
+        raw: bytes | None = None,
+    ) -> Answer:
+        """One request; any status but those of failure and refusal comes back, and 404 too."""
+        import httpx
+
+        body = raw if raw is not None else json.dumps(data).encode() if data is not None else None
+        kind = {"content-type": "application/octet-stream" if raw is not None else "application/json"}
+        try:
+            got = self._opened().request(
+                method, self.url + path, params=query, content=body, headers=kind if body is not None else None
+            )
+        except httpx.HTTPError as error:
+            raise StoreFailure(f"{self.url} cannot be reached: {error or type(error).__name__}") from None
+        except (httpx.InvalidURL, UnicodeError) as error:
+            raise StoreFailure(f"{self.url} is no address of a server: {error}") from None
+        answer = Answer(got.status_code, got.content, got.headers)
+        if answer.status >= 400 and answer.status != 404:
+            raise StoreFailure(f"{self.url}: {_detail(answer)}")
+        return answer
+
+    def json(
+        self, method: str, path: str, *, query: Mapping[str, str] | None = None, data: Json = None
+    ) -> dict[str, Json]:
+        """The JSON object that is answered. Raises StoreFailure where there is nothing, too."""
+        answer = self.ask(method, path, query=query, data=data)
+        if answer.status == 404:
+            raise StoreFailure(f"{self.url}: {_detail(answer)}")
+        return self.object_of(answer)
+
+    def object_of(self, answer: Answer) -> dict[str, Json]:
+        """The JSON object in an answer."""
+        try:
+            value = json.loads(answer.body)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            raise StoreFailure(f"{self.url} does not answer as a noetl server does")
+        return value
+
+    def close(self) -> None:
+        """Close what is open."""
+        if self._client is not None:
+            self._client.close()
+
+    def _opened(self) -> "httpx.Client":
+        if self._client is None:
+            import httpx
+
+            token = os.environ.get(TOKEN, "")
+            headers = {"authorization": f"Bearer {token}"} if token else {}
+            self._client = httpx.Client(headers=headers, timeout=_SECONDS)
+        return self._client
+
+
+def open_store(url: str) -> Store:
+    """The store of the server at `http(s)://HOST:PORT`."""
+    return RemoteStore(Connection(url))
+
+
+def open_blobs(url: str) -> Blobs:
+    """The blobs of the server at `http(s)://HOST:PORT`."""
+    return RemoteBlobs(Connection(url))
+
+
+class RemoteStore:
+    """A `Store` that is read, and whose executions are asked, over the API."""
+
+    dropped: str | None = None
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def create(self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = ()) -> None:
+        """Refused: the server does it."""
+        raise self._refused()
+
+    def append(
+        self, execution_id: str, expected: int, records: Sequence[tuple[str, bytes]], *, status: str, ended: int | None
+    ) -> int:
+        """Refused: the server does it."""
+        raise self._refused()
+
+    def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
+        """`Store.read`."""
+        while True:
+            query = {"after": str(after), "limit": str(_PAGE)}
+            answer = self._connection.ask("GET", f"{_of(execution_id)}/log", query=query)
+            if answer.status == 404:
+                return
+            page = _records(answer.body, after, self._connection.url)
+            yield from page
+            if len(page) < _PAGE:
+                return
+            after = page[-1].position
+
+    def execution(self, execution_id: str) -> ExecutionRow | None:
+        """`Store.execution`."""
+        answer = self._connection.ask("GET", f"{_of(execution_id)}/row")
+        return None if answer.status == 404 else self._row(self._connection.object_of(answer))
+
+    def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
+        """`Store.executions`, a page after the other."""
+        rows: list[ExecutionRow] = []
+        query = {"status": wanted.status, "parent": wanted.parent, "open": "true" if wanted.open else ""}
+        before = wanted.before
+        while not wanted.limit or len(rows) < wanted.limit:
+            size = min(wanted.limit - len(rows), _PAGE) if wanted.limit else _PAGE
+            given = {key: value for key, value in {**query, "before": before, "limit": str(size)}.items() if value}
+            document = self._connection.json("GET", "/executions", query=given)
+            page = document.get("executions")
+            rows.extend(self._row(row) for row in page if isinstance(row, dict)) if isinstance(page, list) else None
+            before = str(document.get("next") or "")
+            if not before:
+                break
+        return tuple(rows)
+
+    def counts(self) -> dict[str, int]:
+        """`Store.counts`."""
+        document = self._connection.json("GET", "/counts")
+        return {status: count for status, count in document.items() if isinstance(count, int)}
+
+    def put_plan(self, digest: str, path: str, data: bytes) -> int:
+        """`Store.put_plan`: the server looks at the plan itself."""
+        answer = self._connection.ask("POST", "/playbooks", raw=data)
+        version = self._connection.object_of(answer).get("version")
+        return version if isinstance(version, int) else 0
+
+    def plans(self) -> tuple[PlanRow, ...]:
+        """`Store.plans`."""
+        rows = self._connection.json("GET", "/playbooks").get("playbooks")
+        found = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+        return tuple(PlanRow(str(row["path"]), int(str(row["version"])), str(row["playbook_id"])) for row in found)
+
+    def plan(self, digest: str) -> bytes | None:
+        """`Store.plan`."""
+        answer = self._connection.ask("GET", f"/plans/{quote(digest, safe='')}")
+        return None if answer.status == 404 else self._checked(answer, digest)
+
+    def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
+        """`Store.plan_at`."""
+        query = {"version": str(version)} if version is not None else None
+        answer = self._connection.ask("GET", f"/playbooks/{quote(path)}", query=query)
+        if answer.status == 404:
+            return None
+        digest = answer.headers.get("x-digest", "")
+        return digest, self._checked(answer, digest)
+
+    def post(self, execution_id: str, verb: str, body: Json) -> int:
+        """`Store.post`. The row is the server's affair."""
+        self._connection.json("POST", f"{_of(execution_id)}/{verb}", data=body)
+        return 0
+
+    def posted(self) -> int:
+        """Refused: the inbox is the server's."""
+        raise self._refused()
+
+    def inbox(self, execution_id: str, after: int) -> tuple[InboxRow, ...]:
+        """Refused: the inbox is the server's."""
+        raise self._refused()
+
+    def own(self, execution_id: str) -> AbstractContextManager[None]:
+        """Refused: the server owns what it drives."""
+        raise self._refused()
+
+    def is_owned(self, execution_id: str) -> bool:
+        """`Store.is_owned`: a server that answers drives all that is not over, now or in a moment."""
+        return True
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def _refused(self) -> StoreFailure:
+        return StoreFailure(f"the server at {self._connection.url} drives its executions; nothing is written from here")
+
+    def _checked(self, answer: Answer, digest: str) -> bytes:
+        try:
+            if digest_of(answer.body) == digest:
+                return answer.body
+        except PlanError:
+            pass
+        raise StoreFailure(f"{self._connection.url} sent another plan than the one with digest {digest}")
+
+    def _row(self, document: dict[str, Json]) -> ExecutionRow:
+        try:
+            ended, parent = document["ended"], document["parent"]
+            return ExecutionRow(
+                str(document["execution_id"]), str(document["playbook"]), str(document["plan_digest"]),
+                str(document["status"]), None if parent is None else str(parent),
+                _micros(str(document["started"])), None if ended is None else _micros(str(ended)),
+            )  # fmt: skip
+        except (KeyError, ValueError):
+            raise StoreFailure(f"{self._connection.url} does not answer as a noetl server does") from None
+
+
+class RemoteBlobs:
+    """`Blobs` that are read over the API."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def put(self, execution_id: str, data: bytes) -> dict[str, Json]:
+        """Refused: the server does it."""
+        raise StoreFailure(f"nothing is written to {self._connection.url} from here")
+
+    def get(self, reference: Mapping[str, Json]) -> bytes:
+        """`Blobs.get`."""
+        from hashlib import sha256
+
+        answer = self._connection.ask("POST", "/blobs", data={"reference": dict(reference)})
+        if answer.status == 404:
+            raise KeyError(_detail(answer))
+        if sha256(answer.body).hexdigest() != reference.get("checksum"):
+            raise KeyError(f"blob {reference.get('key')!r} was altered: it is not what the reference says")
+        return answer.body
+
+
+def _of(execution_id: str) -> str:
+    return f"/executions/{quote(execution_id, safe='')}"
+
+
+def _records(data: bytes, after: int, url: str) -> list[Record]:
+    """A page of a log. Positions are checked: a page that lacks one is no log."""
+    try:
+        rows = codec.unpack(data, max_bytes=_MOST)
+        found = []
+        for at, row in enumerate(rows if isinstance(rows, list) else [None], after + 1):
+            if not isinstance(row, list) or len(row) != 3:
+                raise ValueError("no row")
+            position, event_id, body = row
+            found.append(Record(at, str(event_id), bytes.fromhex(str(body))))
+            if position != at:
+                raise ValueError("a gap")
+        return found
+    except (codec.CodecError, ValueError, TypeError) as error:
+        raise StoreFailure(f"{url} sent a log that cannot be read: {error}") from None
+
+
+def _micros(text: str) -> int:
+    moment = datetime.fromisoformat(text)
+    return int(moment.timestamp()) * 1_000_000 + moment.microsecond
+
+
+def _detail(answer: Answer) -> str:
+    """What a problem document says, or its status where it is none."""
+    try:
+        value = json.loads(answer.body)
+        return str(value["detail"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return f"answered {answer.status}"
