@@ -105,6 +105,7 @@ class ControlPlane:
     def take_up(self, execution_id: str, program: Program) -> None:
         """Own an execution that is there and go on with it; raises Owned."""
         self._own(execution_id)
+        self._posted = -1  # what was posted while nobody had it is still to be read
         try:
             self.resume(execution_id, program)
         except BaseException:
@@ -292,9 +293,10 @@ class ControlPlane:
         if not waits:
             self._hand_up(child, ok({"execution_id": order.child_id}).as_json())
 
-    def _own(self, child_id: str) -> None:
-        owning = self._owned[child_id] = ExitStack()
-        owning.enter_context(self._store.own(child_id))
+    def _own(self, execution_id: str) -> None:
+        owning = ExitStack()
+        owning.enter_context(self._store.own(execution_id))
+        self._owned[execution_id] = owning
 
     def _let_go(self, child_id: str) -> None:
         """A child is over: nothing of it stays in memory, and others may own it."""

@@ -1,0 +1,62 @@
+"""A server in this process: its service in a thread, its API behind a client that needs no socket."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from starlette.testclient import TestClient
+
+from noetl.app.desk import Bell, StoreDesk, compiled
+from noetl.app.runtime import Runtime, Settings, open_runtime
+from noetl.app.serving import service_of
+from noetl.server.api.guard import Guard
+from noetl.server.api.routes import application
+from noetl.server.service import Service
+from noetl.tokens import Token
+
+SECOND = 1_000_000
+
+
+class Served(NamedTuple):
+    """What stands up: the client speaks to the API."""
+
+    client: TestClient
+    runtime: Runtime
+    service: Service
+    said: list[str]
+
+
+@contextmanager
+def served(folder: Path, *tokens: Token, host: str = "http://localhost") -> Iterator[Served]:
+    """A server over the store in a folder, until the block ends: as if it were stopped."""
+    said: list[str] = []
+    with open_runtime(f"sqlite:///{folder}/noetl.db", Settings(root=folder), _no_catalogue) as runtime:
+        bell = Bell()
+        service = service_of(runtime, bell, said.append)
+        desk = StoreDesk(runtime, service, bell, lambda data, name: compiled(data, name, ()))
+        app = application(desk, Guard(tokens), said.append)
+        thread = threading.Thread(target=service.run)
+        thread.start()
+        try:
+            with TestClient(app, base_url=host, raise_server_exceptions=False) as client:
+                yield Served(client, runtime, service, said)
+        finally:
+            service.stop(0)
+            thread.join(30)
+            assert not thread.is_alive()
+
+
+def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Wait until something holds; fails when it never does."""
+    waiting = threading.Event()
+    for _ in range(int(seconds * 100)):
+        if holds():
+            return
+        waiting.wait(0.01)
+    raise AssertionError("it never came to that")
+
+
+def _no_catalogue(path: Path) -> bytes:
+    raise AssertionError(f"{path} is compiled")

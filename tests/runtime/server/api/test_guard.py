@@ -1,0 +1,83 @@
+"""Tokens, roles and where a server may listen."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.serving import served
+from noetl.server.api.guard import check_binding
+from noetl.server.api.routes import ROUTES
+from noetl.tokens import ROLES, Token, TokenProblem, add_token, delete_token, digest_of, read_tokens
+
+TOKENS = [Token(role, role, digest_of(f"secret-{role}")) for role in ROLES]
+
+
+def test_each_operation_asks_for_its_role(tmp_path: Path) -> None:
+    """What a role may do is in LANGUAGE of the issue: viewer looks, operator changes, admin stops."""
+    with served(tmp_path, *TOKENS, host="http://anything.example") as server:
+        for role in ROLES:
+            head = {"authorization": f"Bearer secret-{role}"}
+            look = server.client.get("/executions", headers=head)
+            change = server.client.post("/executions", json={"path": "x"}, headers=head)
+            assert look.status_code == 200
+            assert (change.status_code == 403) is (role in ("viewer", "worker"))
+        stops = {
+            role: server.client.post("/stop", headers={"authorization": f"bearer secret-{role}"}) for role in ROLES
+        }
+        assert {role: answer.status_code for role, answer in stops.items()} == {
+            "viewer": 403, "worker": 403, "operator": 403, "admin": 202,
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "header", [None, "", "Bearer", "Bearer ", "Bearer wrong", "Basic secret-admin", "Bearer \udcff"]
+)
+def test_without_a_valid_token_nothing_is_told(tmp_path: Path, header: str | None) -> None:
+    with served(tmp_path, *TOKENS) as server:
+        head = {"authorization": header.encode("utf-8", "surrogateescape")} if header is not None else {}
+        for row in ROUTES:
+            path = row.path.replace("{execution_id}", "e").replace("{digest}", "d").replace("{path:path}", "p")
+            answer = server.client.request(row.method, path, headers=head)
+            assert (answer.status_code == 401) is (row.role != ""), path
+            if row.role:
+                assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_without_tokens_only_names_of_this_machine_are_answered(tmp_path: Path) -> None:
+    """A page in a browser that made its own name lead to 127.0.0.1 gets nothing."""
+    with served(tmp_path, host="http://evil.example") as server:
+        assert server.client.get("/executions").status_code == 403
+        assert server.client.get("/executions", headers={"host": "127.0.0.1:8082"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "tokens", "encrypted", "allowed"),
+    [
+        ("127.0.0.1", False, False, True), ("localhost", False, False, True), ("::1", False, False, True),
+        ("0.0.0.0", False, True, False), ("0.0.0.0", True, False, False), ("0.0.0.0", True, True, True),
+        ("::", True, False, False), ("example.org", False, False, False), ("10.0.0.1", True, True, True),
+    ],
+)  # fmt: skip
+def test_beyond_loopback_tokens_and_tls_are_needed(host: str, tokens: bool, encrypted: bool, allowed: bool) -> None:
+    assert (check_binding(host, has_tokens=tokens, is_encrypted=encrypted) is None) is allowed
+
+
+def test_the_file_has_hashes_only(tmp_path: Path) -> None:
+    path = str(tmp_path / "a" / "tokens")
+    token = add_token(path, "ann", "viewer")
+    other = add_token(path, "bob", "admin")
+    assert read_tokens(path) == (Token("ann", "viewer", digest_of(token)), Token("bob", "admin", digest_of(other)))
+    text = Path(path).read_text()
+    assert token not in text
+    assert Path(path).stat().st_mode & 0o077 == 0
+    add_token(path, "ann", "admin")
+    assert [(row.name, row.role) for row in read_tokens(path)] == [("bob", "admin"), ("ann", "admin")]
+    assert delete_token(path, "bob")
+    assert not delete_token(path, "bob")
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '[{"name": "a", "role": "king", "sha256": "x"}]', '{"a": 1}', "[" * 9999])
+def test_a_damaged_file_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "tokens").write_text(text)
+    with pytest.raises(TokenProblem, match="tokens"):
+        read_tokens(str(tmp_path / "tokens"))
