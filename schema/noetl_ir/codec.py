@@ -47,7 +47,14 @@ def pack_unsorted(value: Json) -> bytes:
 
 def pack_record(value: tuple[object, ...]) -> bytes:
     """Bytes of a record, keys as they stand: like `pack_unsorted`, and a tuple in it is written as a list."""
-    return _packed(value, _record)
+    try:
+        data: bytes = _packers[-1].pack(value)
+    except (ValueError, TypeError, OverflowError):
+        return _packed(value, _record)
+    if len(data) > _MOST_KEPT:
+        _packers.append(_new_packer())
+        del _packers[:-1]
+    return data
 
 
 def check(value: object, mapping: type = dict, *, max_depth: int = MAX_DEPTH, max_items: int = MAX_ITEMS) -> None:
@@ -87,6 +94,12 @@ def _big(value: object) -> msgpack.ExtType:
     except ValueError as error:
         raise CodecError("the integer has more digits than can be written") from error
 
+
+_MOST_KEPT: Final = 1 << 16
+_new_packer: Final = partial(msgpack.Packer, unicode_errors="surrogatepass")
+_packers: Final = [_new_packer()]
+"""The packer of records, in a list of one. It runs no Python code, so that no other thread comes between, and keeps
+its buffer, so that one that had a large record is given up. What it cannot write is left to `_record`."""
 
 _record: Final = partial(msgpack.packb, default=_big, unicode_errors="surrogatepass")
 _json: Final = partial(_record, strict_types=True)

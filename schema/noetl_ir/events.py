@@ -4,6 +4,7 @@ An event names the transitions it fired, with the keys of the tokens they took a
 its order; ids and times order nothing (LANGUAGE §8).
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 from noetl_ir import codec
@@ -64,9 +65,8 @@ class Event(NamedTuple):
     data: "dict[str, Json]" = {}  # noqa: RUF012  (never written to)
 
 
-def write_event(event: Event) -> bytes:
-    """The stored bytes of an event."""
-    return codec.pack_record(event)
+write_event: Callable[[Event], bytes] = codec.pack_record
+"""The stored bytes of an event: the list of its fields in their order."""
 
 
 def read_event(body: bytes) -> Event:
@@ -92,7 +92,7 @@ def _keys(value: Any) -> Keys:
 
 def step_run_of(key: str) -> str:
     """The step run id of a token key."""
-    return key.split("/", 1)[0]
+    return key.partition("/")[0] if "/" in key else key
 
 
 def index_of(key: str) -> tuple[int, ...]:

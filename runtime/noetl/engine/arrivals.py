@@ -17,7 +17,7 @@ def arrive(turn: Turn, place: int, key: str) -> None:
     if turn.is_winding_down:
         return
     net = turn.program.plan.net
-    for number in turn.program.choices[place]:
+    for number in turn.program.choices(place):
         transition = net.transitions[number]
         if transition.role == "enter":
             _gate(turn, transition.step, key, (Firing(number, key, key),))

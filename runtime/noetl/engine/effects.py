@@ -15,10 +15,12 @@ from noetl_ir.expr import Json
 
 def effects(program: Program, execution: Execution) -> list[Command]:
     """The orders that the last turn left; empties the lists that it kept for that."""
-    orders: list[Command] = [StopPipeline(execution.execution_id, key, claim) for key, claim in execution.stopped]
-    execution.stopped.clear()
-    if not execution.paused:
-        orders.extend(_pipelines(program, execution))
+    orders: list[Command] = []
+    if execution.stopped:
+        orders += [StopPipeline(execution.execution_id, key, claim) for key, claim in execution.stopped]
+        execution.stopped.clear()
+    if execution.ready and not execution.paused:
+        orders += _pipelines(program, execution)
         execution.ready.clear()
     for key in dict.fromkeys(execution.answered):
         region = execution.regions.get(key)
@@ -59,23 +61,25 @@ def child_id_of(execution_id: str, key: str, task: int, visit: int, attempt: int
 
 
 def _pipelines(program: Program, execution: Execution) -> list[Command]:
-    rows: list[tuple[int, Command]] = []
+    orders: list[Command] = []
+    priorities: list[int] = []
     for key in dict.fromkeys(execution.ready):
         region = execution.regions.get(key)
         if region is not None and region.phase == "at" and region.task >= 0:
-            priority = execution.runs[step_run_of(key)].priority
-            rows.append((-priority, _pipeline(program, execution, key, region, None)))
-    if any(priority for priority, _ in rows):
-        rows.sort(key=lambda row: row[0])
-    return [order for _, order in rows]
+            priorities.append(execution.runs[step_run_of(key)].priority)
+            orders.append(_pipeline(program, execution, key, region, None))
+    if any(priorities):
+        rows = sorted(zip(priorities, orders, strict=True), key=lambda row: -row[0])
+        orders = [order for _, order in rows]
+    return orders
 
 
 def _pipeline(
     program: Program, execution: Execution, key: str, region: Region, outcome: dict[str, Json] | None
 ) -> RunPipeline:
-    step = program.plan.steps[region.step]
+    run = execution.runs[step_run_of(key)]
     results: dict[str, object] = {}
-    for name in step.needs:
+    for name in program.plan.steps[region.step].needs:
         number = program.step_numbers.get(name, -1)
         if number in execution.results:
             results[name] = execution.results[number]
@@ -87,7 +91,7 @@ def _pipeline(
         region.visits[region.task],
         region.attempt,
         region.claim,
-        execution.runs[step_run_of(key)].args,
+        run.args,
         region.ctx,
         region.iter,
         execution.workload,
@@ -99,7 +103,7 @@ def _pipeline(
         region.began,
         outcome,
         region.lost >= program.plan.limits.max_lost,
-        execution.runs[step_run_of(key)].ordinal,
+        run.ordinal,
         execution.trace_id,
     )
 

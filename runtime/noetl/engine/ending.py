@@ -8,7 +8,7 @@ from noetl_ir.expr import Json
 def end_if_over(turn: Turn) -> None:
     """Emit the end when there is one; precedence cancelled, failed, blocked, completed."""
     execution = turn.execution
-    if execution.is_over or execution.status == "new":
+    if execution.status != "running":
         return
     if execution.cancelled:
         _finish(turn, "cancelled", {"reason": "cancelled on request"})

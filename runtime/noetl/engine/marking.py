@@ -5,11 +5,13 @@ weight says. Firing takes exactly those and makes exactly the tokens named for i
 way to move a token, so a log that folds without `IllegalFiring` is a run of the net.
 """
 
+from array import array
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from noetl_ir.events import Firing, Keys
-from noetl_ir.net import Arc, Net, Weight
+from noetl_ir.net import Arc, Net, PlaceClass, Transition, Trigger, Weight
 
 
 class IllegalFiring(Exception):
@@ -20,23 +22,52 @@ Weigh = Callable[[Weight, str], int]
 Agenda = deque[tuple[int, str]]
 
 
+class Moves(NamedTuple):
+    """What firings ask of a net, where it lies close together.
+
+    By transition: the place of its only arc in, and that of its only arc out, both of weight 1, -1 where it has other
+    arcs. By place: whether it is a control place, and whether anything may follow by itself from tokens in it.
+    """
+
+    sources: "array[int]"
+    targets: "array[int]"
+    controls: bytes
+    follows: bytes
+
+
+def moves_of(net: Net) -> Moves:
+    """The moves of a net."""
+    sources = array("i", (_only(transition.inputs) for transition in net.transitions))
+    targets = array("i", (_only(transition.outputs) for transition in net.transitions))
+    follows = bytearray(len(net.places))
+    for transition in net.transitions:
+        if transition.trigger in (Trigger.NOW, Trigger.CTX):
+            for arc in transition.inputs:
+                follows[arc.place] = 1
+    controls = bytes(place.kind is PlaceClass.CONTROL for place in net.places)
+    return Moves(sources, targets, controls, bytes(follows))
+
+
+def _only(arcs: tuple[Arc, ...]) -> int:
+    return arcs[0].place if len(arcs) == 1 and arcs[0].weight == 1 else -1
+
+
 class Marking:
     """Tokens by place index and key: counts, never zero. `control` counts the tokens in control places.
 
-    `controls` says which places those are, `choices` what may follow by itself from tokens in a place: where there is
-    anything, the (place, key) that a firing gives tokens to goes on the `agenda`. `weigh` gives a symbolic weight for
-    a key.
+    Where anything may follow by itself, the (place, key) that a firing gives tokens to goes on the `agenda`. `weigh`
+    gives a symbolic weight for a key.
     """
 
-    __slots__ = ("_agenda", "_choices", "_controls", "_net", "_transitions", "_weigh", "control", "tokens")
+    __slots__ = (
+        "_agenda", "_controls", "_follows", "_net", "_sources", "_targets", "_transitions", "_weigh",
+        "control", "tokens",
+    )  # fmt: skip
 
-    def __init__(
-        self, net: Net, controls: Sequence[int], choices: Sequence[Sequence[int]], weigh: Weigh, agenda: Agenda
-    ) -> None:
+    def __init__(self, net: Net, moves: Moves, weigh: Weigh, agenda: Agenda) -> None:
         self._net = net
         self._transitions = net.transitions
-        self._controls = controls
-        self._choices = choices
+        self._sources, self._targets, self._controls, self._follows = moves
         self._weigh = weigh
         self._agenda = agenda
         self.tokens: dict[int, dict[str, int]] = {}
@@ -64,29 +95,31 @@ class Marking:
     def fire(self, firing: Firing) -> None:
         """Fire. Raises IllegalFiring when the transition does not exist, is not enabled, or its keys do not fit."""
         index, took, made = firing
-        if not 0 <= index < len(self._transitions):
+        if not 0 <= index < len(self._sources):
             raise IllegalFiring(f"there is no transition {index}")
-        transition = self._transitions[index]
-        inputs, outputs = transition.inputs, transition.outputs
-        if len(inputs) == 1 and inputs[0].weight == 1 and isinstance(took, str):
-            self._take(inputs[0].place, took, 1)
+        place = self._sources[index]
+        if place >= 0 and isinstance(took, str):
+            self._take(place, took, 1)
         else:
-            for place, key, weight in self._bound(inputs, took, transition.id):
+            transition = self._transitions[index]
+            for place, key, weight in self._bound(transition.inputs, took, transition):
                 if weight:
                     self._take(place, key, weight)
-        if len(outputs) == 1 and outputs[0].weight == 1 and isinstance(made, str):
-            self._give(outputs[0].place, made, 1)
+        place = self._targets[index]
+        if place >= 0 and isinstance(made, str):
+            self._give(place, made, 1)
         else:
-            for place, key, weight in self._bound(outputs, made, transition.id):
+            transition = self._transitions[index]
+            for place, key, weight in self._bound(transition.outputs, made, transition):
                 if weight:
                     self._give(place, key, weight)
 
-    def _bound(self, arcs: tuple[Arc, ...], keys: Keys, name: str) -> list[tuple[int, str, int]]:
+    def _bound(self, arcs: tuple[Arc, ...], keys: Keys, transition: Transition) -> list[tuple[int, str, int]]:
         """The arcs with their keys and weights as numbers."""
         if isinstance(keys, str):
             keys = (keys,) * len(arcs)
         elif len(keys) != len(arcs):
-            raise IllegalFiring(f"`{name}` has {len(arcs)} arcs, the firing names {len(keys)} tokens")
+            raise IllegalFiring(f"`{transition.id}` has {len(arcs)} arcs, the firing names {len(keys)} tokens")
         return [
             (place, key, weight if isinstance(weight, int) else self._weigh(weight, key))
             for (place, weight), key in zip(arcs, keys, strict=True)
@@ -94,7 +127,7 @@ class Marking:
 
     def _give(self, place: int, key: str, count: int) -> None:
         self.put(place, key, count)
-        if self._choices[place]:
+        if self._follows[place]:
             self._agenda.append((place, key))
 
     def _take(self, place: int, key: str, count: int) -> None:

@@ -3,11 +3,13 @@
 Nothing here decides; it only finds. Transitions are found by their role and tables, as `noetl_ir.net` names them.
 """
 
+from array import array
 from collections.abc import Callable
 
+from noetl.engine.marking import moves_of
 from noetl_ir import evaluate
 from noetl_ir.expr import Json, Literal, MapTemplate, Native, Template
-from noetl_ir.net import Net, PlaceClass, Transition, Trigger
+from noetl_ir.net import Net, Transition, Trigger
 from noetl_ir.plan import Plan
 
 
@@ -19,20 +21,35 @@ _BY_PHASE = frozenset({"fault", "stop", "expire"})
 _BY_TARGET = frozenset({"jump", "jump_later"})
 
 
-def _key_of(net: Net, transition: Transition) -> tuple[str, int, int, int, str, int]:
-    """How a transition is found: `fault stop expire` by the phase they leave too, jumps by the task they lead to."""
-    role, outcome, target, level = transition.role, transition.outcome, -1, transition.level
+_Key = tuple[str, int, str]
+
+
+def _key_of(net: Net, transition: Transition) -> tuple[_Key, int]:
+    """How a transition is found among those of its step or task: by role, level and outcome, jumps by the task that
+    they lead to, `fault stop expire` by the phase that they leave."""
+    role = transition.role
     if role in _BY_PHASE:
-        role, outcome, level = f"{role}_{net.places[transition.inputs[0].place].role}", "", -1
-    elif role in _BY_TARGET:
-        target = net.places[transition.outputs[0].place].task
-    if transition.task >= 0:
-        level = -1
-    return (role, transition.step, transition.task, level, outcome, target)
+        return (f"{role}_{net.places[transition.inputs[0].place].role}", -1, ""), -1
+    target = net.places[transition.outputs[0].place].task if role in _BY_TARGET else -1
+    return (role, -1 if transition.task >= 0 else transition.level, transition.outcome), target
 
 
 def _entrances(net: Net, transition: Transition) -> list[int]:
     return [arc.place for arc in transition.inputs if net.places[arc.place].role in ("in", "dead")]
+
+
+def _keep(tables: "dict[_Key, array[int]]", key: _Key, size: int, at: int, number: int) -> None:
+    """Keep the first transition with a key at a step or task."""
+    table = tables.get(key)
+    if table is None:
+        table = tables[key] = array("i", [-1]) * size
+    if table[at] < 0:
+        table[at] = number
+
+
+def _kept(tables: "dict[_Key, array[int]]", key: _Key, at: int) -> int:
+    table = tables.get(key)
+    return table[at] if table is not None and 0 <= at < len(table) else -1
 
 
 class Program:
@@ -43,16 +60,19 @@ class Program:
 
     __slots__ = (
         "_blocks",
-        "_by_role",
+        "_choices",
         "_entrances",
+        "_first",
         "_guards",
+        "_jumps",
         "_landings",
+        "_of_steps",
+        "_of_tasks",
         "_templates",
         "bytes",
-        "choices",
-        "controls",
         "counting",
         "digest",
+        "moves",
         "plan",
         "step_numbers",
     )
@@ -66,38 +86,73 @@ class Program:
         self._guards: dict[int, Callable[[evaluate.Scope], bool]] = {}
         self.step_numbers = {step.name: number for number, step in enumerate(plan.steps)}
         net = plan.net
-        self.controls = bytes(place.kind is PlaceClass.CONTROL for place in net.places)
-        self.choices: list[tuple[int, ...]] = [()] * len(net.places)
-        self._by_role: dict[tuple[str, int, int, int, str, int], int] = {}
+        self.moves = moves_of(net)
+        self._first = array("i", [-1]) * len(net.places)
+        self._choices: dict[int, tuple[int, ...]] = {}
+        self._of_steps: dict[_Key, array[int]] = {}
+        self._of_tasks: dict[_Key, array[int]] = {}
+        self._jumps: dict[tuple[_Key, int, int], int] = {}
         self._landings: dict[int, int] = {}
         self._entrances: dict[int, list[int]] = {}
         self.counting: list[int] = []
         for number, transition in enumerate(net.transitions):
-            if transition.trigger in (Trigger.NOW, Trigger.CTX):
-                for arc in transition.inputs:
-                    self.choices[arc.place] += (number,)
-            self._by_role.setdefault(_key_of(net, transition), number)
-            if transition.role == "land":
-                self._landings[transition.arc] = number
-            elif transition.role in ("enter", "meet", "arrive", "arrive_dead"):
-                known = self._entrances.setdefault(transition.step, [])
-                known.extend(place for place in _entrances(net, transition) if place not in known)
-            elif transition.role == "rearm":
-                self.counting.append(transition.step)
+            self._index(number, transition)
+
+    def _index(self, number: int, transition: Transition) -> None:
+        """Make a transition of the net findable."""
+        role, net = transition.role, self.plan.net
+        if transition.trigger in (Trigger.NOW, Trigger.CTX):
+            for arc in transition.inputs:
+                self._choose(arc.place, number)
+        key, target = _key_of(net, transition)
+        if target >= 0:
+            self._jumps.setdefault((key, transition.task, target), number)
+        elif transition.task >= 0:
+            _keep(self._of_tasks, key, len(self.plan.tasks), transition.task, number)
+        else:
+            _keep(self._of_steps, key, len(self.plan.steps), transition.step, number)
+        if role == "land":
+            self._landings[transition.arc] = number
+        elif role in ("enter", "meet", "arrive", "arrive_dead"):
+            known = self._entrances.setdefault(transition.step, [])
+            known.extend(place for place in _entrances(net, transition) if place not in known)
+        elif role == "rearm":
+            self.counting.append(transition.step)
+
+    def _choose(self, place: int, number: int) -> None:
+        """Most places have one choice: only what more there are is kept as a list."""
+        if self._first[place] < 0:
+            self._first[place] = number
+        else:
+            self._choices[place] = (*self.choices(place), number)
+
+    def choices(self, place: int) -> tuple[int, ...]:
+        """The transitions that may fire by themselves and take from a place, in the order of the net."""
+        many = self._choices.get(place)
+        if many is not None:
+            return many
+        first = self._first[place]
+        return (first,) if first >= 0 else ()
 
     def transition(
         self, role: str, step: int, task: int = -1, *, level: int = -1, outcome: str = "", target: int = -1
     ) -> int:
         """The index of the transition with this role; raises Missing."""
-        found = self._by_role.get((role, step, task, level, outcome, target))
-        if found is None:
+        key = (role, level, outcome)
+        if target >= 0:
+            found = self._jumps.get((key, task, target), -1)
+        elif task >= 0:
+            found = _kept(self._of_tasks, key, task)
+        else:
+            found = _kept(self._of_steps, key, step)
+        if found < 0:
             name = self.plan.steps[step].name if 0 <= step < len(self.plan.steps) else "?"
             raise Missing(f"the net has no `{role} {outcome}` of step `{name}`, task {task}, level {level}")
         return found
 
     def find(self, role: str, step: int) -> int:
         """The index of a step's transition with this role, -1 when it has none."""
-        return self._by_role.get((role, step, -1, -1, "", -1), -1)
+        return _kept(self._of_steps, (role, -1, ""), step)
 
     def idle_place(self, step: int) -> int:
         """The place that says a counting join is waiting for its wave, -1 for other joins."""

@@ -36,6 +36,7 @@ def _fits(region: Region, report: Event) -> bool:
     return (
         region.claim == report.claim
         and region.task == report.task
+        and region.step == report.step
         and region.attempt == report.attempt
         and region.visits.get(report.task, 0) == report.visit
     )

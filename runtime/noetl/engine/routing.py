@@ -90,7 +90,7 @@ def _walk(walk: _Walk, place: int) -> None:
 def _choose(walk: _Walk, place: int) -> tuple[int, Transition]:
     program = walk.turn.program
     net = program.plan.net
-    for number in program.choices[place]:
+    for number in program.choices(place):
         transition = net.transitions[number]
         if transition.fault:
             continue
@@ -125,7 +125,7 @@ def _end_by_fault(walk: _Walk, step: int, place: int, fault: Fault) -> None:
     turn, key = walk.turn, walk.key
     program = turn.program
     row = program.plan.steps[step]
-    fault_firing = next(n for n in program.choices[place] if program.plan.net.transitions[n].fault)
+    fault_firing = next(n for n in program.choices(place) if program.plan.net.transitions[n].fault)
     error: dict[str, Json] = {"code": fault.code, "message": fault.message, "step": row.name}
     if walk.arc >= 0:
         number = row.arcs.index(walk.arc)

@@ -28,10 +28,10 @@ class Turn:
         data: dict[str, Json] | None = None,
     ) -> Event:
         """Make a server event and fold it in."""
-        event = Event(
-            f"s{self.execution.position + 1}", event_type, self.now, step, run, -1, 0, 0, 0, fired, data or {}
-        )
-        self.record(event)
+        execution = self.execution
+        event = Event(f"s{execution.position + 1}", event_type, self.now, step, run, -1, 0, 0, 0, fired, data or {})
+        evolve(self.program, execution, event)
+        self.events.append(event)
         return event
 
     def record(self, event: Event) -> None:

@@ -222,19 +222,19 @@ class ControlPlane:
 
     def _after(self, shell: Shell, events: list[Event], orders: list[Command]) -> None:
         execution = shell.execution
+        observe, program = self._observe, shell.program
         for event in events:
-            self._observe(execution, shell.program, event)
+            observe(execution, program, event)
             if event.event_type == "timer.fired" and "outcome" in event.data:
                 self._stop_child(execution.execution_id, event.run)
         for order in orders:
-            if isinstance(order, StartChild):
+            if isinstance(order, RunPipeline):
+                self._queue(order)
+            elif isinstance(order, StartChild):
                 self._start_child(shell, order)
-            else:
-                if isinstance(order, StopPipeline):
-                    self._stop_child(execution.execution_id, order.run)
-                    self._stops.append(order)
-                else:
-                    self._queue(order)
+            elif isinstance(order, StopPipeline):
+                self._stop_child(execution.execution_id, order.run)
+                self._stops.append(order)
         if execution.is_over:
             self._over(shell)
 
@@ -362,8 +362,7 @@ class ControlPlane:
 
     def _queue(self, order: Command) -> None:
         """Keep an order until there is room for it: by the priority of its run, then as it came."""
-        shell = self.shells.get(order.execution_id) if isinstance(order, RunPipeline) else None
-        if shell is not None and isinstance(order, RunPipeline):
+        if isinstance(order, RunPipeline) and (shell := self.shells.get(order.execution_id)) is not None:
             run = shell.execution.runs.get(step_run_of(order.run))
             heappush(self._orders, (-run.priority if run is not None else 0, next(self._numbers), order))
 

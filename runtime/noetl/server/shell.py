@@ -67,7 +67,7 @@ class Shell:
         decide(turn)
         execution = self.execution
         row = row._replace(status=status_of(execution), ended=self._listed(execution.ended))
-        self._store.create(row, [(event.event_id, self._body(event)) for event in turn.events])
+        self._store.create(row, self._records(turn.events))
         return turn.events, effects(self.program, execution)
 
     def load(self) -> None:
@@ -110,7 +110,7 @@ class Shell:
 
     def due(self, now: int) -> list[str]:
         """The timers that are due, earliest first; none while paused."""
-        if self.execution.paused:
+        if self.execution.paused or not self.execution.timers:
             return []
         names = [(timer.due, name) for name, timer in self.execution.timers.items() if timer.due <= now]
         return [name for _, name in sorted(names)]
@@ -144,8 +144,7 @@ class Shell:
     def _commit(self, turn: Turn) -> tuple[list[Event], list[Command]]:
         execution = self.execution
         if turn.events:
-            expected = execution.position - len(turn.events)
-            records = [(event.event_id, self._body(event)) for event in turn.events]
+            expected, records = execution.position - len(turn.events), self._records(turn.events)
             ended = self._listed(execution.ended)
             self._store.append(execution.execution_id, expected, records, status=status_of(execution), ended=ended)
         return turn.events, effects(self.program, execution)
@@ -154,12 +153,17 @@ class Shell:
         """When it ended, as lists show it."""
         return ended if ended is None or self._wall is None else self._wall.now()
 
-    def _body(self, event: Event) -> bytes:
-        body = write_event(event)
-        if len(body) <= self.program.plan.limits.max_payload_bytes:
-            return body
-        reference = self._blobs.put(self.execution.execution_id, codec.pack_unsorted(event.data))
-        return write_event(event._replace(data={PAYLOAD: reference}))
+    def _records(self, events: Sequence[Event]) -> list[tuple[str, bytes]]:
+        """Events as the log keeps them; of one that is too large its payload is stored outside first."""
+        limit = self.program.plan.limits.max_payload_bytes
+        records = []
+        for event in events:
+            body = write_event(event)
+            if len(body) > limit:
+                reference = self._blobs.put(self.execution.execution_id, codec.pack_unsorted(event.data))
+                body = write_event(event._replace(data={PAYLOAD: reference}))
+            records.append((event.event_id, body))
+        return records
 
 
 def _apply(turn: Turn, ask: Ask) -> bool:

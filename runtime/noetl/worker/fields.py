@@ -63,11 +63,11 @@ class Renderer:
         kind = kind_of(task.kind)
         fields = self._mapping(task.fields, scope)
         args = self._mapping(task.args, scope)
-        if task.kind == "noop" and not args and "result" not in fields:
-            fields["result"] = position.prev
         wrong = (*misfits(kind, fields), *_bad_timers(fields)) if kind.available else ()
         if wrong:
             raise Fault("task.fields", f"task `{task.name}`: {'; '.join(wrong)}")
+        if task.kind == "noop" and not args and "result" not in fields:
+            fields["result"] = position.prev
         if not kind.parks:
             fields, args = self._whole(fields), self._whole(args)
         knobs = self._mapping(task.knobs, scope)
@@ -75,7 +75,7 @@ class Renderer:
         step = self._program.plan.steps[task.step].name
         order = self._order
         seen: dict[str, Json] = {
-            "args": {**order.args, **args},
+            "args": {**order.args, **args} if args else order.args,
             "ctx": position.ctx,
             "iter": position.iter,
             "workload": order.workload,
@@ -88,7 +88,9 @@ class Renderer:
         return Rendered(call, kind.parks)
 
     def _mapping(self, index: int, scope: Scope) -> dict[str, Json]:
-        value = self._program.value(index)(scope) if index >= 0 else {}
+        if index < 0:
+            return {}
+        value = self._program.value(index)(scope)
         return dict(value) if isinstance(value, dict) else {}
 
     def _whole(self, fields: dict[str, Json]) -> dict[str, Json]:

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from noetl.engine.program import Program
 from noetl.ports import STOPS, Bus, Call, Clock, Delivery, Full, Ticket
-from noetl.worker.session import Attempt, Kit, Session
+from noetl.worker.session import Kit, Session
 from noetl_ir.commands import Answer, Command, Report, RunPipeline, StopPipeline
 from noetl_ir.events import Event
 from noetl_ir.outcome import Outcome, error
@@ -48,17 +48,17 @@ class Launcher(Protocol):
 
 
 class _Slot:
-    """A pipeline at work: its session, the delivery it came by, the attempt that waits for an answer or runs."""
+    """A pipeline at work: its session, the delivery it came by, the call that waits for an answer or runs."""
 
     __slots__ = (
-        "again", "attempt", "call", "delivery", "events", "name", "report", "running", "session", "tickets", "wait",
+        "again", "call", "delivery", "events", "key", "name", "report", "running", "session", "tickets", "wait",
     )  # fmt: skip
 
-    def __init__(self, name: str, session: Session, delivery: Delivery[Command]) -> None:
+    def __init__(self, key: tuple[str, str], name: str, session: Session, delivery: Delivery[Command]) -> None:
+        self.key = key
         self.name = name
         self.session = session
         self.delivery = delivery
-        self.attempt: Attempt | None = None
         self.call: Call | None = None
         self.report: Report | None = None
         self.tickets: list[Ticket[Answer]] = []
@@ -134,15 +134,16 @@ class Worker:
         did = False
         for _ in range(len(self._asking)):
             slot = self._asking.popleft()
-            answer = next((ticket.answer for ticket in slot.tickets if ticket.answer is not None), None)
-            if answer is not None:
-                self._answered(slot, answer)
-                did = True
-                continue
-            self._asking.append(slot)
-            if self._clock.now() >= slot.again:
-                self._send(slot)
-                did = True
+            for ticket in slot.tickets:
+                if ticket.answer is not None:
+                    self._answered(slot, ticket.answer)
+                    did = True
+                    break
+            else:
+                self._asking.append(slot)
+                if self._clock.now() >= slot.again:
+                    self._send(slot)
+                    did = True
         return did
 
     def drop_all(self) -> None:
@@ -179,7 +180,7 @@ class Worker:
             return
         session = Session(program, order, self._kit_of(order.execution_id))
         self._begun += 1
-        slot = self._busy[key] = _Slot(f"{self._name}:{self._begun}", session, delivery)
+        slot = self._busy[key] = _Slot(key, f"{self._name}:{self._begun}", session, delivery)
         if order.outcome is not None:
             self._go_on(slot, _outcome_of(order.outcome))
         else:
@@ -187,16 +188,13 @@ class Worker:
 
     def _go_on(self, slot: _Slot, outcome: Outcome) -> None:
         """An outcome is here: what follows from it, and the next start, go out in one report."""
-        self._finish(slot, outcome)
-        self._advance(slot)
-
-    def _finish(self, slot: _Slot, outcome: Outcome) -> None:
         slot.events.append(slot.session.finished(self._clock.now(), outcome))
+        self._advance(slot)
 
     def _advance(self, slot: _Slot) -> None:
         """Go on until a tool with an effect is due, the session is over, or the batch is full; then report."""
         session = slot.session
-        slot.attempt = slot.call = None
+        slot.call = None
         while not session.over and len(slot.events) < BATCH:
             now = self._clock.now()
             attempt = session.attempt(now)
@@ -206,7 +204,7 @@ class Worker:
             elif attempt.lost:
                 slot.events.append(session.started(now))
                 lost = error("worker.lost", "the worker was lost too often while the task ran", retryable=True)
-                self._finish(slot, lost)
+                slot.events.append(session.finished(self._clock.now(), lost))
             elif attempt.rendered is not None and attempt.rendered.parks:
                 slot.events.append(session.started(now, attempt.rendered.call_json()))
                 session.over = True
@@ -215,9 +213,9 @@ class Worker:
                 slot.events.append(session.started(now))
                 outcome = self._launcher.immediate(call) if call is not None else None
                 if outcome is None:
-                    slot.attempt, slot.call = attempt, call
+                    slot.call = call
                     break
-                self._finish(slot, outcome)
+                slot.events.append(session.finished(self._clock.now(), outcome))
         self._report(slot)
 
     def _report(self, slot: _Slot) -> None:
@@ -240,7 +238,7 @@ class Worker:
         slot.events = []
         slot.report = None
         slot.tickets.clear()
-        if self._busy.get(_key_of(slot)) is not slot:
+        if self._busy.get(slot.key) is not slot:
             return
         if not whole or (slot.session.over and slot.call is None):
             self._free(slot)
@@ -254,13 +252,9 @@ class Worker:
         if slot.running:
             self._launcher.stop(slot)
             slot.running = False
-        if self._busy.get(_key_of(slot)) is slot:
-            del self._busy[_key_of(slot)]
+        if self._busy.get(slot.key) is slot:
+            del self._busy[slot.key]
         slot.delivery.ack()
-
-
-def _key_of(slot: _Slot) -> tuple[str, str]:
-    return (slot.session.order.execution_id, slot.session.order.run)
 
 
 def _outcome_of(envelope: Mapping[str, object]) -> Outcome:
