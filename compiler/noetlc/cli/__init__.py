@@ -18,6 +18,7 @@ from noetl_ir.registry import load
 COMMANDS: dict[str, str] = {
     "compile": "Compile playbooks to plans.",
     "lint": "Check playbooks and report what is wrong.",
+    "diff": "Show what a change changes in what a playbook does.",
     "migrate": "Rewrite older dialects as canonical source.",
     "graph": "Draw the steps of a playbook.",
     "analyze": "Prove what can and cannot happen.",

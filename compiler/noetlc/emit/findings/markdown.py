@@ -25,6 +25,17 @@ def emitted(report: Report, codes: Mapping[str, Code]) -> str:
     return "\n".join([*out, ""])
 
 
+def marked(text: str) -> str:
+    """A message in Markdown: what stands between back quotes stays code, all else is plain text."""
+    parts = printable(text).split("`")
+    if len(parts) % 2 == 0:
+        return _escaped(text)
+    return "".join(
+        f"`{part.translate(_CODE_SPECIAL)}`" if number % 2 and part else part.translate(_SPECIAL)
+        for number, part in enumerate(parts)
+    )
+
+
 def _counted(count: int, word: str) -> str:
     return f"{count} {word}{'s' if count > 1 else ''}"
 
@@ -34,21 +45,10 @@ def _row(one: Reported) -> str:
     span = diagnostic.span
     place = f"{one.file}:{span.line}:{span.column}" if span.line else one.file
     cells = (
-        str(diagnostic.severity), _escaped(place), f"{diagnostic.code} {one.slug}", _marked(diagnostic.message),
+        str(diagnostic.severity), _escaped(place), f"{diagnostic.code} {one.slug}", marked(diagnostic.message),
     )  # fmt: skip
     return f"| {' | '.join(cells)} |"
 
 
 def _escaped(text: str) -> str:
     return printable(text).translate(_SPECIAL)
-
-
-def _marked(text: str) -> str:
-    """A message: what stands between back quotes stays code, all else is plain text."""
-    parts = printable(text).split("`")
-    if len(parts) % 2 == 0:
-        return _escaped(text)
-    return "".join(
-        f"`{part.translate(_CODE_SPECIAL)}`" if number % 2 and part else part.translate(_SPECIAL)
-        for number, part in enumerate(parts)
-    )

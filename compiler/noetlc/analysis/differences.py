@@ -1,0 +1,186 @@
+"""What changed from one plan to another, in four classes.
+
+    run       what can happen is another: parts, guards, joins, bounds; runs, ends that are dead, how often steps run
+    resume    a run in flight can stand where the new plan has nothing, or would wait for what does not come any more
+    data      what is computed is another
+    cosmetic  nothing that acts is another
+
+What `resume` takes for a run in flight is said in `transfer`.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from noetl_ir.plan import Plan
+from noetl_ir.span import NOWHERE, Span
+from noetlc.analysis.extents import Extent
+from noetlc.analysis.facts import Address, Class, Fact, facts_of
+from noetlc.analysis.report import Report, report_of
+from noetlc.analysis.skeleton import whole_skeleton
+from noetlc.analysis.soundness import Budget
+from noetlc.analysis.traces import Compared, compared
+from noetlc.analysis.transfer import is_control, transfer_of
+from noetlc.analysis.verdict import Status
+
+BUDGET = Budget(states=20_000)
+LONG, MOST = 80, 3
+"""Characters of a value, and markings from which no end is reached, that are told."""
+
+
+class Difference(NamedTuple):
+    """One change: `sign` is `+`, `-` or `~`. The place is in the old file for what was removed, else in the new one."""
+
+    klass: Class
+    sign: str
+    message: str
+    span: Span
+
+
+def differences_of(old: Plan, new: Plan) -> tuple[Difference, ...]:
+    """All changes from one plan to another, by class and in the order of the plans."""
+    told = list(_changed_facts(facts_of(old), facts_of(new)))
+    if any(each.klass is Class.RUN for each in told):  # else the nets and their guards are the same
+        told += _analysed(report_of(old, (), BUDGET), report_of(new, (), BUDGET))
+        if whole_skeleton(old).net != whole_skeleton(new).net:
+            told += _resume(old, new)
+            told += _runs(compared(old, new))
+    order = list(Class)
+    return tuple(sorted(dict.fromkeys(told), key=lambda each: order.index(each.klass)))
+
+
+def _changed_facts(old: dict[Address, Fact], new: dict[Address, Fact]) -> Iterator[Difference]:
+    """Facts that came, went or changed; not the parts of what came or went itself."""
+    for address, fact in old.items():
+        if address not in new and _is_told(address, new):
+            yield Difference(fact.klass, "-", f"{_called(address)}{_value(address, fact)}", fact.span)
+    for address, fact in new.items():
+        was = old.get(address)
+        if was is None:
+            if _is_told(address, old):
+                yield Difference(fact.klass, "+", f"{_called(address)}{_value(address, fact)}", fact.span)
+        elif was.value != fact.value and not _follows(address, old, new):
+            before, after = _apart(was.value, fact.value)
+            yield Difference(fact.klass, "~", f"{_called(address)}: {before} → {after}", fact.span)
+
+
+def _is_told(address: Address, others: dict[Address, Fact]) -> bool:
+    """Whether what came or went is told by itself: not with what it is a part of, and no order, which has no place."""
+    return (not address[:-1] or address[:-1] in others) and not address[-1].startswith("order of ")
+
+
+def _follows(address: Address, old: dict[Address, Fact], new: dict[Address, Fact]) -> bool:
+    """Whether an order changed only because something came or went, which is told already."""
+    if not address[-1].startswith("order of "):
+        return False
+    before, after = old[address].value.split(", "), new[address].value.split(", ")
+    return [each for each in before if each in after] == [each for each in after if each in before]
+
+
+def _resume(old: Plan, new: Plan) -> Iterator[Difference]:
+    """Where a run of the old plan can rest and cannot go on in the new one."""
+    found = transfer_of(old, new)
+    steps = {step.name for step in new.steps}
+    for place in found.lacking:
+        step = old.steps[old.net.places[place].step]
+        where = _resting(old, place) if step.name in steps else f"in step `{step.name}`"
+        yield Difference(Class.RESUME, "-", f"a run that is {where} cannot go on", step.span)
+    told: set[str] = set()
+    for marking in found.stranded:
+        held = [place for place, _ in marking if is_control(old, place)]
+        where = " and ".join(dict.fromkeys(_resting(old, place) for place in held))
+        if where not in told and len(told) < MOST:
+            told.add(where)
+            span = old.steps[old.net.places[held[0]].step].span
+            yield Difference(Class.RESUME, "-", f"a run that is {where} never comes to an end", span)
+    if not found.complete:
+        yield Difference(
+            Class.RESUME, "~", "whether a run in flight can go on is not known: too many markings", NOWHERE
+        )
+
+
+def _resting(plan: Plan, number: int) -> str:
+    """Where in a step a token rests, in words."""
+    place = plan.net.places[number]
+    step = f"step `{plan.steps[place.step].name}`"
+    if place.task >= 0:
+        return f"in task `{plan.tasks[place.task].name}` of {step}"
+    if place.role in ("in", "free", "held", "idle", "got", "met", "dead", "cold"):
+        return f"before the join of {step}"
+    if place.role in ("loop", "todo", "slot", "fin"):
+        return f"in the loop of {step}"
+    if place.role == "fly":
+        return f"on a delayed arc of {step}"
+    return f"in {step}"
+
+
+def _analysed(old: Report, new: Report) -> Iterator[Difference]:
+    """Findings of the analysis that came or went, and steps that run another number of times."""
+    before, after = _refuted(old), _refuted(new)
+    for key, span in before.items():
+        if key not in after:
+            yield Difference(Class.RUN, "-", f"no more: {key}", span)
+    for key, span in after.items():
+        if key not in before:
+            yield Difference(Class.RUN, "+", f"now: {key}", span)
+    extents = {extent.step: extent for extent in old.extents}
+    for extent in new.extents:
+        was = extents.get(extent.step)
+        if was is not None and was[1:3] != extent[1:3]:
+            message = f"`{extent.step}` runs {_extent(was)} → {_extent(extent)}"
+            yield Difference(Class.RUN, "~", message, NOWHERE)
+
+
+def _refuted(report: Report) -> dict[str, Span]:
+    """What is wrong with a plan, or may be: each in words."""
+    return {
+        verdict.detail: verdict.span or NOWHERE
+        for verdict in report.verdicts
+        if verdict.status is Status.REFUTED or (verdict.status is Status.UNKNOWN and verdict.story is not None)
+    }
+
+
+def _extent(extent: Extent) -> str:
+    runs = "any number of times" if extent.runs is None else f"at most {extent.runs} times" if extent.runs else "never"
+    runs = "once" if extent.runs == 1 else runs
+    at_once = "many" if extent.at_once is None else str(extent.at_once)
+    return runs if extent.at_once in (0, 1) else f"{runs}, {at_once} at once"
+
+
+def _runs(found: Compared) -> Iterator[Difference]:
+    for sign, trace in (("+", found.added), ("-", found.removed)):
+        if trace is not None:
+            yield Difference(Class.RUN, sign, f"a run, as {' → '.join(f'`{step}`' for step in trace)}", NOWHERE)
+    if not found.complete and found.added is found.removed is None:
+        yield Difference(Class.RUN, "~", "which runs came and went is not known: too many markings", NOWHERE)
+
+
+def _called(address: Address) -> str:
+    """An address in words: `step fetch`, task `get`: url."""
+    parts = []
+    for part in address:
+        word, _, name = part.partition(" ")
+        named = name and word in ("step", "task", "credential", "child", "workload", "argument", "limit")
+        parts.append(f"{word} `{name}`" if named else f"arc to `{part[7:]}`" if part.startswith("arc to ") else part)
+    return ", ".join(parts)
+
+
+def _value(address: Address, fact: Fact) -> str:
+    return f": {_short(fact.value)}" if fact.value and len(address) != 1 else ""
+
+
+def _short(text: str) -> str:
+    """A value on one line, cut where it is long."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONG else f"{line[: LONG - 1]}…"
+
+
+def _apart(old: str, new: str) -> tuple[str, str]:
+    """Two values, each on one line and cut so that what differs is seen."""
+    old, new = " ".join(old.split()), " ".join(new.split())
+    if old == new:
+        return "other white space", "this"
+    same = next((at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    if max(len(old), len(new)) <= LONG or same < LONG // 2:
+        return _short(old) or "nothing", _short(new) or "nothing"
+    begin = same - LONG // 4
+    return _short(f"…{old[begin:]}"), _short(f"…{new[begin:]}")

@@ -1,0 +1,195 @@
+"""What a plan says, one fact for each thing that can be changed: an address of names, a value as text, and a class.
+
+Two plans that say the same have the same facts, whatever the order of their steps, the writing of their expressions and
+the places in their files. A value is told to people, and compared as text.
+
+    run       what can happen: steps, tasks, arcs, guards, joins, gates, bounds
+    data      what is computed: fields, arguments, workload, what rules set
+    cosmetic  what nobody acts on: the name
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import NamedTuple, TypeAlias
+
+from noetl_ir.expr import Block, ListTemplate, Literal, MapTemplate, Native, Template, Text
+from noetl_ir.plan import Arc, Join, Limits, Loop, Plan, Rule, Step, Task
+from noetl_ir.span import NOWHERE, Span
+from noetlc.expr.unparse import unparse
+
+
+class Class(StrEnum):
+    """What a difference is about, the heaviest first."""
+
+    RUN = "run"
+    RESUME = "resume"
+    DATA = "data"
+    COSMETIC = "cosmetic"
+
+
+Address: TypeAlias = tuple[str, ...]
+"""The names that lead to something, each with its word: `("step fetch", "task get", "url")`."""
+
+
+class Fact(NamedTuple):
+    """One thing that a plan says. `value` is "" where there is nothing to say but that it is there."""
+
+    klass: Class
+    value: str
+    span: Span
+
+
+def facts_of(plan: Plan) -> dict[Address, Fact]:
+    """The facts of a plan, in its order."""
+    return dict(_Facts(plan).all())
+
+
+def template_text(template: Template) -> str:
+    """A template as canonical text: equal where the values are."""
+    match template:
+        case Literal(value=value):
+            return json.dumps(value, ensure_ascii=False)
+        case Native(expr=expr):
+            return f"{{{{ {unparse(expr)} }}}}"
+        case Text(parts=parts):
+            return "".join(part if isinstance(part, str) else f"{{{{ {unparse(part)} }}}}" for part in parts)
+        case Block(text=text):
+            return text
+        case MapTemplate(items=items):
+            return "{" + ", ".join(f"{key}: {template_text(value)}" for key, value in items) + "}"
+        case ListTemplate(items=entries):
+            return "[" + ", ".join(template_text(entry) for entry in entries) + "]"
+
+
+class _Facts:
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        transitions = plan.net.transitions
+        self._guards = {t.arc: t.guard for t in transitions if t.role == "take" and not t.id.startswith("take+")}
+        self._gates = {t.step: (t.guard, t.span) for t in transitions if t.role == "admit" and t.guard >= 0}
+
+    def all(self) -> Iterator[tuple[Address, Fact]]:
+        plan = self._plan
+        yield ("name",), Fact(Class.COSMETIC, plan.name, NOWHERE)
+        yield ("path",), Fact(Class.RUN, plan.path, NOWHERE)
+        yield ("first step",), Fact(Class.RUN, plan.steps[plan.entry].name, plan.steps[plan.entry].span)
+        for name, bound in zip(Limits._fields, plan.limits, strict=True):
+            yield (f"limit {name}",), Fact(Class.RUN, str(bound), NOWHERE)
+        yield ("best effort",), Fact(Class.RUN, str(plan.best_effort), NOWHERE)
+        yield ("executor",), Fact(Class.DATA, json.dumps(plan.executor, sort_keys=True), NOWHERE)
+        yield from self._parts((), "workload ", plan.workload, NOWHERE)
+        for entry in plan.keychain:
+            value = f"{entry.kind} {self._text(entry.fields)}".strip()
+            yield (f"credential {entry.name}",), Fact(Class.DATA, value, entry.span)
+        for child in plan.children:
+            yield (f"child {child.path}",), Fact(Class.RUN, child.digest, NOWHERE)
+        for number, step in enumerate(plan.steps):
+            yield from self._step(number, step)
+
+    def _step(self, number: int, step: Step) -> Iterator[tuple[Address, Fact]]:
+        at = (f"step {step.name}",)
+        yield at, Fact(Class.RUN, "", step.span)
+        yield (*at, "join"), Fact(Class.RUN, join_text(step.join), step.span)
+        guard, span = self._gates.get(number, (-1, None))
+        if step.gated or step.waits:
+            waits = "waits for " if step.waits else ""
+            yield (*at, "gate"), Fact(Class.RUN, f"{waits}{self._text(guard) or 'always'}", span or step.span)
+        for level, loop in enumerate(step.loops):
+            yield from self._loop((*at, f"loop {level + 1}" if level else "loop"), loop)
+        if step.timeout >= 0:
+            yield (*at, "timeout"), Fact(Class.RUN, self._text(step.timeout), step.span)
+        yield (*at, "best effort"), Fact(Class.RUN, str(step.best_effort), step.span)
+        yield (*at, "pool"), Fact(Class.DATA, step.pool, step.span)
+        tasks = [self._plan.tasks[index] for index in step.tasks]
+        yield (*at, "order of tasks"), Fact(Class.RUN, ", ".join(task.name for task in tasks), step.span)
+        for task in tasks:
+            yield from self._task((*at, f"task {task.name}"), task)
+        yield from self._arcs(at, step)
+
+    def _loop(self, at: Address, loop: Loop) -> Iterator[tuple[Address, Fact]]:
+        mode = "one after the other" if loop.sequential else f"at once, at most {self._text(loop.in_flight) or 'all'}"
+        yield at, Fact(Class.RUN, "", loop.span)
+        yield (*at, "iterations"), Fact(Class.RUN, mode, loop.span)
+        yield (*at, "items"), Fact(Class.DATA, self._text(loop.items), loop.span)
+        yield (*at, "iterator"), Fact(Class.DATA, loop.iterator, loop.span)
+        yield (*at, "exec"), Fact(Class.DATA, loop.exec, loop.span)
+
+    def _task(self, at: Address, task: Task) -> Iterator[tuple[Address, Fact]]:
+        yield at, Fact(Class.RUN, "", task.span)
+        yield (*at, "kind"), Fact(Class.RUN, task.kind, task.span)
+        yield from self._parts(at, "", task.fields, task.span)
+        yield from self._parts(at, "argument ", task.args, task.span)
+        yield from self._parts(at, "spec ", task.knobs, task.span)
+        if task.timeout >= 0:
+            yield (*at, "timeout"), Fact(Class.RUN, self._text(task.timeout), task.span)
+        rules = [self._rule(rule) for rule in task.rules]
+        rest = ["else continue" if task.passes_errors else "else an error fails"] if rules else []
+        yield (*at, "rules"), Fact(Class.RUN, "; ".join([*rules, *rest]) or "an error fails", task.span)
+        for number, rule in enumerate(task.rules):
+            for scope, pairs in (("iter", rule.set_iter), ("ctx", rule.set_ctx)):
+                for key, value in pairs:
+                    yield (*at, f"{scope}.{key} in rule {number + 1}"), Fact(Class.DATA, self._text(value), rule.span)
+
+    def _rule(self, rule: Rule) -> str:
+        when = f"when {self._text(rule.when)}" if rule.when >= 0 else "else"
+        words = [when, rule.directive]
+        if rule.directive == "retry":
+            words.append(f"{rule.attempts} attempts, {rule.backoff}")
+            words += [f"x {rule.multiplier}"] if rule.backoff == "exponential" else []
+            words += ["with jitter"] if rule.jitter else []
+        if rule.to >= 0:
+            words.append(f"to {self._plan.tasks[rule.to].name}")
+        for word, index in (
+            ("after", rule.delay), ("at most", rule.max_delay), ("code", rule.code), ("message", rule.message),
+        ):  # fmt: skip
+            words += [f"{word} {self._text(index)}"] if index >= 0 else []
+        return " ".join(words)
+
+    def _arcs(self, at: Address, step: Step) -> Iterator[tuple[Address, Fact]]:
+        called = self._names([(index, self._plan.arcs[index]) for index in step.arcs])
+        if step.arcs:
+            yield (*at, "router"), Fact(Class.RUN, "inclusive" if step.inclusive else "exclusive", step.span)
+        if len(step.arcs) > 1 and not step.inclusive:
+            yield (*at, "order of arcs"), Fact(Class.RUN, ", ".join(called.values()), step.span)
+        for index, name in called.items():
+            arc, here = self._plan.arcs[index], (*at, name)
+            yield here, Fact(Class.RUN, "", arc.span)
+            yield (*here, "guard"), Fact(Class.RUN, self._text(self._guards.get(index, -1)) or "always", arc.span)
+            if arc.delay >= 0:
+                yield (*here, "delay"), Fact(Class.RUN, self._text(arc.delay), arc.span)
+            yield (*here, "priority"), Fact(Class.RUN, str(arc.priority), arc.span)
+            yield from self._parts(here, "argument ", arc.args, arc.span)
+
+    def _names(self, arcs: list[tuple[int, Arc]]) -> Mapping[int, str]:
+        """What the arcs of a step are called: by their target, further ones to the same target by number too."""
+        found: dict[int, str] = {}
+        seen: dict[str, int] = {}
+        for index, arc in arcs:
+            target = self._plan.steps[arc.target].name if arc.target >= 0 else "end"
+            seen[target] = seen.get(target, 0) + 1
+            found[index] = f"arc to {target}" + (f" ({seen[target]})" if seen[target] > 1 else "")
+        return found
+
+    def _parts(self, at: Address, word: str, index: int, span: Span) -> Iterator[tuple[Address, Fact]]:
+        """A fact for each key of a mapping."""
+        if index < 0:
+            return
+        template = self._plan.templates[index]
+        if isinstance(template, MapTemplate):
+            for key, value in template.items:
+                yield (*at, f"{word}{key}"), Fact(Class.DATA, template_text(value), span)
+        elif isinstance(template, Literal) and isinstance(template.value, dict):
+            for key, plain in template.value.items():
+                yield (*at, f"{word}{key}"), Fact(Class.DATA, template_text(Literal(plain)), span)
+        else:
+            yield (*at, word.strip() or "fields"), Fact(Class.DATA, template_text(template), span)
+
+    def _text(self, index: int) -> str:
+        return template_text(self._plan.templates[index]) if index >= 0 else ""
+
+
+def join_text(join: Join) -> str:
+    """A join in words, its sources sorted."""
+    sources = ", ".join(sorted(join.sources)) or "nothing"
+    return f"{join.n} of {sources}" if join.mode == "count" else f"{join.mode} of {sources}"

@@ -1,0 +1,124 @@
+"""Runs that one plan has and another has not, as the steps that they start, in order.
+
+A run is a complete one, without an unhandled failure and with loops of one item; guards choose freely. The two nets are
+walked together, each as the set of states it may be in after the same steps (Rabin and Scott's subset construction),
+breadth first, so that the run that is found is a shortest one.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
+
+from noetl_ir.plan import Plan
+from noetlc.analysis.reachability import graph_of
+from noetlc.analysis.skeleton import success_skeleton
+
+STATES, PAIRS = 20_000, 5_000
+"""States of a net, and pairs of sets of them, that are looked at; beyond that there is no answer."""
+
+Trace: TypeAlias = tuple[str, ...]
+_Set: TypeAlias = frozenset[int]
+
+
+class Compared(NamedTuple):
+    """A shortest run of the new plan that the old one has not, and the reverse; None where there is none.
+
+    `complete` is False where a limit was hit: then there may be more than was found.
+    """
+
+    added: Trace | None
+    removed: Trace | None
+    complete: bool
+
+
+class _Automaton(NamedTuple):
+    """States of a net with what leads from each without starting a step, and by which step where; ends are final."""
+
+    silent: list[list[int]]
+    steps: list[dict[str, list[int]]]
+    ends: frozenset[int]
+
+    def closure(self, states: set[int]) -> _Set:
+        """The states, and all that can be reached from them without starting a step."""
+        found, waiting = set(states), list(states)
+        while waiting:
+            for target in self.silent[waiting.pop()]:
+                if target not in found:
+                    found.add(target)
+                    waiting.append(target)
+        return frozenset(found)
+
+    def after(self, states: _Set) -> Mapping[str, _Set]:
+        """Step → the states after it started."""
+        found: dict[str, set[int]] = {}
+        for state in states:
+            for step, targets in self.steps[state].items():
+                found.setdefault(step, set()).update(targets)
+        return {step: self.closure(targets) for step, targets in found.items()}
+
+
+def compared(old: Plan, new: Plan) -> Compared:
+    """Which runs were added and removed."""
+    before, after = _automaton(old), _automaton(new)
+    if before is None or after is None:
+        return Compared(None, None, False)
+    queue: list[tuple[_Set, _Set, int, str]] = [(before.closure({0}), after.closure({0}), -1, "")]
+    seen = {queue[0][:2]}
+    added: Trace | None = None
+    removed: Trace | None = None
+    for number, (mine, theirs, _, _) in enumerate(queue):  # grows while it is walked
+        ended, ends = not before.ends.isdisjoint(mine), not after.ends.isdisjoint(theirs)
+        if ends and not ended and added is None:
+            added = _trace(queue, number)
+        if ended and not ends and removed is None:
+            removed = _trace(queue, number)
+        if added is not None and removed is not None:
+            break
+        if len(queue) > PAIRS:
+            return Compared(added, removed, False)
+        left, right = before.after(mine), after.after(theirs)
+        for step in sorted(left.keys() | right.keys()):
+            pair = left.get(step, frozenset[int]()), right.get(step, frozenset[int]())
+            if pair not in seen:
+                seen.add(pair)
+                queue.append((*pair, number, step))
+    return Compared(added, removed, True)
+
+
+def _trace(queue: list[tuple[_Set, _Set, int, str]], number: int) -> Trace:
+    found = []
+    while number > 0:
+        found.append(queue[number][3])
+        number = queue[number][2]
+    return tuple(reversed(found))
+
+
+def _automaton(plan: Plan) -> _Automaton | None:
+    """The automaton of a plan's successful runs, None where it is too large."""
+    skeleton = success_skeleton(plan)
+    graph = graph_of(skeleton.net, STATES)
+    if not graph.complete:
+        return None
+    names = [_started(plan, skeleton.origin[number]) for number in range(len(skeleton.origin))]
+    silent: list[list[int]] = []
+    steps: list[dict[str, list[int]]] = []
+    ends = set()
+    for state, (enabled, targets) in enumerate(zip(graph.enabled, graph.targets, strict=True)):
+        quiet: list[int] = []
+        told: dict[str, list[int]] = {}
+        for transition, target in zip(enabled, targets, strict=True):
+            if names[transition]:
+                told.setdefault(names[transition], []).append(target)
+            else:
+                quiet.append(target)
+        silent.append(quiet)
+        steps.append(told)
+        if not enabled and skeleton.is_final(graph.code.marking(graph.markings[state])):
+            ends.add(state)
+    return _Automaton(silent, steps, frozenset(ends))
+
+
+def _started(plan: Plan, number: int) -> str:
+    """The step that a transition starts, "" for most."""
+    t = plan.net.transitions[number]
+    starts = (t.role == "begin" and t.level < 0) or (t.role in ("expand", "empty") and t.level == 0)
+    return plan.steps[t.step].name if starts else ""
