@@ -100,6 +100,11 @@ def expanded(paths: Iterable[str]) -> list[str]:
     return list(found)
 
 
+def only_playbooks(paths: Iterable[str]) -> list[str]:
+    """The paths without the files that `expanded` would not take from a folder. A file that is not there stays."""
+    return [path for path in paths if not os.path.isfile(path) or _is_playbook(path)]
+
+
 def playbooks_in(folder: str) -> Iterator[str]:
     """The YAML files under a folder that hold a playbook, sorted, hidden ones left out."""
     for root, folders, names in os.walk(folder):

@@ -2,7 +2,7 @@
 
 import click
 
-from noetlc.cli.files import STANDARD_INPUT, expanded
+from noetlc.cli.files import STANDARD_INPUT, expanded, only_playbooks
 from noetlc.cli.findings import FAIL_ON
 from noetlc.cli.gate import FORMATS, Asked, Gate
 
@@ -21,9 +21,10 @@ from noetlc.cli.gate import FORMATS, Asked, Gate
 @click.option("--unsafe-fixes", "unsafe", is_flag=True, help="With --fix or --diff: apply the others too.")
 @click.option("--diff", is_flag=True, help="Print what --fix would change, and change nothing.")
 @click.option("--config", metavar="FILE", help="The configuration of all files, instead of the nearest above each.")
+@click.option("--skip-others", is_flag=True, help="Pass by files that are no playbooks, also where they are named.")
 @click.option("--cache/--no-cache", "cached", default=True, help="Remember what was found in unchanged files.")
 @click.option("--cache-dir", metavar="FOLDER", help="Where to remember it.")
-def lint_paths(paths: tuple[str, ...], **options: object) -> int:
+def lint_paths(paths: tuple[str, ...], skip_others: bool, **options: object) -> int:
     """Check playbooks and report what is wrong.
 
     PATH is a file, a folder or a glob (the playbooks among its .yaml and .yml files), or - for standard input.
@@ -34,7 +35,8 @@ def lint_paths(paths: tuple[str, ...], **options: object) -> int:
     """
     asked = Asked(**options)  # type: ignore[arg-type]
     _refuse_misuse(asked, paths)
-    return Gate(asked, expanded(paths)).status()
+    named = only_playbooks(paths) if skip_others else paths
+    return Gate(asked, expanded(named)).status() if named else 0
 
 
 COMMAND = lint_paths
