@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 import socket
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import uvicorn
 
@@ -28,6 +29,9 @@ from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.shell import Worker
 from noetl_ir.commands import Answer, Command, Report
 from noetl_ir.events import Event
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 LEAVE_WITHIN = 5
 """Seconds that connections have to end once the server stops; those that follow an execution never would."""
@@ -66,14 +70,15 @@ def serve(runtime: Runtime, listening: Listening, compiler: Compile, lines: Line
             app, log_config=None, access_log=False, lifespan="off", server_header=False, ws="none",
             timeout_graceful_shutdown=LEAVE_WITHIN, ssl_certfile=certificate, ssl_keyfile=key,
         )  # fmt: skip
-        server = uvicorn.Server(config)
+        server = _Server(config)
         driving = _Driving(service, server, lines.say)
-        driving.start()
         host, port = bound.getsockname()[:2]
-        lines.ready(f"http{'s' if certificate else ''}://{f'[{host}]' if ':' in host else host}:{port}")
-        server.run(sockets=[bound])
-        service.stop(DRAIN)
-        driving.join()
+        with _stopped_by_signals(server, service):
+            driving.start()
+            lines.ready(f"http{'s' if certificate else ''}://{f'[{host}]' if ':' in host else host}:{port}")
+            server.run(sockets=[bound])
+            service.stop(DRAIN)
+            driving.join()
     return not driving.failed
 
 
@@ -104,6 +109,35 @@ def service_of(runtime: Runtime, bell: Bell, say: Callable[[str], None]) -> Serv
         control, store=runtime.store, crew=worker, waiter=launcher, clock=clock,
         load=runtime.programs.load, skips=runtime.was_scripted, say=say,
     )  # fmt: skip
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to `serve`: uvicorn would end the process by them before what is in flight has finished."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+
+@contextmanager
+def _stopped_by_signals(server: uvicorn.Server, service: Service) -> Iterator[None]:
+    """The first SIGINT or SIGTERM lets what is in flight finish, the next one ends at once."""
+    import signal
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if server.should_exit:
+            server.force_exit = True
+            service.stop(0)
+        server.should_exit = True
+
+    watched = (signal.SIGINT, signal.SIGTERM)
+    before = [(name, signal.signal(name, stop)) for name in watched]
+    try:
+        yield
+    finally:
+        for name, handler in before:
+            signal.signal(name, handler)
 
 
 class _Driving(threading.Thread):

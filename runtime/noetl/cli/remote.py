@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import click
 
 from noetl.cli.stores import SERVER_VARIABLE
@@ -28,15 +30,16 @@ connected = click.option(
 def asked(server: str, method: str, path: str, data: Json = None) -> dict[str, Json]:
     """The JSON object that a server answers; what it refuses is a Problem."""
     try:
-        return Connection(server).json(method, path, data=data)
+        with closing(Connection(server)) as connection:
+            return connection.json(method, path, data=data)
     except StoreFailure as problem:
         raise Problem(str(problem)) from None
 
 
 def registered(server: str, plan: bytes) -> dict[str, Json]:
     """Give a plan to the catalogue of a server; the row that it got."""
-    connection = Connection(server)
     try:
-        return connection.object_of(connection.ask("POST", "/playbooks", raw=plan))
+        with closing(Connection(server)) as connection:
+            return connection.object_of(connection.ask("POST", "/playbooks", raw=plan))
     except StoreFailure as problem:
         raise Problem(str(problem)) from None

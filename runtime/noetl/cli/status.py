@@ -8,7 +8,7 @@ import click
 
 from noetl.app.documents import execution_document, row_document, standing_of
 from noetl.app.ending import Ending
-from noetl.app.looking import is_driven, look_at, root_of
+from noetl.app.looking import is_driven, look_at
 from noetl.app.picture import rows_of
 from noetl.cli.failures import failure_text, place_text
 from noetl.cli.list import STATUSES, status_text
@@ -38,7 +38,7 @@ def status(execution: str | None, url: str, as_json: bool) -> int:
         return _all(url, as_json=as_json)
     with existing(url) as runtime:
         look = look_at(runtime, row_of(runtime, execution))
-        owned = runtime.store.is_owned(root_of(runtime, look.row))
+        owned = is_driven(runtime, look.row)
         if as_json:
             click.echo(json_text(execution_document(runtime, look, owned=owned)))
         else:

@@ -43,6 +43,8 @@ class Crew(Protocol):
 
     def due(self) -> int | None: ...
 
+    def take_no_more(self) -> None: ...
+
     def drop_all(self) -> None: ...
 
 
@@ -163,6 +165,8 @@ class Service:
             if self._clock.now() >= self._sweep_due:
                 self._sweep()
             did = self._control.step() or did
+            if self._stopping:
+                self._crew.take_no_more()
             did = self._crew.step() or did
             self._pause, self._trouble = FIRST_PAUSE, None
         except (StoreFailure, Conflict) as problem:

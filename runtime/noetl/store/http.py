@@ -7,7 +7,7 @@ and folded by whoever reads it, by the code that folds it on the server: there i
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
@@ -111,7 +111,7 @@ def open_store(url: str) -> Store:
 
 def open_blobs(url: str) -> Blobs:
     """The blobs of the server at `http(s)://HOST:PORT`."""
-    return RemoteBlobs(Connection(url))
+    return RemoteBlobs(url)
 
 
 class RemoteStore:
@@ -248,18 +248,19 @@ class RemoteStore:
 class RemoteBlobs:
     """`Blobs` that are read over the API."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, url: str) -> None:
+        self._url = url
 
     def put(self, execution_id: str, data: bytes) -> dict[str, Json]:
         """Refused: the server does it."""
-        raise StoreFailure(f"nothing is written to {self._connection.url} from here")
+        raise StoreFailure(f"nothing is written to {self._url} from here")
 
     def get(self, reference: Mapping[str, Json]) -> bytes:
         """`Blobs.get`."""
         from hashlib import sha256
 
-        answer = self._connection.ask("POST", "/blobs", data={"reference": dict(reference)})
+        with closing(Connection(self._url)) as connection:  # few are fetched, so none is kept open
+            answer = connection.ask("POST", "/blobs", data={"reference": dict(reference)})
         if answer.status == 404:
             raise KeyError(_detail(answer))
         if sha256(answer.body).hexdigest() != reference.get("checksum"):

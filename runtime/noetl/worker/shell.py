@@ -151,6 +151,10 @@ class Worker:
         for slot in list(self._busy.values()):
             self._free(slot)
 
+    def take_no_more(self) -> None:
+        """Begin nothing from now on; what is at work goes on."""
+        self._slots = 0
+
     def stop(self, order: StopPipeline) -> None:
         """Stop the pipeline of a claim that was called off."""
         slot = self._busy.get((order.execution_id, order.run))

@@ -1,0 +1,165 @@
+"""`noetl server` as a process of its own, and the commands that speak to it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Home
+
+WAITS = """
+workload: {who: nobody}
+workflow:
+  - {step: start, tool: {name: w, kind: wait, events: [go]}, next: {arcs: [{step: last}]}}
+  - {step: last, tool: {kind: noop, result: {hello: "{{ workload.who }}"}}}
+"""
+SLOW = """
+workflow:
+  - step: start
+    tool: {name: s, kind: shell, command: "echo begun > begun; sleep 0.5; echo ended >> ended"}
+    next: {arcs: [{step: more}]}
+  - step: more
+    tool: {name: s, kind: shell, command: "echo more >> ended"}
+"""
+
+
+@contextmanager
+def running(home: "Home", *words: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """A server in the home's folder, and its URL; killed in the end unless it ended by itself."""
+    child = subprocess.Popen(
+        [sys.executable, "-m", "noetl.cli", "server", "--port", "0", *words],
+        cwd=home.folder, env=home.env, text=True, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        assert child.stderr is not None
+        ready = re.fullmatch(r"listening on (http://127\.0\.0\.1:\d+)\n", child.stderr.readline())
+        assert ready, child.stderr.read()
+        yield child, ready[1]
+    finally:
+        child.kill()
+        child.wait(30)
+        child.stderr.close()
+
+
+def playbook(home: "Home", body: str) -> str:
+    head = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: t/t}\n"
+    (home.folder / "t.yaml").write_text(head + body)
+    return "t.yaml"
+
+
+def started(home: "Home", url: str, *words: str) -> str:
+    document = home.json("start", *words, "--server", url)
+    assert isinstance(document, dict)
+    return str(document["execution_id"])
+
+
+def test_a_server_is_asked_as_a_local_store(home: "Home") -> None:
+    file = playbook(home, WAITS)
+    with running(home) as (_, url):
+        execution = started(home, url, file, "--set", "who=me")
+        assert home.json("list", "--server", url) == home.json("list", "--store", "sqlite:///.noetl/noetl.db")
+        sent = home.run("signal", execution, "--name", "go", "--server", url)
+        assert "sent to the process that drives it" in sent.stdout
+        followed = home.run("events", execution, "--follow", "--json", "--server", url)
+        assert '"playbook.processed"' in followed.stdout.splitlines()[-1]
+        for words in [("status",), ("events",), ("result",), ("replay",), ("result", "last")]:
+            here = home.run(words[0], execution, *words[1:], "--json")
+            there = home.run(words[0], execution, *words[1:], "--json", "--server", url)
+            assert (there.returncode, there.stdout) == (0, here.stdout), words
+        assert home.json("result", execution, "--server", url) == {"hello": "me"}
+
+
+def test_a_killed_server_goes_on_when_it_is_started_again(home: "Home") -> None:
+    file = playbook(home, WAITS)
+    with running(home) as (child, url):
+        execution = started(home, url, file)
+        child.send_signal(signal.SIGKILL)
+        child.wait(30)
+    gone = home.run("status", execution, "--server", url)
+    assert (gone.returncode, "cannot be reached" in gone.stderr) == (1, True)
+    with running(home) as (_, url):
+        home.run("signal", execution, "--name", "go", "--server", url)
+        assert home.run("events", execution, "--follow", "--server", url).returncode == 0
+        assert home.json("status", execution, "--server", url)["status"] == "completed"  # type: ignore[index,call-overload]
+
+
+@pytest.mark.parametrize("how", ["signal", "command"])
+def test_what_is_in_flight_finishes_when_it_stops(home: "Home", how: str) -> None:
+    file = playbook(home, SLOW)
+    with running(home) as (child, url):
+        execution = started(home, url, file)
+        home.run("events", execution, "--server", url)
+        while not (home.folder / "begun").exists():
+            assert child.poll() is None
+        if how == "signal":
+            child.send_signal(signal.SIGTERM)
+        else:
+            assert home.run("server", "stop", "--server", url).stdout == "stopping\n"
+        assert child.wait(30) == 0
+    assert (home.folder / "ended").read_text() == "ended\n"
+    assert home.json("resume", execution)["status"] == "completed"  # type: ignore[index,call-overload]
+    assert (home.folder / "ended").read_text() == "ended\nmore\n"
+
+
+def test_the_exit_code_of_follow_says_how_it_ended(home: "Home") -> None:
+    file = playbook(home, 'workflow: [{step: start, tool: {name: s, kind: shell, command: "exit 3"}}]\n')
+    with running(home) as (_, url):
+        assert home.run("start", file, "--follow", "--server", url).returncode == 1
+
+
+def test_versions_of_a_path_are_started_by_number(home: "Home") -> None:
+    file = playbook(home, "workflow: [{step: start, tool: {kind: noop, result: one}}]\n")
+    with running(home) as (_, url):
+        first = home.run("register", file, "--server", url)
+        assert first.stdout.startswith("registered: t/t@1, plan ")
+        playbook(home, "workflow: [{step: start, tool: {kind: noop, result: two}}]\n")
+        assert home.json("register", file, "--server", url)["version"] == 2  # type: ignore[index,call-overload]
+        for name, result in [("t/t@1", "one"), ("t/t", "two"), ("t/t@2", "two")]:
+            execution = started(home, url, name)
+            assert home.run("events", execution, "--follow", "--server", url).returncode == 0
+            assert home.json("result", execution, "--server", url) == result
+        wrong = home.run("start", "t/t@3", "--server", url)
+        assert (wrong.returncode, "the newest is 2" in wrong.stderr) == (1, True)
+        odd = home.run("start", "t/t@new", "--server", url)
+        assert (odd.returncode, "t/t@2" in odd.stderr) == (1, True)
+
+
+def test_a_token_is_asked_for_where_there_are_any(home: "Home", monkeypatch: pytest.MonkeyPatch) -> None:
+    token = home.json("token", "add", "ann", "--role", "viewer")["token"]  # type: ignore[index,call-overload]
+    file = playbook(home, WAITS)
+    with running(home) as (_, url):
+        none = home.run("list", "--server", url)
+        assert (none.returncode, "Authorization: Bearer" in none.stderr) == (1, True)
+        monkeypatch.setenv("NOETL_TOKEN", token)
+        assert home.json("list", "--server", url) == []
+        refused = home.run("start", file, "--server", url)
+        assert (refused.returncode, "`ann` has the role `viewer`" in refused.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("server", "--host", "0.0.0.0"), 2, "tokens are needed"),
+        (("server", "--host", "256.0.0.1", "--tokens", "some", "--behind-proxy"), 1, "cannot be listened on"),
+        (("server", "--port", "70000"), 2, "70000"),
+        (("list", "--server", "localhost:1"), 2, "http://HOST:PORT"),
+        (("list", "--server", "http://127.0.0.1:1"), 1, "cannot be reached"),
+        (("list", "--server", "http://127.0.0.1:1", "--store", "sqlite:///x"), 2, "either"),
+        (("start", "x", "--server", "http://127.0.0.1:1"), 1, "cannot be reached"),
+        (("register", "nowhere.yaml"), 2, "nowhere.yaml"),
+        (("token", "delete", "nobody"), 1, "no token `nobody`"),
+    ],
+)
+def test_what_is_wrong_is_said(home: "Home", words: tuple[str, ...], code: int, said: str) -> None:
+    home.run("token", "add", "some", "--role", "admin", "--tokens", "some")
+    done = home.run(*words)
+    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+    assert "Traceback" not in done.stderr
+    assert os.environ.get("NOETL_TOKEN") is None
