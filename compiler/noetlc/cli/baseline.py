@@ -27,10 +27,6 @@ class Entry(NamedTuple):
     address: str
     line: int
 
-    def fits(self, one: Reported) -> bool:
-        """Whether a finding of this entry's file is the known one."""
-        return self.code == one.diagnostic.code and self.address == one.address
-
 
 class Baseline(NamedTuple):
     """A baseline that was read: its `text`, and its entries by file."""
@@ -65,15 +61,17 @@ class Baseline(NamedTuple):
 
 def unknown(found: Sequence[Reported], entries: Iterable[Entry]) -> tuple[list[Reported], list[Entry]]:
     """The findings that no entry knows, and the entries that nothing matched; an entry knows one finding."""
-    left = list(entries)
+    left: dict[tuple[str, str], list[Entry]] = {}
+    for entry in entries:
+        left.setdefault((entry.code, entry.address), []).append(entry)
     new = []
     for one in found:
-        at = next((index for index, entry in enumerate(left) if entry.fits(one)), -1)
-        if at < 0:
-            new.append(one)
+        fitting = left.get((one.diagnostic.code, one.address))
+        if fitting:
+            fitting.pop(0)
         else:
-            del left[at]
-    return new, left
+            new.append(one)
+    return new, [entry for rest in left.values() for entry in rest]
 
 
 def read_baseline(name: str) -> Baseline:
@@ -95,10 +93,10 @@ def read_baseline(name: str) -> Baseline:
     lines = [number for number, line in enumerate(text.split("\n"), 1) if line.lstrip().startswith('{"file"')]
     if len(lines) != len(rows):  # written by somebody else: then all of it is the place
         lines = [1] * len(rows)
-    entries: dict[str, tuple[Entry, ...]] = {}
+    entries: dict[str, list[Entry]] = {}
     for (file, code, address), line in zip(rows, lines, strict=True):
-        entries[file] = (*entries.get(file, ()), Entry(file, code, address, line))
-    return Baseline(name, text, entries)
+        entries.setdefault(file, []).append(Entry(file, code, address, line))
+    return Baseline(name, text, {file: tuple(found) for file, found in entries.items()})
 
 
 def write_baseline(name: str, found: Iterable[Reported]) -> None:

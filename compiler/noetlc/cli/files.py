@@ -47,7 +47,8 @@ def shown(name: str) -> str:
 def write(name: str, data: bytes) -> None:
     """Write a file so that nobody ever sees a part of it.
 
-    A link stays a link. What is no file, such as `/dev/null` or a pipe, is written into and never replaced.
+    A link stays a link, and a file keeps its mode. What is no file, such as `/dev/null` or a pipe, is written into and
+    never replaced.
     """
     place = os.path.realpath(name)
     part = f"{place}.{os.getpid()}.part"
@@ -58,6 +59,8 @@ def write(name: str, data: bytes) -> None:
             return
         with open(part, "wb") as file:
             file.write(data)
+        if os.path.exists(place):
+            os.chmod(part, os.stat(place).st_mode & 0o7777)
         os.replace(part, place)
     except OSError as error:
         if os.path.exists(part):

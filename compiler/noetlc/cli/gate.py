@@ -128,7 +128,7 @@ class Gate:
         asked, to_stderr = self._asked, self._to_stderr()
         seen: list[Checked] = []
         texts: list[str] = []
-        for one in checked:
+        for one in list(checked) if asked.fix else checked:  # nothing is written before all can be read
             _write_fixes(one)
             if one.text and asked.output == STANDARD_INPUT:
                 click.echo(one.text, err=to_stderr)
@@ -163,7 +163,7 @@ class Gate:
             return []
         out = []
         for name, baseline in self._baselines.items():
-            entries = {entry for one in seen for entry in one.stale if entry in baseline.of(shown(one.name))}
+            entries = {entry for one in seen if one.stale for entry in {*one.stale} & {*baseline.of(shown(one.name))}}
             takes = self._selection(name, self._configurations.of(name)).takes
             out += [one for one in baseline.stale({*entries, *baseline.missing()}) if takes(one.diagnostic.code)]
         return out

@@ -2,16 +2,19 @@
 
 import codecs
 import os
+import stat
 from pathlib import Path
 
 import pytest
 
 from command_line import Run, put
+from goldens import GOLDEN
 from nets import HEAD
 from noetl_ir.span import Span
 from noetlc.cli import fixing
 from noetlc.cli.cache import Kept
 from noetlc.cli.fixing import mended
+from noetlc.cli.inspection import found_in
 from noetlc.diag.diagnostic import Diagnostic, Fix, Severity
 from noetlc.diag.report import Reported
 
@@ -62,6 +65,7 @@ def test_encoding_and_line_ends_stay(run: Run, mark: bytes, newline: str) -> Non
     os.chmod("a.yaml", 0o640)
     assert run("lint", "--fix", "a.yaml").status == 0
     assert Path("a.yaml").read_bytes() == written(MENDED)
+    assert stat.S_IMODE(os.stat("a.yaml").st_mode) == 0o640
     # A fix of several lines, too: an entry step is declared above the document.
     Path("a.yaml").write_bytes(written(f"{HEAD}workflow:\n  - step: begin\n"))
     assert run("lint", "--fix", "--unsafe-fixes", "a.yaml").status == 0
@@ -161,3 +165,29 @@ def test_bytes_that_are_no_text_stay(run: Run) -> None:
     Path("a.yaml").write_bytes(b"\xff" + IDLE.encode())
     assert run("lint", "--fix", "--unsafe-fixes", "a.yaml").status == 1
     assert Path("a.yaml").read_bytes() == b"\xff" + IDLE.encode()
+
+
+def test_nothing_is_written_before_all_can_be_read(run: Run) -> None:
+    put("a.yaml", IDLE)
+    put("b.ir", "NOETLPLN")
+    assert run("lint", "--fix", "a.yaml", "b.ir").status == 2
+    assert Path("a.yaml").read_text() == IDLE
+
+
+def test_fixes_of_every_golden_make_no_errors_and_come_to_an_end() -> None:
+    changed = 0
+    for path in sorted(GOLDEN.glob("*/*.yaml")):
+        data = path.read_bytes()
+        before = found_in(path.name, data)
+        if any(one.diagnostic.fix is not None for one in before.findings):
+            made = mended(path.name, data, lambda one: True, (), "any")
+            assert errors(found_in(path.name, made.data)) <= errors(before), path
+            assert mended(path.name, made.data, lambda one: True, (), "any") == (made.data, 0), path
+            changed += made.data != data
+    assert changed > 20
+
+
+def errors(kept: Kept) -> list[int]:
+    """How many errors there are of each stage, the earlier ones first."""
+    codes = [one.diagnostic.code for one in kept.findings if one.diagnostic.severity is Severity.ERROR]
+    return [sum(code.startswith(f"NL{stage}") for code in codes) for stage in range(10)]

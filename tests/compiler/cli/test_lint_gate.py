@@ -197,3 +197,18 @@ def test_text_that_looks_like_a_comment_is_none(run: Run) -> None:
 def test_a_used_comment_stays_used_when_its_code_is_not_selected(run: Run) -> None:
     put("a.yaml", f"{HEAD}workflow:\n  - step: start\n  - step: lonely  # noetl: ignore[NL601] by hand\n")
     assert codes(run, "a.yaml", "--select", "NL0") == []
+
+
+@pytest.mark.parametrize("form", ["full", "text", "json", "sarif", "github", "gitlab", "junit", "markdown"])
+def test_a_report_goes_to_a_file_as_it_goes_to_the_terminal(
+    run: Run, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put("a.yaml", MIXED)
+    put("b.yaml", WARNED)
+    printed = run("lint", "a.yaml", "b.yaml", "--format", form)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    done = run("lint", "a.yaml", "b.yaml", "--format", form, "--output", "report")
+    assert (done.status, done.out) == (1, "")
+    assert Path("report").read_text() == printed.out
+    assert done.err == "1 error, 2 warnings in 2 files\n"
+    assert run("lint", "a.yaml", "--format", form, "--output", "/dev/null").status == 1
