@@ -21,7 +21,7 @@ from noetlc.ast.bodies import Tasks, change_lists, taken
 from noetlc.ast.playbook import Playbook, Rule, Task, Value
 from noetlc.ast.repeat import Page, Pages
 from noetlc.ast.workbook import pairs_of, template_of_pairs
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, Class, Note
 from noetlc.expr.events import events_in, on_success
 from noetlc.expr.generated import computed, constant, generated_name, guard, jump, noop
 from noetlc.expr.legacy_names import IN_RULES, Meanings, renamed, rule_meanings
@@ -53,12 +53,12 @@ def lower_pages(playbook: Playbook, note: Note) -> Playbook:
         pages, rest = taken(task, Pages)
         if pages is None:
             return (task,)
-        said = "rules that retry, and a loop over pages: used up, it fails with `retry.exhausted`"
-        note(Change(BY, pages.span, "`retry` as a list", "review", said))
         while (other := taken(rest, Pages))[0] is not None:  # the tool's own policies come before those of its step
             note(Change(BY, other[0].span, "`retry` of a step", "exact", "nothing: the tool has its own"))
             rest = other[1]
-        return _Paged(rest, _as_fields(pages, rest), known).tasks()
+        paged = _Paged(rest, _as_fields(pages, rest), known)
+        note(Change(BY, pages.span, "`retry` as a list", *paged.said))
+        return paged.tasks()
 
     return change_lists(playbook, lambda _, tasks: tuple(made for task in tasks for made in without(task)))
 
@@ -69,6 +69,13 @@ class _Paged(NamedTuple):
     task: Task
     pages: Pages
     known: frozenset[str]
+
+    @property
+    def said(self) -> tuple[Class, str]:
+        """The class of the change, and what it is to."""
+        if any(self._repeats(page) for page in self.pages.policies):
+            return "review", "rules that retry, and a loop over pages: used up, it fails with `retry.exhausted`"
+        return "safe", "rules that retry; used up, they fail with `retry.exhausted`"
 
     def tasks(self) -> Tasks:
         """What the task becomes."""

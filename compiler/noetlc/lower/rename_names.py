@@ -15,6 +15,7 @@ from noetlc.ast.names import OldNames
 from noetlc.ast.playbook import Arc, Playbook, Router, Step, StepSpec, Task
 from noetlc.ast.walk import expressions_in, loops_of, rule_guards, rule_values, step_expressions, task_values
 from noetlc.diag.change import Change, Note
+from noetlc.expr.events import FALSE, on_failure
 from noetlc.expr.legacy_names import (
     CTX,
     IN_RULES,
@@ -25,8 +26,10 @@ from noetlc.expr.legacy_names import (
     only_old,
     renamed,
 )
+from noetlc.expr.patching import OUTCOME, kept
+from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace
-from noetlc.expr.shorthand import result_of
+from noetlc.expr.shorthand import path, result_of
 from noetlc.expr.templates import arc_with, fields_with, guard_with, maybe_with, rule_with, value_with
 
 BY = "rename_names"
@@ -43,7 +46,7 @@ def rename_names(playbook: Playbook, note: Note) -> Playbook:
             continue
         made = _renamed(step, shared)
         _tell(step, made, note)
-        steps.append(step if made == step else made)
+        steps.append(step if made == step else _with_outcome(made))
     workbook = tuple((name, _task(task, shared)) for name, task in playbook.workbook)
     return playbook._replace(steps=tuple(steps), workbook=workbook, extras=extras)
 
@@ -59,6 +62,36 @@ def _renamed(step: Step, shared: set[str]) -> Step:
         )
     tasks = tuple(_task(task, known) for task in step.tasks)
     return step._replace(loop=loop, tasks=tasks, spec=_spec(step, everywhere), router=_router(step, known))
+
+
+def _with_outcome(step: Step) -> Step:
+    """The step whose arcs read the outcome of its tool, where older constructs have become tasks behind it.
+
+    The outcome of a failure is that of the task that failed. Where there are branches, their pass has seen to it.
+    """
+    tool = max((number for number, task in enumerate(step.tasks) if not task.generated), default=-1)
+    if step.loop is not None or step.router is None or tool in (-1, len(step.tasks) - 1):
+        return step
+    if {rule.to for task in step.tasks for rule in task.rules} - {None, step.tasks[tool].name}:
+        return step
+    arcs = tuple(arc_with(arc, _OF_TOOL) if _is_success(arc) else arc for arc in step.router.arcs)
+    if all(arc is old or arc == old for arc, old in zip(arcs, step.router.arcs, strict=True)):
+        return step
+    tasks = list(step.tasks)
+    tasks[tool] = kept(tasks[tool], (_OUTCOME,))
+    return step._replace(tasks=tuple(tasks), router=step.router._replace(arcs=arcs))
+
+
+_OUTCOME = path("iter", OUTCOME)
+_OF_TOOL = renamed({("event", "outcome"): _OUTCOME}, ())
+
+
+def _is_success(arc: Arc) -> bool:
+    """Whether an arc is for success only."""
+    if arc.when is None:
+        return True
+    asked = {access.keys[0] for access in accesses(arc.when.expr) if access.root.name == "event" and access.keys}
+    return not asked & {"status", "error"} and on_failure(arc.when.expr, http=False) == FALSE
 
 
 def _task(task: Task, known: Container[str]) -> Task:

@@ -60,14 +60,16 @@ class Here(NamedTuple):
         plain = plain_tree(self.tree) if isinstance(self.tree, Value) else None
         return self._replace(tree=as_tree(plain)) if isinstance(plain, dict | list) else self
 
-    def lone(self) -> "Here | None":
-        """The only task of a step, which has the name that it has from the step."""
+    def lone(self, node: Mapping) -> "Here | None":
+        """The only task of a step, which is written there and has the name that it has from the step."""
         if not isinstance(self.tree, list) or not isinstance(self.read, list):
             return None
         if len(self.tree) != 1 or len(self.read) != 1:
             return None
         task, was = self.tree[0], self.read[0]
         if not isinstance(task, Placed) or not isinstance(was, Placed) or task.get("name") != was.get("name"):
+            return None
+        if node.span not in (task.span, was.span):
             return None
         return self._replace(tree=task, read=was)
 

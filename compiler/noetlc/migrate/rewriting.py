@@ -123,7 +123,7 @@ class _Document:
         value, shift = entry.value, column - self._copies.column(entry.start)
         match value:
             case Mapping() if not is_flow(self._text, value):
-                inner = here if isinstance(here.tree, dict) else here.lone()
+                inner = here if isinstance(here.tree, dict) else here.lone(value)
                 first = self._copies.entries(value)[0].start
                 if inner is None:
                     return None
@@ -252,7 +252,7 @@ class _Document:
                 return None if text is None else [Edit(start, stop, text.rstrip("\n"))]
             case Mapping() if isinstance(tree, dict):
                 return self._edits_of_keys(here, node)
-            case Mapping() if (lone := here.lone()) is not None:
+            case Mapping() if (lone := here.lone(node)) is not None:
                 return self._edits_of_keys(lone, node)
             case Sequence() if isinstance(tree, list) and len(tree) == len(node.items):
                 was, found = by_place(here.read), list[Edit]()

@@ -16,6 +16,8 @@ STEP_KEYS = frozenset({
 
 _OTHER_NAMES = {"playbooks": "playbook", "end": "noop", "router": "noop", "http_request": "http"}
 
+_CALLS = ("playbook", "playbooks")
+
 
 def has_word_tool(node: Mapping) -> bool:
     """Whether the tool of a step or task is a word."""
@@ -74,7 +76,16 @@ def _kind_of(r: Reader, node: Mapping) -> tuple[Scalar, Node]:
     word = "type" if node.get("type") is not None else "tool"
     key, kind = node.key(word), node.get(word)
     assert key is not None and kind is not None
-    r.respelt(key.span, f"`{word}: <kind>`", "`kind`")
+    if (
+        isinstance(kind, Scalar)
+        and kind.text in _CALLS
+        and node.get("return_step") is None
+        and node.get("wait") is None
+    ):
+        said = "`kind`: it waits for the child, where old engines went on when no `return_step` was asked for"
+        r.respelt(key.span, f"`{word}: <kind>`", said, "review")
+    else:
+        r.respelt(key.span, f"`{word}: <kind>`", "`kind`")
     if isinstance(kind, Scalar) and kind.text in _OTHER_NAMES:
         name = _OTHER_NAMES[kind.text]
         kind = scalar_at(name, name, style="", span=kind.span, source=(0, 0))

@@ -51,7 +51,8 @@ def test_canonical_source_runs_as_its_original(case: goldens.Case, tmp_path: Pat
     text = case.path.read_text("utf-8")
     comments = "".join(line for line in text.splitlines(keepends=True) if line.startswith("#"))
     copy = tmp_path / case.path.name
-    copy.write_text(comments + printed(lowered(text)[0]), encoding="utf-8")
+    children = "".join(f"---\n{document}" for document in text.split("---\n")[1:])
+    copy.write_text(comments + printed(lowered(text)[0]) + children, encoding="utf-8")
     if case.beside("script").exists():
         (tmp_path / f"{case.name}.script").write_text(case.beside("script").read_text("utf-8"), encoding="utf-8")
     assert events_of(goldens.Case(case.stage, case.name, copy)) == events_of(case)

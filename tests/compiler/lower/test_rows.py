@@ -6,8 +6,12 @@ The rows are those of the language's table (its order) and then those of the dia
 import goldens
 
 ROWS: dict[str, str] = {
-    "unguarded next: name, list": "next-forms next-fork next-fork-any next-fork-shared next-end",
-    "v1 next: [{when, then}, {else}]": "next-ladder next-when-list next-fork-args next-item-else",
+    "unguarded next: name, list": (
+        "next-forms next-fork next-fork-any next-fork-shared next-end end-undeclared next-named"
+    ),
+    "v1 next: [{when, then}, {else}]": (
+        "next-ladder next-when-list next-fork-args next-item-else next-mode next-bare-condition"
+    ),
     "a case rule: once, on the event it names": "case-routes event-names case-enter case-vars",
     "case that only routes": "case-routes",
     "any other case": "case-branches case-error case-sink case-sink-when case-sends case-sends-answer",
@@ -18,41 +22,71 @@ ROWS: dict[str, str] = {
     ),
     "eval_mode: on_event": "case-on-event case-on-event-inclusive case-timeout case-1.2-1",
     "next.to with a template, delay": "next-template case-2.4-3 case-2.4-4",
-    "retry map": "retry-map retry-when retry-stop retry-both retry-backoff retry-exhausted",
-    "retry.scope": "case-retry retry-inherited",
-    "retry list": "retry-list retry-list-errors retry-pages-exhausted retry-merge retry-two-lists case-pages",
+    "retry map": (
+        "retry-map retry-when retry-stop retry-both retry-backoff retry-exhausted retry-linear retry-names retry-on"
+    ),
+    "retry.scope": "case-retry retry-inherited retry-executor retry-false",
+    "retry list": (
+        "retry-list retry-list-errors retry-pages-exhausted retry-merge retry-two-lists case-pages "
+        "retry-list-order retry-collect-replace retry-page-names loop-pagination"
+    ),
     "poll": "poll poll-exhausted",
-    "sink, save": "sink save save-forms formal-10-1",
-    "vars, case.then.set, result": "vars vars-loop vars-own-name step-result step-set-ctx case-vars",
-    "step args": "step-args",
-    "workbook task": "v1-workbook v1-call workbook-args workbook-sink",
-    "step.when, pass": "step-when",
-    "set (D10)": "set-input-output",
-    "input, output (D10)": "set-input-output",
-    "loop.cursor (D11)": "cursor cursor-frame",
-    "on_error; of a loop": "on-error-ignore loop-on-error",
-    "batch_size, chunk, limit, order_by; where": "loop-forms loop-chunk case-7-1",
+    "sink, save": "sink save save-forms formal-10-1 save-log save-statement sink-names sink-own-result toolless",
+    "vars, case.then.set, result": (
+        "vars vars-loop vars-own-name step-result step-set-ctx case-vars vars-not-on-error task-level-"
+        "vars root-ctx toolless"
+    ),
+    "step args": "step-args args-token args-name",
+    "workbook task": (
+        "v1-workbook v1-call workbook-args workbook-sink workbook-mapping workbook-map-plain workbook-"
+        "retry workbook-reference call-args"
+    ),
+    "step.when, pass": "step-when skip-pass skip-loop",
+    "set (D10)": "set-input-output set-task set-rule set-arc set-step-loop set-before-arcs",
+    "input, output (D10)": "set-input-output input-merge output-names output-arc output-ref output-store",
+    "loop.cursor (D11)": "cursor cursor-frame cursor-failed cursor-frame-whole",
+    "on_error; of a loop": "on-error-ignore loop-on-error on-error-fail",
+    "batch_size, chunk, limit, order_by; where": (
+        "loop-forms loop-chunk case-7-1 loop-order-limit loop-where loop-hints"
+    ),
     "tool.spec.async, case.spec.cache": "case-7-1",
-    "pipe, eval, expr": "pipe eval",
+    "pipe, eval, expr": "pipe eval eval-jump eval-spec",
     "choose, while, until": (
         "choose choose-no-else while while-never while-exhausted until until-exhausted until-deadline nested-sugar"
     ),
-    "root vars, ctx": "root-vars",
+    "root vars, ctx": "root-vars root-ctx root-spec root-vars-workbook",
     "env, token()": "env",
     "block templates": "blocks blocks-args blocks-vars blocks-workload",
-    "names in templates": "arc-events event-names loop-names",
+    "names in templates": "arc-events event-names loop-names names-in-text arc-status",
     # Only in the table of the dialects.
-    "labelled, wrapped, unnamed, single task": "task-wrapped v1-word-tool v10-7.2-1 v10-7.3-1 canonical-5.1-1",
-    "type: K, tool: K": "v1-word-tool",
-    "with, input, data, args as carriers": "next-forms v1-word-tool v1-call",
+    "labelled, wrapped, unnamed, single task": (
+        "task-wrapped v1-word-tool v10-7.2-1 v10-7.3-1 canonical-5.1-1 labelled task-unnamed"
+    ),
+    "type: K, tool: K": "v1-word-tool tool-string type-names",
+    "with, input, data, args as carriers": (
+        "next-forms v1-word-tool v1-call carriers carriers-conflict carriers-http next-carriers"
+    ),
     "condition, cond": "next-condition",
-    "retry: true, N; tool.spec.retry": "retry-exhausted case-7-1",
-    "loop forms, type iterator": "loop-forms iterator",
+    "retry: true, N; tool.spec.retry": "retry-exhausted case-7-1 retry-true retry-number retry-tool-spec",
+    "loop forms, type iterator": "loop-forms iterator loop-collection loop-mapping iterator-kind",
     "loop over steps, end_loop": "end-loop end-loop-fork end-loop-skips",
     "bare iterator, loop_index": "loop-names",
-    "implicit end": "next-end",
+    "on_error, on_success; loop.pagination": "retry-on-error retry-on-success retry-two-lists loop-pagination",
+    "playbook with and without return_step": "playbook-return-step playbook-no-return",
+    "root name, path; versions; hints": "root-name-path root-hints",
+    "implicit end": "next-end end-with-arcs",
     "else with do, else with a sibling then": "else-forms",
 }
+
+
+def test_every_golden_of_the_dialects_shows_a_row_and_how_it_runs() -> None:
+    shown = {name for names in ROWS.values() for name in names.split()}
+    there = [case for case in goldens.cases() if case.stage == "dialects"]
+    assert len(there) >= 120
+    assert [case.name for case in there if case.name not in shown] == []
+    assert [case.name for case in there if not case.beside("events").exists()] == [
+        "env"
+    ]  # its secrets come from outside
 
 
 def test_every_row_has_its_goldens() -> None:
