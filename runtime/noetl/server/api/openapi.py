@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 
 from pydantic.json_schema import models_json_schema
 
@@ -12,6 +11,9 @@ from noetl.server.api.problems import TYPE
 from noetl_ir.expr import Json
 
 _NUMBERS = {"limit": (1, LONGEST_PAGE), "after": (0, 1 << 53), "version": (1, 1 << 31)}
+VERSION = "1.0"
+"""Of the API: rises with its first part when something that worked no longer does."""
+
 BYTES = "application/octet-stream"
 _BYTES_OUT = ("get_plan", "get_plan_at", "get_log", "get_blob")
 _TEXT_OUT = {"metrics": "text/plain"}
@@ -29,20 +31,13 @@ def document(operations: Sequence[Operation]) -> dict[str, Json]:
         paths.setdefault(row.path.replace(":path}", "}"), {})[row.method.lower()] = _operation(row)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "noetl", "version": _version(), "summary": "Starts, watches and steers executions."},
+        "info": {"title": "noetl", "version": VERSION, "summary": "Starts, watches and steers executions."},
         "paths": dict(paths),
         "components": {
             "schemas": schemas,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
-
-
-def _version() -> str:
-    try:
-        return version("noetlc")
-    except PackageNotFoundError:
-        return "0"
 
 
 def _operation(row: Operation) -> dict[str, Json]:
