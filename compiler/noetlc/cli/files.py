@@ -40,8 +40,8 @@ _PLAN, _JSON_PLAN = b"NOETLPLN", b'"format": "noetl-plan"'  # as in `noetl_ir.pl
 
 
 def shown(name: str) -> str:
-    """The name of a file as findings show it."""
-    return "<stdin>" if name == STANDARD_INPUT else name
+    """The name of a file as findings show it; other programs do not know `./a` for `a`."""
+    return "<stdin>" if name == STANDARD_INPUT else name.removeprefix("./")
 
 
 def write(name: str, data: bytes) -> None:

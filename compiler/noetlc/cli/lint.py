@@ -44,6 +44,9 @@ COMMAND = lint_paths
 
 def _refuse_misuse(asked: Asked, paths: tuple[str, ...]) -> None:
     """Refuse options that contradict each other, or mean nothing together."""
+    for option in ("output", "baseline", "write_baseline", "config", "cache_dir"):
+        if getattr(asked, option) == "":
+            raise click.UsageError(f"--{option.replace('_', '-')} needs a name")
     mends = asked.fix or asked.diff
     if asked.unsafe and not mends:
         raise click.UsageError("--unsafe-fixes needs --fix or --diff")

@@ -105,7 +105,7 @@ def _toml(name: str, data: bytes) -> dict[str, object]:
 
     try:
         return tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise click.UsageError(f"{_near(name)}: {problem}") from None
 
 
@@ -150,7 +150,7 @@ class _Key(NamedTuple):
         return tuple(value)
 
     def path(self, value: object, home: str) -> str:
-        if not isinstance(value, str) or not value:
+        if not isinstance(value, str) or not value or "\0" in value:
             self.where.fail(self.name, f"`{self.name}` must be a path")
         return _near(os.path.join(home, value))
 

@@ -70,6 +70,9 @@ def test_codes_are_selected_and_ignored(run: Run, options: tuple[str, ...], foun
         (("--output", "."), "Is a directory"),
         (("--format", "xml"), "'xml' is not one of"),
         (("--fail-on", "fatal"), "'fatal' is not one of"),
+        (("--baseline", ""), "--baseline needs a name"),
+        (("--cache-dir", ""), "--cache-dir needs a name"),
+        (("--output", ""), "--output needs a name"),
         (("--fix", "-"), "--fix writes what it makes of standard input"),
     ],
 )
@@ -103,6 +106,13 @@ def test_a_pyproject_of_others_is_passed_by(run: Run) -> None:
     assert codes(run, "in") == []
 
 
+def test_files_are_called_as_other_programs_call_them(run: Run) -> None:
+    put("in/a.yaml", WARNED)
+    for path in (".", "./in", "./in/a.yaml"):
+        (row,) = json.loads(run("lint", path, "--format", "json").out)
+        assert row["file"] == "in/a.yaml"
+
+
 def test_files_have_their_own_configuration(run: Run) -> None:
     put("one/noetlc.toml", "strict = true\n")
     put("one/a.yaml", HEAD + steps("step: start"))
@@ -131,6 +141,8 @@ def test_patterns_ignore_codes_in_files(run: Run) -> None:
         ('\n\nstrict = "yes"\n', "noetlc.toml:3: `strict` must be true or false"),
         ('fail-on = "never"\n', "noetlc.toml:1: `fail-on` must be one of error, warning, note"),
         ("baseline = 1\n", "noetlc.toml:1: `baseline` must be a path"),
+        ('cache-dir = "a\\u0000b"\n', "noetlc.toml:1: `cache-dir` must be a path"),
+        ("select = " + "[" * 100_000, "noetlc.toml: "),
         ("per-file-ignores = []\n", "noetlc.toml:1: `per-file-ignores` must be a table"),
         ('[per-file-ignores]\n"x.yaml" = "NL1"\n', "noetlc.toml"),
         ('select = ["NL1"\n', "noetlc.toml: "),

@@ -95,7 +95,7 @@ def test_a_report_for_programs_has_everything(run: Run) -> None:
     assert report["constructs"] == {"`next`": 1}
     assert report["classes"] == {"exact": 1, "safe": 0, "review": 0}
     assert [(file["file"], file["status"]) for file in report["files"]] == [
-        ("./a.yaml", "migrated"), ("./bad.yaml", "refused"),
+        ("a.yaml", "migrated"), ("bad.yaml", "refused"),
     ]  # fmt: skip
     assert report["files"][0]["changes"] == [
         {
@@ -113,8 +113,8 @@ def test_a_report_for_reviews_says_what_to_look_at(run: Run) -> None:
     put("a.yaml", REVIEWED)
     put("bad.yaml", BAD)
     lines = run("--format", "markdown", ".").out.splitlines()
-    assert "| ./a.yaml | migrated | 3 | 0 | 1 |" in lines
-    assert "- ./a.yaml:8: a fork that meets → `join: all`: it waits for every branch" in lines
+    assert "| a.yaml | migrated | 3 | 0 | 1 |" in lines
+    assert "- a.yaml:8: a fork that meets → `join: all`: it waits for every branch" in lines
     assert lines[-1] == "- ./bad.yaml:5: the arc leads to `nowhere`, and there is no such step"
 
 
