@@ -7,13 +7,15 @@ data were found leaves the question unknown, and the story says what guards woul
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
 from noetlc.analysis.answers import answer
+from noetlc.analysis.bounds import Bounds, bounds_of
 from noetlc.analysis.census import Census, census_of
 from noetlc.analysis.extents import Extent, extents_of
 from noetlc.analysis.knowledge import informed
 from noetlc.analysis.petri import Petri
-from noetlc.analysis.queries import query_of
+from noetlc.analysis.queries import Query, query_of
 from noetlc.analysis.script import script_of
 from noetlc.analysis.skeleton import success_skeleton, whole_skeleton
 from noetlc.analysis.soundness import QUICK, STANDARD, Budget, assumptions_of, soundness_of, verdicts_on
@@ -24,12 +26,13 @@ MAYBE = "no data were found with which a run does this: guards may exclude it"
 
 
 class Report(NamedTuple):
-    """The verdicts about one plan or net. `census` is there when it was asked for, `extents` of plans only."""
+    """The verdicts about one plan or net. `census` is there when it was asked for, `extents` and `bounds` of plans."""
 
     name: str
     verdicts: tuple[Verdict, ...]
     assumptions: tuple[str, ...]
     extents: tuple[Extent, ...]
+    bounds: Bounds | None
     census: Census | None
 
     def has(self, status: Status) -> bool:
@@ -40,16 +43,53 @@ class Report(NamedTuple):
 def report_of(plan: Plan, queries: Sequence[str] = (), budget: Budget = STANDARD) -> Report:
     """The report on a plan; raises QueryError."""
     asked = [query_of(text) for text in queries]
-    verdicts = _sound(plan, budget)
+    verdicts = sound(plan, budget)
     for query, text in zip(asked, queries, strict=True):
-        free = _confirmed(plan, answer(plan, query, text, budget.states))
-        if free.status is Status.UNKNOWN:
-            known = _confirmed(plan, answer(plan, query, text, budget.states, informed))
-            free = _together([free], [known])[0]
-        verdicts.append(free)
+        verdicts.append(answered(plan, query, text, budget))
     proved = all(verdict.status is Status.PROVED for verdict in verdicts)
     extents = extents_of(plan, budget.states if proved else min(QUICK, budget.states))
-    return Report(plan.name, tuple(verdicts), assumptions_of(plan), extents, None)
+    return Report(plan.name, tuple(verdicts), assumptions_of(plan), extents, bounds_of(plan, extents), None)
+
+
+def with_budget(report: Report, allowed: Json) -> Report:
+    """The same report with a verdict on each limit of the playbook's `x-budget`; raises BudgetError."""
+    from noetlc.analysis.budget import budget_of, check_budget
+
+    if report.bounds is None:
+        return report
+    return report._replace(verdicts=(*report.verdicts, *check_budget(report.bounds, budget_of(allowed))))
+
+
+def sound(plan: Plan, budget: Budget) -> list[Verdict]:
+    """Soundness on free choices, and again with what guards show where no data were found for what that allows."""
+    free = [confirmed(plan, verdict) for verdict in soundness_of(plan, budget)]
+    if all(verdict.status is not Status.UNKNOWN for verdict in free):
+        return free
+    skeletons = informed(success_skeleton(plan)), informed(whole_skeleton(plan))
+    known = [confirmed(plan, verdict) for verdict in verdicts_on(*skeletons, budget)]
+    found: list[Verdict] = []
+    for question in dict.fromkeys(verdict.question for verdict in free):
+        found += _together(*([each for each in side if each.question == question] for side in (free, known)))
+    return found
+
+
+def answered(plan: Plan, query: Query, text: str, budget: Budget = STANDARD) -> Verdict:
+    """The verdict on a query, on free choices and then with what guards show; raises QueryError."""
+    free = confirmed(plan, answer(plan, query, text, budget.states))
+    if free.status is not Status.UNKNOWN:
+        return free
+    known = confirmed(plan, answer(plan, query, text, budget.states, informed))
+    return _together([free], [known])[0]
+
+
+def confirmed(plan: Plan, verdict: Verdict) -> Verdict:
+    """The verdict with a script that replays its story, or without its claim."""
+    if verdict.story is None:
+        return verdict
+    script = script_of(plan, verdict.story.run)
+    if script is not None:
+        return verdict._replace(script=script)
+    return verdict._replace(status=Status.UNKNOWN, detail=f"{verdict.detail}; {MAYBE}")
 
 
 def with_census(report: Report, plan: Plan, budget: Budget = STANDARD) -> Report:
@@ -73,20 +113,7 @@ def net_report(net: Petri, budget: Budget = STANDARD) -> Report:
     if census.dead:
         quasi = quasi._replace(detail=f"never: {', '.join(runs[number] for number in census.dead)}")
     live = _judged("every transition can always fire again", census.live is True, census.live is None)
-    return Report(net.name, (bounded, dead, quasi, live), (), (), census)
-
-
-def _sound(plan: Plan, budget: Budget) -> list[Verdict]:
-    """Soundness on free choices, and again with what guards show where no data were found for what that allows."""
-    free = [_confirmed(plan, verdict) for verdict in soundness_of(plan, budget)]
-    if all(verdict.status is not Status.UNKNOWN for verdict in free):
-        return free
-    skeletons = informed(success_skeleton(plan)), informed(whole_skeleton(plan))
-    known = [_confirmed(plan, verdict) for verdict in verdicts_on(*skeletons, budget)]
-    found: list[Verdict] = []
-    for question in dict.fromkeys(verdict.question for verdict in free):
-        found += _together(*([each for each in side if each.question == question] for side in (free, known)))
-    return found
+    return Report(net.name, (bounded, dead, quasi, live), (), (), None, census)
 
 
 def _together(free: list[Verdict], known: list[Verdict]) -> list[Verdict]:
@@ -109,13 +136,3 @@ def _judged(question: str, holds: bool, is_open: bool) -> Verdict:
 
 def _story(run: list[str], end: str) -> Story:
     return Story(tuple(Line(each, None) for each in run), end, (), tuple(run))
-
-
-def _confirmed(plan: Plan, verdict: Verdict) -> Verdict:
-    """The verdict with a script that replays its story, or without its claim."""
-    if verdict.story is None:
-        return verdict
-    script = script_of(plan, verdict.story.run)
-    if script is not None:
-        return verdict._replace(script=script)
-    return verdict._replace(status=Status.UNKNOWN, detail=f"{verdict.detail}; {MAYBE}")

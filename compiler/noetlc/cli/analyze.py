@@ -4,9 +4,11 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
+from noetlc.analysis.budget import BUDGET, BudgetError
 from noetlc.analysis.queries import QueryError
-from noetlc.analysis.report import Report, net_report, report_of, with_census
+from noetlc.analysis.report import Report, net_report, report_of, with_budget, with_census
 from noetlc.analysis.soundness import LIMIT, STANDARD, Budget
 from noetlc.analysis.verdict import Status
 from noetlc.cli.catalogue import Folders
@@ -40,7 +42,7 @@ def analyze_file(
     """Prove what can and cannot happen in a playbook, a plan, or a PNML net.
 
     Queries: reachable(x), never(a and b), always(x before y), every run reaches x, at most N of x, where x is a
-    step or step.task. A playbook's `x-assert` lists more of them.
+    step or step.task. A playbook's `x-assert` lists more of them; its `x-budget` limits what a run may do.
 
     As JSON, a file with several documents gives a list.
 
@@ -50,7 +52,7 @@ def analyze_file(
     data = read(file)
     try:
         reports = list(_reports(file, data, queries, folders, budget, states=states))
-    except QueryError as problem:
+    except (QueryError, BudgetError) as problem:
         raise click.UsageError(str(problem)) from None
     if not reports:
         return REFUTED
@@ -69,8 +71,10 @@ def _reports(
         report = _net(file, data, budget)
         yield report if states else report._replace(census=None)
         return
-    for plan, asserted in _plans(file, data, folders):
+    for plan, asserted, allowed in _plans(file, data, folders):
         report = report_of(plan, (*asserted, *queries), budget)
+        for each in allowed:
+            report = with_budget(report, each)
         yield with_census(report, plan, budget) if states else report
 
 
@@ -84,13 +88,13 @@ def _net(file: str, data: bytes, budget: Budget) -> Report:
         raise click.UsageError(f"{file}: {problem}") from None
 
 
-def _plans(file: str, data: bytes, folders: tuple[str, ...]) -> Iterator[tuple[Plan, tuple[str, ...]]]:
-    """The plans in a file, each with the queries that its playbook asserts."""
+def _plans(file: str, data: bytes, folders: tuple[str, ...]) -> Iterator[tuple[Plan, list[str], list[Json]]]:
+    """The plans in a file, each with the queries that its playbook asserts and the budgets that it sets."""
     from noetl_ir.plan_format import MAGIC, PlanError, read_plan
 
     if data.startswith(MAGIC):
         try:
-            yield read_plan(data), ()
+            yield read_plan(data), [], []
         except PlanError as problem:
             raise click.UsageError(f"{file}: {problem}") from None
         return
@@ -101,10 +105,8 @@ def _plans(file: str, data: bytes, folders: tuple[str, ...]) -> Iterator[tuple[P
     for document in compiled.documents:
         if document.plan is not None and document.playbook is not None:
             asserted = [value_of(node) for key, node in document.playbook.extensions if key == ASSERT]
-            yield (
-                document.plan,
-                tuple(str(text) for rows in asserted for text in (rows if isinstance(rows, list) else [rows])),
-            )
+            texts = [str(text) for rows in asserted for text in (rows if isinstance(rows, list) else [rows])]
+            yield document.plan, texts, [value_of(node) for key, node in document.playbook.extensions if key == BUDGET]
 
 
 def _show(reports: list[Report], file: str, form: str) -> None:

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Json
 from noetl_ir.span import Span
+from noetlc.analysis.bounds import Bounds
 from noetlc.analysis.census import Census
 from noetlc.analysis.extents import MOST, Extent
+from noetlc.analysis.formulas import Formula
 from noetlc.analysis.report import Report
 from noetlc.analysis.verdict import Line, Status, Verdict
 from noetlc.diag.text import printable
@@ -23,13 +25,14 @@ def text_of(report: Report, file: str) -> str:
 
 
 def json_of(report: Report, file: str) -> dict[str, Json]:
-    """The report as a JSON object: `{file name verdicts assumptions steps}`, and the numbers that were asked for."""
+    """The report as a JSON object: `{file name verdicts assumptions steps bounds}`, and numbers that were asked for."""
     return {
         "file": file,
         "name": report.name,
         "verdicts": [_verdict_json(verdict) for verdict in report.verdicts],
         "assumptions": list(report.assumptions),
         "steps": [_extent_json(extent) for extent in report.extents],
+        **({} if report.bounds is None else {"bounds": _bounds_json(report.bounds)}),
         **({} if report.census is None else _census_json(report.census)),
     }
 
@@ -44,6 +47,11 @@ def _lines(report: Report, file: str) -> Iterator[str]:
         yield "  how often a step can run, and beside which others"
         width = max(len(extent.step) for extent in report.extents)
         yield from (f"    {printable(extent.step):{width}}  {_extent(extent)}" for extent in report.extents)
+    if report.bounds is not None:
+        yield "  the most that a run does"
+        for key, formula in _formulas(report.bounds):
+            yield f"    {key + ':':9} {printable(str(formula))}"
+        yield from (f"      {printable(note)}" for note in report.bounds.notes)
     if report.census is not None:
         numbers = _census_json(report.census)
         yield "  the whole space"
@@ -129,6 +137,23 @@ def _extent_json(extent: Extent) -> dict[str, Json]:
         "at_once": extent.at_once,
         "beside": list(extent.beside),
     }
+
+
+def _formulas(bounds: Bounds) -> tuple[tuple[str, Formula], ...]:
+    return ("attempts", bounds.attempts), ("tokens", bounds.tokens), ("events", bounds.events)
+
+
+def _bounds_json(bounds: Bounds) -> dict[str, Json]:
+    """Each formula as text and as terms; `unbounded` is why it has none, null where it has."""
+    found: dict[str, Json] = {
+        key: {
+            "formula": str(formula),
+            "terms": [{"number": number, "sizes": list(product)} for product, number in formula.terms],
+            "unbounded": formula.why or None,
+        }
+        for key, formula in _formulas(bounds)
+    }
+    return {**found, "notes": list(bounds.notes)}
 
 
 def _census_json(census: Census) -> dict[str, Json]:

@@ -1,0 +1,223 @@
+"""The most that one execution can do, as formulas over the sizes of its loops.
+
+    attempts   how often tasks are started, retries included
+    tokens     how many steps and iterations are in flight at once (a loop of no items counts as one)
+    events     how long the log becomes
+
+What a token brings about is worked out from the leaves to the entry: what its step does, then the dearest arc of an
+exclusive router, or all arcs of an inclusive one. A join is answered for by one of its sources (`all`), by the fork
+that skips some of them (`taken`), or, when it counts, by itself, as often as waves can be. Steps on a cycle have no
+bound.
+
+Every formula is above what any run does; where nothing is chosen and nothing fails, `attempts` and `events` are equal
+to it. Not in them: claims that are lost, pauses, signals that nothing waits for, and what children do, which have logs
+and bounds of their own.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from noetl_ir.plan import Plan
+from noetlc.analysis.components import components_of
+from noetlc.analysis.extents import Extent
+from noetlc.analysis.formulas import ONE, ZERO, Formula, largest, number, plus, smaller, times, unbounded, widest
+from noetlc.analysis.pipelines import NOTHING, Work, either, pipeline_of, together
+from noetlc.analysis.sizes import Sizes
+
+ENTRY = "@entry"
+EXECUTION = 5
+"""Events of any execution: requested, evaluated, started; finished, processed."""
+
+
+class Bounds(NamedTuple):
+    """The formulas, and what is behind them where that is worth saying."""
+
+    attempts: Formula
+    tokens: Formula
+    events: Formula
+    notes: tuple[str, ...]
+
+
+class _Load(NamedTuple):
+    """What a token brings about: work in all, and tokens at once."""
+
+    work: Work
+    tokens: Formula
+
+
+NO_LOAD = _Load(NOTHING, ZERO)
+
+
+def bounds_of(plan: Plan, extents: Sequence[Extent] = ()) -> Bounds:
+    """The bounds of a plan; `extents` help where a fork stands in a cycle."""
+    return _Bounding(plan).bounds(extents)
+
+
+def _event(count: int) -> Work:
+    return Work(ZERO, number(count))
+
+
+class _Bounding:
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._sizes = Sizes(plan)
+        self._index = {step.name: at for at, step in enumerate(plan.steps)}
+        built = {t.arc for t in plan.net.transitions if t.role == "take"}
+        self._arcs = [[row for row in step.arcs if row in built] for step in plan.steps]
+        targets = [[plan.arcs[row].target for row in rows if plan.arcs[row].target >= 0] for rows in self._arcs]
+        self._groups = list(components_of(targets))  # each after all that it leads to
+        self._circles = {
+            step: members for members in self._groups for step in members if len(members) > 1 or step in targets[step]
+        }
+        self._forks = self._dead_makers()
+        self._forked = {join: fork for fork, joins in self._forks.items() for join in joins}
+        self._loads: list[_Load] = [NO_LOAD] * len(plan.steps)
+        self._uncounted: list[str] = []
+        self._inner = [self._run(step) for step in range(len(plan.steps))]
+        self._runs = self._most_runs()
+
+    def bounds(self, extents: Sequence[Extent]) -> Bounds:
+        for members in self._groups:
+            inner = [self._circle(step, members) if step in self._circles else self._load(step) for step in members]
+            for step, load in zip(members, inner, strict=True):
+                self._loads[step] = load
+        roots = [self._root(step) for step in self._counting()]
+        entry = self._arriving(self._plan.entry, ENTRY)
+        work = together((entry.work, *(root.work for root in roots), _event(EXECUTION)))
+        tokens = plus((entry.tokens, *(root.tokens for root in roots)))
+        at_once = [self._at_once(extent) for extent in extents]
+        if at_once:
+            tokens = smaller(tokens, plus(at_once)) if tokens.why else tokens
+        limit = self._plan.limits.max_tasks_per_run
+        notes = [f"the jumps of `{name}` end only at `limits.max_tasks_per_run`, {limit:,}" for name in self._uncounted]
+        return Bounds(work.attempts, tokens, work.events, tuple(notes))
+
+    def _run(self, number_: int) -> _Load:
+        """One run of a step, from its token to its router's decision."""
+        step = self._plan.steps[number_]
+        pipeline = pipeline_of(self._plan, self._sizes, step.tasks) if step.tasks else None
+        if pipeline is not None and not pipeline.is_counted:
+            self._uncounted.append(step.name)
+        work, tokens = NOTHING if pipeline is None else pipeline.work, ONE
+        for level in range(len(step.loops) - 1, -1, -1):
+            loop = step.loops[level]
+            iteration = together((_event(2), work))
+            work = together((_event(2 if level else 1), iteration.times(self._sizes.items(loop))))
+            tokens = times(self._sizes.in_flight(loop), tokens)
+        frame = 4 + step.waits + (step.timeout >= 0)  # scheduled, started, done, routed; waits; runs out of time
+        return _Load(together((_event(frame), work)), widest((ONE, tokens)))
+
+    def _load(self, step: int) -> _Load:
+        """A run and all that follows."""
+        after = [self._along(row) for row in self._arcs[step]]
+        for join in self._forks.get(step, ()):
+            joined, sources = self._loads[join], len(self._plan.steps[join].join.sources)
+            after.append(_Load(together((joined.work, _event(sources + 1))), joined.tokens))
+        own = self._inner[step]
+        if self._plan.steps[step].inclusive:
+            following = _Load(together([row.work for row in after]), plus([row.tokens for row in after]))
+        else:
+            following = _Load(either([row.work for row in after]), widest([row.tokens for row in after]))
+        return _Load(together((own.work, following.work)), widest((own.tokens, following.tokens)))
+
+    def _circle(self, step: int, members: list[int]) -> _Load:
+        """A step on a cycle: any number of runs; as long as nothing forks in it, the tokens of its widest part."""
+        names = " and ".join(f"`{self._plan.steps[each].name}`" for each in sorted(members))
+        endless = unbounded(f"{names} can run again and again")
+        inside = set(members)
+        tokens = [self._inner[each].tokens for each in members]
+        for each in members:
+            row = self._plan.steps[each]
+            if row.inclusive and len(self._arcs[each]) > 1:
+                return _Load(Work(endless, endless), unbounded(f"`{row.name}` forks on a cycle"))
+            outside = [arc for arc in self._arcs[each] if self._plan.arcs[arc].target not in inside]
+            tokens += [self._along(arc).tokens for arc in outside]
+        attempts = endless if any(self._plan.steps[each].tasks for each in members) else ZERO
+        return _Load(Work(attempts, endless), widest(tokens))
+
+    def _along(self, row: int) -> _Load:
+        """What a token on an arc brings about."""
+        arc = self._plan.arcs[row]
+        if arc.target < 0:
+            return NO_LOAD
+        there = self._arriving(arc.target, self._plan.steps[arc.step].name)
+        return there._replace(work=together((there.work, _event(1)))) if arc.delay >= 0 else there
+
+    def _arriving(self, step: int, source: str) -> _Load:
+        """What a token from a source brings about at a step: its run, or its part of a join."""
+        join = self._plan.steps[step].join
+        load = self._loads[step]
+        if join.mode == "any":
+            return load
+        if join.mode == "count":
+            return _Load(_event(1), ONE)
+        if step in self._forked or source != self._answering(step):
+            return _Load(NOTHING, ONE)
+        joined = 1 if join.mode == "all" else 1 + len(join.sources)
+        return _Load(together((load.work, _event(joined))), widest((load.tokens, ONE)))
+
+    def _root(self, step: int) -> _Load:
+        """A counting join: each wave is joined and begins anew."""
+        waves = self._runs[step]
+        load = self._loads[step]
+        return _Load(together((load.work, _event(2))).times(waves), times(load.tokens, waves))
+
+    def _counting(self) -> Iterator[int]:
+        return (at for at, step in enumerate(self._plan.steps) if step.join.mode == "count")
+
+    def _answering(self, step: int) -> str:
+        """The source that sends the fewest tokens to a join which waits for all."""
+        sources = self._plan.steps[step].join.sources
+        given = [(self._sent(source, step), source) for source in sources]
+        least = given[0]
+        for each in given[1:]:
+            if smaller(least[0], each[0]) != least[0]:
+                least = each
+        return least[1]
+
+    def _sent(self, source: str, step: int) -> Formula:
+        """The tokens that a source can send to a step in all."""
+        if source == ENTRY:
+            return ONE
+        at = self._index[source]
+        arcs = sum(self._plan.arcs[row].target == step for row in self._arcs[at])
+        many = arcs if self._plan.steps[at].inclusive else min(arcs, 1)
+        return times(self._runs[at], number(many))
+
+    def _most_runs(self) -> list[Formula]:
+        """The runs of each step in all, its sources first."""
+        self._runs = [ZERO] * len(self._plan.steps)
+        for members in reversed(self._groups):
+            for step in members:
+                if step in self._circles:
+                    names = " and ".join(f"`{self._plan.steps[each].name}`" for each in sorted(members))
+                    self._runs[step] = unbounded(f"{names} can run again and again")
+                    continue
+                join = self._plan.steps[step].join
+                given = [self._sent(source, step) for source in join.sources]
+                if step in self._forked:
+                    self._runs[step] = self._runs[self._forked[step]]
+                elif join.mode == "any":
+                    self._runs[step] = plus(given)
+                elif join.mode != "count":
+                    least = given[0] if given else ZERO
+                    for each in given[1:]:
+                        least = smaller(least, each)
+                    self._runs[step] = least
+                else:
+                    self._runs[step] = largest(given)
+        return self._runs
+
+    def _dead_makers(self) -> dict[int, dict[int, None]]:
+        """Fork → the joins that wait for what it has taken: they are told of each branch that is not."""
+        places, found = self._plan.net.places, dict[int, dict[int, None]]()
+        for t in self._plan.net.transitions:
+            for arc in t.outputs:
+                if places[arc.place].role == "dead":
+                    found.setdefault(t.step, {})[places[arc.place].step] = None
+        return found
+
+    def _at_once(self, extent: Extent) -> Formula:
+        if extent.at_once is None:
+            return unbounded(f"many runs of `{extent.step}` at once")
+        return times(number(extent.at_once), self._inner[self._index[extent.step]].tokens)
