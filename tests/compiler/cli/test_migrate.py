@@ -115,7 +115,7 @@ def test_a_report_for_reviews_says_what_to_look_at(run: Run) -> None:
     lines = run("--format", "markdown", ".").out.splitlines()
     assert "| a.yaml | migrated | 3 | 0 | 1 |" in lines
     assert "- a.yaml:8: a fork that meets → `join: all`: it waits for every branch" in lines
-    assert lines[-1] == "- ./bad.yaml:5: the arc leads to `nowhere`, and there is no such step"
+    assert lines[-1] == "- bad.yaml:5: the arc leads to `nowhere`, and there is no such step"
 
 
 def test_a_mistake_of_ours_is_told_and_nothing_is_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
