@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from statistics import median
 
-from benchmarks.generate import playbook
+from benchmarks.generate import legacy_playbook, playbook
 from benchmarks.measure import probe, process
 from benchmarks.row import ROOT, Bench, NotMeasured, Reading, at_most, limit
 
@@ -23,6 +23,15 @@ def plan_bytes(bench: Bench) -> list[Reading]:
         at_most("plan of 1,000 steps", own, events, times=4, unit="s", base_name="libyaml events"),
         at_most("plan of 10,000 steps", tenfold, own, times=11, unit="s", base_name="plan of 1,000"),
     ]
+
+
+def legacy_plan(bench: Bench) -> list[Reading]:
+    """A thousand steps of older dialects, mixed, lowered and compiled, against as many canonical ones."""
+    canonical = bench.file("gen_1000.yaml", playbook(1_000))
+    legacy = bench.file("legacy_1000.yaml", legacy_playbook(1_000))
+    rounds = [probe(bench, "compiling", "plan", str(canonical), str(legacy)) for _ in range(bench.runs)]
+    own, base = (median(kept[str(path)][0] for kept in rounds) for path in (legacy, canonical))
+    return [at_most("plan of 1,000 legacy steps", own, base, times=1.5, unit="s", base_name="canonical ones")]
 
 
 def expressions(bench: Bench) -> list[Reading]:

@@ -5,6 +5,7 @@ from benchmarks.row import Bench, NotMeasured, Reading, Row, missing
 
 ROWS: tuple[Row, ...] = (
     Row("plan", "front end", "≤ 4 × events; ≤ 11 × of 1,000", front_end.plan_bytes),
+    Row("legacy", "front end", "≤ 1.5 × canonical", front_end.legacy_plan),
     Row("expressions", "front end", "≤ 30 µs", front_end.expressions),
     Row("lint-sizes", "front end", "faster than each", linting.sizes),
     Row("lint-small", "front end", "≤ 12 ×", linting.small_file),

@@ -196,6 +196,11 @@ def sugar_in(playbook: Playbook) -> Iterator[Sugar]:
         waiting += [part for part in here if isinstance(part, tuple) and part and type(part) not in _GROUND]
 
 
+def outer_sugar(playbook: Playbook) -> Iterator[Sugar]:
+    """The sugar nodes that stand in no other."""
+    return (node for extras in _extras(playbook) for node in extras)
+
+
 _GROUND = frozenset({Span, Value, Guard})
 """Tuples without anything inside that a pass would lower."""
 

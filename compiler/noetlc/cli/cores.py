@@ -16,10 +16,11 @@ def over_cores(do: Callable[[Work], Done], work: Sequence[Work]) -> Iterator[Don
     if len(work) < MANY or cores < 2:
         yield from map(do, work)
         return
+    yield do(work[0])  # what it imports is there when the processes are forked
     from multiprocessing import get_context
 
     with get_context().Pool(min(cores, len(work))) as pool:
-        yield from pool.imap(do, work, chunksize=max(1, min(8, len(work) // (4 * cores))))
+        yield from pool.imap(do, work[1:], chunksize=max(1, min(8, len(work) // (4 * cores))))
 
 
 def _cores() -> int:

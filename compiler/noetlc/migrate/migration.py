@@ -20,7 +20,7 @@ from noetlc.ast.names import OldBlocks, OldNames, OldSecrets
 from noetlc.ast.playbook import Playbook, Value
 from noetlc.ast.printing import VERSION, Placed, as_tree, tree_of
 from noetlc.ast.targets import ImplicitEnd
-from noetlc.ast.walk import sugar_in
+from noetlc.ast.walk import outer_sugar
 from noetlc.diag.change import Change
 from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic, Severity
@@ -92,11 +92,11 @@ class _Reads:
 
 def glanced(name: str, data: bytes) -> Glance:
     """Whether a file would change, and where: it is read, and lowered only where that does not tell."""
-    reading = read_yaml(name, data)
-    reader = reader_of(reading.source)
     with uncollected():
+        reading = read_yaml(name, data)
+        reader = reader_of(reading.source)
         playbooks = [read_playbook(reader, node) for node in reading.documents if node is not None]
-        sugar = [node for playbook in playbooks if playbook is not None for node in sugar_in(playbook)]
+        sugar = [node for playbook in playbooks if playbook is not None for node in outer_sugar(playbook)]
     problems = [found for found in (*reading.diagnostics, *reader.findings) if found.severity >= Severity.ERROR]
     places: list[Span] = [getattr(node, "span", NOWHERE) for node in sugar if not isinstance(node, (*GUESSES, *TODAY))]
     places += [change.span for change in reader.changes]
@@ -109,9 +109,9 @@ def glanced(name: str, data: bytes) -> Glance:
 
 def checked(name: str, data: bytes) -> Migration:
     """What would change in a file: it is read and lowered, no more."""
-    reading = read_yaml(name, data)
     documents = []
     with uncollected():
+        reading = read_yaml(name, data)
         for node in reading.documents:
             if node is not None:
                 playbook, told, changes = understood(reading.source, node)

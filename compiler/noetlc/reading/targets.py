@@ -49,7 +49,8 @@ def _branches(r: Reader, node: Node) -> list[Target]:
     if then is not None:
         shared = _carried(r, node)
         arcs = read_arcs(r, then)
-        arcs = tuple(arc._replace(args=arc.args or shared) for arc in arcs)
+        if shared is not None:
+            arcs = tuple(arc._replace(args=arc.args or shared) for arc in arcs)
         found.append(Target(asked, arcs, node.span))
     if other is not None:
         body = other.get("then") if isinstance(other, Mapping) and other.get("then") is not None else other
@@ -95,7 +96,8 @@ def _arc(r: Reader, node: Node) -> list[Arc]:
     delay = spec.get("delay") if isinstance(spec, Mapping) else None
     after = None if delay is None else read_duration(r, delay, "`delay`")
     args = _carried(r, mapping)
-    return [arc._replace(args=args, delay=after) for arc in _targets(r, step, mapping.span)]
+    arcs = _targets(r, step, mapping.span)
+    return arcs if args is None and after is None else [arc._replace(args=args, delay=after) for arc in arcs]
 
 
 def _targets(r: Reader, node: Node, span: Span) -> list[Arc]:
