@@ -173,6 +173,10 @@ class Store(Protocol):
         """The requests to an execution behind row `after`, oldest first."""
         ...
 
+    def posts(self, after: int) -> tuple[InboxRow, ...]:
+        """The requests to all executions behind row `after`, oldest first."""
+        ...
+
     def own(self, execution_id: str) -> AbstractContextManager[None]:
         """Hold the one ownership of an execution while inside; entering raises Owned while another has it.
 

@@ -220,6 +220,7 @@ def test_the_inbox_keeps_requests_in_order(store: Store) -> None:
     store.create(ROW._replace(execution_id="e2"))
     assert store.posted() == 0
     body: Json = {"name": "go", "data": [1, 2**80, None, "\0", 1.5, True]}
+    assert store.posts(0) == ()
     first = store.post("e1", "signal", body)
     other = store.post("e2", "pause", None)
     last = store.post("e1", "cancel", None)

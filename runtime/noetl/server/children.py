@@ -21,6 +21,38 @@ class Child(NamedTuple):
     run: str
 
 
+class Family:
+    """The children that a caller waits for, by their ids and by their callers."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, Child] = {}
+        self._of: dict[str, dict[str, Child]] = {}
+
+    def add(self, child_id: str, call: Child) -> None:
+        """A child, and whom it answers."""
+        self._calls[child_id] = call
+        self._of.setdefault(call.parent, {})[child_id] = call
+
+    def pop(self, child_id: str) -> Child | None:
+        """Whom a child answers, or None; it answers nobody from now on."""
+        call = self._calls.pop(child_id, None)
+        if call is not None:
+            mine = self._of[call.parent]
+            del mine[child_id]
+            if not mine:
+                del self._of[call.parent]
+        return call
+
+    def of(self, parent: str) -> list[tuple[str, Child]]:
+        """The children of a caller."""
+        return [*self._of.get(parent, {}).items()]
+
+    def clear(self) -> None:
+        """Forget everybody."""
+        self._calls.clear()
+        self._of.clear()
+
+
 def request_of(order: StartChild, depth: int) -> Request:
     """The request that starts the child: its payload is the task's `args` over `payload`."""
     call = order.call

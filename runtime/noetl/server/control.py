@@ -17,7 +17,8 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.ports import STOPS, Blobs, Bus, Clock, ExecutionRow, Full, ReportDelivery, Store, Wanted
-from noetl.server.children import Child, NotFound, outcome_of, request_of
+from noetl.server.agenda import Agenda
+from noetl.server.children import Child, Family, NotFound, outcome_of, request_of
 from noetl.server.shell import Ask, Shell
 from noetl.server.unclaimed import LOOK_EVERY as LOOK_FOR_UNCLAIMED
 from noetl.server.unclaimed import Unclaimed, is_waiting
@@ -61,8 +62,10 @@ class ControlPlane:
         self._find = find
         self._load = load
         self._observe = observe
-        self._posted = -1
+        self._posted: int | None = None
         self._looked = 0
+        self._asked: dict[str, list[Ask]] = {}
+        self._agenda = Agenda()
         self._owned: dict[str, ExitStack] = {}
         self._orders: list[tuple[int, int, RunPipeline]] = []
         self._numbers = count()
@@ -71,7 +74,7 @@ class ControlPlane:
         self._unclaimed_due = clock.now() + LOOK_FOR_UNCLAIMED
         self._handed: dict[Child, RunPipeline] = {}
         self.shells: dict[str, Shell] = {}
-        self._children: dict[str, Child] = {}
+        self._children = Family()
 
     def start(self, program: Program, execution_id: str, request: Request) -> Shell:
         """Create an execution and run its first turn."""
@@ -90,6 +93,7 @@ class ControlPlane:
         shell.load()
         if not shell.execution.is_over:
             self._after(shell, *shell.resume())
+            self._read_inbox(shell)
         self._take_up_children(execution_id)
         return shell
 
@@ -105,7 +109,6 @@ class ControlPlane:
     def take_up(self, execution_id: str, program: Program) -> None:
         """Own an execution that is there and go on with it; raises Owned."""
         self._own(execution_id)
-        self._posted = -1  # what was posted while nobody had it is still to be read
         try:
             self.resume(execution_id, program)
         except BaseException:
@@ -118,7 +121,7 @@ class ControlPlane:
         shell.load()
         for row in self._store.executions(Wanted(parent=execution_id, open=True)):
             self._own(row.execution_id)
-            self._children[row.execution_id] = Child(execution_id, "")
+            self._children.add(row.execution_id, Child(execution_id, ""))
             self.open(row.execution_id, self._load(row.plan_digest))
         return shell
 
@@ -136,6 +139,8 @@ class ControlPlane:
     def _shell(self, program: Program, execution_id: str) -> Shell:
         shell = Shell(program, execution_id, store=self._store, blobs=self._blobs, clock=self._clock, wall=self._wall)
         self.shells[execution_id] = shell
+        if self._posted is None:  # what came before is read with each execution that is taken up
+            self._posted = self._store.posted()
         return shell
 
     def step(self) -> bool:
@@ -146,16 +151,17 @@ class ControlPlane:
             deliveries.setdefault(delivery.body.execution_id, []).append(delivery)
         asked = self._inbox()
         now = self._clock.now()
-        for execution_id, shell in list(self.shells.items()):
-            mine = deliveries.pop(execution_id, [])
-            requests = asked.get(execution_id, [])
-            due = shell.due(now)
+        for execution_id in dict.fromkeys((*deliveries, *asked, *self._agenda.ripe(now))):
+            mine = deliveries.get(execution_id, [])
+            shell = self.shells.get(execution_id)
+            if shell is None:
+                for stray in mine:
+                    stray.answer(Answer(0))
+                continue
+            requests, due = asked.get(execution_id, []), shell.due(now)
             if mine or requests or due:
                 did = True
                 self._turn(shell, mine, requests, due)
-        for strays in deliveries.values():
-            for delivery in strays:
-                delivery.answer(Answer(0))
         if now >= self._unclaimed_due:
             self._order_again(now)
         return self._send() or did
@@ -191,12 +197,10 @@ class ControlPlane:
 
     def next_due(self) -> int | None:
         """When the next timer of any execution is due, or the next look for what nobody claims."""
-        times = [due for shell in self.shells.values() if (due := shell.next_due()) is not None]
-        if any(is_waiting(shell.execution) for shell in self.shells.values()) or any(
-            map(self._is_parked, self._handed.values())
-        ):
-            times.append(self._unclaimed_due)
-        return min(times, default=None)
+        due = self._agenda.next()
+        if not self._agenda.unclaimed and not any(map(self._is_parked, self._handed.values())):
+            return due
+        return self._unclaimed_due if due is None else min(due, self._unclaimed_due)
 
     def ask(self, execution_id: str, ask: Ask) -> None:
         """Cancel, pause or resume, handed down to children; or a signal."""
@@ -215,9 +219,8 @@ class ControlPlane:
         for delivery, answer in zip(deliveries, answers, strict=True):
             delivery.answer(answer)
         for verb in (request.verb for request in requests if request.verb != "signal"):
-            for child_id, child in list(self._children.items()):
-                if child.parent == shell.execution.execution_id:
-                    self.ask(child_id, Ask(verb))
+            for child_id, _ in self._children.of(shell.execution.execution_id):
+                self.ask(child_id, Ask(verb))
         self._after(shell, events, orders)
 
     def _after(self, shell: Shell, events: list[Event], orders: list[Command]) -> None:
@@ -237,13 +240,15 @@ class ControlPlane:
                 self._stops.append(order)
         if execution.is_over:
             self._over(shell)
+        else:
+            self._agenda.note(execution.execution_id, shell.next_due(), unclaimed=is_waiting(execution))
 
     def _over(self, shell: Shell) -> None:
         execution_id = shell.execution.execution_id
-        for child_id, child in list(self._children.items()):
-            if child.parent == execution_id:
-                self.ask(child_id, Ask("cancel"))
-        calling = self._children.pop(execution_id, None)
+        self._agenda.forget(execution_id)
+        for child_id, _ in self._children.of(execution_id):
+            self.ask(child_id, Ask("cancel"))
+        calling = self._children.pop(execution_id)
         if execution_id in self._owned:
             self._let_go(execution_id)
         if calling is not None:
@@ -276,7 +281,7 @@ class ControlPlane:
             return
         waits = order.call.get("wait") is not False
         if waits:
-            self._children[order.child_id] = child
+            self._children.add(order.child_id, child)
         if order.child_id not in self.shells:
             self._own(order.child_id)
         if there is None:
@@ -301,6 +306,7 @@ class ControlPlane:
     def _let_go(self, child_id: str) -> None:
         """A child is over: nothing of it stays in memory, and others may own it."""
         self.shells.pop(child_id, None)
+        self._agenda.forget(child_id)
         owning = self._owned.pop(child_id, None)
         if owning is not None:
             owning.close()
@@ -313,31 +319,40 @@ class ControlPlane:
     def drop(self) -> None:
         """Forget every execution, as a crash would: the log has all of it."""
         self.close()
-        for kept in (self.shells, self._children, self._orders, self._stops, self._unclaimed, self._handed):
+        for kept in (self.shells, self._orders, self._stops, self._unclaimed, self._handed, self._asked):
             kept.clear()
-        self._posted = -1
+        self._children.clear()
+        self._agenda.clear()
 
     def _stop_child(self, parent: str, run: str) -> None:
-        for child_id, child in list(self._children.items()):
-            if child == Child(parent, run):
-                del self._children[child_id]
+        for child_id, child in self._children.of(parent):
+            if child.run == run:
+                self._children.pop(child_id)
                 self.ask(child_id, Ask("cancel"))
 
     def _inbox(self) -> dict[str, list[Ask]]:
+        """The requests that came since the last look, and those that waited for whom was taken up."""
+        asked, self._asked = self._asked, {}
         now = self._clock.now()
         if now - self._looked < LOOK_EVERY:
-            return {}
+            return asked
         self._looked = now
         posted = self._store.posted()
-        if posted == self._posted:
-            return {}
-        self._posted = posted
-        asked: dict[str, list[Ask]] = {}
-        for execution_id, shell in self.shells.items():
-            rows = self._store.inbox(execution_id, shell.execution.inbox_row)
-            if rows:
-                asked[execution_id] = [Ask(row.verb, row.row, row.body) for row in rows]
+        if posted != self._posted:
+            for row in self._store.posts(self._posted or 0):
+                shell = self.shells.get(row.execution_id)
+                if shell is not None and row.row > shell.execution.inbox_row:
+                    known = asked.setdefault(row.execution_id, [])
+                    if row.row not in {ask.row for ask in known}:
+                        known.append(Ask(row.verb, row.row, row.body))
+            self._posted = posted
         return asked
+
+    def _read_inbox(self, shell: Shell) -> None:
+        """What was posted while nobody drove an execution is answered in the next round."""
+        execution_id = shell.execution.execution_id
+        if rows := self._store.inbox(execution_id, shell.execution.inbox_row):
+            self._asked[execution_id] = [Ask(row.verb, row.row, row.body) for row in rows]
 
     def _send(self) -> bool:
         """Hand waiting orders to the bus as far as it has room."""

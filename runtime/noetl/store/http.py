@@ -210,6 +210,10 @@ class RemoteStore:
         """Refused: the inbox is the server's."""
         raise self._refused()
 
+    def posts(self, after: int) -> tuple[InboxRow, ...]:
+        """Refused: the inbox is the server's."""
+        raise self._refused()
+
     def own(self, execution_id: str) -> AbstractContextManager[None]:
         """Refused: the server owns what it drives."""
         raise self._refused()

@@ -200,6 +200,12 @@ class MemoryStore:
             self._reach()
             return tuple(row for row in self._inbox[after:] if row.execution_id == execution_id)
 
+    def posts(self, after: int) -> tuple[InboxRow, ...]:
+        """`Store.posts`."""
+        with self._lock:
+            self._reach()
+            return tuple(self._inbox[after:])
+
     def own(self, execution_id: str) -> AbstractContextManager[None]:
         """`Store.own`, among the users of this object."""
         return self._hold(execution_id)

@@ -265,17 +265,13 @@ class SqliteStore:
 
     def inbox(self, execution_id: str, after: int) -> tuple[InboxRow, ...]:
         """`Store.inbox`."""
-        import json
-
-        found = self._rows(
-            "SELECT row, verb, body FROM inbox WHERE row > ?2 AND execution ="
-            " (SELECT number FROM executions WHERE execution_id = ?1) ORDER BY row",
-            (execution_id, after),
+        return self._requests(
+            "AND execution = (SELECT number FROM executions WHERE execution_id = ?)", after, execution_id
         )
-        try:
-            return tuple(InboxRow(row, execution_id, verb, json.loads(body)) for row, verb, body in found)
-        except (ValueError, TypeError, RecursionError) as error:
-            raise StoreFailure(f"{self.path}: a request to {execution_id!r} is damaged [{error}]") from error
+
+    def posts(self, after: int) -> tuple[InboxRow, ...]:
+        """`Store.posts`."""
+        return self._requests("", after)
 
     def own(self, execution_id: str) -> Ownership:
         """`Store.own`."""
@@ -328,6 +324,19 @@ class SqliteStore:
                 return self._cursor.execute(query, values).fetchall()
             except TRANSLATED as error:
                 raise failure(error, self.path) from error
+
+    def _requests(self, where: str, after: int, *values: str) -> tuple[InboxRow, ...]:
+        import json
+
+        query = (
+            "SELECT row, execution_id, verb, body FROM inbox JOIN executions ON number = execution"
+            f" WHERE row > ? {where} ORDER BY row"
+        )
+        try:
+            rows = self._rows(query, (after, *values))
+            return tuple(InboxRow(row, name, verb, json.loads(body)) for row, name, verb, body in rows)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise StoreFailure(f"{self.path}: a request is damaged [{error}]") from error
 
     def _head(self, cursor: sqlite3.Cursor, execution_id: str) -> Head:
         found = cursor.execute(_HEAD, (execution_id,)).fetchone()

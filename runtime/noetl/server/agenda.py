@@ -1,0 +1,57 @@
+"""What the executions of a control plane wait for: when the next timer of each is due, and which wait for a worker.
+
+Kept after each turn, so that a round costs what there is to do and not what there is: ten thousand executions that
+wait are looked at when their time comes.
+"""
+
+from heapq import heapify, heappop, heappush
+
+
+class Agenda:
+    """Due times by execution (microseconds since the epoch), and the executions that wait for a worker."""
+
+    def __init__(self) -> None:
+        self._due: dict[str, int] = {}
+        self._heap: list[tuple[int, str]] = []
+        self.unclaimed: set[str] = set()
+
+    def note(self, execution_id: str, due: int | None, *, unclaimed: bool) -> None:
+        """How an execution stands after a turn."""
+        if unclaimed:
+            self.unclaimed.add(execution_id)
+        else:
+            self.unclaimed.discard(execution_id)
+        if due is None:
+            self._due.pop(execution_id, None)
+        elif self._due.get(execution_id) != due:
+            self._due[execution_id] = due
+            heappush(self._heap, (due, execution_id))
+            if len(self._heap) > 64 and len(self._heap) > 4 * len(self._due):
+                self._heap = [(due, name) for name, due in self._due.items()]
+                heapify(self._heap)
+
+    def forget(self, execution_id: str) -> None:
+        """It is nobody's business here any more."""
+        self.note(execution_id, None, unclaimed=False)
+
+    def next(self) -> int | None:
+        """When the next timer is due."""
+        heap = self._heap
+        while heap and self._due.get(heap[0][1]) != heap[0][0]:
+            heappop(heap)
+        return heap[0][0] if heap else None
+
+    def ripe(self, now: int) -> list[str]:
+        """The executions with a timer that is due, the earliest first. They stay until they are noted anew."""
+        found = []
+        while (due := self.next()) is not None and due <= now:
+            found.append(heappop(self._heap)[1])
+        for name in found:
+            heappush(self._heap, (self._due[name], name))
+        return found
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._due.clear()
+        self._heap.clear()
+        self.unclaimed.clear()
