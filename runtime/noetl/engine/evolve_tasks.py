@@ -75,7 +75,8 @@ def task_done(program: Program, execution: Execution, event: Event) -> None:
     region.tasks_run += 1
     region.lost = 0
     result = data.get("result")
-    region.outcome = {key: value for key, value in mapping_of(data["outcome"]).items() if key != "result"}
+    outcome = mapping_of(data["outcome"])
+    region.outcome = {k: v for k, v in outcome.items() if k != "result"} if "result" in outcome else outcome
     if not task.generated or program.gives_result(event.task):
         region.result = result
     if not task.generated:

@@ -47,11 +47,6 @@ def _keep(tables: "dict[_Key, array[int]]", key: _Key, size: int, at: int, numbe
         table[at] = number
 
 
-def _kept(tables: "dict[_Key, array[int]]", key: _Key, at: int) -> int:
-    table = tables.get(key)
-    return table[at] if table is not None and 0 <= at < len(table) else -1
-
-
 class Program:
     """A plan with its indices. Shared by all executions of the plan; compiled templates are the only thing that grows.
 
@@ -141,10 +136,9 @@ class Program:
         key = (role, level, outcome)
         if target >= 0:
             found = self._jumps.get((key, task, target), -1)
-        elif task >= 0:
-            found = _kept(self._of_tasks, key, task)
         else:
-            found = _kept(self._of_steps, key, step)
+            table, at = (self._of_tasks.get(key), task) if task >= 0 else (self._of_steps.get(key), step)
+            found = table[at] if table is not None and 0 <= at < len(table) else -1
         if found < 0:
             name = self.plan.steps[step].name if 0 <= step < len(self.plan.steps) else "?"
             raise Missing(f"the net has no `{role} {outcome}` of step `{name}`, task {task}, level {level}")
@@ -152,7 +146,8 @@ class Program:
 
     def find(self, role: str, step: int) -> int:
         """The index of a step's transition with this role, -1 when it has none."""
-        return _kept(self._of_steps, (role, -1, ""), step)
+        table = self._of_steps.get((role, -1, ""))
+        return table[step] if table is not None and 0 <= step < len(table) else -1
 
     def idle_place(self, step: int) -> int:
         """The place that says a counting join is waiting for its wave, -1 for other joins."""
