@@ -23,7 +23,7 @@ def problems(case: Case) -> str:
 def changes(case: Case) -> str:
     """Each change with its place, class and pass."""
     made = _migrated(case)
-    return text_of_row(Row(case.path.name, made.changes, (), (), b"", made.after, False))
+    return text_of_row(Row(case.path.name, "", made.changes, (), (), b"", made.after, False))
 
 
 def _migrated(case: Case) -> Migration:

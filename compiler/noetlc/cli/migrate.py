@@ -9,6 +9,7 @@ from noetlc.cli.cores import over_cores
 from noetlc.cli.files import STANDARD_INPUT, expanded, put, read, shown
 from noetlc.cli.migration_report import Row, json_report, markdown_report, text_of_row, text_report
 from noetlc.diag.text import ANSI, PLAIN, Palette, rendered
+from noetlc.migrate.dialect import CANONICAL, dialect_of_file
 from noetlc.migrate.migration import Migration, checked, glanced, migrated
 
 BROKEN = 3
@@ -103,7 +104,8 @@ def _migrated(work: _Work) -> Row:
     data = read(work.name)
     made: Migration = checked(shown(work.name), data) if work.check else migrated(shown(work.name), data)
     texts = tuple(rendered(problem, made.source, work.palette) for problem in made.problems)
-    return Row(work.name, made.changes, made.problems, texts, data, made.after, made.is_broken)
+    dialect = dialect_of_file(work.name, data) if made.changes or made.problems else CANONICAL
+    return Row(work.name, dialect, made.changes, made.problems, texts, data, made.after, made.is_broken)
 
 
 def _write(rows: list[Row]) -> None:

@@ -15,9 +15,12 @@ CLASSES = ("exact", "safe", "review")
 
 
 class Row(NamedTuple):
-    """A file: its changes, the problems and how they are shown, its content before and after (None: not made)."""
+    """A file: the dialect it is mostly written in, "" where it is no playbook; its changes, the problems and how they
+    are shown, its content before and after (None: not made).
+    """
 
     name: str
+    dialect: str
     changes: tuple[Change, ...]
     problems: tuple[Diagnostic, ...]
     texts: tuple[str, ...]
@@ -36,7 +39,8 @@ def text_report(rows: Sequence[Row]) -> str:
     told = "".join(text_of_row(row) for row in rows if row.changes or row.problems)
     statuses = Counter(row.status for row in rows)
     words = [f"{statuses[status]} {status}" for status in ("migrated", "unchanged", "refused") if statuses[status]]
-    return f"{told}{_files(len(rows))}: {', '.join(words)}; {_counted(_changes(rows))}\n"
+    dialects = f"dialects: {', '.join(f'{count} {name}' for name, count in _dialects(rows))}\n" if len(rows) > 1 else ""
+    return f"{told}{dialects}{_files(len(rows))}: {', '.join(words)}; {_counted(_changes(rows))}\n"
 
 
 def text_of_row(row: Row) -> str:
@@ -44,7 +48,8 @@ def text_of_row(row: Row) -> str:
     name = shown(row.name)
     if row.problems:
         return "".join([f"{name}: cannot be migrated\n", *row.texts])
-    lines = [f"{name}: {_counted(row.changes)}"]
+    written = f" ({row.dialect})" if row.dialect else ""
+    lines = [f"{name}{written}: {_counted(row.changes)}"]
     lines += [
         f"  {change.span.line}:{change.span.column} {change.klass} {change.by}: {change.construct} → {change.message}"
         for change in row.changes
@@ -57,7 +62,13 @@ def json_report(rows: Sequence[Row]) -> str:
     import json
 
     files: list[Json] = [_file_json(row) for row in rows]
-    report = {"files": files, "constructs": dict(_constructs(rows)), "classes": _classes(_changes(rows))}
+    dialects = dict(_dialects(rows))
+    report = {
+        "files": files,
+        "dialects": dialects,
+        "constructs": dict(_constructs(rows)),
+        "classes": _classes(_changes(rows)),
+    }
     return json.dumps(report, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -74,16 +85,23 @@ def _file_json(row: Row) -> dict[str, Json]:
         for change in row.changes
     ]
     problems: list[Json] = [diagnostic_json(problem, name, slug_of(problem.code)) for problem in row.problems]
-    return {"file": name, "status": row.status, "changes": changes, "problems": problems}
+    return {
+        "file": name,
+        "dialect": row.dialect,
+        "status": row.status,
+        "changes": changes,
+        "problems": problems,
+    }
 
 
 def markdown_report(rows: Sequence[Row]) -> str:
     """The same to be read in a review."""
     lines = ["# Migration", "", f"{_files(len(rows))}; {_counted(_changes(rows))}."]
-    lines += ["", "| file | | exact | safe | review |", "|---|---|---|---|---|"]
+    lines += ["", "| file | dialect | | exact | safe | review |", "|---|---|---|---|---|---|"]
     for row in rows:
         counts = _classes(row.changes)
-        lines.append(f"| {shown(row.name)} | {row.status} | {' | '.join(str(counts[klass]) for klass in CLASSES)} |")
+        numbers = " | ".join(str(counts[klass]) for klass in CLASSES)
+        lines.append(f"| {shown(row.name)} | {row.dialect} | {row.status} | {numbers} |")
     lines += _section("Constructs", (f"{name}: {count}" for name, count in _constructs(rows)))
     lines += _section("To review", (_place(row, change) for row in rows for change in _reviewed(row)))
     problems = [(row, problem) for row in rows for problem in row.problems]
@@ -115,6 +133,12 @@ def _changes(rows: Iterable[Row]) -> list[Change]:
 def _constructs(rows: Iterable[Row]) -> list[tuple[str, int]]:
     """The legacy constructs met, the most frequent first."""
     counts = Counter(change.construct for change in _changes(rows))
+    return sorted(counts.items(), key=lambda row: (-row[1], row[0]))
+
+
+def _dialects(rows: Iterable[Row]) -> list[tuple[str, int]]:
+    """How many files are written in each dialect, the most frequent first."""
+    counts = Counter(row.dialect or "no playbook" for row in rows)
     return sorted(counts.items(), key=lambda row: (-row[1], row[0]))
 
 

@@ -34,7 +34,10 @@ def test_one_file_is_printed_and_its_changes_are_told(run: Run) -> None:
     put("a.yaml", OLD)
     done = run("a.yaml")
     assert (done.status, done.out) == (0, NEW)
-    assert done.err == "a.yaml: 1 change: 1 exact\n  5:25 exact lower_next: `next` → exclusive arcs\n"
+    assert (
+        done.err
+        == "a.yaml (lists of next steps): 1 change: 1 exact\n  5:25 exact lower_next: `next` → exclusive arcs\n"
+    )
     assert Path("a.yaml").read_text("utf-8") == OLD
 
 
@@ -93,6 +96,7 @@ def test_a_report_for_programs_has_everything(run: Run) -> None:
     report = json.loads(done.out)
     assert done.status == 1
     assert report["constructs"] == {"`next`": 1}
+    assert report["dialects"] == {"lists of next steps": 2}
     assert report["classes"] == {"exact": 1, "safe": 0, "review": 0}
     assert [(file["file"], file["status"]) for file in report["files"]] == [
         ("a.yaml", "migrated"), ("bad.yaml", "refused"),
@@ -113,7 +117,7 @@ def test_a_report_for_reviews_says_what_to_look_at(run: Run) -> None:
     put("a.yaml", REVIEWED)
     put("bad.yaml", BAD)
     lines = run("--format", "markdown", ".").out.splitlines()
-    assert "| a.yaml | migrated | 3 | 0 | 1 |" in lines
+    assert "| a.yaml | lists of next steps | migrated | 3 | 0 | 1 |" in lines
     assert "- a.yaml:8: a fork that meets → `join: all`: it waits for every branch" in lines
     assert lines[-1] == "- bad.yaml:5: the arc leads to `nowhere`, and there is no such step"
 
