@@ -28,6 +28,7 @@ class Surroundings:
         self._root = root
         self.credentials = dict(credentials or {})
         self.lines: list[str] = []
+        self.fenced: Callable[[str], str | None] | None = None
 
     def credential(self, name: str) -> dict[str, Json]:
         if name not in self.credentials:
@@ -36,6 +37,9 @@ class Surroundings:
 
     def root(self) -> str:
         return str(self._root)
+
+    def fence(self) -> Callable[[str], str | None] | None:
+        return self.fenced
 
     def log(self, text: str) -> None:
         self.lines.append(text)

@@ -345,6 +345,10 @@ class Call(NamedTuple):
     visit: int = 1
 
 
+Fence: TypeAlias = Callable[[str], str | None]
+"""Says why no connection may be made to an IP address; None when one may."""
+
+
 class Env(Protocol):
     """What a tool may use of its surroundings."""
 
@@ -354,6 +358,10 @@ class Env(Protocol):
 
     def root(self) -> str:
         """The folder that relative paths of tools stay inside."""
+        ...
+
+    def fence(self) -> Fence | None:
+        """What addresses are held against before they are connected to; None where every one may be."""
         ...
 
     def log(self, text: str) -> None:

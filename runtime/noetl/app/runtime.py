@@ -18,7 +18,7 @@ from noetl.app.surroundings import Log, Surroundings
 from noetl.bus.memory import MemoryBus
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
-from noetl.ports import Blobs, Clock, Store, StoreFailure
+from noetl.ports import Blobs, Clock, Fence, Store, StoreFailure
 from noetl.server.control import ControlPlane, Observer
 from noetl.server.shell import Ask, hydrate
 from noetl.worker.launcher import AsyncLauncher
@@ -41,6 +41,8 @@ class Settings(NamedTuple):
     slots: int = DEFAULT_SLOTS
     script: Script | None = None
     log: Log = lambda call, text: None
+    fence: Fence | None = None
+    """Where the http tool may connect to; everywhere when there is none."""
     tick: Callable[[], None] | None = None
     """Called whenever the driver is about to wait, at least five times a second while it does."""
 
@@ -110,6 +112,7 @@ class Runtime:
             secrets_path=self.secrets_path,
             chance=chance,
             log=settings.log,
+            fence=settings.fence,
         )
         real = AsyncLauncher(around.env_of, clock)
         launcher: AsyncLauncher | ScriptedLauncher = real

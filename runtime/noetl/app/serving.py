@@ -98,7 +98,7 @@ def service_of(runtime: Runtime, bell: Bell, say: Callable[[str], None]) -> Serv
     )  # fmt: skip
     around = Surroundings(
         control, runtime.blobs, root=str(settings.root), secrets_path=runtime.secrets_path,
-        chance=random.SystemRandom().random, log=settings.log,
+        chance=random.SystemRandom().random, log=settings.log, fence=settings.fence,
     )  # fmt: skip
     launcher = AsyncLauncher(around.env_of, clock)
     worker = Worker(

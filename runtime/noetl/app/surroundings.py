@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from noetl.app.vault import Vault
 from noetl.engine.program import Program
-from noetl.ports import Blobs, Call
+from noetl.ports import Blobs, Call, Fence
 from noetl.server.control import ControlPlane
 from noetl.worker.results import Results
 from noetl.worker.session import Kit
@@ -26,6 +26,7 @@ class Surroundings:
         secrets_path: str,
         chance: Callable[[], float],
         log: Log,
+        fence: Fence | None = None,
     ) -> None:
         self._control = control
         self._blobs = blobs
@@ -33,6 +34,7 @@ class Surroundings:
         self._secrets_path = secrets_path
         self._chance = chance
         self._log = log
+        self._fence = fence
         self._vaults: dict[str, Vault] = {}
         self._kits: dict[str, Kit] = {}
 
@@ -67,15 +69,17 @@ class Surroundings:
 
     def env_of(self, call: Call) -> "TaskEnv":
         """The surroundings of one call."""
-        return TaskEnv(self.vault_of(call.execution_id), self._root, lambda text: self._log(call, text))
+        vault = self.vault_of(call.execution_id)
+        return TaskEnv(vault, self._root, lambda text: self._log(call, text), self._fence)
 
 
 class TaskEnv:
     """`noetl.ports.Env` for one call."""
 
-    __slots__ = ("_log", "_root", "_vault")
+    __slots__ = ("_fence", "_log", "_root", "_vault")
 
-    def __init__(self, vault: Vault, root: str, log: Callable[[str], None]) -> None:
+    def __init__(self, vault: Vault, root: str, log: Callable[[str], None], fence: Fence | None) -> None:
+        self._fence = fence
         self._vault = vault
         self._root = root
         self._log = log
@@ -85,6 +89,9 @@ class TaskEnv:
 
     def root(self) -> str:
         return self._root
+
+    def fence(self) -> Fence | None:
+        return self._fence
 
     def log(self, text: str) -> None:
         self._log(str(self._vault.redact(text)))

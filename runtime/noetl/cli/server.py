@@ -10,6 +10,7 @@ from noetl.app.runtime import DEFAULT_SLOTS, Settings
 from noetl.cli.remote import asked, connected
 from noetl.cli.stores import opened, path_option, store_option
 from noetl.cli.text import Problem, escaped
+from noetl.egress import BadNetwork, Egress, networks_of
 from noetl.ports import Call
 from noetl.tokens import TokenProblem, read_tokens
 
@@ -25,6 +26,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--behind-proxy", is_flag=True, help="A proxy in front of it ends TLS.")
 @click.option("--tokens", "tokens_path", metavar="FILE", help="Who may do what; beside the store by default.")
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
+@click.option("--allow-address", "allowed", multiple=True, metavar="NETWORK", help="Let the http tool reach it.")
 @path_option
 @store_option
 @click.pass_context
@@ -37,6 +39,7 @@ def server(
     behind_proxy: bool,
     tokens_path: str | None,
     slots: int,
+    allowed: tuple[str, ...],
     folders: tuple[Path, ...],
     url: str,
 ) -> int:
@@ -44,7 +47,7 @@ def server(
 
     It listens on loopback unless told otherwise; elsewhere it needs tokens (`noetl token add`) and TLS. The first
     SIGINT or SIGTERM lets what is in flight finish, the second one ends at once. Whatever is on disk goes on with the
-    next server.
+    next server. The http tool reaches public addresses only; --allow-address 10.0.0.0/8 lets it reach others.
     """
     if context.invoked_subcommand is not None:
         return 0
@@ -63,7 +66,11 @@ def server(
     refused = check_binding(host, has_tokens=bool(tokens), is_encrypted=behind_proxy or tls_cert is not None)
     if refused is not None:
         raise click.UsageError(refused)
-    settings = Settings(folders=folders, slots=slots, log=_log)
+    try:
+        fence = Egress(networks_of(allowed)).refusal
+    except BadNetwork as problem:
+        raise click.UsageError(f"--allow-address {problem}") from None
+    settings = Settings(folders=folders, slots=slots, log=_log, fence=fence)
     with opened(url, settings) as runtime:
         listening = Listening(host, port, tokens, tls_cert, tls_key)
         try:

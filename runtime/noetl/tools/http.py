@@ -6,14 +6,15 @@ JSON and it parses, text where the bytes are text, else base64 text; the extra `
 joined by commas. A request that may change something carries the task's `action_id` as `Idempotency-Key`.
 
 The message of an error names the method and the address, without its query. Error codes: `http.status` (keeps
-the answer), `timeout`, `http.connect`, `http.protocol`, `http.redirects`, `http.too_large`, `http.request` (the
-request itself cannot be sent), `fields.invalid`, `credential.missing`, `extra.missing`.
+the answer), `timeout`, `http.connect`, `http.protocol`, `http.redirects`, `http.too_large`, `http.refused` (a server
+may not connect there), `http.request` (the request itself cannot be sent), `fields.invalid`, `credential.missing`,
+`extra.missing`.
 """
 
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from noetl.ports import Call, Env
+from noetl.ports import Call, Env, Fence
 from noetl_ir.expr import Json
 from noetl_ir.kinds import misfits, seconds_of
 from noetl_ir.kinds.http import KIND
@@ -37,6 +38,13 @@ class Invalid(Exception):
 
 class TooLarge(Exception):
     """An answer over the limit."""
+
+
+_PORTS = {"http": 80, "https": 443}
+
+
+class NotAllowed(Exception):
+    """The address must not be connected to."""
 
 
 class Answer(NamedTuple):
@@ -63,17 +71,21 @@ async def run(call: Call, env: Env) -> Outcome:
         return error("fields.invalid", str(problem))
     except KeyError as problem:
         return error("credential.missing", str(problem.args[0] if problem.args else problem))
-    outcome = await _exchanged(request, call, seconds, total)
+    outcome = await _exchanged(request, call, seconds, total, env.fence())
     if outcome.error is None:
         return outcome
     return outcome.with_detail(message=f"{request.method} {address_of(request.url)}: {outcome.error['message']}")
 
 
-async def _exchanged(request: "Request", call: Call, seconds: "httpx.Timeout", total: float | None) -> Outcome:
+async def _exchanged(
+    request: "Request", call: Call, seconds: "httpx.Timeout", total: float | None, fence: "Fence | None"
+) -> Outcome:
     import httpx
 
     try:
-        return _outcome(await _send(request, call, seconds, total))
+        return _outcome(await _send(request, call, seconds, total, fence))
+    except NotAllowed as problem:
+        return error("http.refused", str(problem))
     except TooLarge as problem:
         return error("http.too_large", str(problem))
     except (TimeoutError, httpx.TimeoutException) as problem:
@@ -171,7 +183,9 @@ def _named(auth: Json) -> str:
     return found
 
 
-async def _send(request: Request, call: Call, seconds: "httpx.Timeout", total: float | None) -> Answer:
+async def _send(
+    request: Request, call: Call, seconds: "httpx.Timeout", total: float | None, fence: Fence | None
+) -> Answer:
     """Send a request and read its answer, at most the limit's bytes of it."""
     import asyncio
 
@@ -185,7 +199,9 @@ async def _send(request: Request, call: Call, seconds: "httpx.Timeout", total: f
         asyncio.timeout(total),
         httpx.AsyncClient(
             timeout=seconds,
-            verify=_trust() if _flag(call, "verify_ssl", default=True) else False,
+            transport=_fenced(fence, _verify(call)) if fence is not None else None,
+            trust_env=fence is None,  # a proxy would connect to what is refused here
+            verify=_verify(call),
             follow_redirects=follow,
             max_redirects=REDIRECTS,
         ) as client,
@@ -204,6 +220,52 @@ async def _send(request: Request, call: Call, seconds: "httpx.Timeout", total: f
                 raise TooLarge(f"the answer has more than {most} bytes")
         headers: dict[str, Json] = dict(response.headers.items())
         return Answer(response.status_code, headers, bytes(content), response.charset_encoding)
+
+
+def _verify(call: Call) -> "ssl.SSLContext | bool":
+    return _trust() if _flag(call, "verify_ssl", default=True) else False
+
+
+def _fenced(fence: Fence, verify: "ssl.SSLContext | bool") -> "httpx.AsyncBaseTransport":
+    """A transport that looks up a name itself, asks the fence about each address, and connects to one it asked about.
+
+    Every request comes through here, those that follow a redirect too.
+    """
+    import httpx
+
+    class Fenced(httpx.AsyncHTTPTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            host = request.url.host
+            address = await _address(host, request.url.port or _PORTS.get(request.url.scheme, 0), fence)
+            # Another one, because a redirect goes on from this. It has its Host header already.
+            pinned = httpx.Request(
+                request.method,
+                request.url.copy_with(host=address),
+                headers=request.headers,
+                stream=request.stream,
+                extensions={**request.extensions, "sni_hostname": host},
+            )
+            return await super().handle_async_request(pinned)
+
+    return Fenced(verify=verify)
+
+
+async def _address(host: str, port: int, fence: Fence) -> str:
+    """The first address of a name, if all of them may be connected to. Raises NotAllowed, httpx.ConnectError."""
+    import asyncio
+    import socket
+
+    import httpx
+
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as problem:
+        raise httpx.ConnectError(str(problem)) from None
+    addresses = [str(row[4][0]) for row in found]
+    for address in addresses:
+        if (reason := fence(address)) is not None:
+            raise NotAllowed(f"{host}: {reason}" if host != address else reason)
+    return addresses[0]
 
 
 def _outcome(answer: Answer) -> Outcome:

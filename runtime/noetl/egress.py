@@ -1,0 +1,63 @@
+"""Which addresses a server's tools may connect to: those of the public Internet, and what the operator allows.
+
+A playbook, or an answer that redirects, could else make the server speak to itself, to its neighbours or to the
+metadata service of its cloud. What is checked is the address that is connected to, not its name, which may lead
+anywhere.
+"""
+
+from collections.abc import Iterator, Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+Network = IPv4Network | IPv6Network
+_TRANSLATED = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
+_COMPATIBLE = ip_network("::/96")  # RFC 4291 §2.5.5.1, deprecated and still read by some
+
+
+class BadNetwork(Exception):
+    """A text that is no address or network; it says how one is written."""
+
+
+def networks_of(texts: Sequence[str]) -> tuple[Network, ...]:
+    """The networks that some texts name, as `10.0.0.0/8` or `127.0.0.1`. Raises BadNetwork."""
+    found = []
+    for text in texts:
+        try:
+            found.append(ip_network(text.strip()))
+        except ValueError as error:
+            raise BadNetwork(f"{text}: {error}; write an address or a network, as in 10.0.0.0/8") from None
+    return tuple(found)
+
+
+class Egress:
+    """The policy: every address that is not public is refused, unless it is in one of the `allowed` networks."""
+
+    def __init__(self, allowed: Sequence[Network] = ()) -> None:
+        self._allowed = tuple(allowed)
+
+    def refusal(self, address: str) -> str | None:
+        """Why nothing may connect to an IP address; None when it may."""
+        try:
+            target = ip_address(address.partition("%")[0])
+        except ValueError:
+            return f"{address} is no IP address"
+        if any(target in network for network in self._allowed):
+            return None
+        for one in _meant(target):
+            if not one.is_global or one.is_multicast:
+                return f"the address {one} is not public, and this server does not allow it"
+        return None
+
+
+def _meant(address: IPv4Address | IPv6Address) -> Iterator[IPv4Address | IPv6Address]:
+    """An address, and the IPv4 address that is inside of it in any of the ways in which one can be."""
+    yield address
+    if isinstance(address, IPv4Address):
+        return
+    if address.ipv4_mapped is not None:
+        yield address.ipv4_mapped
+    if address.sixtofour is not None:
+        yield address.sixtofour
+    if address.teredo is not None:
+        yield address.teredo[1]
+    if address in _TRANSLATED or address in _COMPATIBLE:
+        yield IPv4Address(int(address) & 0xFFFFFFFF)
