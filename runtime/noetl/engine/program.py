@@ -104,7 +104,7 @@ class Program:
             self._jumps.setdefault((key, transition.task, target), number)
         elif transition.task >= 0:
             _keep(self._of_tasks, key, len(self.plan.tasks), transition.task, number)
-        else:
+        elif transition.step >= 0:
             _keep(self._of_steps, key, len(self.plan.steps), transition.step, number)
         if role == "land":
             self._landings[transition.arc] = number
