@@ -196,7 +196,7 @@ def _rewritten(compiled: Compiled, reads: list[Playbook | None], changes: tuple[
     if any(odd in plain for odd in _ODD_BREAKS) or plain.replace("\n", breaks) != text:
         raise Refusal("its lines end in different ways: let all of them end the same way", nodes[0])
     told = [change for document in compiled.documents for change in document.changes]
-    touched = _touched(reading.source, [*changes, *told])
+    touched = _touched(reading.source, [*changes, *told], _legacy_places(reads))
     documents = list(zip(compiled.documents, reads, nodes, strict=True))
     for document, read, node in reversed(documents):
         if document.playbook is not None and read is not None and isinstance(node, Mapping):
@@ -205,9 +205,17 @@ def _rewritten(compiled: Compiled, reads: list[Playbook | None], changes: tuple[
     return encode(plain.replace("\n", breaks), data)
 
 
-def _touched(source: Source, changes: Iterable[Change]) -> Touched:
-    """Where the changes are."""
-    sugar, legacy = list[int](), list[int]()
+def _legacy_places(reads: list[Playbook | None]) -> Iterator[Span]:
+    """Where older constructs were read, also those of which no pass had anything to say."""
+    for read in reads:
+        for node in outer_sugar(read) if read is not None else ():
+            if not isinstance(node, (*GUESSES, *TODAY)):
+                yield getattr(node, "span", NOWHERE)
+
+
+def _touched(source: Source, changes: Iterable[Change], places: Iterable[Span]) -> Touched:
+    """Where the changes are, and the older constructs."""
+    sugar, legacy = list[int](), [source.offset_of(*span[:2]) for span in places]
     for change in changes:
         (sugar if change.by in AUTHORING else legacy).append(source.offset_of(*change.span[:2]))
     return Touched(sorted(legacy), sorted(sugar))
