@@ -47,7 +47,7 @@ from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.diag.findings import sorted_findings
 from noetlc.dialects import read_playbook, reader_of
 from noetlc.reading.check import check_document
-from noetlc.rules import check_playbook
+from noetlc.rules import check_net, check_playbook
 from noetlc.source.nodes import Mapping, Node
 from noetlc.source.text import Source
 from noetlc.source.yaml_reader import read_yaml
@@ -98,12 +98,12 @@ LOWERING: tuple[Lowering, ...] = (
     Lowering(_part("share_workbook"), among=(Sink, Retry, Pages, Poll, Assign, OnError)),
     Lowering(_part("lower_args"), removes=(StepArgs,)),
     Lowering(_part("lower_loop"), removes=(Slicing, Where, LoopOnError), among=(Pages,)),
+    Lowering(_part("lower_event_case"), among=(Case, CaseSetting)),
     Lowering(_part("lower_retry"), removes=(Retry, OnError), among=(Pages, Poll, Case)),
     Lowering(_part("lower_poll"), removes=(Poll,), after=("lower_retry",)),
     Lowering(_part("lower_pages"), removes=(Pages,), after=("lower_retry",)),
     Lowering(_part("lower_vars"), removes=(Assign,), after=("lower_retry", "lower_poll")),
     Lowering(_part("lower_sink"), removes=(Sink,), after=("lower_vars",)),
-    Lowering(_part("lower_event_case"), among=(Case,)),
     Lowering(_part("lower_inclusive_case"), after=("lower_retry", "lower_sink", "lower_event_case"), among=(Case,)),
     Lowering(_part("lower_case"), removes=(Case, CaseSetting), after=("lower_inclusive_case",)),
     Lowering(_part("lower_next"), removes=(Targets,), after=("lower_case",)),
@@ -221,13 +221,13 @@ MAX_EMBEDDED = 1 << 26
 def compile_source(name: str, data: bytes, catalogue: Catalogue = NO_CATALOGUE, observer: Observer = QUIET) -> Compiled:
     """Compile every document of a file called `name`. Never raises for any bytes."""
     with uncollected():
-        return _Run(catalogue, observer).compiled(name, data)
+        return (run := _Run(catalogue, observer)).documents(name, data, run.plan)
 
 
 def check_source(name: str, data: bytes, observer: Observer = QUIET) -> Compiled:
-    """Everything that there is to say about a file, without plans."""
+    """Everything that there is to say about a file, the rules on nets included, without plans."""
     with uncollected():
-        return _Run(NO_CATALOGUE, observer).checked(name, data)
+        return (run := _Run(NO_CATALOGUE, observer)).documents(name, data, run.lint)
 
 
 def understood(source: Source, node: Node | None, observer: Observer = QUIET) -> Understood:
@@ -296,20 +296,14 @@ class _Run:
         self._observer = observer
         self._seen: dict[str, Member | str] = {}
 
-    def compiled(self, name: str, data: bytes) -> Compiled:
-        return self._documents(name, data, self._plan)
-
-    def checked(self, name: str, data: bytes) -> Compiled:
-        return self._documents(name, data, self._check)
-
-    def _documents(self, name: str, data: bytes, each: Callable[[Source, Node], Document]) -> Compiled:
+    def documents(self, name: str, data: bytes, each: Callable[[Source, Node], Document]) -> Compiled:
         reading = read_yaml(name, data)
-        source, nodes = reading.source, reading.documents
-        documents = tuple([each(source, node)._replace(node=node) for node in nodes if node is not None])
+        nodes = [node for node in reading.documents if node is not None]
+        documents = tuple([each(reading.source, node)._replace(node=node) for node in nodes])
         findings = [*reading.diagnostics, *(found for one in documents for found in one.diagnostics)]
-        return Compiled(source, documents, sorted_findings(findings))
+        return Compiled(reading.source, documents, sorted_findings(findings))
 
-    def _check(self, source: Source, node: Node) -> Document:
+    def check(self, source: Source, node: Node) -> Document:
         playbook, findings, changes = understood(source, node, self._observer)
         if playbook is None:
             return Document(None, None, tuple(findings), changes)
@@ -320,8 +314,14 @@ class _Run:
             findings += [obstacle_finding(COMPUTED, span, "") for span in computed]
         return Document(playbook, None, tuple(findings), changes)
 
-    def _plan(self, source: Source, node: Node) -> Document:
-        document = self._check(source, node)
+    def lint(self, source: Source, node: Node) -> Document:
+        document = self.check(source, node)
+        if document.playbook is None or _has_errors(document.diagnostics):
+            return document
+        return document._replace(diagnostics=(*document.diagnostics, *check_net(source, document.playbook)))
+
+    def plan(self, source: Source, node: Node) -> Document:
+        document = self.check(source, node)
         playbook = document.playbook
         if playbook is None or _has_errors(document.diagnostics):
             return document
@@ -348,7 +348,7 @@ class _Run:
         file = self._catalogue.find(path)
         if file is None:
             return NOT_FOUND
-        compiled = _Run(NO_CATALOGUE, QUIET).checked(*file)
+        compiled = (run := _Run(NO_CATALOGUE, QUIET)).documents(*file, run.check)
         named = [one for one in compiled.documents if one.playbook is not None and one.playbook.path == path]
         chosen = (named or compiled.documents)[:1]
         if not chosen or chosen[0].playbook is None or compiled.count_of(Severity.ERROR):

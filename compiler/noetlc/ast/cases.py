@@ -12,7 +12,8 @@ from noetlc.ast.sugar import Sugar
 class CaseRule(NamedTuple):
     """A rule; `when` is None for `else`. `chain` are its actions in order: tasks, and noops that carry `Route`.
 
-    `again` repeats the tool when the rule is true; `retry` is that of the chain.
+    `again` repeats the tool when the rule is true; `retry` is that of the chain. `priority_span` is where a priority
+    stands, if it does. `own` is what a rule about events asks when the step's tool has ended.
     """
 
     when: Guard | None
@@ -21,11 +22,13 @@ class CaseRule(NamedTuple):
     again: Repetition | None
     retry: Repetition | None
     span: Span
+    priority_span: Span | None = None
+    own: Guard | None = None
 
 
 class Case(HasBodies):
     """`case` of a step: `mode` is `exclusive` or `inclusive`, `eval` `on_entry` or `on_event`, `order` `source` or
-    `priority`, `policy` `end_step`, `break_chain` or `defer`.
+    `priority`, `policy` `end_step`, `break_chain` or `defer`. `tool` is the task before the wait of one on events.
     """
 
     rules: tuple[CaseRule, ...]
@@ -35,6 +38,7 @@ class Case(HasBodies):
     policy: str
     timeout: Value | None
     span: Span
+    tool: str = ""
 
     def with_bodies(self, change: ChangeList) -> "Case":
         """The same with every chain changed."""
@@ -54,9 +58,14 @@ class CaseSetting(Sugar):
 
 
 class Route(Sugar):
-    """`next` in a chain; `policy` is "" where that of the step holds."""
+    """`next` in a chain; `policy` is "" where that of the step holds. `policy_span` and `priority_span` are where they
+    stand, if they do; `carried` is what an iteration records for its arcs.
+    """
 
     arcs: tuple[Arc, ...]
     policy: str
     priority: int
     span: Span
+    policy_span: Span | None = None
+    priority_span: Span | None = None
+    carried: Value | None = None

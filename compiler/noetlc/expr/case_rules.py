@@ -1,20 +1,20 @@
 """What the passes for `case` share: its rules in order, their chains as tasks, and routes as arcs."""
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from noetl_ir.expr import Binary, Const, Expr, ListOf, Name, walk
+from noetl_ir.expr import Attribute, Const, Expr, Name, walk
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Choose, Tasks
-from noetlc.ast.cases import Case, CaseRule, CaseSetting, Route
-from noetlc.ast.playbook import Arc, Guard, Rule, Step, Task, Value
+from noetlc.ast.cases import Case, CaseRule, Route
+from noetlc.ast.playbook import Guard, Rule, Step, Task, Value
 from noetlc.ast.repeat import Repetition
 from noetlc.ast.walk import expressions_in, rule_guards, rule_values, task_values
-from noetlc.expr.branching import branch_arcs, branch_name
-from noetlc.expr.counting import again, seconds
-from noetlc.expr.events import FALSE, LOOP, TRUE, events_in, on_failure, on_success
-from noetlc.expr.generated import computed, constant, generated_name, guard, jump, noop
-from noetlc.expr.legacy_names import renamed, rule_meanings
+from noetlc.expr.case_settings import reached, route_of, winner
+from noetlc.expr.counting import again
+from noetlc.expr.events import FAILED, FALSE, LOOP, TRUE, events_in, on_failure, on_response, on_success
+from noetlc.expr.generated import constant, generated_name, guard, jump, noop
+from noetlc.expr.legacy_names import renamed
 from noetlc.expr.patching import OUTCOME, kept, meanings_after
 from noetlc.expr.repeating import retrying
 from noetlc.expr.rewrite import Replace
@@ -23,58 +23,37 @@ from noetlc.expr.shorthand import (
     OUTCOME_OK,
     both,
     compared,
-    equal,
-    filtered,
     negated,
     otherwise,
     path,
-    result_of,
 )
-from noetlc.expr.templates import Pairs, fields_with, guard_with, maybe_with, native, task_with
-
-ROUTE = "__route"
-"""Where a run records which rule routes (LANGUAGE §6)."""
-
-LEFT = "__left"
-"""Where a run that waits again keeps the seconds that its timer has left."""
+from noetlc.expr.templates import fields_with, guard_with, native, task_with
 
 
 class Ready(NamedTuple):
-    """A rule ready to be placed. `success` and `failure` are its guard for either outcome of the tool; `sets` what its
-    first action sets; `tasks` the rest of its chain, with the routes among them.
+    """A rule ready to be placed. `success` and `failure` are its guard for either outcome of the tool, `answered` for a
+    failure of http that is a response all the same; `sets` what its first action sets; `tasks` the rest of its chain,
+    with the routes among them.
     """
 
     label: str
     number: int
     success: Expr
     failure: Expr
+    answered: Expr
     sets: Rule | None
     tasks: Tasks
     rule: CaseRule
 
     @property
     def route(self) -> Route | None:
-        """The first route of its chain."""
-        return next((found for task in self.tasks if (found := route_of(task)) is not None), None)
+        """The route that its chain takes when nothing else runs."""
+        return winner(reached(self.tasks)[1])
 
     @property
     def work(self) -> Tasks:
-        """The tasks before the first route."""
-        found: list[Task] = []
-        for task in self.tasks:
-            if route_of(task) is not None:
-                break
-            found.append(task)
-        return tuple(found)
-
-
-def settled(step: Step, case: Case) -> tuple[Case, Step]:
-    """The case with the settings of its step's spec."""
-    for extra in step.extras:
-        if isinstance(extra, CaseSetting):
-            case = case._replace(**{extra.word: extra.value})
-    rest = tuple(extra for extra in step.extras if not isinstance(extra, CaseSetting) and extra is not case)
-    return case, step._replace(extras=tuple(extra for extra in rest if not isinstance(extra, Case)))
+        """The tasks of its chain that run when nothing else does."""
+        return reached(self.tasks)[0]
 
 
 def in_order(case: Case) -> list[tuple[int, CaseRule]]:
@@ -114,6 +93,26 @@ def sends_answer(rule: CaseRule) -> bool:
     return any(isinstance(part, Name) and part.name in ("result", "response", "data", "this") for part in names)
 
 
+def sees_cause(step: Step, rule: CaseRule) -> bool:
+    """Whether a rule reads what went wrong behind a retry: in arcs a used-up one is the error, its cause in rules."""
+    if not any(one.directive == "retry" for one in split(step)[1].rules):
+        return False
+    routes = [route for task in rule.chain if (route := route_of(task)) is not None]
+    exprs = [rule.when.expr] if rule.when is not None else []
+    exprs += [e for route in routes for arc in route.arcs if arc.args is not None for e, _ in expressions_in(arc.args)]
+    return any(_is_error(part) for expr in exprs for part in walk(expr))
+
+
+def _is_error(expr: Expr) -> bool:
+    match expr:
+        case Name(name="error" | "_err" | "status_code" | "this" | "response"):
+            return True
+        case Attribute(of=Name(name="event"), name="error" | "outcome" | "result"):
+            return True
+        case _:
+            return False
+
+
 def is_http(step: Step) -> bool:
     """Whether the step's tool is http."""
     return any(task.kind == "http" for task in step.tasks)
@@ -128,7 +127,8 @@ def ready(step: Step, number: int, rule: CaseRule) -> Ready:
     if tasks and tasks[0].generated and tasks[0].rules and tasks[0].rules[0].set_ctx + tasks[0].rules[0].set_iter:
         sets, tasks = tasks[0].rules[0], tasks[1:]
     failure = FALSE if rule.when is None else on_failure(expr, http=is_http(step))
-    return Ready(label, number, on_success(expr), failure, sets, tasks, rule)
+    answered = FALSE if rule.when is None or not is_http(step) else on_response(expr)
+    return Ready(label, number, on_success(expr), failure, answered, sets, tasks, rule)
 
 
 def _named(step: Step, label: str, chain: Tasks) -> Tasks:
@@ -154,54 +154,57 @@ def _named_inside(task: Task) -> Task:
     return task._replace(extras=tuple(e.with_bodies(own) if isinstance(e, Choose) else e for e in task.extras))
 
 
-def route_of(task: Task) -> Route | None:
-    """The route that a task of a chain stands for."""
-    return next((extra for extra in task.extras if isinstance(extra, Route)), None)
-
-
 def success_guard(rule: Ready) -> Guard | None:
     """The guard of a rule in the tool's policy where the tool succeeds; None where it is not about that."""
     if rule.success == FALSE:
         return None
-    return guard(OUTCOME_OK if rule.success == TRUE else both(OUTCOME_OK, rule.success), _span(rule))
+    return guard(OUTCOME_OK if rule.success == TRUE else both(OUTCOME_OK, rule.success), span_of(rule))
 
 
 def later_guard(rule: Ready, main: Task, known: frozenset[str]) -> Guard | None:
     """The same behind the tool, where it has succeeded."""
     if rule.success == FALSE:
         return None
-    return guard_with(guard(rule.success, _span(rule)), renamed(meanings_after(main), known))
+    after = meanings_after(main)
+    meanings = {**after, ("outcome",): path("iter", OUTCOME), ("outcome", "result"): after["result",]}
+    return guard_with(guard(rule.success, span_of(rule)), renamed(meanings, known))
 
 
-def failure_guard(rule: Ready) -> Guard | None:
-    """The guard where the tool fails."""
-    if rule.failure == FALSE:
-        return None
-    return guard(OUTCOME_ERROR if rule.failure == TRUE else both(OUTCOME_ERROR, rule.failure), _span(rule))
+def failures(rules: list[Ready]) -> list[tuple[Ready, Guard]]:
+    """The rules about a failure in the order in which they are asked.
+
+    For http, those for `call.error` are for what no rule for `call.done` takes; where no response came, the rules
+    stand in their order: one for both events, behind one for `call.error`, is asked in both places.
+    """
+    first: list[tuple[Ready, Guard]] = []
+    later: list[tuple[Ready, Guard]] = []
+    for rule in rules:
+        if events_of(rule.rule) <= FAILED and rule.failure != FALSE:
+            later.append((rule, _failing(rule, rule.failure)))
+        elif later and rule.answered not in (FALSE, rule.failure):
+            first.append((rule, _failing(rule, rule.answered)))
+            later.append((rule, _failing(rule, rule.failure)))
+        elif rule.failure != FALSE:
+            (first if rule.answered != FALSE else later).append((rule, _failing(rule, rule.failure)))
+    return [*first, *later]
 
 
-def _span(rule: Ready) -> Span:
+def _failing(rule: Ready, asked: Expr) -> Guard:
+    return guard(OUTCOME_ERROR if asked == TRUE else both(OUTCOME_ERROR, asked), span_of(rule))
+
+
+def span_of(rule: Ready) -> Span:
+    """Where the rule asks."""
     return rule.rule.span if rule.rule.when is None else rule.rule.when.span
-
-
-def recorded(rule: Ready) -> Pairs:
-    """What records that the rule routes."""
-    return ((ROUTE, constant(rule.label, rule.rule.span)),)
-
-
-def takes(rule: Ready) -> Guard:
-    """The guard of the arcs that a recorded rule takes."""
-    return guard(equal(path("iter", ROUTE), rule.label), rule.rule.span)
-
-
-def route_arcs(step: Step, rule: Ready, route: Route, when: Guard | None) -> tuple[tuple[Arc, ...], tuple[Step, ...]]:
-    """The arcs of a route and the router where it forks."""
-    return branch_arcs(branch_name(step.name, "case", rule.number), route.arcs, when, route.span)
 
 
 def in_chain(main: Task, tasks: Tasks, known: frozenset[str]) -> Tasks:
     """The tasks of chains, with the names of what the tool gave."""
-    names = renamed(meanings_after(main), known)
+    return renamed_chain(tasks, renamed(meanings_after(main), known))
+
+
+def renamed_chain(tasks: Tasks, names: Replace) -> Tasks:
+    """The tasks of chains with other names."""
     return tuple(_renamed(task, names) for task in tasks)
 
 
@@ -229,27 +232,6 @@ def _with_inner(tasks: Tasks) -> Tasks:
     return (*tasks, *(task for body in inner for task in body))
 
 
-def sending(step: Step, case: Case, known: Set[str]) -> Case:
-    """The case whose routes give what the tool's outcome was, not that of the last task of their branch.
-
-    In a loop the outcome of the iteration that routes is not known when the loop is done.
-    """
-    if step.loop is not None:
-        return case
-    names = renamed(rule_meanings(path("iter", OUTCOME), result_of(step.name)), known)
-
-    def sent(task: Task) -> Task:
-        extras = (
-            e._replace(arcs=tuple(arc._replace(args=maybe_with(arc.args, names)) for arc in e.arcs))
-            if isinstance(e, Route)
-            else e
-            for e in task.extras
-        )
-        return task._replace(extras=tuple(extras)) if task.extras else task
-
-    return case.with_bodies(lambda chain: tuple(sent(task) for task in chain))
-
-
 def _asked_inside(tasks: Tasks) -> Iterator[Guard]:
     """The guards of branches in the tasks."""
     for task in tasks:
@@ -260,14 +242,22 @@ def _asked_inside(tasks: Tasks) -> Iterator[Guard]:
 
 def keeping(main: Task, tasks: Tasks, case: Case) -> Task:
     """The tool's task, which keeps what the chains and the routes of a case read of its outcome."""
+    return kept(main, tuple(read_by(tasks, case)))
+
+
+def read_by(tasks: Tasks, case: Case) -> Iterator[Expr]:
+    """Every expression of the tasks, in their branches too, and of the routes."""
     tasks = _with_inner(tasks)
-    values = [value for task in tasks for value in (*task_values(task), *rule_values(task))]
-    exprs = [expr for value in values for expr, _ in expressions_in(value)]
-    exprs += [when.expr for task in tasks for when in rule_guards(task)]
-    exprs += [when.expr for when in _asked_inside(tasks)]
-    sent = [arc.args for rule in case.rules for t in rule.chain if (r := route_of(t)) is not None for arc in r.arcs]
-    exprs += [expr for args in sent if args is not None for expr, _ in expressions_in(args)]
-    return kept(main, tuple(exprs))
+    for value in (value for task in tasks for value in (*task_values(task), *rule_values(task))):
+        yield from (expr for expr, _ in expressions_in(value))
+    yield from (when.expr for task in tasks for when in rule_guards(task))
+    yield from (when.expr for when in _asked_inside(tasks))
+    routes = [route for rule in case.rules for task in rule.chain if (route := route_of(task)) is not None]
+    for arc in (arc for route in routes for arc in route.arcs):
+        for value in (one for one in (arc.args, arc.delay) if one is not None):
+            yield from (expr for expr, _ in expressions_in(value))
+        if arc.when is not None:
+            yield arc.when.expr
 
 
 def split(step: Step) -> tuple[Tasks, Task, Tasks]:
@@ -277,15 +267,53 @@ def split(step: Step) -> tuple[Tasks, Task, Tasks]:
     return tasks[:at], tasks[at], tasks[at + 1 :]
 
 
-def policy_before(main: Task) -> tuple[tuple[Rule, ...], Rule | None]:
-    """The rules that go before those of a case, and what the tool does on success. Failing comes last."""
-    rules = list(main.rules)
-    ok = rules.pop() if rules and rules[-1].when is None and rules[-1].directive == "continue" else None
+class Policy(NamedTuple):
+    """What a tool's own policy says beside a case: `before` are its rules that are asked before those of the case, `ok`
+    what it does on success, `ignores` whether it goes on after an error.
+    """
+
+    before: tuple[Rule, ...]
+    ok: Rule | None
+    ignores: bool
+
+
+def policy_of(main: Task) -> Policy:
+    """The parts of the tool's policy. Failing comes last."""
+    rules, ok = list(main.rules), None
+    if rules and rules[-1].when is None and rules[-1].directive == "fail" and rules[-1].code is None:
+        rules.pop()
+        ignores = False
+    else:
+        ignores = bool(rules) and not any(_is_about_errors(rule) for rule in rules)
+    if rules and rules[-1].directive == "continue" and _takes_success(rules[-1]):
+        ok = rules.pop()
     if rules and rules[-1].when is None and rules[-1].directive == "retry" and len(rules) > 1:
         until = rules[-2].when  # a retry until something is true comes before the case that is asked about it
         assert until is not None
-        rules = [rules[-1]._replace(when=guard(negated(until.expr), until.span))]
-    return tuple(rule for rule in rules if not _fails_plainly(rule)), ok
+        rules[-1] = rules[-1]._replace(when=guard(negated(until.expr), until.span))
+        rules = rules[-1:]
+    ignores = ignores or any(_ignores_errors(rule) for rule in rules)
+    return Policy(tuple(rule for rule in rules if not (_fails_plainly(rule) or _ignores_errors(rule))), ok, ignores)
+
+
+def _takes_success(rule: Rule) -> bool:
+    return rule.when is None or rule.when.expr == OUTCOME_OK
+
+
+def _is_about_errors(rule: Rule) -> bool:
+    return rule.when is not None and any(part == OUTCOME_ERROR for part in walk(rule.when.expr))
+
+
+def _ignores_errors(rule: Rule) -> bool:
+    return rule.when is not None and rule.when.expr == OUTCOME_ERROR and rule.directive == "continue"
+
+
+def unmatched(policy: Policy, merge: str, span: Span) -> Rule:
+    """What happens to an outcome that no rule takes: it fails, or its error is ignored and no rule routes."""
+    if not policy.ignores:
+        return Rule(None, "fail", span)
+    when = guard(OUTCOME_ERROR, span)
+    return jump(merge, span, when=when) if merge else Rule(when, "break", span)
 
 
 def sets_first(ok: Rule | None) -> bool:
@@ -297,16 +325,7 @@ def _fails_plainly(rule: Rule) -> bool:
     """Whether a rule says no more than the default does with an error."""
     if rule.directive != "fail" or rule.code is not None or rule.when is None:
         return False
-    return any(part == OUTCOME_ERROR for part in walk(rule.when.expr))
-
-
-def waiting_again(wait: str, timeout: Value | None, span: Span) -> Rule:
-    """The rule that waits again for what no rule has taken; the timer goes on."""
-    if timeout is None:
-        return jump(wait, span)
-    left = Binary("-", seconds(timeout), Name("_elapsed"))
-    rest = filtered(ListOf((Const(0), left)), "max")
-    return jump(wait, span, set_iter=((LEFT, computed(rest, span)),))
+    return _is_about_errors(rule)
 
 
 def repeated(rule: Ready, when: Guard) -> Rule | None:
@@ -342,15 +361,11 @@ def _repeating(task: Task, first: str, label: str, retry: Repetition) -> Task:
     return task._replace(rules=(*task.rules, *rules) if task.rules else (*rules, Rule(None, "continue", span)))
 
 
-def merged_result(main: Task, name: str, tasks: Tasks) -> Task:
-    """The merge point; where tasks of a chain have results, the step keeps the tool's."""
+def merged_result(main: Task, name: str, tasks: Tasks, tool: str = "") -> Task:
+    """The merge point; where tasks of a chain have results, the step keeps the tool's: of a wait, else of `tool`."""
     if not any(not task.generated for task in tasks) or not main.name.isidentifier():
         return noop(name, main.span)
-    value = native(otherwise(Name(main.name), Const(None)))
-    return noop(name, main.span, (), (("result", Value(value, main.span, None)),))
-
-
-def end_of(step: Step, rule: Ready, target: str, set_iter: Pairs = ()) -> Task:
-    """The end of a branch: it jumps to a merge point."""
-    span = rule.rule.span
-    return noop(generated_name(step.name, rule.label, "merge"), span, (jump(target, span, set_iter=set_iter),))
+    value: Expr = Name(main.name)
+    if tool.isidentifier():
+        value = otherwise(value, Name(tool))
+    return noop(name, main.span, (), (("result", Value(native(otherwise(value, Const(None))), main.span, None)),))

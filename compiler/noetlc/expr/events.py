@@ -67,6 +67,13 @@ def on_failure(expr: Expr, *, http: bool) -> Expr:
     return assuming(expr, happened)
 
 
+def on_response(expr: Expr) -> Expr:
+    """The guard where http failed with a response, which is a `call.done`."""
+    if not events_in(expr):
+        return FALSE
+    return assuming(expr, lambda name: RESPONDED if name in ("call.done", "tool.processed") else FALSE)
+
+
 def folded(expr: Expr) -> Expr:
     """The expression with `and`, `or` and `not` of constants worked out."""
     match expr:

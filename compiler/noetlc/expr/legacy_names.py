@@ -58,13 +58,15 @@ def rule_meanings(outcome: Expr, result: Expr) -> Meanings:
     }
 
 
-def own_meanings(name: str) -> Meanings:
-    """What the name of a step or task means in its own policy, when its tool has run: the result that there is now.
+OUTCOME_RESULT = path("outcome", "result")
+
+
+def own_meanings(name: str, result: Expr = OUTCOME_RESULT) -> Meanings:
+    """What the name of a step or task means in its own policy, when its tool has run: the `result` that there is now.
 
     By its name alone it would be that of an earlier run. `x.data` and `x.result` are the whole where there is no such
     key.
     """
-    result = path("outcome", "result")
     parts: Meanings = {(name, key): otherwise(Attribute(result, key), result) for key in ("data", "result")}
     return {(name,): result, **parts}
 

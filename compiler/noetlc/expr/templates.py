@@ -1,11 +1,16 @@
 """Values, guards, rules and tasks with parts of their expressions replaced; what nothing changes stays itself."""
 
+from typing import TypeVar, cast
+
 from noetl_ir.expr import Const, Expr, ListTemplate, MapTemplate, Native, Template, Text
+from noetl_ir.span import Span
+from noetlc.ast.bodies import HasBodies
 from noetlc.ast.playbook import Arc, Guard, Rule, Task, Value
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.unparse import unparse
 
 Pairs = tuple[tuple[str, Value], ...]
+Node = TypeVar("Node")
 _MARKS = ("{{", "{%", "{#")
 
 
@@ -99,3 +104,25 @@ def arc_with(arc: Arc, replace: Replace) -> Arc:
         args=maybe_with(arc.args, replace),
         delay=maybe_with(arc.delay, replace),
     )
+
+
+def all_with(node: Node, replace: Replace) -> Node:
+    """A node with every guard and value in it rewritten, its sugar too; the task lists inside of sugar aside."""
+    return cast(Node, _all_with(node, replace))
+
+
+def _all_with(node: object, replace: Replace) -> object:
+    if isinstance(node, Guard):
+        return guard_with(node, replace)
+    if isinstance(node, Value):
+        return value_with(node, replace)
+    if not isinstance(node, tuple) or isinstance(node, Span):
+        return node
+    parts = tuple([_all_with(part, replace) for part in node])
+    if all(new is old for new, old in zip(parts, node, strict=True)):
+        return node
+    made: object = parts if type(node) is tuple else node._make(parts)  # type: ignore[attr-defined]
+    if isinstance(node, HasBodies) and isinstance(made, HasBodies):
+        bodies = iter(node.bodies())
+        made = made.with_bodies(lambda _: next(bodies))
+    return made

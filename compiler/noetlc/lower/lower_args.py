@@ -9,7 +9,7 @@ A default that is a block template is rendered by a first task.
 from re import compile as pattern
 
 from noetl_ir.expr import Block, Const, Expr, MapOf, Name
-from noetlc.ast.bodies import change_lists, taken_of
+from noetlc.ast.bodies import HasBodies, Tasks, change_lists, taken_of
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.state import StepArgs
 from noetlc.ast.walk import blocks_in, replace_steps, task_values
@@ -20,7 +20,7 @@ from noetlc.expr.hoisting import Blocks, bound, rendering, with_blocks, without_
 from noetlc.expr.legacy_names import static_path
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path
-from noetlc.expr.templates import arc_with, task_with
+from noetlc.expr.templates import all_with
 from noetlc.expr.values import expression_of
 
 _CALLED = frozenset({"python", "playbook", "workbook", "script", "noop", "container", "quantum"})
@@ -32,13 +32,53 @@ _ARGS = pattern(r"\bargs\.([^\W\d]\w*)")
 def lower_args(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which only tasks and arcs have args."""
     for step in playbook.steps:
-        args, _ = taken_of(step, StepArgs)
-        if args is not None:
-            note(Change("lower_args", args.span, f"{args.word} of a step", "exact", "defaults under the token's args"))
+        for args in step.extras:
+            if isinstance(args, StepArgs):
+                said = "defaults under the token's args"
+                note(Change("lower_args", args.span, f"{args.word} of a step", "exact", said))
+                for key, value in _unread(step, args):
+                    said = "nothing: the step reads it nowhere"
+                    note(Change("lower_args", value.span, f"`{key}` of {args.word}", "exact", said))
+    playbook = replace_steps(playbook, _joined)
     playbook = replace_steps(playbook, _rendered)
     defaults = {step.name: _defaults(step) for step in playbook.steps}
     playbook = change_lists(playbook, lambda step, tasks: tuple(_task(task, defaults[step.name]) for task in tasks))
     return replace_steps(playbook, lambda step: _step(step, defaults[step.name]))
+
+
+def _unread(step: Step, args: StepArgs) -> list[tuple[str, Value]]:
+    """The defaults that nothing in the step is called with or reads."""
+    hidden = {
+        key for extra in step.extras if isinstance(extra, StepArgs) and extra is not args for key, _ in extra.pairs
+    }
+    seen: set[str] = set()
+
+    def looked(expr: Expr) -> None:
+        here = static_path(expr)
+        seen.update({here[1]} if len(here) > 1 and here[0] == "args" else here[:1])
+
+    all_with(step._replace(extras=tuple(e for e in step.extras if not isinstance(e, StepArgs))), looked)
+    tasks = [task for listed in _lists(step) for task in listed if not task.generated]
+    called = [task for task in tasks if task.kind in _CALLED]
+    own = [set() if task.args is None else set(pairs_of(task.args.template) or {}) for task in called]
+    if any(True for task in tasks for value in task_values(task) for _ in blocks_in(value)) or "args" in seen:
+        return []
+    given = {key for key, _ in args.pairs if any(key not in keys for keys in own)} - hidden
+    return [(key, value) for key, value in args.pairs if key not in given and (key in hidden or key not in seen)]
+
+
+def _lists(step: Step) -> list[Tasks]:
+    return [step.tasks, *(body for extra in step.extras if isinstance(extra, HasBodies) for body in extra.bodies())]
+
+
+def _joined(step: Step) -> Step:
+    """The step with `args` and `input` as one; where both give a key, that of `args` holds."""
+    found = [extra for extra in step.extras if isinstance(extra, StepArgs)]
+    if len(found) < 2:
+        return step
+    pairs = {key: value for args in sorted(found, key=lambda args: args.word == "`args`") for key, value in args.pairs}
+    rest = tuple(extra for extra in step.extras if not isinstance(extra, StepArgs))
+    return step._replace(extras=(found[0]._replace(pairs=tuple(pairs.items())), *rest))
 
 
 def _rendered(step: Step) -> Step:
@@ -63,7 +103,7 @@ def _defaults(step: Step) -> dict[str, Value]:
 def _task(task: Task, defaults: dict[str, Value]) -> Task:
     if not defaults:
         return task
-    task = _bound(task_with(task, _reading(defaults)), defaults)
+    task = _bound(all_with(task, _reading(defaults)), defaults)
     if task.kind not in _CALLED or task.generated:
         return task
     given = {key: computed(_read(key, value), value.span).template for key, value in defaults.items()}
@@ -97,10 +137,10 @@ def _meanings(block: Block, defaults: dict[str, Value]) -> dict[str, Expr]:
 
 def _step(step: Step, defaults: dict[str, Value]) -> Step:
     _, step = taken_of(step, StepArgs)
-    if not defaults or step.router is None:
+    if not defaults:
         return step
-    arcs = tuple(arc_with(arc, _reading(defaults)) for arc in step.router.arcs)
-    return step._replace(router=step.router._replace(arcs=arcs))
+    reading = _reading(defaults)
+    return step._replace(router=all_with(step.router, reading), extras=all_with(step.extras, reading))
 
 
 def _reading(defaults: dict[str, Value]) -> Replace:

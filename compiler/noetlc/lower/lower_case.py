@@ -22,12 +22,20 @@ from noetlc.ast.cases import Case, CaseRule, CaseSetting
 from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Rule, Step, Task
 from noetlc.diag.change import Change, Note
 from noetlc.expr.branching import behind
+from noetlc.expr.case_routes import (
+    about_tool,
+    after_loop,
+    carried,
+    end_of,
+    recorded,
+    route_arcs,
+    takes,
+)
 from noetlc.expr.case_rules import (
     Ready,
     chained,
-    end_of,
     events_of,
-    failure_guard,
+    failures,
     in_chain,
     in_order,
     is_for_loop,
@@ -36,23 +44,21 @@ from noetlc.expr.case_rules import (
     later_guard,
     merged_result,
     only_routes,
-    policy_before,
+    policy_of,
     ready,
-    recorded,
     repeated,
-    route_arcs,
-    sending,
+    sees_cause,
     sends_answer,
     sets_first,
-    settled,
     split,
     success_guard,
-    takes,
-    waiting_again,
+    unmatched,
 )
-from noetlc.expr.events import FAILED
+from noetlc.expr.case_settings import settled
+from noetlc.expr.case_waits import called, guard_when_called, waiting_again, when_called
+from noetlc.expr.events import FAILED, FALSE, TRUE
 from noetlc.expr.generated import generated_name, guard, jump, noop
-from noetlc.expr.shorthand import OUTCOME_OK
+from noetlc.expr.shorthand import OUTCOME_OK, both, either
 from noetlc.expr.unparse import unparse
 
 BY = "lower_case"
@@ -72,9 +78,17 @@ def lower_case(playbook: Playbook, note: Note) -> Playbook:
         lowered = _Lowered(rest, case, known, made, note)
         arcs_only = lowered.becomes_arcs
         if not arcs_only:
-            lowered = lowered._replace(case=sending(rest, case, known))
+            lowered = lowered._replace(case=about_tool(rest, case, known))
         steps.append(lowered.step(arcs_only=arcs_only))
     return playbook._replace(steps=behind(tuple(steps), made))
+
+
+class _Branch(NamedTuple):
+    """A rule with the tasks of its branch; `target` is where it begins, "" where there is nowhere to go."""
+
+    rule: Ready
+    tasks: Tasks
+    target: str
 
 
 class _Lowered(NamedTuple):
@@ -92,17 +106,17 @@ class _Lowered(NamedTuple):
         rules = in_order(self.case)
         enter = [(n, rule) for n, rule in rules if events_of(rule) == {"step.enter"}]
         rules = [pair for pair in rules if pair not in enter]
-        if is_http(step):
-            rules.sort(key=lambda pair: bool(events_of(pair[1])) and events_of(pair[1]) <= FAILED)
         in_tool = [pair for pair in rules if not is_for_loop(pair[1], step)]
         if not arcs_only:
             step = self._with_branches(step, [ready(step, number, rule) for number, rule in in_tool])
         if enter:
             step = self._entered(step, [ready(step, number, rule) for number, rule in enter])
+        if arcs_only and is_http(step):
+            rules.sort(key=lambda pair: bool(events_of(pair[1])) and events_of(pair[1]) <= FAILED)
         arcs: list[Arc] = []
         for number, rule in rules:
-            as_written = arcs_only or is_for_loop(rule, self.old)
-            arcs += self._arcs(ready(self.old, number, rule), by_guard=as_written)
+            by_guard = arcs_only or is_for_loop(rule, self.old)
+            arcs += self._arcs(ready(self.old, number, rule), by_guard=by_guard)
         said = "guarded arcs" if arcs_only else "rules of the tool, branches of tasks, and arcs on `iter.__route`"
         review = self.old.loop is not None and any(self._routes(rule) for _, rule in in_tool)
         self.note(Change(BY, self.case.span, "`case`", "review" if review else "safe", said))
@@ -121,6 +135,11 @@ class _Lowered(NamedTuple):
         in_tool = [rule for rule in others if not is_for_loop(rule, self.old)]
         if is_http(self.old) and any(sends_answer(rule) for rule in in_tool):
             return False
+        asked = failures([ready(self.old, number, rule) for number, rule in enumerate(in_tool)])
+        if len(asked) > len({rule.number for rule, _ in asked}):
+            return False
+        if policy_of(split(self.old)[1]).ignores or any(sees_cause(self.old, rule) for rule in in_tool):
+            return False
         return only_routes(in_tool) and (self.old.loop is None or not in_tool)
 
     def _routes(self, rule: CaseRule) -> bool:
@@ -129,6 +148,10 @@ class _Lowered(NamedTuple):
     def _arcs(self, rule: Ready, *, by_guard: bool) -> list[Arc]:
         """The arcs of a rule: by its guard, or by what the run recorded."""
         route = rule.route
+        if by_guard and self.old.loop is not None and (rule.work or rule.sets is not None):
+            arc, between = after_loop(self.old, rule, rule.rule.when, self.known)
+            self.made.setdefault(self.old.name, []).append(between)
+            return [arc]
         if route is None or not route.arcs:
             return []
         arcs, forks = route_arcs(self.old, rule, route, rule.rule.when if by_guard else takes(rule))
@@ -138,30 +161,70 @@ class _Lowered(NamedTuple):
     def _with_branches(self, step: Step, rules: list[Ready]) -> Step:
         first, main, after = split(step)
         merge, span = generated_name(step.name, "merge"), self.case.span
-        works = [chained(step, rule, in_chain(main, self._own(rule), self.known)) for rule in rules]
-        branches = tuple(
-            task for rule, work in zip(rules, works, strict=True) if work for task in (*work, end_of(step, rule, merge))
-        )
+        tasks = [self._branch(rule, main, merge) for rule in rules]
+        branches = tuple(task for branch in tasks for task in branch)
         target = merge if branches else ""
-        before, ok = policy_before(main)
-        asked = list(zip(rules, works, strict=True))
-        failing = [self._to(rule, work, target, failure_guard(rule)) for rule, work in asked]
+        made = [_Branch(rule, own, own[0].name if own else target) for rule, own in zip(rules, tasks, strict=True)]
+        policy = policy_of(main)
+        waits = self.case.eval == "on_event"
         # What stands behind the tool, and what it sets, comes first: rules about success are asked behind it.
-        if after or (sets_first(ok) and self.case.eval == "on_entry"):
-            done = [self._to(rule, work, target, later_guard(rule, main, self.known)) for rule, work in asked]
+        if after or (sets_first(policy.ok) and not waits):
+            asked = [(one, when) for one in made if (when := later_guard(one.rule, main, self.known)) is not None]
+            done = [rule for one, when in asked for rule in _taking(one, when)]
             rest = jump(merge, span) if branches else Rule(None, "continue", span)
-            dispatch: Tasks = (noop(generated_name(step.name, "case"), span, (*_some(done), rest)),)
-            onward = [Rule(guard(OUTCOME_OK, span), "continue", span)]
+            dispatch: Tasks = (noop(generated_name(step.name, "case"), span, _until_else((*done, rest))),)
+            onward = self._served(main, rules) if waits else (Rule(guard(OUTCOME_OK, span), "continue", span),)
         else:
-            done, dispatch = [self._to(rule, work, target, success_guard(rule)) for rule, work in asked], ()
+            asked = [(one, when) for one in made if (when := success_guard(one.rule)) is not None]
+            done, dispatch = [rule for one, when in asked for rule in _taking(one, when)], ()
             end = jump(merge, span) if branches else Rule(None, "continue", span)
-            if self.case.eval == "on_event":  # what no rule takes is waited for again
+            if waits:  # what no rule takes is waited for again
                 end = waiting_again(main.name, self.case.timeout, span)
-            onward = [*_some(done), *_rest(done, end._replace(when=guard(OUTCOME_OK, span)))]
-        rules_of = (*before, *_some(failing), *(_patched(rule, ok) for rule in onward), Rule(None, "fail", span))
-        tool = keeping(main._replace(rules=rules_of), (*branches, *dispatch), self.case)
-        end_task: Tasks = (merged_result(main, merge, branches),) if branches else ()
+            onward = (*done, *_rest(done, end._replace(when=guard(OUTCOME_OK, span))))
+        by_label = {one.rule.label: one for one in made}
+        failing = [rule for one, when in failures(rules) for rule in _taking(by_label[one.label], when)]
+        patched = (rule if rule.to == main.name else _patched(rule, policy.ok) for rule in onward)
+        ends = (*policy.before, *failing, *patched, unmatched(policy, target, span))
+        tool = main._replace(rules=_until_else(ends))
+        tool = keeping(tool, (*branches, *dispatch), self.case)
+        end_task: Tasks = (merged_result(main, merge, branches, self.case.tool),) if branches else ()
+        first = self._when_called(first, made, (tool, *branches))
         return step._replace(tasks=(*first, tool, *after, *dispatch, *branches, *end_task))
+
+    def _when_called(self, first: Tasks, made: list[_Branch], tasks: Tasks) -> Tasks:
+        """What stands before a wait: the rules of the case are asked first of what the tool did."""
+        at = next((task for task in first if task.name == self.case.tool), None)
+        if at is None:
+            return first
+        span = self.case.span
+        own = {one.rule.label: one._replace(rule=when_called(one.rule, at)) for one in made}
+        failing = [
+            rule for one, when in failures([one.rule for one in own.values()]) for rule in _taking(own[one.label], when)
+        ]
+        asked = [(one, guard_when_called(one.rule, self.known)) for one in own.values()]
+        done = [rule for one, when in asked if when is not None for rule in _taking(one, when)]
+        rules = _until_else((*done, Rule(None, "continue", span)))
+        dispatch = (noop(generated_name(self.old.name, "called"), span, rules),) if done else ()
+        tool = called(at, tuple(failing), (*tasks, *dispatch), self.case)
+        return (*(tool if task is at else task for task in first), *dispatch)
+
+    def _served(self, main: Task, rules: list[Ready]) -> tuple[Rule, ...]:
+        """What a wait does before what stands behind it: it goes on for an event that some rule takes."""
+        span = self.case.span
+        fires = [rule.success for rule in rules if rule.success != FALSE]
+        again = waiting_again(main.name, self.case.timeout, span)._replace(when=guard(OUTCOME_OK, span))
+        if not fires:
+            return (again,)
+        onward = Rule(guard(OUTCOME_OK if TRUE in fires else both(OUTCOME_OK, either(*fires)), span), "continue", span)
+        return (onward,) if TRUE in fires else (onward, again)
+
+    def _branch(self, rule: Ready, main: Task, merge: str) -> Tasks:
+        """The tasks of a rule, and the end of its branch; none where it only goes to the merge point."""
+        work = chained(self.old, rule, in_chain(main, self._own(rule), self.known))
+        given = carried(rule.route)
+        if not work and not given:
+            return ()
+        return (*work, *in_chain(main, (end_of(self.old, rule, merge, given),), self.known))
 
     def _own(self, rule: Ready) -> Tasks:
         """The tasks of a branch; one whose name is taken by another branch is called after its own."""
@@ -170,26 +233,9 @@ class _Lowered(NamedTuple):
             if other is rule.rule:
                 break
             others |= {task.name for task in other.chain if not task.generated}
-        if len(rule.tasks) > len(rule.work) + 1:
-            why = "what stands behind `next` is never reached"
-            self.note(Change(BY, rule.rule.span, "actions after `next`", "review", why))
         return tuple(
             task._replace(name=f"{task.name}__{rule.label}") if task.name in others else task for task in rule.work
         )
-
-    def _to(self, rule: Ready, work: Tasks, merge: str, when: Guard | None) -> Rule | None:
-        """The rule of a policy for one rule of the case; None where it is not about this outcome."""
-        if when is None:
-            return None
-        retry = repeated(rule, when)
-        if retry is not None:
-            return retry
-        routes = recorded(rule) if rule.route is not None else ()
-        target = work[0].name if work else merge
-        made = jump(target, rule.rule.span, when=when) if target else Rule(when, "break", rule.rule.span)
-        if rule.sets is None:
-            return made._replace(set_iter=routes)
-        return made._replace(set_ctx=rule.sets.set_ctx, set_iter=(*rule.sets.set_iter, *routes))
 
     def _entered(self, step: Step, rules: list[Ready]) -> Step:
         """Rules for `step.enter`: what they set is set before the tool."""
@@ -204,19 +250,38 @@ class _Lowered(NamedTuple):
         return step._replace(tasks=(*found, *step.tasks))
 
 
-def _some(rules: list[Rule | None]) -> tuple[Rule, ...]:
-    return tuple(rule for rule in rules if rule is not None)
+def _taking(branch: _Branch, when: Guard) -> tuple[Rule, ...]:
+    """The rules of a policy for one rule of the case: it repeats the tool as often as it may, then does what it does
+    besides.
+    """
+    rule = branch.rule
+    retry = repeated(rule, when)
+    routes = recorded(rule) if rule.route is not None else ()
+    span = rule.rule.span
+    made = jump(branch.target, span, when=when) if branch.target else Rule(when, "break", span)
+    sets = rule.sets
+    made = made._replace(set_ctx=sets.set_ctx if sets else (), set_iter=(*(sets.set_iter if sets else ()), *routes))
+    if retry is None:
+        return (made,)
+    does_more = branch.tasks or rule.route is not None or sets is not None
+    return (retry, made) if does_more else (retry,)
 
 
-def _rest(done: list[Rule | None], end: Rule) -> tuple[Rule, ...]:
+def _until_else(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """The rules up to the first that takes everything."""
+    at = next((n for n, rule in enumerate(rules) if rule.when is None), len(rules) - 1)
+    return rules[: at + 1]
+
+
+def _rest(done: list[Rule], end: Rule) -> tuple[Rule, ...]:
     """What happens to a success that no rule takes, if one can be left."""
-    asked = {unparse(rule.when.expr) for rule in done if rule is not None and rule.when is not None}
+    asked = {unparse(rule.when.expr) for rule in done if rule.when is not None and rule.directive != "retry"}
     return () if unparse(OUTCOME_OK) in asked else (end,)
 
 
 def _patched(rule: Rule, ok: Rule | None) -> Rule:
     """The rule with what the tool's own policy sets on success."""
-    if ok is None:
+    if ok is None or rule.directive == "retry":
         return rule
     ctx = {**dict(ok.set_ctx), **dict(rule.set_ctx)}
     scratch = {**dict(ok.set_iter), **dict(rule.set_iter)}

@@ -12,54 +12,123 @@ from noetl_ir.expr import Compare, Const, Expr, Literal, MapTemplate, Name, walk
 from noetlc.ast.bodies import taken_of
 from noetlc.ast.cases import Case, CaseRule, Route
 from noetlc.ast.playbook import Playbook, Step, Task, Value
+from noetlc.ast.repeat import Pages, Poll
+from noetlc.ast.state import Assign
+from noetlc.ast.storage import Sink
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
-from noetlc.expr.case_rules import LEFT, settled
-from noetlc.expr.events import DONE, FAILED, LOOP, events_in
+from noetlc.expr.case_routes import own_named
+from noetlc.expr.case_settings import idle, settled
+from noetlc.expr.case_waits import CALLED, LEFT
+from noetlc.expr.events import DONE, FAILED, FALSE, LOOP, assuming, events_in
 from noetlc.expr.generated import guard
-from noetlc.expr.legacy_names import Meanings, renamed, static_path
+from noetlc.expr.legacy_names import Meanings, renamed, rule_meanings, static_path
 from noetlc.expr.rewrite import rewritten
-from noetlc.expr.shorthand import otherwise, path
-from noetlc.expr.templates import arc_with, native, task_with
+from noetlc.expr.shorthand import equal, otherwise, path
+from noetlc.expr.templates import arc_with, fields_with, guard_with, native, pairs_with, task_with
 from noetlc.expr.values import expression_of
 
 BY = "lower_event_case"
 TIMER = "timer.fired"
 """The event of a timer, whose id is `event.data.timer_id`."""
+OWN = DONE | FAILED
+"""What a step hears of its own tool."""
 
 _TIMER_ID = ("event", "data", "timer_id")
 
 
 def lower_event_case(playbook: Playbook, note: Note) -> Playbook:
-    """The playbook in which steps that look at events wait for them."""
-    return replace_steps(playbook, lambda step: _waiting(step, note))
+    """The playbook in which steps that look at events wait for them, and rules call their step's result by one name."""
+    inputs = frozenset([key for key, _ in playbook.workload])
+
+    def each(step: Step) -> Step:
+        for span, construct, why in idle(step):
+            note(Change(BY, span, construct, "exact", f"nothing: {why}"))
+        case, rest = taken_of(step, Case)
+        if case is None:
+            return step
+        case = own_named(step, case, inputs)
+        if settled(rest, case)[0].eval == "on_event":
+            return _waiting(*settled(rest, case), note)
+        return rest._replace(extras=(*rest.extras, case))
+
+    return replace_steps(playbook, each)
 
 
-def _waiting(step: Step, note: Note) -> Step:
-    case, rest = taken_of(step, Case)
-    if case is None:
+def _waiting(case: Case, step: Step, note: Note) -> Step:
+    """The step with a wait; without its case where that is refused."""
+    names = frozenset[str]().union(*(_events(rule) for rule in case.rules))
+    refused = _refused(case, step, names)
+    if refused is not None:
+        note(refused)
         return step
-    case, rest = settled(rest, case)
-    if case.eval != "on_event":
-        return step
-    names = frozenset[str]().union(*(events_in(rule.when.expr) for rule in case.rules if rule.when is not None))
-    if names & (DONE | FAILED | LOOP):
-        own = sorted(names & (DONE | FAILED | LOOP))[0]
-        note(Change(BY, case.span, f"`{own}` with `on_event`", "refused", "a wait hears signals and timers only"))
-        return rest
-    timers = _timers(case)
-    if timers - {"timeout"} or ("timeout" in timers and rest.spec.timeout is None):
-        why = "only the timer `timeout` is started, by `spec.timeout`"
-        note(Change(BY, case.span, "a timer", "refused", why))
-        return rest
+    called = tuple(task for task in step.tasks if not task.generated)
+    signals = names - {TIMER} - OWN
+    if called and not signals and TIMER not in names:
+        said = "rules that are asked once: none is about an event from outside"
+        note(Change(BY, case.span, "`eval_mode: on_event`", "review", said))
+        return step._replace(extras=(*step.extras, case._replace(eval="on_entry")))
     note(Change(BY, case.span, "`eval_mode: on_event`", "review", "a `wait` that is asked again until a rule matches"))
-    tasks = tuple(task for task in rest.tasks if not task.generated)
-    wait = _wait(rest, names - {TIMER})
-    rules = tuple(_about(rule, wait.name) for rule in case.rules)
-    case = case._replace(rules=rules, timeout=rest.spec.timeout)
-    spec = rest.spec._replace(timeout=None)
-    return rest._replace(tasks=(*tasks, wait), spec=spec, extras=(case, *rest.extras))
+    wait = _wait(step, signals)
+    if called:
+        step = _before_wait(step)
+    else:
+        step = step._replace(extras=tuple(_of_event(extra) for extra in step.extras), tasks=())
+    rules = tuple(_about(rule, wait.name, called[-1].name if called else "") for rule in case.rules)
+    case = case._replace(rules=rules, timeout=step.spec.timeout, tool=called[-1].name if called else "")
+    spec = step.spec._replace(timeout=None)
+    return step._replace(tasks=(*step.tasks, wait), spec=spec, extras=(case, *step.extras))
+
+
+def _events(rule: CaseRule) -> frozenset[str]:
+    return frozenset() if rule.when is None else events_in(rule.when.expr)
+
+
+def _refused(case: Case, step: Step, names: frozenset[str]) -> Change | None:
+    """Why a case on events cannot be lowered."""
+    called = any(not task.generated for task in step.tasks)
+    for rule in case.rules:
+        own = sorted(_events(rule) & (OWN | LOOP))
+        at = rule.span if rule.when is None else rule.when.span
+        if own and not called:
+            return Change(
+                BY, at, f"`{own[0]}` with `on_event`", "refused", "the step has no tool that it would tell of"
+            )
+        if own and (rule.when is not None and any(static_path(p) == ("event", "step") for p in walk(rule.when.expr))):
+            return Change(BY, at, f"`{own[0]}` with `on_event`", "refused", "a step hears nothing of other steps")
+        if _events(rule) & LOOP:
+            return Change(
+                BY, at, "`loop.done` with `on_event`", "refused", "an iteration that waits hears no end of its loop"
+            )
+    timers = _timers(case)
+    if timers - {"timeout"} or ("timeout" in timers and step.spec.timeout is None):
+        return Change(BY, case.span, "a timer", "refused", "only the timer `timeout` is started, by `spec.timeout`")
+    if not called and not names:
+        return Change(BY, case.span, "`eval_mode: on_event`", "refused", "no rule names an event that could come")
+    repeats = next((extra for extra in step.extras if isinstance(extra, Poll | Pages)), None)
+    if repeats is not None and not called:
+        return Change(BY, repeats.span, "a repetition with `on_event`", "refused", "the step has no tool to repeat")
+    return None
+
+
+def _before_wait(step: Step) -> Step:
+    """The step whose tool has what is about it, so that the wait, the last task, has not."""
+    moved = tuple(extra for extra in step.extras if isinstance(extra, Poll | Pages | Assign | Sink))
+    last = step.tasks[-1]._replace(extras=(*step.tasks[-1].extras, *moved))
+    rest = tuple(extra for extra in step.extras if extra not in moved)
+    return step._replace(tasks=(*step.tasks[:-1], last), extras=rest)
+
+
+def _of_event(extra: Sugar) -> Sugar:
+    """What a step without a tool sets or stores, about the event that ends its waiting: that is its result."""
+    names = renamed({("event",): Name("result")}, frozenset())
+    if isinstance(extra, Assign):
+        return extra._replace(set_ctx=pairs_with(extra.set_ctx, names), set_iter=pairs_with(extra.set_iter, names))
+    if isinstance(extra, Sink):
+        when = None if extra.when is None else guard_with(extra.when, names)
+        return extra._replace(task=fields_with(extra.task, names), when=when)
+    return extra
 
 
 def _wait(step: Step, names: frozenset[str]) -> Task:
@@ -83,10 +152,12 @@ def _timers(case: Case) -> frozenset[str]:
     return frozenset(found)
 
 
-def _about(rule: CaseRule, wait: str) -> CaseRule:
-    """A rule about what the wait gave instead of an event."""
-    when = None if rule.when is None else guard(_asked(rule.when.expr), rule.when.span)
-    given: Meanings = {("event",): Name(wait)}
+def _about(rule: CaseRule, wait: str, tool: str) -> CaseRule:
+    """A rule about what the wait gave instead of an event; `own` is what it asks when the tool has ended."""
+    if _events(rule) == {"step.enter"}:
+        return rule
+    when = None if rule.when is None else guard(_asked(rule.when.expr, tool), rule.when.span)
+    given: Meanings = {("event",): Name(wait), **_of_tool(tool)}
     names = renamed(given, frozenset())
 
     def told(task: Task) -> Task:
@@ -96,14 +167,22 @@ def _about(rule: CaseRule, wait: str) -> CaseRule:
         # Arcs see the step's result, which is that of the wait.
         if not isinstance(extra, Route):
             return extra
-        result: Meanings = {("event",): path("event", "result")}
+        result: Meanings = {("event",): path("event", "result"), **_of_tool(tool)}
         arcs = tuple(arc_with(arc, renamed(result, frozenset())) for arc in extra.arcs)
         return extra._replace(arcs=arcs)
 
-    return rule._replace(when=when, chain=tuple(told(task) for task in rule.chain))
+    own = rule.when if tool else None
+    return rule._replace(when=when, own=own, chain=tuple(told(task) for task in rule.chain))
 
 
-def _asked(expr: Expr) -> Expr:
-    """The guard in the policy of the wait: it gives the name and the data of the event."""
-    given: Meanings = {("event",): path("outcome", "result")}
-    return rewritten(expr, renamed(given, frozenset()))
+def _of_tool(tool: str) -> Meanings:
+    """The words for a tool's outcome, where the step has one: not that of the wait."""
+    return rule_meanings(path("iter", CALLED), path("iter", CALLED, "result")) if tool else {}
+
+
+def _asked(expr: Expr, tool: str) -> Expr:
+    """The guard in the policy of the wait: it gives the name and the data of the event, never one of the step's own."""
+    given: Meanings = {("event",): path("outcome", "result"), **_of_tool(tool)}
+    named = events_in(expr) & OWN
+    asked = assuming(expr, lambda name: FALSE if name in OWN else equal(path("event", "name"), name)) if named else expr
+    return rewritten(asked, renamed(given, frozenset()))

@@ -23,27 +23,26 @@ from noetlc.ast.cases import Case, CaseRule, Route
 from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Rule, Step, Task, Value
 from noetlc.diag.change import Change, Note
 from noetlc.expr.branching import behind, branch_arcs, branch_name
+from noetlc.expr.case_routes import ARGS, ROUTE, about_tool, after_loop, carried_first
 from noetlc.expr.case_rules import (
-    ROUTE,
     Ready,
     chained,
     events_of,
     in_chain,
     in_order,
     is_for_loop,
-    is_http,
     keeping,
     later_guard,
     merged_result,
-    policy_before,
+    policy_of,
     ready,
-    route_of,
-    sending,
+    repeated,
     sets_first,
-    settled,
     split,
-    waiting_again,
+    unmatched,
 )
+from noetlc.expr.case_settings import route_of, settled
+from noetlc.expr.case_waits import called, guard_when_called, waiting_again, when_called
 from noetlc.expr.events import FAILED, FALSE
 from noetlc.expr.generated import computed, constant, generated_name, guard, jump, noop
 from noetlc.expr.shorthand import (
@@ -79,7 +78,7 @@ def lower_inclusive_case(playbook: Playbook, note: Note) -> Playbook:
             steps.append(step)
             continue
         note(Change(BY, case.span, "`case` (inclusive)", "safe", "a firing set and guarded segments"))
-        steps.append(_Segments(rest, sending(rest, case, known), known, made).step())
+        steps.append(_Segments(rest, about_tool(rest, case, known), known, made).step())
     return playbook._replace(steps=behind(tuple(steps), made))
 
 
@@ -103,9 +102,9 @@ class _Segments(NamedTuple):
         for position, rule in enumerate(rules):
             onward = self._head(rules[position + 1]) if position + 1 < len(rules) else merge
             segments += self._segment(main, rule, onward, merge, arcs.setdefault(rule.number, []))
-        before, ok = policy_before(main)
-        span = self.case.span
-        later = bool(after) or sets_first(ok)
+        policy = policy_of(main)
+        ok, span, waits = policy.ok, self.case.span, self.case.eval == "on_event"
+        later = bool(after) or (sets_first(ok) and not waits)
         fired = self._flags(rules, [self._asked(rule, main, later=later) for rule in rules])
         sets = ok.set_ctx if ok is not None else ()
         start = self._head(rules[0]) if rules else merge
@@ -118,14 +117,45 @@ class _Segments(NamedTuple):
             done = jump(start, span, when=guard(OUTCOME_OK, span), set_iter=fired)._replace(set_ctx=sets)
         own = ok.set_iter if ok is not None else ()
         done = done._replace(set_iter=(*own, *done.set_iter))
-        served = self._waiting(main, rules, done) if self.case.eval == "on_event" else (done,)
-        tool = main._replace(rules=(*before, *failing, *served, Rule(None, "fail", span)))
+        served = self._waiting(main, rules, done) if waits else (done,)
+        before = (*policy.before, *self._repeating(rules))
+        tool = main._replace(rules=(*before, *failing, *served, unmatched(policy, merge, span)))
         tool = keeping(tool, (*segments, *dispatch), self.case)
-        tasks = (*first, tool, *after, *dispatch, *segments, merged_result(main, merge, tuple(segments)))
-        ends = {number: self._loop_arcs(number, rule) for number, rule in ordered if is_for_loop(rule, step)}
+        first = self._when_called(first, rules, start, (tool, *segments))
+        end = merged_result(main, merge, tuple(segments), self.case.tool)
+        tasks = (*first, tool, *after, *dispatch, *segments, end)
+        ends = {number: self._loop_arcs(number, rule) for number, rule in ordered if is_for_loop(rule, self.old)}
         taken = [arc for number, _ in ordered for arc in (arcs | ends)[number]]
         routed = (*taken, *(step.router.arcs if step.router is not None else ()))
         return step._replace(tasks=tasks, router=Router("exclusive", routed, span) if routed else None)
+
+    def _when_called(self, first: Tasks, rules: list[Ready], start: str, tasks: Tasks) -> Tasks:
+        """What stands before a wait: the firing set is asked first of what the tool did."""
+        at = next((task for task in first if task.name == self.case.tool), None)
+        if at is None:
+            return first
+        span = self.case.span
+        own = [when_called(rule, at) for rule in rules]
+        asked = [FALSE if (when := guard_when_called(one, self.known)) is None else when.expr for one in own]
+        dispatch: Tasks = ()
+        if any(expr != FALSE for expr in asked):
+            fires = [expr for expr in asked if expr != FALSE]
+            when = None if TRUE in fires else guard(either(*fires), span)
+            rule = jump(start, span, when=when, set_iter=self._flags(own, asked, other=FALSE))
+            onward = () if when is None else (Rule(None, "continue", span),)
+            dispatch = (noop(generated_name(self.old.name, "called"), span, (rule, *onward)),)
+        tool = called(at, self._failing(own, start), (*tasks, *dispatch), self.case)
+        return (*(tool if task is at else task for task in first), *dispatch)
+
+    def _repeating(self, rules: list[Ready]) -> list[Rule]:
+        """What repeats the tool comes before anything fires; used up, the rule fires as any other does."""
+        found: list[Rule] = []
+        for rule in rules:
+            for outcome, asked in ((OUTCOME_OK, rule.success), (OUTCOME_ERROR, rule.failure)):
+                when = guard(outcome if asked == TRUE else both(outcome, asked), rule.rule.span)
+                retry = repeated(rule, when) if asked != FALSE else None
+                found += [] if retry is None else [retry]
+        return found
 
     def _waiting(self, main: Task, rules: list[Ready], done: Rule) -> tuple[Rule, ...]:
         """What a wait does: it goes on for an event that some rule takes, and waits again for any other."""
@@ -145,14 +175,14 @@ class _Segments(NamedTuple):
         found = later_guard(rule, main, self.known)
         return FALSE if found is None else found.expr
 
-    def _flags(self, rules: list[Ready], asked: list[Expr]) -> Pairs:
-        """The firing set: a truth value for each rule; `else` fires where no other does."""
+    def _flags(self, rules: list[Ready], asked: list[Expr], other: Expr | None = None) -> Pairs:
+        """The firing set: a truth value for each rule; `else` fires where no other does, or as `other` says."""
         span = self.case.span
         others = [expr for rule, expr in zip(rules, asked, strict=True) if rule.rule.when is not None and expr != FALSE]
         pairs = []
         for rule, expr in zip(rules, asked, strict=True):
             if rule.rule.when is None:
-                expr = negated(either(*others)) if others else TRUE
+                expr = other or (negated(either(*others)) if others else TRUE)
             value = constant(expr == TRUE, span) if expr in (TRUE, FALSE) else computed(_truth(expr), span)
             pairs.append((_flag(rule), value))
         return tuple(pairs)
@@ -162,12 +192,12 @@ class _Segments(NamedTuple):
         about = [rule for rule in rules if rule.failure != FALSE]
         if not about:
             return ()
-        answered = [rule.failure for rule in about if not events_of(rule.rule) <= FAILED]
+        answered = [rule.answered for rule in about if rule.answered != FALSE]
         span = self.case.span
         flags = []
         for rule in rules:
             expr = rule.failure
-            if rule in about and events_of(rule.rule) <= FAILED and answered and is_http(self.old):
+            if rule in about and events_of(rule.rule) <= FAILED and answered:
                 expr = both(expr, negated(either(*answered))) if expr != TRUE else negated(either(*answered))
             value = constant(expr == TRUE, span) if expr in (TRUE, FALSE) else computed(_truth(expr), span)
             flags.append((_flag(rule), value))
@@ -193,22 +223,26 @@ class _Segments(NamedTuple):
             label = rule.label if not count else f"{rule.label}__next{count}"
             count += 1
             arcs += self._arcs_of(label, rule, route)
-            policy = route.policy or self.case.policy
-            if policy == "defer":
-                found.append(self._deferred(task, label, route))
+            if route.policy == "defer":
+                found += in_chain(main, (self._deferred(task, label, route),), self.known)
                 continue
-            patch = ((ROUTE, computed(otherwise(path("iter", ROUTE), Const(label)), route.span)),)
-            end = merge if policy == "end_step" else onward
+            patch = (
+                (ROUTE, computed(otherwise(path("iter", ROUTE), Const(label)), route.span)),
+                *carried_first(route),
+            )
+            end = merge if route.policy == "end_step" else onward
             break
         last = generated_name(step.name, rule.label, "merge")
-        return [*found, noop(last, span, (jump(end, span, set_iter=patch),))]
+        ending = in_chain(main, (noop(last, span, (jump(end, span, set_iter=patch),)),), self.known)
+        return [*found, *ending]
 
     def _deferred(self, task: Task, label: str, route: Route) -> Task:
         """A route that is recorded if it is the first or of a higher priority; the chain goes on."""
         span, here = route.span, path("iter", ROUTE)
         higher = compared(Const(route.priority), ">", path("iter", PRIORITY))
         when = guard(either(negated(defined(here)), higher), span)
-        patch = ((ROUTE, constant(label, span)), (PRIORITY, constant(route.priority, span)))
+        given = () if route.carried is None else ((ARGS, route.carried),)
+        patch = ((ROUTE, constant(label, span)), (PRIORITY, constant(route.priority, span)), *given)
         rules = (Rule(when, "continue", span, set_iter=patch), Rule(None, "continue", span))
         return noop(task.name, span, rules)
 
@@ -226,6 +260,10 @@ class _Segments(NamedTuple):
     def _loop_arcs(self, number: int, rule: CaseRule) -> list[Arc]:
         """The arcs of a rule for the end of the loop."""
         made = ready(self.old, number, rule)
+        if made.work or made.sets is not None:
+            arc, between = after_loop(self.old, made, rule.when, self.known)
+            self.made.setdefault(self.old.name, []).append(between)
+            return [arc]
         return [] if made.route is None else list(self._routed(made.label, made, made.route, rule.when))
 
 

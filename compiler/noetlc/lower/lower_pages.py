@@ -13,6 +13,7 @@
 A repetition of success has its own counter and begins with the first attempt; `max_attempts` counts all pages.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from noetl_ir.expr import Attribute, Binary, Call, Const, Expr, ListOf, Literal, Name, Template, Test, walk
@@ -61,6 +62,17 @@ def lower_pages(playbook: Playbook, note: Note) -> Playbook:
         return paged.tasks()
 
     return change_lists(playbook, lambda _, tasks: tuple(made for task in tasks for made in without(task)))
+
+
+def _second_ones(pages: Pages) -> Iterator[tuple[str, Page]]:
+    """The policies that gather or store pages in another way than the first that does."""
+    gathering = [page for page in pages.policies if page.strategy]
+    yield from (("`collect`", page) for page in gathering if _way(page) != _way(gathering[0]))
+    yield from (("`sink` of a second policy", page) for page in [p for p in pages.policies if p.sink is not None][1:])
+
+
+def _way(page: Page) -> tuple[str, tuple[str, ...]]:
+    return page.strategy, page.path
 
 
 class _Paged(NamedTuple):

@@ -10,7 +10,7 @@ Errors go to `retry`, and a jump begins with the first attempt again.
 
 from noetlc.ast.bodies import Tasks, change_lists, taken
 from noetlc.ast.playbook import Playbook, Rule, Task
-from noetlc.ast.repeat import Poll
+from noetlc.ast.repeat import Pages, Poll
 from noetlc.diag.change import Change, Note
 from noetlc.expr.counting import again, exhausted, started
 from noetlc.expr.generated import generated_name, guard, noop
@@ -27,6 +27,13 @@ def lower_poll(playbook: Playbook, note: Note) -> Playbook:
         poll, rest = taken(task, Poll)
         if poll is None:
             return (task,)
+        if any(isinstance(extra, Pages) for extra in rest.extras):
+            why = "beside a list of `retry` policies: let the list repeat it, with a `when`"
+            note(Change("lower_poll", poll.span, "`poll`", "refused", why))
+            return (rest,)
+        while (other := taken(rest, Poll))[0] is not None:
+            note(Change("lower_poll", other[0].span, "`poll` of a step", "exact", "nothing: the tool has its own"))
+            rest = other[1]
         note(Change("lower_poll", poll.span, "`poll`", "exact", "a jump of the task to itself until it is true"))
         return _lowered(rest, poll, known)
 

@@ -9,13 +9,15 @@ The policy of a step is the default of its tasks, then that of the executor (ord
 `on_error` is one for tasks without any, and the executor's for those without any policy.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeVar
 
 from noetl_ir.expr import Const
-from noetlc.ast.bodies import Tasks, change_lists, taken, taken_of
+from noetlc.ast.bodies import Choose, Tasks, change_lists, taken, taken_of
 from noetlc.ast.cases import Case, CaseRule
 from noetlc.ast.playbook import Playbook, Rule, Step, Task
 from noetlc.ast.repeat import OnError, Pages, Poll, Repetition, Retry
+from noetlc.ast.storage import Sink
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Class, Note
@@ -37,76 +39,166 @@ def lower_retry(playbook: Playbook, note: Note) -> Playbook:
     default = next((extra for extra in executor.extras if isinstance(extra, Retry)), None)
     rest = tuple(extra for extra in executor.extras if not isinstance(extra, Retry))
     playbook = playbook._replace(executor=executor._replace(extras=rest)) if default is not None else playbook
-    playbook = replace_steps(playbook, lambda step: _inherited(step, default))
+    playbook = replace_steps(playbook, lambda step: _inherited(step, default, note))
 
     def retried(tasks: Tasks) -> Tasks:
         return tuple(_retried(task, known, note) for task in tasks)
 
-    return change_lists(playbook, lambda _, tasks: retried(tasks))
+    playbook = change_lists(playbook, lambda _, tasks: retried(tasks))
+    return replace_steps(playbook, lambda step: _with_sinks(step, lambda task: _retried(task, known, note)))
 
 
-def _inherited(step: Step, default: Retry | None) -> Step:
+def _inherited(step: Step, default: Retry | None, note: Note) -> Step:
     """The step's policies as those of its tasks: a list, a poll and `on_error` too; `default` is the executor's."""
-    retry, step = taken_of(step, Retry)
-    pages, step = taken_of(step, Pages)
-    poll, step = taken_of(step, Poll)
-    on_error, step = taken_of(step, OnError)
-    default = None if pages is not None else default  # a list is a policy too
-    chains = any(isinstance(extra, Case) for extra in step.extras)
-    if retry is None and pages is None and poll is None and on_error is None and default is None and not chains:
-        return step
+    retry, step = _only(step, Retry, note)
+    poll, step = _only(step, Poll, note)
+    on_error, step = _only(step, OnError, note)
+    pages, step = _pages(step)
+    if pages is not None and on_error is not None:
+        said = "nothing: the list of `retry` policies says what happens to an error"
+        note(Change(BY, on_error.span, "`on_error` of a step", "exact", said))
+        on_error = None
+    given = _Policies(retry, on_error, None if pages is not None else default)  # a list is a policy too
+    made = _with_chains(_with_sinks(step, given.of), given)
+    made = made._replace(tasks=tuple(given.of(task) for task in made.tasks))
+    for policy, word in ((retry, "`retry`"), (on_error, "`on_error`")):
+        if policy is not None and not any(extra is policy for extra in _policies_in(made)):
+            note(Change(BY, policy.span, f"{word} of a step", "exact", "nothing: no tool of the step inherits it"))
+    last = made.tasks[-1]
+    added = tuple(extra for extra in (pages, poll) if extra is not None)
+    if added:
+        made = made._replace(tasks=(*made.tasks[:-1], last._replace(extras=(*last.extras, *added))))
+    return step if made == step else made
 
-    def with_default(task: Task) -> Task:
+
+def _pages(step: Step) -> tuple[Pages | None, Step]:
+    """All lists of policies as one: that of `retry`, and what the rules of a case repeat."""
+    found = [extra for extra in step.extras if isinstance(extra, Pages)]
+    if not found:
+        return None, step
+    policies = tuple(page for pages in found for page in pages.policies)
+    rest = tuple(extra for extra in step.extras if not isinstance(extra, Pages))
+    return found[0]._replace(policies=policies), step._replace(extras=rest)
+
+
+Policy = TypeVar("Policy", Retry, Poll, OnError)
+
+
+def _only(step: Step, kind: type[Policy], note: Note) -> tuple[Policy | None, Step]:
+    """The first policy of a kind that the step has; it hides another one, of its spec or beside."""
+    first, step = taken_of(step, kind)
+    while (other := taken_of(step, kind))[0] is not None:
+        note(Change(BY, other[0].span, "a second policy of a step", "exact", "nothing: the first one holds"))
+        step = other[1]
+    return first, step
+
+
+class _Policies(NamedTuple):
+    """What tasks inherit: the policies of their step, then of the executor."""
+
+    retry: Retry | None
+    on_error: OnError | None
+    default: Retry | None
+
+    def of(self, task: Task) -> Task:
+        """The task with what it inherits."""
+        is_called = not task.generated or task.kind != "noop"
+        if task.kind == "wait" or not is_called:
+            return _with_branches(task, self.of)
         own = any(isinstance(extra, Retry | Pages) for extra in task.extras)
-        if retry is not None and not own and not task.generated:
-            task = task._replace(extras=(*task.extras, retry))
-        elif on_error is not None and not own and not task.rules and not task.generated:
-            task = task._replace(extras=(*task.extras, on_error))
-        elif default is not None and not own and not task.rules and not task.generated:
-            task = task._replace(extras=(*task.extras, default))
+        added: list[Sugar] = []
+        if self.retry is not None and not own:
+            added.append(self.retry)
+        if self.on_error is not None and not task.rules and not any(isinstance(e, Pages) for e in task.extras):
+            added.append(self.on_error)
+        if self.default is not None and not (own or added or task.rules):
+            added.append(self.default)
+        return task._replace(extras=(*task.extras, *added)) if added else task
+
+
+def _with_branches(task: Task, change: Callable[[Task], Task]) -> Task:
+    """The same for the tasks in the branches of one: a sink with a condition."""
+    if not any(isinstance(extra, Choose) for extra in task.extras):
         return task
 
-    step = step._replace(tasks=tuple(with_default(task) for task in step.tasks))
-    step = step._replace(extras=tuple(_chains(extra, with_default) for extra in step.extras))
-    last = step.tasks[-1]
-    added = tuple(extra for extra in (pages, poll) if extra is not None)
-    return step._replace(tasks=(*step.tasks[:-1], last._replace(extras=(*last.extras, *added))))
+    def each(tasks: Tasks) -> Tasks:
+        return tuple(change(inner) for inner in tasks)
+
+    return task._replace(extras=tuple(e.with_bodies(each) if isinstance(e, Choose) else e for e in task.extras))
 
 
-def _chains(extra: Sugar, with_default: Callable[[Task], Task]) -> Sugar:
+def _with_sinks(step: Step, change: Callable[[Task], Task]) -> Step:
+    """The step with the tasks of its sinks changed, and of those of its tasks and chains."""
+
+    def sink(extra: Sugar) -> Sugar:
+        if isinstance(extra, Sink):
+            return extra._replace(task=change(extra.task))
+        return extra.with_bodies(chain) if isinstance(extra, Case) else extra
+
+    def chain(tasks: Tasks) -> Tasks:
+        return tuple(
+            task._replace(extras=tuple(sink(e) for e in task.extras)) if task.extras else task for task in tasks
+        )
+
+    if not any(step.extras) and not any(task.extras for task in step.tasks):
+        return step
+    made = step._replace(tasks=chain(step.tasks), extras=tuple(sink(extra) for extra in step.extras))
+    return step if made == step else made
+
+
+def _with_chains(step: Step, given: _Policies) -> Step:
     """The chains of a case: each inherits its own policy before that of the step."""
-    if not isinstance(extra, Case):
-        return extra
 
     def of_rule(rule: CaseRule) -> CaseRule:
         own = rule.retry
-        if own is None or own.scope == "chain":
-            return rule._replace(chain=tuple(with_default(task) for task in rule.chain))
-        added = tuple(
-            task
-            if task.generated or any(isinstance(e, Retry | Pages) for e in task.extras)
-            else task._replace(extras=(*task.extras, Retry(own, own.span)))
-            for task in rule.chain
-        )
-        return rule._replace(chain=added)
+        if own is not None and own.scope != "chain":
+            return rule._replace(chain=tuple(given._replace(retry=Retry(own, own.span)).of(t) for t in rule.chain))
+        return rule._replace(chain=tuple(given.of(task) for task in rule.chain))
 
-    return extra._replace(rules=tuple(of_rule(rule) for rule in extra.rules))
+    extras = tuple(
+        extra._replace(rules=tuple(of_rule(rule) for rule in extra.rules)) if isinstance(extra, Case) else extra
+        for extra in step.extras
+    )
+    return step._replace(extras=extras)
+
+
+def _policies_in(step: Step) -> Iterator[Sugar]:
+    """What the tasks of a step have, those of its chains, branches and sinks too."""
+    waiting = [*step.tasks, *(extra.task for extra in step.extras if isinstance(extra, Sink))]
+    waiting += [task for extra in step.extras if isinstance(extra, Case) for body in extra.bodies() for task in body]
+    while waiting:
+        task = waiting.pop()
+        yield from task.extras
+        waiting += [extra.task for extra in task.extras if isinstance(extra, Sink)]
+        waiting += [t for extra in task.extras if isinstance(extra, Choose) for body in extra.bodies() for t in body]
 
 
 def _retried(task: Task, known: frozenset[str], note: Note) -> Task:
     found, task = taken(task, Retry)
+    while (other := taken(task, Retry))[0] is not None:
+        note(Change(BY, other[0].span, "a second `retry`", "exact", "nothing: the first one holds"))
+        task = other[1]
     on_error, task = taken(task, OnError)
+    if on_error is not None and task.rules:
+        note(Change(BY, on_error.span, "`on_error`", "exact", "nothing: the task has a policy"))
+        on_error = None
     if found is not None:
-        retry = found.policy
-        klass: Class = "review" if retry.until is not None and retry.when is None else "safe"
-        note(Change(BY, retry.span, "`retry`", klass, _said(retry)))
-        if retry.attempts == 1:
-            return task
-        return task._replace(rules=(*_rules(retry, known), *task.rules) if task.rules else _whole(retry, known))
-    if on_error is not None and not task.rules:
-        note(Change(BY, on_error.span, "`on_error`", "safe", "the policy of tasks that have none"))
-        return task._replace(rules=_on_error(on_error))
-    return task
+        task = _repeating(task, found.policy, known, note)
+    if on_error is None:
+        return task
+    rules = _on_error(on_error, task.rules)
+    said = "the policy of tasks that have none" if not task.rules else "what happens when a retry is used up"
+    said = said if rules != task.rules or not rules else "nothing: `retry` says how often an error is repeated"
+    note(Change(BY, on_error.span, "`on_error`", "safe", said))
+    return task._replace(rules=rules)
+
+
+def _repeating(task: Task, retry: Repetition, known: frozenset[str], note: Note) -> Task:
+    klass: Class = "review" if retry.until is not None and retry.when is None else "safe"
+    note(Change(BY, retry.span, "`retry`", klass, _said(retry)))
+    if retry.attempts == 1:
+        return task
+    return task._replace(rules=(*_rules(retry, known), *task.rules) if task.rules else _whole(retry, known))
 
 
 def _said(retry: Repetition) -> str:
@@ -137,12 +229,17 @@ def _rules(retry: Repetition, known: frozenset[str]) -> tuple[Rule, ...]:
     return (*stops, Rule(unless, "fail", when.span), retrying(retry, when, when.span))
 
 
-def _on_error(on_error: OnError) -> tuple[Rule, ...]:
+def _on_error(on_error: OnError, before: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """The policy with what happens to an error that is left: a used-up retry asks rules with a guard."""
     span = on_error.span
     match on_error.mode:
-        case "ignore":
+        case "ignore" if not before:
             return (Rule(None, "continue", span),)
-        case "retry":
+        case "ignore":
+            left = Rule(guard(OUTCOME_ERROR, span), "continue", span)
+            kept = tuple(rule for rule in before if rule.directive != "fail")
+            return (*kept[:-1], left, kept[-1]) if kept[-1].when is None else (*kept, left)
+        case "retry" if not before:
             return (Rule(guard(OUTCOME_ERROR, span), "retry", span), Rule(None, "continue", span))
         case _:
-            return ()
+            return before

@@ -32,7 +32,10 @@ def lower_root_vars(playbook: Playbook, note: Note) -> Playbook:
     pairs: Pairs = tuple(pair for extra in found for pair in extra.pairs)
     given = {key for key, _ in playbook.workload}
     alias = {key for extra in found if extra.word == SPEC for key, _ in extra.pairs}
-    pairs = tuple(pair for pair in pairs if pair[0] not in alias & given)  # what `workload` says wins
+    for key, value in pairs:
+        if key in alias & given:
+            note(Change(BY, value.span, f"`{key}` of root `spec`", "exact", "nothing: `workload` has that key"))
+    pairs = tuple(pair for pair in pairs if pair[0] not in alias & given)
     written -= alias
     kept = tuple((key, value) for key, value in pairs if key in written or key in given)
     moved = tuple((key, value) for key, value in pairs if key not in written and key not in given)

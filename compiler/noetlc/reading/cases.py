@@ -10,7 +10,7 @@ from noetlc.expr.generated import noop
 from noetlc.reading.drafts import StepDraft, StepSpecDraft
 from noetlc.reading.evaluations import piped
 from noetlc.reading.loose import read_loose_guard
-from noetlc.reading.reader import Reader, stray_key
+from noetlc.reading.reader import Reader, no_effect, stray_key, take_all
 from noetlc.reading.repeat import read_page, read_retry
 from noetlc.reading.shapes import choice_of, is_empty, mapping_of, missing, sequence_of, whole_of, wrong_shape
 from noetlc.reading.state import split_set
@@ -50,6 +50,9 @@ def _rules(r: Reader, node: Node) -> Iterator[tuple[CaseRule, Page | None]]:
     for key, _ in mapping.entries:
         if key.text not in _RULE:
             stray_key(r, "case", key, _RULE)
+    spec = mapping.get("spec")
+    if isinstance(spec, Mapping):
+        take_all(r, "case", {"cache": no_effect}, None, spec)
     when, then, other = mapping.get("when"), mapping.get("then"), mapping.get("else")
     guard = None if when is None else read_loose_guard(r, when, "`when`")
     if when is None and other is None:
@@ -58,15 +61,25 @@ def _rules(r: Reader, node: Node) -> Iterator[tuple[CaseRule, Page | None]]:
     if then is not None and guard is not None:
         yield _rule(r, mapping, guard, then)
     if other is not None:
-        body = other.get("then") if isinstance(other, Mapping) and other.get("then") is not None else other
-        assert body is not None
-        yield _rule(r, mapping, None, body)
+        yield _rule(r, mapping, None, _of_else(r, other))
+
+
+def _of_else(r: Reader, node: Node) -> Node:
+    """The actions of `else`, which may stand under a `then` of its own."""
+    then = node.get("then") if isinstance(node, Mapping) else None
+    if then is None:
+        return node
+    assert isinstance(node, Mapping)
+    for key, _ in node.entries:
+        if key.text not in ("then", "desc"):
+            stray_key(r, "case", key, ("then", "desc"))
+    return then
 
 
 def _rule(r: Reader, mapping: Mapping, guard: Guard | None, body: Node) -> tuple[CaseRule, Page | None]:
     priority = mapping.get("priority")
     key, node = mapping.key("retry"), mapping.get("retry")
-    retry = read_retry(r, key, node) if key is not None and node is not None else None
+    retry = _repetition(r, key, node) if key is not None and node is not None else None
     actions = list(_actions(r, body))
     again, page = _repeats(r, guard, actions)
     chain = [task for name, value in actions for task in _action(r, name, value)]
@@ -75,8 +88,9 @@ def _rule(r: Reader, mapping: Mapping, guard: Guard | None, body: Node) -> tuple
         tuple(chain),
         (whole_of(r, priority, "`priority`", -1_000_000) or 0) if priority is not None else 0,
         again,
-        retry if isinstance(retry, Repetition) else None,
+        retry,
         mapping.span,
+        priority.span if priority is not None else None,
     )
     return rule, page
 
@@ -112,13 +126,25 @@ def _repeats(
     retry, collect = named.get("retry"), named.get("collect")
     actions[:] = [(key, value) for key, value in actions if key.text not in ("retry", "collect")]
     if retry is None:
+        if collect is not None:
+            missing(
+                r, "the `retry` that `collect` gathers pages of", collect[0].span, help="write `retry: {params: …}`"
+            )
         return None, None
     key, body = retry
     if isinstance(body, Mapping) and (collect or any(body.get(name) for name in ("params", "next_call", "args"))):
         entries = [*body.entries, *([collect] if collect is not None else [])]
         return None, read_page(r, mapping_at(entries, key.span), guard)
-    found = read_retry(r, key, body)
-    return (found if isinstance(found, Repetition) else None), None
+    return _repetition(r, key, body), None
+
+
+def _repetition(r: Reader, key: Scalar, node: Node) -> Repetition | None:
+    """A policy of one kind; a list has a place of its own."""
+    found = read_retry(r, key, node)
+    if isinstance(found, Pages):
+        wrong_shape(r, node, "`retry` of a rule", "one policy: a list is the `retry` of a step or task")
+        return None
+    return found
 
 
 def _action(r: Reader, key: Scalar, node: Node) -> Tasks:
@@ -147,6 +173,7 @@ def _action(r: Reader, key: Scalar, node: Node) -> Tasks:
             found = [read_task(r, position, item) for position, item in enumerate(piped(r, key, node))]
             return tuple(task for task in found if task is not None)
         case "skip" | "desc" | "description":
+            r.respelt(at, f"`{key.text}` in `then`", "nothing")
             return ()
         case _:
             named = node if isinstance(node, Mapping) and node.key(key.text) is not None else None
@@ -156,6 +183,8 @@ def _action(r: Reader, key: Scalar, node: Node) -> Tasks:
 
 def _route(r: Reader, key: Scalar, node: Node) -> Tasks:
     policy, priority = "", 0
+    given: Node | None = None
+    rank: Node | None = None
     arcs = read_arcs(r, node)
     if isinstance(node, Mapping):
         given, rank, spec = node.get("policy"), node.get("priority"), node.get("spec")
@@ -164,7 +193,8 @@ def _route(r: Reader, key: Scalar, node: Node) -> Tasks:
         delay = spec.get("delay") if isinstance(spec, Mapping) else None
         if delay is not None:
             arcs = tuple(arc._replace(delay=read_duration(r, delay, "`delay`")) for arc in arcs)
-    return (_carrier("__next", key, Route(arcs, policy, priority, key.span)),)
+    at, place = (None if one is None else one.span for one in (given, rank))
+    return (_carrier("__next", key, Route(arcs, policy, priority, key.span, at, place)),)
 
 
 _SETTINGS = {

@@ -1,9 +1,12 @@
 """`retry` as a mapping, a number, a truth value or a list, and `poll` (formal §7, formal-extended §6, case §4)."""
 
+from noetl_ir.expr import Compare, Const, Expr, ListOf
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Guard, Value
 from noetlc.ast.repeat import OnError, Page, Pages, Poll, Repetition, Retry
-from noetlc.expr.generated import constant
+from noetlc.diag.change import Change
+from noetlc.expr.generated import constant, guard
+from noetlc.expr.shorthand import both, defined, either, negated, one_of, path
 from noetlc.reading.drafts import ExecutorDraft, LoopDraft, StepDraft, StepSpecDraft, TaskDraft
 from noetlc.reading.loose import read_loose_guard
 from noetlc.reading.reader import Reader, stray_key
@@ -85,7 +88,11 @@ def _policy(r: Reader, mapping: Mapping, span: Span, others: tuple[str, ...]) ->
     for key, value in mapping.entries:
         about = _NAMES.get(key.text)
         if about == "backoff" and isinstance(value, Mapping):
-            given.update({_NAMES[inner.text]: item for inner, item in value.entries if inner.text in _NAMES})
+            for inner, item in value.entries:
+                if inner.text in _NAMES:
+                    given[_NAMES[inner.text]] = item
+                else:
+                    stray_key(r, "retry", inner, tuple(_NAMES))
         elif about is not None:
             given[about] = value
         elif key.text not in others:
@@ -100,10 +107,41 @@ def _policy(r: Reader, mapping: Mapping, span: Span, others: tuple[str, ...]) ->
         number_of(r, given["multiplier"], "`multiplier`") or 2.0 if "multiplier" in given else 2.0,
         _duration(r, given, "max_delay"),
         bool("jitter" in given and boolean_of(r, given["jitter"], "`jitter`")),
-        _guard(r, given, "when"),
+        _both(_causes(r, given["on"]) if "on" in given else None, _guard(r, given, "when")),
         _guard(r, given, "until"),
         choice_of(r, given["scope"], "`scope`", ("tool", "chain", "step")) or "tool" if "scope" in given else "tool",
         span,
+    )
+
+
+_ANY_CAUSE = frozenset({"error", "exception", "any", "all", "failure"})
+
+
+def _causes(r: Reader, node: Node) -> Guard | None:
+    """What `on` says of the errors that repeat: codes, or numbers that http answers with; None where any does."""
+    items = node.items if isinstance(node, Sequence) else [node]
+    words = [item.text for item in items if isinstance(item, Scalar) and not is_empty(item)]
+    if len(words) < len(items):
+        wrong_shape(r, node, "`on`", "`error`, the code of an error, a status of http, or a list of them")
+    if not words or _ANY_CAUSE & set(words):
+        return None
+    asked: list[Expr] = []
+    if "status_code" in words:
+        asked.append(defined(path("outcome", "http", "status")))
+    statuses = tuple(Const(int(word)) for word in words if word.isdecimal())
+    if statuses:
+        asked.append(Compare(path("outcome", "http", "status"), (("in", ListOf(statuses)),)))
+    codes = tuple(word for word in words if not word.isdecimal() and word != "status_code")
+    if codes:
+        asked.append(one_of(path("outcome", "error", "code"), codes))
+    return guard(either(*asked), node.span)
+
+
+def _both(first: Guard | None, second: Guard | None) -> Guard | None:
+    return (
+        guard(both(first.expr, second.expr), second.span)
+        if first is not None and second is not None
+        else first or second
     )
 
 
@@ -115,7 +153,9 @@ def _duration(r: Reader, given: dict[str, Node], about: str) -> Value | None:
     return read_duration(r, given[about], f"`{about}`") if about in given else None
 
 
-_PAGE = ("next_call", "collect", "sink", "then", "while", "params", "args")
+_PAGE = ("next_call", "collect", "sink", "while", "params", "args", "desc")
+_SELECTION = ("when", "while", "then", "else", "name", "desc")
+_COLLECT = ("strategy", "mode", "path", "from", "into")
 
 
 def _page(r: Reader, node: Node) -> Page | None:
@@ -123,11 +163,16 @@ def _page(r: Reader, node: Node) -> Page | None:
     mapping = mapping_of(r, node, "a retry policy")
     if mapping is None:
         return None
-    when = mapping.get("when") or mapping.get("while")
-    guard = None if when is None else read_loose_guard(r, when, "`when`")
     then = mapping.get("then") or mapping.get("else")
-    body = mapping if then is None else mapping_of(r, then, "`then`")
-    return None if body is None else _page_of(r, body, guard, mapping.span)
+    if then is None:
+        return _page_of(r, mapping, None, mapping.span)
+    for key, _ in mapping.entries:
+        if key.text not in _SELECTION:
+            stray_key(r, "retry", key, _SELECTION)
+    when = mapping.get("when") or mapping.get("while")
+    asked = None if when is None else read_loose_guard(r, when, "`when`")
+    body = mapping_of(r, then, "`then`")
+    return None if body is None else _page_of(r, body, asked, mapping.span)
 
 
 def read_page(r: Reader, body: Mapping, when: Guard | None) -> Page:
@@ -136,7 +181,12 @@ def read_page(r: Reader, body: Mapping, when: Guard | None) -> Page:
 
 
 def _page_of(r: Reader, body: Mapping, when: Guard | None, span: Span) -> Page:
-    retry = _policy(r, body, span, _PAGE)._replace(when=None)
+    retry = _policy(r, body, span, _PAGE)
+    again = body.get("while")
+    while_true = None if again is None else read_loose_guard(r, again, "`while`")
+    until = None if retry.until is None else guard(negated(retry.until.expr), retry.until.span)
+    when = _both(_both(_both(when, while_true), retry.when), until)
+    retry = retry._replace(when=None, until=None)
     call = body.get("next_call")
     pairs = read_pairs(r, call, "`next_call`") if call is not None else []
     for name in ("params", "args"):
@@ -152,11 +202,17 @@ def _page_of(r: Reader, body: Mapping, when: Guard | None, span: Span) -> Page:
         wrong_shape(r, collect, "`collect`", "`{strategy, path, into}`")
     key, sink = body.key("sink"), body.get("sink")
     stored = read_sink(r, key, sink) if key is not None and sink is not None else None
+    if stored is not None and stored.when is not None:
+        why = "every page is stored: put the condition into the `when` of the policy"
+        r.changes.append(Change("read", stored.when.span, "`when` of a sink of pages", "refused", why))
     task = None if stored is None else stored.task
     return Page(when, retry, tuple(pairs), strategy, path, into, task, span)
 
 
 def _collect(r: Reader, node: Mapping) -> tuple[str, tuple[str, ...], str]:
+    for key, _ in node.entries:
+        if key.text not in _COLLECT:
+            stray_key(r, "retry", key, _COLLECT)
     how = node.get("strategy") or node.get("mode")
     strategy = "append" if how is None else choice_of(r, how, "`strategy`", ("append", "extend", "replace", "merge"))
     where = node.get("path") or node.get("from")
@@ -168,14 +224,12 @@ def _collect(r: Reader, node: Mapping) -> tuple[str, tuple[str, ...], str]:
 
 def _two_lists(r: Reader, mapping: Mapping, key: Scalar) -> Pages:
     """`{on_error: {…}, on_success: {while, …}}`: a policy for either outcome."""
-    found: list[Page] = []
-    for name in ("on_error", "on_success"):
-        body = mapping.get(name)
-        if isinstance(body, Mapping):
-            when = body.get("while") or body.get("when") or body.get("retry_when")
-            guard = None if when is None else read_loose_guard(r, when, "`while`")
-            found.append(_page_of(r, body, guard, body.span))
-    return Pages(tuple(found), key.span)
+    names = ("on_error", "on_success")
+    for name, _ in mapping.entries:
+        if name.text not in names:
+            stray_key(r, "retry", name, names)
+    bodies = [mapping_of(r, node, f"`{name}`") for name in names if (node := mapping.get(name)) is not None]
+    return Pages(tuple(_page_of(r, body, None, body.span) for body in bodies if body is not None), key.span)
 
 
 _PAGINATION = {
@@ -202,7 +256,9 @@ def take_pagination(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> Non
         elif name.text == "retry":
             retry = mapping_of(r, value, "`retry`")
             found += [] if retry is None else [_page_of(r, retry, None, retry.span)]
-        elif name.text not in ("type", "enabled"):
+        elif name.text in ("type", "enabled"):
+            r.respelt(name.span, f"`{name.text}` of `pagination`", "nothing")
+        else:
             stray_key(r, "pagination", name, (*_PAGINATION, *_MERGE, "retry", "type"))
     body = mapping_at(entries, mapping.span)
     if body.get("while") is None:

@@ -14,7 +14,7 @@ from noetlc.reading.targets import read_targets
 from noetlc.reading.task import read_timeout, read_tool
 from noetlc.reading.values import read_duration
 from noetlc.reading.word_tool import has_word_tool, tool_of_call, tool_of_words
-from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at
+from noetlc.source.nodes import Mapping, Node, Scalar, mapping_at
 
 _FAILURE_MODES = ("fail_fast", "best_effort")
 
@@ -72,9 +72,9 @@ def _without_stray_tool(r: Reader, node: Mapping) -> Mapping:
 
 def _tasks(r: Reader, draft: StepDraft) -> tuple[Task, ...]:
     if draft.tool is not None and not is_empty(draft.tool):
-        empty = isinstance(draft.tool, Sequence) and not draft.tool.items
-        if not empty:
-            return read_tool(r, draft.name, draft.tool)
+        tasks = read_tool(r, draft.name, draft.tool)
+        if tasks:  # the list may be empty, or all of it wrong
+            return tasks
     at = draft.name_span
     return (Task(f"{draft.name}_task", at, "noop", at, at, "", (), None, (), None, (), False, True),)
 
