@@ -23,7 +23,7 @@ workflow:
 SLOW = """
 workflow:
   - step: start
-    tool: {name: s, kind: shell, command: "echo begun > begun; sleep 0.5; echo ended >> ended"}
+    tool: {name: s, kind: shell, command: "echo begun > begun; until test -e go; do sleep 0.02; done; echo ended >> ended"}
     next: {arcs: [{step: more}]}
   - step: more
     tool: {name: s, kind: shell, command: "echo more >> ended"}
@@ -100,8 +100,11 @@ def test_what_is_in_flight_finishes_when_it_stops(home: "Home", how: str) -> Non
             assert child.poll() is None
         if how == "signal":
             child.send_signal(signal.SIGTERM)
+            while "cannot be reached" not in home.run("list", "--server", url).stderr:
+                assert child.poll() is None
         else:
             assert home.run("server", "stop", "--server", url).stdout == "stopping\n"
+        (home.folder / "go").touch()
         assert child.wait(30) == 0
     assert (home.folder / "ended").read_text() == "ended\n"
     assert home.json("resume", execution)["status"] == "completed"  # type: ignore[index,call-overload]
