@@ -128,7 +128,7 @@ def _stopped_by_signals(server: uvicorn.Server, service: Service) -> Iterator[No
     def stop(number: int, frame: FrameType | None) -> None:
         if server.should_exit:
             server.force_exit = True
-            service.stop(0)
+        service.stop(0 if server.should_exit else DRAIN)
         server.should_exit = True
 
     watched = (signal.SIGINT, signal.SIGTERM)

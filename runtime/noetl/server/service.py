@@ -127,7 +127,8 @@ class Service:
 
     def stop(self, within: int) -> None:
         """Begin nothing new, let what is in flight finish for `within` microseconds, then end; from any thread."""
-        self._stop_by = self._clock.now() + within
+        by = self._clock.now() + within
+        self._stop_by = by if self._stop_by is None else min(by, self._stop_by)
         self._stopping = True
         self._waiter.wake()
 

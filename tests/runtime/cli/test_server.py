@@ -23,7 +23,7 @@ workflow:
 SLOW = """
 workflow:
   - step: start
-    tool: {name: s, kind: shell, command: "echo begun > begun; until test -e go; do sleep 0.02; done; echo ended >> ended"}
+    tool: {name: s, kind: shell, command: "echo 1 > begun; until test -e go; do sleep 0.02; done; echo ended > ended"}
     next: {arcs: [{step: more}]}
   - step: more
     tool: {name: s, kind: shell, command: "echo more >> ended"}
