@@ -5,8 +5,7 @@ from typing import Any
 from noetl_ir.span import NOWHERE, Span
 from noetlc.ast.playbook import Guard, Playbook
 from noetlc.diag.diagnostic import Diagnostic
-from noetlc.pipeline import understood
-from noetlc.rules import check_playbook
+from noetlc.pipeline import check_source, understood
 from noetlc.source.nodes import Mapping, Scalar, Sequence
 from noetlc.source.yaml_reader import read_yaml
 
@@ -22,9 +21,7 @@ def read(text: str | bytes) -> tuple[Playbook | None, list[Diagnostic]]:
 
 def linted(text: str) -> list[Diagnostic]:
     """All findings, those of rules included."""
-    reading = read_yaml("t.yaml", text.encode())
-    playbook, found, _ = understood(reading.source, reading.documents[0])
-    return [*reading.diagnostics, *found, *(check_playbook(reading.source, playbook) if playbook else ())]
+    return list(check_source("t.yaml", text.encode()).diagnostics)
 
 
 def playbook_of(workflow: str) -> Playbook:

@@ -4,8 +4,7 @@ from goldens import Case
 from noetlc.ast.printing import printed
 from noetlc.diag.findings import sorted_findings
 from noetlc.diag.text import rendered
-from noetlc.pipeline import understood
-from noetlc.rules import check_playbook
+from noetlc.pipeline import check_source, understood
 from noetlc.source.yaml_reader import read_yaml
 
 
@@ -20,13 +19,8 @@ def of_reading(case: Case) -> str:
 
 def of_rules(case: Case) -> str:
     """What the rules find, and what was found before them."""
-    reading = read_yaml(case.path.name, case.path.read_bytes())
-    found = list(reading.diagnostics)
-    for node in reading.documents:
-        playbook, findings, _ = understood(reading.source, node)
-        found += findings
-        found += check_playbook(reading.source, playbook) if playbook is not None else ()
-    return "\n".join(rendered(item, reading.source) for item in sorted_findings(found)) or "no findings\n"
+    compiled = check_source(case.path.name, case.path.read_bytes())
+    return "\n".join(rendered(item, compiled.source) for item in compiled.diagnostics) or "no findings\n"
 
 
 def canonical(case: Case) -> str:

@@ -140,9 +140,14 @@ def _dead(success: Skeleton, whole: Skeleton, small: Reduced, ends: Terminals, b
     question, assumed = "every part can run", assumptions_of(whole.plan)
     graph = graph_of(small.net, QUICK)
     rows = graph.enabled if graph.complete else ends.graph.enabled
-    alive = {success.origin[number] for number in _covered(small, rows)}
-    asked = [n for n, origin in enumerate(whole.origin) if origin not in alive and _is_part(whole.transition(n))]
+    alive = {_element(success.transition(number)) for number in _covered(small, rows)}
+    parts = ((number, whole.transition(number)) for number in range(len(whole.origin)))
+    asked = [number for number, t in parts if _is_part(t) and _element(t) not in alive]
     dead, open_ = dead_among(whole.net, asked, budget) if asked else (frozenset[int](), frozenset[int]())
+    alive = {_element(whole.transition(number)) for number in asked if number not in dead}
+    dead = frozenset(number for number in dead if _element(whole.transition(number)) not in alive)
+    seen = {_element(whole.transition(number)) for number in asked if number not in dead and number not in open_}
+    open_ = frozenset(number for number in open_ if _element(whole.transition(number)) not in seen)
     never = {whole.transition(number).step for number in dead if whole.transition(number).role == "admit"}
     told: set[str] = set()
     for number in sorted(dead, key=lambda each: (whole.transition(each).role != "admit", each)):
@@ -217,7 +222,12 @@ def _bounded(skeleton: Skeleton, budget: Budget) -> Verdict:
 
 
 def _is_part(t: Transition) -> bool:
-    return t.role in ("admit", "start") or (t.role == "take" and not t.id.startswith("take+"))
+    return t.role in ("admit", "start", "take")
+
+
+def _element(t: Transition) -> tuple[int, str]:
+    """What a transition is a part of: an arc may be taken as the first of its router or beside others."""
+    return (t.arc, "") if t.role == "take" else (-1, t.id)
 
 
 def _part(plan: Plan, t: Transition) -> str:

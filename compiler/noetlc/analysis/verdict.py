@@ -52,3 +52,10 @@ class Verdict(NamedTuple):
     span: Span | None = None
     story: Story | None = None
     script: Script | None = None
+
+
+class Claim(NamedTuple):
+    """Something wrong: what `verdict` says. It is `sure` when a run replays, or when no run at all is needed."""
+
+    verdict: Verdict
+    sure: bool

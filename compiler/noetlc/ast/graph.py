@@ -5,7 +5,8 @@ arcs.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from noetlc.ast.playbook import Playbook
+from noetlc.ast.playbook import Playbook, Step
+from noetlc.ast.truth import done_facts, truth_of
 
 END = "end"
 """A terminal by convention: routing to it, undeclared, ends the token (LANGUAGE §1)."""
@@ -63,3 +64,26 @@ def reached(edges: tuple[tuple[int, ...], ...], start: Iterable[int]) -> set[int
                 found.add(after)
                 waiting.append(after)
     return found
+
+
+def trapped_steps(playbook: Playbook, graph: StepGraph) -> set[int]:
+    """The steps that the entry leads to and from which no step leads to an end, joins aside."""
+    ends = [at for at, step in enumerate(playbook.steps) if _may_end(step, graph.positions)]
+    return reached(graph.successors, (graph.entry,)) - reached(graph.sources, ends) if graph.entry >= 0 else set()
+
+
+def _may_end(step: Step, positions: dict[str, int]) -> bool:
+    """Whether a token may end here after a success: no arcs, an arc out, or no arc that surely fires."""
+    arcs = step.router.arcs if step.router is not None else ()
+    if any(arc.target not in positions for arc in arcs):
+        return True
+    return not any(truth_of(arc.when, done_facts(step)) is True for arc in arcs)
+
+
+def holds_one_token(playbook: Playbook) -> bool:
+    """Whether no router can fork and no join waits, so that there is never more than one token."""
+    for step in playbook.steps:
+        forks = step.router is not None and step.router.mode == "inclusive" and len(step.router.arcs) > 1
+        if forks or step.spec.join != "any":
+            return False
+    return True

@@ -6,7 +6,9 @@ from noetlc.diag.diagnostic import Severity
 
 
 class Code(NamedTuple):
-    """One entry of a table of codes. `why`, `example` and `instead` are what `noetlc explain` prints."""
+    """One entry of a table of codes. `why`, `example` and `instead` are what `noetlc explain` prints, and of lint rules
+    `ignore`: when the finding may be ignored.
+    """
 
     slug: str
     severity: Severity
@@ -14,3 +16,4 @@ class Code(NamedTuple):
     why: str
     example: str
     instead: str
+    ignore: str = ""

@@ -45,6 +45,7 @@ def page(code: str, entry: Code) -> str:
     parts = [f"{code} {entry.slug} ({entry.severity})", "", f"{entry.title}."]
     for heading, body in (
         ("Why it matters", entry.why), ("Example", entry.example), ("Instead", entry.instead),
+        ("When to ignore", entry.ignore),
     ):  # fmt: skip
-        parts += ["", heading, indent(body.strip("\n"), "    ")]
+        parts += ["", heading, indent(body.strip("\n"), "    ")] if body else []
     return "\n".join(parts) + "\n"

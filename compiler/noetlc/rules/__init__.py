@@ -1,45 +1,60 @@
 """Lint rules, one module each, found by name. A module exports `RULE`; its docstring is the rule's page.
 
-A rule looks at a `Unit` and yields findings; it never changes anything and knows no other rule.
+A rule looks at a `Unit` and yields findings; it never changes anything and knows no other rule. What is true of the net
+alone (a join that starves, a cycle without a way out) a rule of the level `net` takes from the analysis, which is asked
+once for all of them; rules of the level `ast` look at the tree.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from sys import modules
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from noetl_ir import registry
 from noetl_ir.kinds import Text
+from noetl_ir.plan import Plan
 from noetl_ir.span import Span
-from noetlc.ast.graph import StepGraph, graph_of
+from noetlc.analysis.choices import Choices
+from noetlc.analysis.proofs import Proofs
+from noetlc.analysis.verdict import Line, Story
+from noetlc.ast.graph import StepGraph, graph_of, holds_one_token
 from noetlc.ast.playbook import Playbook
 from noetlc.diag.code import Code
 from noetlc.diag.codes import CODES, page
 from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
 from noetlc.diag.findings import sorted_findings
 from noetlc.reading.kinds import Program, programs_of
+from noetlc.source.nodes import Scalar
+from noetlc.source.nodes import Sequence as SequenceNode
 from noetlc.source.text import Source
 
 PACKAGE = "noetlc.rules"
-_HEADING = re.compile(r"^(?:Why it matters|Example|Instead)\n", re.MULTILINE)
+_TOLD = 5
+"""Lines of a story that a finding tells; `noetlc analyze` tells all."""
+
+_HEADING = re.compile(r"^(?:Why it matters|Example|Instead|When to ignore)\n", re.MULTILINE)
 
 
 class Unit(NamedTuple):
-    """What a rule looks at: one playbook, its source, its steps as a graph, and its programs by language."""
+    """What a rule looks at: one playbook, its source, its steps as a graph, its programs by language, what can be
+    proved about its net, for which there must be no error in it, and what its guards allow.
+    """
 
     source: Source
     playbook: Playbook
     graph: StepGraph
     programs: Mapping[Text, Sequence[Program]]
+    proofs: Proofs
+    choices: Choices
 
 
 class Rule(NamedTuple):
-    """`level` is what the rule needs: `ast` the tree alone. `check` yields its findings in any order."""
+    """`level` is what the rule needs: `ast` the tree alone, `net` a plan. `check` yields its findings in any order."""
 
     code: str
     severity: Severity
-    level: str
+    level: Literal["ast", "net"]
     check: Callable[[Unit], Iterator[Diagnostic]]
 
     def finding(
@@ -48,11 +63,22 @@ class Rule(NamedTuple):
         """A finding of this rule."""
         return Diagnostic(self.code, self.severity, message, span, help, related, fix)
 
+    def story(self, message: str, span: Span, *, help: str, story: Story | None, sure: bool) -> Diagnostic:
+        """A finding that tells the run which leads there; a note where guards may exclude that run."""
+        related = tuple(Related(line.span, line.text) for line in _shortened(story) if line.span is not None)
+        if sure:
+            return Diagnostic(self.code, self.severity, message, span, help, related)
+        return Diagnostic(self.code, Severity.NOTE, f"{message}, unless its guards exclude that", span, help, related)
+
 
 def check_playbook(source: Source, playbook: Playbook) -> list[Diagnostic]:
-    """What all rules find in a playbook, sorted. The playbook may be partial; no rule raises for that."""
-    unit = Unit(source, playbook, graph_of(playbook), programs_of(playbook))
-    return list(sorted_findings(found for _, rule in all_rules() for found in rule.check(unit)))
+    """What the rules on trees find in a playbook, sorted. The playbook may be partial; no rule raises for that."""
+    return _found(_unit(source, playbook), "ast")
+
+
+def check_net(source: Source, playbook: Playbook) -> list[Diagnostic]:
+    """What the rules on nets find in a playbook without errors, sorted."""
+    return _found(_unit(source, playbook), "net")
 
 
 @cache
@@ -66,6 +92,20 @@ def every_code() -> dict[str, Code]:
     """Code → what it means, those of rules from the docstrings of their modules; sorted."""
     found = {**CODES, **{rule.code: _entry(slug, rule) for slug, rule in all_rules()}}
     return dict(sorted(found.items()))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names of steps as a sentence has them; the entry token comes from no step."""
+    shown = [f"`{name}`" if name != "@entry" else "the entry" for name in names]
+    return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
+
+
+def assertions(playbook: Playbook) -> Iterator[tuple[str, Span]]:
+    """The queries of `x-assert`, each with its place; what is no text is the query "", which is none."""
+    for key, node in playbook.extensions:
+        if key == "x-assert":
+            for item in node.items if isinstance(node, SequenceNode) else (node,):
+                yield item.text if isinstance(item, Scalar) else "", item.span
 
 
 def slug_of(code: str) -> str:
@@ -82,6 +122,32 @@ def page_of(code_or_slug: str) -> str:
         if wanted.upper() == code or wanted.lower().replace("_", "-") == entry.slug:
             return page(code, entry)
     return ""
+
+
+def _shortened(story: Story | None) -> Sequence[Line]:
+    """What decides a run: the arcs, outcomes and gates that could have been others, the last of them."""
+    lines = [line for line in story.lines if line.span is not None] if story is not None else []
+    told = [line for line in dict.fromkeys(lines) if not line.text.endswith((" starts", " ends", " succeeds"))]
+    return [*told[-_TOLD:], *(story.related if story is not None else ())]
+
+
+def _unit(source: Source, playbook: Playbook) -> Unit:
+    return Unit(source, playbook, graph_of(playbook), programs_of(playbook), _proofs(playbook), Choices(playbook))
+
+
+def _proofs(playbook: Playbook) -> Proofs:
+    return Proofs(lambda: _built(playbook), holds_one_token(playbook))
+
+
+def _built(playbook: Playbook) -> Plan:
+    from noetlc.build.net import build_plan  # most playbooks need no net to be checked
+
+    return build_plan(playbook)
+
+
+def _found(unit: Unit, level: str) -> list[Diagnostic]:
+    rules = [rule for _, rule in all_rules() if rule.level == level]
+    return list(sorted_findings(found for rule in rules for found in rule.check(unit)))
 
 
 def _entry(slug: str, rule: Rule) -> Code:

@@ -7,6 +7,8 @@ Example
     - {step: pay}
 Instead
     Write the name in one alphabet.
+When to ignore
+    Where a name is given by another system in its own alphabet.
 """
 
 from collections.abc import Iterator

@@ -7,6 +7,8 @@ Example
     params: {page: "{{ workload.page | default(1) }}"}
 Instead
     params: {page: "{{ workload.page | default(1, true) }}"}
+When to ignore
+    Where null is a value of its own and is meant to stay.
 """
 
 from collections.abc import Iterator

@@ -8,6 +8,8 @@ Example
       next: {arcs: [{step: report, when: "{{ event.name == 'step.done' }}"}]}
 Instead
     next: {arcs: [{step: report, when: "{{ event.name == 'loop.done' }}"}]}
+When to ignore
+    Never: the guard is false whenever it is asked.
 """
 
 from collections.abc import Iterator

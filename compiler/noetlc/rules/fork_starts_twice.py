@@ -11,6 +11,8 @@ Example
 Instead
     - step: report
       spec: {policy: {join: all}}
+When to ignore
+    Where the step is meant to run once for each branch; write `join: any` to say so.
 """
 
 from collections.abc import Iterator

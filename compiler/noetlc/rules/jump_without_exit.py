@@ -11,6 +11,8 @@ Instead
     rules:
       - {when: "{{ outcome.result.data.ready }}", then: {do: break}}
       - {else: {then: {do: jump, to: poll, delay: 5s}}}
+When to ignore
+    Never, but a step that is meant to run until its time is up can say so with `lifecycle.timeout_s`.
 """
 
 from collections.abc import Iterator

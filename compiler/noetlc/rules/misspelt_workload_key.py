@@ -7,6 +7,8 @@ Example
     params: {region: "{{ workload.regoin }}"}
 Instead
     params: {region: "{{ workload.region }}"}
+When to ignore
+    Where both keys exist and only one has a default: declare the other one as null.
 """
 
 from collections.abc import Iterator

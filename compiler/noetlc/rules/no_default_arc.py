@@ -10,26 +10,24 @@ Instead
     arcs:
       - {step: yes_path, when: "{{ workload.answer == 'APPROVED' }}"}
       - {step: no_path}
+When to ignore
+    Where ending there is the meaning; an arc to `end` says the same aloud.
 """
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Compare, Expr, Not
-from noetlc.ast.playbook import Arc, Step
-from noetlc.ast.truth import done_facts, truth_of
+from noetlc.ast.playbook import Step
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit
 
-_OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "in": "not in", "not in": "in"}
-
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
-    """Exclusive routers whose arcs for success are all guarded, where no two guards are opposites."""
+    """Exclusive routers with arcs for success, where all of them can be false at once."""
     for step in unit.playbook.steps:
-        if step.router is None or step.router.mode != "exclusive":
+        if step.router is None or step.router.mode != "exclusive" or _has_default(step):
             continue
-        asked = _asked_on_success(step)
-        if asked and not _covers(asked, step):
+        choice = unit.choices.on_success(step)
+        if any(choice.may(number) for number in range(len(choice.guards))) and not choice.covers:
             yield RULE.finding(
                 f"perhaps no arc of `{step.name}` matches, and its token ends there",
                 step.router.span,
@@ -37,26 +35,8 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-def _asked_on_success(step: Step) -> list[Arc]:
-    assert step.router is not None
-    return [arc for arc in step.router.arcs if truth_of(arc.when, done_facts(step)) is not False]
-
-
-def _covers(arcs: list[Arc], step: Step) -> bool:
-    if any(truth_of(arc.when, done_facts(step)) is True for arc in arcs):
-        return True
-    guards = {arc.when.expr for arc in arcs if arc.when is not None}
-    return any(_negated(guard) in guards for guard in guards)
-
-
-def _negated(guard: Expr) -> Expr:
-    match guard:
-        case Not(of=of):
-            return of
-        case Compare(first=first, rest=((op, second),)):
-            return Compare(first, ((_OPPOSITE[op], second),))
-        case _:
-            return Not(guard)
+def _has_default(step: Step) -> bool:
+    return step.router is not None and any(arc.when is None for arc in step.router.arcs)
 
 
 RULE = Rule("NL605", Severity.WARNING, "ast", check)

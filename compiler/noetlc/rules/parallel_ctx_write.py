@@ -7,6 +7,8 @@ Example
     tool: {kind: noop, spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {last: "{{ iter.item }}"}}}}]}}}
 Instead
     Write `set_iter`, and read the list of all results after the loop; or make the loop sequential.
+When to ignore
+    Where all iterations write the same value.
 """
 
 from collections.abc import Iterator

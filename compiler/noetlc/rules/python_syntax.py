@@ -6,6 +6,8 @@ Example
     - {kind: python, code: "result = = 1"}
 Instead
     - {kind: python, code: "result = 1"}
+When to ignore
+    Never: the task fails whenever it runs.
 """
 
 from collections.abc import Iterator

@@ -6,6 +6,8 @@ Example
     - {kind: python, code: "total = 1 + 2\\nprint(total)"}
 Instead
     - {kind: python, code: "result = 1 + 2"}
+When to ignore
+    Where the code is run for its effects alone.
 """
 
 from collections.abc import Iterator

@@ -10,6 +10,8 @@ Instead
     - {step: start, next: {arcs: [{step: load}]}}
     - {step: load, next: {arcs: [{step: report}]}}
     - {step: report, tool: {kind: noop, result: "{{ load }}"}}
+When to ignore
+    Where another branch is known to be done by then; a join says so better.
 """
 
 from collections.abc import Iterator

@@ -7,6 +7,8 @@ Example
 Instead
     keychain: [{name: api_token, kind: env}]
     headers: {Authorization: "Bearer {{ keychain.api_token }}"}
+When to ignore
+    Where the value is no secret: a placeholder, or a key of a local test system.
 """
 
 from collections.abc import Iterator

@@ -6,6 +6,8 @@ Example
     - {kind: shell, command: "grep '{{ workload.word }}' names.txt"}
 Instead
     - {kind: shell, command: 'grep "$WORD" names.txt', env: {WORD: "{{ workload.word }}"}}
+When to ignore
+    Where the value cannot hold anything but letters and digits, as an id made by this playbook.
 """
 
 from collections.abc import Iterator

@@ -7,6 +7,8 @@ Example
 Instead
     command: "SELECT * FROM users WHERE name = %(name)s"
     params: {name: "{{ _prev.name }}"}
+When to ignore
+    Where a name of a table or column has to be put in, and comes from the author of the playbook alone.
 """
 
 from collections.abc import Iterator

@@ -6,6 +6,8 @@ Example
     next: {arcs: [{step: mend, when: "{{ event.name == 'step.fail' }}"}]}
 Instead
     next: {arcs: [{step: mend, when: "{{ event.name == 'step.failed' }}"}]}
+When to ignore
+    Never: the comparison cannot become true.
 """
 
 from collections.abc import Iterator

@@ -13,6 +13,8 @@ Instead
       - when: "{{ outcome.status == 'error' }}"
         then: {do: fail}
     Where passing the error on is meant, write `on_unmatched: continue` beside `rules`.
+When to ignore
+    Where the next task can work without the result; `on_unmatched: continue` says so in the playbook.
 """
 
 from collections.abc import Iterator

@@ -6,6 +6,8 @@ Example
     - {kind: python, code: "result = '{{ workload.name }}'"}
 Instead
     - {kind: python, args: {name: "{{ workload.name }}"}, code: "result = name"}
+When to ignore
+    Where the code itself makes templates, and the braces are meant for what it makes.
 """
 
 from collections.abc import Iterator

@@ -6,6 +6,8 @@ Example
     - {kind: sqlite, query: "SELECT * FROM users WHERE name = :nam", params: {name: "{{ args.name }}"}}
 Instead
     - {kind: sqlite, query: "SELECT * FROM users WHERE name = :name", params: {name: "{{ args.name }}"}}
+When to ignore
+    Where the database has a variable of that name.
 """
 
 import re

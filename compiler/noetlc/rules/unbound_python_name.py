@@ -6,6 +6,8 @@ Example
     - {kind: python, code: "result = total * 2"}
 Instead
     - {kind: python, args: {total: "{{ workload.total }}"}, code: "result = total * 2"}
+When to ignore
+    Where a library puts names into the built-ins.
 """
 
 from collections.abc import Iterator

@@ -8,6 +8,8 @@ Example
     - {step: report}                          # nothing leads here
 Instead
     - {step: load, next: {arcs: [{step: report}]}}
+When to ignore
+    While the playbook is being written and the step is not yet led to.
 """
 
 from collections.abc import Iterator

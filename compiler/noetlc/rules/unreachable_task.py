@@ -10,6 +10,8 @@ Example
     - {name: store, kind: noop}               # nothing goes on after `fetch`
 Instead
     spec: {policy: {rules: [{when: "{{ outcome.status == 'error' }}", then: {do: fail}}]}}
+When to ignore
+    While the playbook is being written and the task is not yet led to.
 """
 
 from collections.abc import Iterator

@@ -7,6 +7,8 @@ Example
     params: {page: "{{ iter.pgae }}"}
 Instead
     params: {page: "{{ iter.page }}"}
+When to ignore
+    Never: the value is undefined whenever it is read.
 """
 
 from collections.abc import Iterator

@@ -25,7 +25,8 @@ def test_every_code_has_a_page_of_one_form_under_number_and_slug(code: str) -> N
     assert page == page_of(code.lower()) == page_of(entry.slug) == page_of(f" {entry.slug.title()} ")
     body = r"((    .*|)\n)+"
     form = rf"{code} {entry.slug} \({entry.severity}\)\n\n[A-Z`].*\.\n"
-    form += "".join(rf"\n{heading}\n{body}" for heading in HEADINGS)
+    rule = any(rule.code == code for _, rule in all_rules())
+    form += "".join(rf"\n{heading}\n{body}" for heading in (*HEADINGS, *(["When to ignore"] if rule else [])))
     assert re.fullmatch(form, page), page
     assert f"{entry.slug}:" not in page.splitlines()[2] and "\n\n\n" not in page
     assert slug_of(code) == entry.slug

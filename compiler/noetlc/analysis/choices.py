@@ -1,0 +1,100 @@
+"""What the arcs of a router can do together: which can fire, which cannot, and whether one always does."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from noetl_ir.expr import Attribute, Compare, Const, Expr, Literal, Name
+from noetlc.ast.playbook import Arc, Guard, Playbook, Step
+from noetlc.ast.routing import takes_part_on_failure
+from noetlc.ast.truth import Path, path_of
+
+Truths = tuple[bool, ...]
+
+_KNOWN_ROOTS = ("event", "outcome")
+
+
+class Choice(NamedTuple):
+    """Guards in order, and the truths they can have together with an example of each; None where nobody knows."""
+
+    guards: tuple[Expr, ...]
+    truths: Mapping[Truths, Mapping[Expr, str]] | None
+
+    def may(self, number: int) -> bool:
+        """Whether a guard can be true."""
+        return self.truths is None or any(each[number] for each in self.truths)
+
+    def always(self, number: int) -> bool:
+        """Whether a guard cannot be false."""
+        return self.truths is not None and all(each[number] for each in self.truths)
+
+    def first(self, number: int) -> bool:
+        """Whether a guard can be the first that is true."""
+        return self.truths is None or any(each[number] and not any(each[:number]) for each in self.truths)
+
+    @property
+    def covers(self) -> bool:
+        """Whether some guard is true whatever the data are, guards that raise aside."""
+        return self.truths is not None and all(any(each) for each in self.truths)
+
+    def both(self, one: int, other: int) -> list[Mapping[Expr, str]]:
+        """Examples in which both guards are true."""
+        return [example for each, example in (self.truths or {}).items() if each[one] and each[other]]
+
+
+class Choices:
+    """The choices of a playbook; equal ones are worked out once."""
+
+    def __init__(self, playbook: Playbook) -> None:
+        self._numbers = frozenset(
+            ("workload", key)
+            for key, value in playbook.workload
+            if isinstance(value.template, Literal) and type(value.template.value) in (int, float)
+        )
+        self._known: dict[tuple[tuple[Expr, ...], str], Choice] = {}
+
+    def on_success(self, step: Step) -> Choice:
+        """All arcs of a router when the step has succeeded."""
+        arcs = step.router.arcs if step.router is not None else ()
+        return self.of([arc.when for arc in arcs], "step.done" if step.loop is None else "loop.done")
+
+    def on_failure(self, step: Step) -> tuple[list[Arc], Choice]:
+        """The arcs of a router that take part when the step has failed."""
+        arcs = [arc for arc in (step.router.arcs if step.router is not None else ()) if takes_part_on_failure(arc)]
+        return arcs, self.of([arc.when for arc in arcs], "step.failed")
+
+    def of(self, guards: list[Guard | None], moment: str) -> Choice:
+        """Guards that are asked at a moment: of an event or outcome (`ok`, `error`) so named, or at `any` time."""
+        exprs = tuple([guard.expr if guard is not None else Const(True) for guard in guards])
+        key = (exprs, moment)
+        if key not in self._known:
+            self._known[key] = Choice(exprs, self._truths(exprs, moment))
+        return self._known[key]
+
+    def _truths(self, exprs: tuple[Expr, ...], moment: str) -> Mapping[Truths, Mapping[Expr, str]] | None:
+        guarded = [expr for expr in exprs if expr != Const(True)]
+        if not guarded:
+            return {(True,) * len(exprs): {}}
+        if len(guarded) == 1 and _is_open(guarded[0]):
+            return {tuple([expr is not guarded[0] or truth for expr in exprs]): {} for truth in (True, False)}
+        from noetlc.analysis.routers import truths_of  # a file without such routers starts sooner
+
+        return truths_of(exprs, _facts(moment), self._numbers)
+
+
+def _is_open(guard: Expr) -> bool:
+    """Whether a guard is one test of something that nothing is known of."""
+    tested = guard.first if isinstance(guard, Compare) and len(guard.rest) == 1 else guard
+    root = path_of(tested)[:1]
+    return isinstance(tested, Name | Attribute) and bool(root) and root[0] not in _KNOWN_ROOTS
+
+
+def _facts(moment: str) -> dict[Path, str]:
+    match moment:
+        case "step.done" | "loop.done":
+            return {("event", "name"): moment, ("event", "status"): "ok"}
+        case "step.failed":
+            return {("event", "name"): moment, ("event", "status"): "error"}
+        case "ok" | "error":
+            return {("outcome", "status"): moment}
+        case _:
+            return {}

@@ -1,0 +1,59 @@
+"""Joins at which two tokens of one source can lie at once: the second one then waits for the next wave.
+
+A join that counts (`first`, `n`) is left out: there the second token waits for the rest of a wave that is done with.
+"""
+
+from typing import NamedTuple
+
+from noetl_ir.plan import Plan
+from noetlc.analysis.concurrency import concurrency_of
+from noetlc.analysis.goals import Reached, coverable
+from noetlc.analysis.knowledge import informed
+from noetlc.analysis.reductions import reduced
+from noetlc.analysis.script import script_of
+from noetlc.analysis.skeleton import Skeleton, success_skeleton
+from noetlc.analysis.story import story_of
+from noetlc.analysis.verdict import Story
+
+ASKED = 12
+"""Places that are searched for, one by one."""
+
+
+class Crowded(NamedTuple):
+    """A join (by number of its step), the source of the two tokens by name, and the run, which replays when `sure`."""
+
+    step: int
+    source: str
+    story: Story
+    sure: bool
+
+
+def crowded_of(plan: Plan, limit: int) -> tuple[Crowded, ...]:
+    """Each join with the first of its sources that can have two tokens there; failures that nobody handles aside."""
+    skeleton = success_skeleton(plan)
+    found: dict[int, Crowded] = {}
+    for place in _perhaps(skeleton)[:ASKED]:
+        row = plan.net.places[place]
+        step = plan.steps[row.step]
+        reached = coverable(skeleton.net, ((place, 2),), limit) if row.step not in found else None
+        if isinstance(reached, Reached):
+            source = row.id[len(f"{row.role} {step.name} ") :]
+            story = story_of(skeleton, reached.run, f"two tokens of {source!r} lie at `{step.name}`")
+            sure = script_of(plan, story.run) is not None
+            if sure or isinstance(coverable(informed(skeleton).net, ((place, 2),), limit), Reached):
+                found[row.step] = Crowded(row.step, source, story, sure)
+    return tuple(found.values())
+
+
+def _perhaps(skeleton: Skeleton) -> list[int]:
+    """The places before joins for which the arcs alone do not exclude a second token."""
+    places = skeleton.plan.net.places
+    asked = [
+        number
+        for number, place in enumerate(places)
+        if place.role == "in" and skeleton.plan.steps[place.step].join.mode in ("all", "taken")
+    ]
+    small = reduced(skeleton.net, frozenset(asked))
+    relation = concurrency_of(small.net)
+    where = {place: number for number, place in enumerate(small.places)}
+    return [place for place in asked if relation.together(where[place], where[place])]

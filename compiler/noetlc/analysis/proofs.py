@@ -1,0 +1,101 @@
+"""What lint asks about a plan: each question once, within limits that a save can pay, and imported late.
+
+A net without a fork and without a join that waits holds one token: what its graph says is all that there is to prove,
+and no plan is made for it. A limit that was hit gives no claim.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from noetl_ir.plan import Plan
+from noetlc.analysis.verdict import Claim, Status, Verdict
+
+if TYPE_CHECKING:  # most playbooks are checked without
+    from noetlc.analysis.crowding import Crowded
+    from noetlc.analysis.soundness import Budget
+    from noetlc.analysis.starvation import Starved
+
+STUCK, CYCLES, PARTS, BOUNDED = (
+    "nothing can get stuck",
+    "every cycle has an exit",
+    "every part can run",
+    "tokens are bounded",
+)
+"""The questions of `soundness`."""
+
+STATES, NODES = 5_000, 400
+"""States of a search and nodes of a tree that lint pays for."""
+
+
+class Proofs:
+    """The answers about the plan that `plan` makes; `single` says that its net never holds two tokens."""
+
+    def __init__(self, plan: Callable[[], Plan], single: bool) -> None:
+        self._make = plan
+        self.single = single
+        self._answers: dict[str, Verdict | None] = {}
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan, made when it is asked for."""
+        return self._make()
+
+    @cached_property
+    def starved(self) -> "tuple[Starved, ...]":
+        """The joins that can starve, each with its cause."""
+        from noetlc.analysis.starvation import starved_of
+
+        return starved_of(self.plan, self.claims(STUCK)) if not self.single else ()
+
+    @cached_property
+    def crowded(self) -> "tuple[Crowded, ...]":
+        """The joins at which two tokens of one source can lie."""
+        from noetlc.analysis.crowding import crowded_of
+
+        return crowded_of(self.plan, STATES) if not self.single else ()
+
+    @cached_property
+    def dead(self) -> tuple[Verdict, ...]:
+        """What can never run, with what guards have shown."""
+        from noetlc.analysis.knowledge import informed
+        from noetlc.analysis.skeleton import success_skeleton, whole_skeleton
+        from noetlc.analysis.soundness import verdicts_on
+
+        whole = informed(whole_skeleton(self.plan))
+        found = verdicts_on(informed(success_skeleton(self.plan)), whole, self._budget)
+        return tuple(each for each in found if each.question == PARTS and each.status is Status.REFUTED)
+
+    def claims(self, question: str) -> tuple[Claim, ...]:
+        """What is wrong by one of the questions of `soundness`."""
+        return tuple(
+            Claim(verdict, verdict.status is Status.REFUTED)
+            for verdict in self._verdicts
+            if verdict.question == question and (verdict.status is Status.REFUTED or verdict.story)
+        )
+
+    def answer(self, text: str) -> Verdict | None:
+        """The verdict on a query, None where it is none or names what is not there. Whoever asks may wait for it."""
+        from noetlc.analysis.queries import QueryError, query_of
+        from noetlc.analysis.report import answered
+
+        if text not in self._answers:
+            try:
+                self._answers[text] = answered(self.plan, query_of(text), text)
+            except QueryError:
+                self._answers[text] = None
+        return self._answers[text]
+
+    @cached_property
+    def _verdicts(self) -> tuple[Verdict, ...]:
+        if self.single:
+            return ()
+        from noetlc.analysis.report import sound
+
+        return tuple(sound(self.plan, self._budget))
+
+    @property
+    def _budget(self) -> "Budget":
+        from noetlc.analysis.soundness import Budget
+
+        return Budget(STATES, NODES)

@@ -1,0 +1,180 @@
+"""Which guards can be true together: those of one router, gate or policy, decided over their atoms.
+
+    kind == 'a'   kind in ['b', 'c']   kind == 'd'     →  (T F F) (F T F) (F F T) (F F F)
+
+Every combination of values of what the guards read is tried (`guards`), less those that known facts and the order of
+numbers exclude: `n < 3` and `n >= 5` are never both true, and both false for a number only from 3 to below 5. What
+is no number makes every ordering untrue. A guard that raises is none of this: that is a fault, not a choice.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise, product
+from typing import NamedTuple, TypeAlias
+
+from noetl_ir.expr import Attribute, Binary, Compare, Const, Expr, Filter, Logic, Name, Not, Unary
+from noetlc.analysis.guards import Value, Variables
+from noetlc.ast.truth import Path, path_of
+
+MAX_TRIALS = 4_096
+"""Combinations that are tried; guards with more are left alone."""
+
+Truths: TypeAlias = tuple[bool, ...]
+"""One truth for each guard."""
+
+_SWAPPED = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_POSITIVE = {"!=": "==", "not in": "in"}
+_NUMBERS = frozenset({"length", "count", "int", "float", "abs", "round", "sum"})
+_COUNTERS = frozenset({"loop_index", "_attempt", "_iteration", "_elapsed"})
+_EVENT_COUNTERS = frozenset({("event", "total"), ("event", "ok"), ("event", "failed"), ("event", "skipped")})
+
+
+class _Order(NamedTuple):
+    """An atom `base op number`: which variable it is, and what it compares."""
+
+    variable: int
+    base: Expr
+    op: str
+    number: float
+
+
+def truths_of(
+    guards: Sequence[Expr], facts: Mapping[Path, str], numbers: frozenset[Path]
+) -> dict[Truths, Mapping[Expr, Value]] | None:
+    """The truths that the guards can have together, each with values for it; None where there are too many to try.
+
+    `facts` are texts known at paths, `numbers` paths at which a number stands.
+    """
+    plain = [_plain(guard) for guard in guards]
+    variables = Variables()
+    for guard in plain:
+        variables.add(guard)
+    used = sorted({number for guard in plain for number in variables.of(guard)})
+    values = [_values(variables, number, facts) for number in used]
+    size = 1
+    for each in values:
+        size *= len(each)
+        if size > MAX_TRIALS:
+            return None
+    orders = list(_orders(variables, used))
+    found: dict[Truths, Mapping[Expr, Value]] = {}
+    for combination in product(*values):
+        trial = dict(zip(used, combination, strict=True))
+        truths = tuple(variables.truth(guard, trial) for guard in plain)
+        if truths not in found and _is_possible(variables, trial, orders, numbers):
+            found[truths] = {variables.known[number].expr: value for number, value in trial.items()}
+    return found
+
+
+def _plain(guard: Expr) -> Expr:
+    """A guard whose comparisons are positive and have what is read on their left; operands first, without recursion."""
+    waiting: list[tuple[Expr, bool]] = [(guard, False)]
+    done: list[Expr] = []
+    while waiting:
+        here, ready = waiting.pop()
+        match here:
+            case Not(of=of) if not ready:
+                waiting += ((here, True), (of, False))
+            case Logic(left=left, right=right) if not ready:
+                waiting += ((here, True), (right, False), (left, False))
+            case Not():
+                done.append(Not(done.pop()))
+            case Logic(op=op):
+                right = done.pop()
+                done.append(Logic(op, done.pop(), right))
+            case Compare(rest=((_, _),)):
+                done.append(_compared(here))
+            case _:
+                done.append(here)
+    return done[0]
+
+
+def _compared(test: Compare) -> Expr:
+    (op, second), first = test.rest[0], test.first
+    if isinstance(first, Const) and not isinstance(second, Const) and op in _SWAPPED:
+        first, op, second = second, _SWAPPED[op], first
+    if op in _POSITIVE:
+        return Not(Compare(first, ((_POSITIVE[op], second),)))
+    return Compare(first, ((op, second),))
+
+
+def _values(variables: Variables, number: int, facts: Mapping[Path, str]) -> list[Value]:
+    known = facts.get(path_of(variables.known[number].expr))
+    values = variables.values(number)
+    if known is None:
+        return values
+    return [f"={known!r}"] if f"={known!r}" in values else ["true"]
+
+
+def _orders(variables: Variables, used: Sequence[int]) -> Iterator[_Order]:
+    for number in used:
+        match variables.known[number].expr:
+            case Compare(first=first, rest=((("<" | "<=" | ">" | ">=") as op, Const(value=value)),)):
+                if isinstance(value, int | float) and not isinstance(value, bool):
+                    yield _Order(number, first, op, float(value))
+
+
+def _is_possible(
+    variables: Variables, trial: Mapping[int, Value], orders: Sequence[_Order], numbers: frozenset[Path]
+) -> bool:
+    """Whether some value of each base has the truths that a trial gives to its orderings and equalities."""
+    for base in dict.fromkeys(order.base for order in orders):
+        mine = [(order, trial[order.variable] == "true") for order in orders if order.base == base]
+        equal = next((value for number, value in trial.items() if variables.known[number].expr == base), "")
+        points = sorted({order.number for order, _ in mine})
+        tried = [
+            points[0] - 1,
+            *points,
+            *((a + b) / 2 for a, b in pairwise(points)),
+            points[-1] + 1,
+        ]
+        if equal.startswith("="):
+            tried = _number_of(equal)
+        fits = any(all(_holds(x, order) == truth for order, truth in mine) for x in tried)
+        text = not any(truth for _, truth in mine) and not (_is_number(base, numbers) or (equal and _number_of(equal)))
+        if not fits and not text:
+            return False
+    return True
+
+
+def _number_of(value: Value) -> list[float]:
+    """The number that a constant is; nothing for any other value."""
+    try:
+        return [float(value[1:])]
+    except ValueError:
+        return []
+
+
+def _holds(x: float, order: _Order) -> bool:
+    match order.op:
+        case "<":
+            return x < order.number
+        case "<=":
+            return x <= order.number
+        case ">":
+            return x > order.number
+        case _:
+            return x >= order.number
+
+
+def _is_number(expr: Expr, numbers: frozenset[Path]) -> bool:
+    """Whether an expression is a number wherever it has a value at all (NET.md)."""
+    waiting = [expr]
+    while waiting:
+        match waiting.pop():
+            case Filter(name=name) if name in _NUMBERS:
+                continue
+            case Binary(op="-" | "*" | "/" | "//" | "%" | "**" | "+", left=left, right=right):
+                waiting += (left, right)
+            case Unary(of=of):
+                waiting.append(of)
+            case Const(value=bool()):
+                return False
+            case Const(value=int() | float()):
+                continue
+            case Name(name=name) if name in _COUNTERS:
+                continue
+            case Attribute() as path if path_of(path) in numbers or path_of(path) in _EVENT_COUNTERS:
+                continue
+            case _:
+                return False
+    return True

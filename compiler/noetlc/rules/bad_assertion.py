@@ -1,0 +1,32 @@
+"""bad-assertion: an `x-assert` is no query, or names what is not there.
+
+Why it matters
+    What cannot be read is not checked.
+Example
+    x-assert: ["always(reveiw before publish)"]
+Instead
+    x-assert: ["always(review before publish)"]
+    The forms are reachable(x), never(a and b), always(x before y), every run reaches x, at most N of x.
+When to ignore
+    Never: an assertion that is not checked says nothing.
+"""
+
+from collections.abc import Iterator
+
+from noetlc.analysis.queries import QueryError, query_of, subject_of
+from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.rules import Rule, Unit, assertions
+
+
+def check(unit: Unit) -> Iterator[Diagnostic]:
+    """Assertions that cannot be asked."""
+    for text, span in assertions(unit.playbook):
+        try:
+            for name in query_of(text):
+                if isinstance(name, str):
+                    subject_of(unit.proofs.plan, name)
+        except QueryError as error:
+            yield RULE.finding(str(error), span, help="write a query, and names of steps or `step.task`")
+
+
+RULE = Rule("NL711", Severity.ERROR, "net", check)

@@ -1,0 +1,63 @@
+"""constant-guard: a guard is never true, or never false.
+
+Why it matters
+    What it guards never happens, or always does: the guard does not ask what it was meant to.
+Example
+    when: "{{ outcome.status == 'error' and outcome.status == 'ok' }}"
+Instead
+    when: "{{ outcome.status == 'error' }}"
+When to ignore
+    Where a branch is switched off for a while with `{{ false }}`.
+"""
+
+from collections.abc import Iterator
+
+from noetl_ir.expr import Const
+from noetlc.analysis.choices import Choice
+from noetlc.ast.playbook import Guard, Step
+from noetlc.ast.routing import takes_part_on_failure
+from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.expr.closed import strange_words, words_compared
+from noetlc.rules import Rule, Unit
+
+
+def check(unit: Unit) -> Iterator[Diagnostic]:
+    """Guards of arcs, admissions and policies that have one truth whenever they are asked; lowering may make such."""
+    for step in unit.playbook.steps if not unit.playbook.legacy else ():
+        for guard, moments in _asked(step):
+            if not _is_told(guard, "loop.done" if step.loop is None else "step.done"):
+                yield from _judged(guard, [unit.choices.of([guard], moment) for moment in moments])
+
+
+def _asked(step: Step) -> Iterator[tuple[Guard, list[str]]]:
+    """The guards of a step, each with the moments at which it is asked."""
+    for rule in step.spec.admit.rules if step.spec.admit is not None else ():
+        if rule.when is not None:
+            yield rule.when, ["any"]
+    for arc in step.router.arcs if step.router is not None else ():
+        if arc.when is not None:
+            done = "step.done" if step.loop is None else "loop.done"
+            yield arc.when, [done, "step.failed"] if takes_part_on_failure(arc) else [done]
+    for task in step.tasks:
+        for policy in task.rules:
+            if policy.when is not None:
+                yield policy.when, ["ok", "error"]
+
+
+def _is_told(guard: Guard, other: str) -> bool:
+    """Whether other rules say what is wrong with it, as that it waits for the `other` event, or it is `true`."""
+    return (
+        guard.expr == Const(True)
+        or bool(strange_words(guard.expr))
+        or any(path == ("event", "name") and const.value == other for path, const in words_compared(guard.expr))
+    )
+
+
+def _judged(guard: Guard, choices: list[Choice]) -> Iterator[Diagnostic]:
+    if not any(choice.may(0) for choice in choices):
+        yield RULE.finding("this guard is never true", guard.span, help="ask what can be so, or remove what it guards")
+    elif all(choice.always(0) for choice in choices):
+        yield RULE.finding("this guard is always true", guard.span, help="leave it out, or ask what can be otherwise")
+
+
+RULE = Rule("NL611", Severity.WARNING, "ast", check)

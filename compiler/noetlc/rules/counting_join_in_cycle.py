@@ -1,0 +1,47 @@
+"""counting-join-in-cycle: a join on a cycle counts tokens, and one of its sources delivers only from outside.
+
+Why it matters
+    A wave begins anew when every source has delivered: the token that comes back belongs to the wave that the outer one
+    began and is swallowed, and later ones lie at the join for ever.
+Example
+    - {step: start, next: {arcs: [{step: work}]}}
+    - step: work
+      spec: {policy: {join: first}}                       # sources: start, once, and work
+      next: {arcs: [{step: work, when: "{{ ctx.more }}"}, {step: end}]}
+Instead
+    - step: work                                          # `join: any`: each token starts a run
+      next: {arcs: [{step: work, when: "{{ ctx.more }}"}, {step: end}]}
+When to ignore
+    Where the cycle is there to start the step once, whichever token comes first.
+"""
+
+from collections.abc import Iterator
+
+from noetlc.ast.graph import reached
+from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.rules import Rule, Unit, listed
+
+
+def check(unit: Unit) -> Iterator[Diagnostic]:
+    """Joins of `first` or `n` on a cycle at which tokens stay, or that no source on the cycle can start again."""
+    graph = unit.graph
+    stuck = {each.step: each for each in unit.proofs.starved if each.cause == "cycle"}
+    for at, step in enumerate(unit.playbook.steps):
+        if step.spec.join in ("any", "all", "taken"):
+            continue
+        behind = reached(graph.successors, graph.successors[at])
+        inner = [source for source in graph.sources[at] if source in behind]
+        outer = [source for source in graph.sources[at] if source not in behind]
+        if at in stuck or (inner and (outer or at == graph.entry)):
+            starved = stuck.get(at)
+            source = listed([unit.playbook.steps[each].name for each in outer]) or "the entry"
+            yield RULE.story(
+                f"a token that comes back to `{step.name}` does not start it again: {source} delivers once",
+                step.spec.join_span or step.name_span,
+                help="write `join: any`, or let the fork and all sources be on the cycle",
+                story=starved.story if starved is not None else None,
+                sure=starved is None or starved.sure,
+            )
+
+
+RULE = Rule("NL705", Severity.WARNING, "net", check)

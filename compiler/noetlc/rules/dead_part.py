@@ -1,0 +1,90 @@
+"""dead-part: an arc, step or task that no run comes to, though there is a way to it.
+
+Why it matters
+    Guards on the way exclude each other, or a join before it never starts: what stands there is never done.
+Example
+    - {step: start, next: {arcs: [{step: small, when: "{{ workload.size == 's' }}"}, {step: end}]}}
+    - {step: small, next: {arcs: [{step: big, when: "{{ workload.size == 'l' }}"}, {step: end}]}}
+    - {step: big}                               # the size is 's' here
+Instead
+    - step: start
+      next: {arcs: [{step: small, when: "{{ workload.size == 's' }}"}, {step: big}]}
+When to ignore
+    While the playbook is being written and the way is not yet open.
+"""
+
+from collections.abc import Iterator
+
+from noetl_ir.span import Span
+from noetlc.ast.graph import has_unknown_target, reached
+from noetlc.ast.pipeline import has_unknown_jump, pipeline_of
+from noetlc.ast.playbook import Playbook, Step
+from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.expr.paths import Path, paths_read
+from noetlc.rules import Rule, Unit
+
+
+def check(unit: Unit) -> Iterator[Diagnostic]:
+    """Parts that guards and joins shut off, but those that steps, tasks or one router alone show to be shut."""
+    proofs = unit.proofs
+    if proofs.starved or has_unknown_target(unit.playbook) or (proofs.single and not _ask_twice(unit.playbook)):
+        return
+    told = _told(unit)
+    dead = [verdict for verdict in proofs.dead if verdict.span is not None and verdict.span not in told]
+    arcs = {verdict.span for verdict in dead if verdict.span is not None}
+    shut = _behind(unit, told | arcs)
+    for verdict in dead:
+        if verdict.span is not None and not (set(verdict.about) & shut):
+            help = "look at the guards on the way to it: no data make them all true"
+            yield RULE.finding(verdict.detail, verdict.span, help=help)
+
+
+def _ask_twice(playbook: Playbook) -> bool:
+    """Whether two steps ask about the same data, so that one may exclude the other."""
+    seen: set[Path] = set()
+    for step in playbook.steps:
+        guards = [arc.when for arc in (step.router.arcs if step.router is not None else ()) if arc.when is not None]
+        if step.spec.admit is not None:
+            guards += [rule.when for rule in step.spec.admit.rules if rule.when is not None]
+        read = {path[:2] for guard in guards for path in paths_read(guard.expr) if path[0] in ("workload", "ctx")}
+        if read & seen:
+            return True
+        seen |= read
+    return False
+
+
+def _told(unit: Unit) -> set[Span]:
+    """Arcs and tasks of which other rules say that they are never come to."""
+    found: set[Span] = set()
+    for step in unit.playbook.steps:
+        choice = unit.choices.on_success(step)
+        exclusive = step.router is not None and step.router.mode == "exclusive"
+        for number, arc in enumerate(step.router.arcs if step.router is not None else ()):
+            if not choice.may(number) or (exclusive and not choice.first(number)):
+                found.add(arc.span)
+        found |= _tasks(step)
+    return found
+
+
+def _tasks(step: Step) -> set[Span]:
+    if len(step.tasks) < 2 or has_unknown_jump(step):
+        return set()
+    alive = reached(pipeline_of(step).following, (0,))
+    return {task.span for at, task in enumerate(step.tasks) if at not in alive}
+
+
+def _behind(unit: Unit, shut: set[Span]) -> set[str]:
+    """The steps to which no open arc leads: it is the shut arc that is told."""
+    open_ = [
+        tuple(
+            unit.graph.positions[arc.target]
+            for arc in (step.router.arcs if step.router is not None else ())
+            if arc.span not in shut and arc.target in unit.graph.positions
+        )
+        for step in unit.playbook.steps
+    ]
+    alive = reached(tuple(open_), (unit.graph.entry,)) if unit.graph.entry >= 0 else set()
+    return {step.name for at, step in enumerate(unit.playbook.steps) if at not in alive}
+
+
+RULE = Rule("NL707", Severity.WARNING, "net", check)
