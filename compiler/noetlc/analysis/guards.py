@@ -70,7 +70,7 @@ class Variables:
         if size > MAX_CASES:
             return None
         trials = (dict(zip(used, values, strict=True)) for values in product(*map(self.values, used)))
-        return [tuple(trial.items()) for trial in trials if self._truth(expr, trial) == wanted]
+        return [tuple(trial.items()) for trial in trials if self.truth(expr, trial) == wanted]
 
     def _number(self, expr: Expr) -> int:
         number = self._numbers.get(expr)
@@ -82,7 +82,7 @@ class Variables:
             self._constants.append({})
         return number
 
-    def _truth(self, expr: Expr, trial: Mapping[int, Value]) -> bool:
+    def truth(self, expr: Expr, trial: Mapping[int, Value]) -> bool:
         """The truth of a guard under values, without recursion: operands first."""
         truth: dict[int, bool] = {}
         for part in reversed(list(_all(expr))):
