@@ -1,6 +1,7 @@
 """The whole space of a net in numbers: states, edges, bounds, and the properties that go with them.
 
-Bounded nets are explored to the end. For unbounded ones there are, in this order, a pump as the witness, Karp and
+Bounded nets are explored to the end, and safe ones whose space is too large for that become a decision diagram
+(`symbolic`). For unbounded ones there are, in this order, a pump as the witness, Karp and
 Miller's tree, a search for a dead marking among the first states, and the projection to the bounded places, which can
 prove that there is none. What a limit left open is None.
 """
@@ -12,6 +13,7 @@ from noetlc.analysis.coverability import Coverability, coverability_of
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.properties import Properties, properties_of
 from noetlc.analysis.reachability import Graph, Pump, explored, graph_of
+from noetlc.analysis.symbolic import Stopped, counted
 
 QUICK_TREE = 300
 """Nodes of the tree that are tried before any state is enumerated: most unbounded nets show it within a few."""
@@ -23,7 +25,8 @@ FIRST_STATES = 20_000
 class Census(NamedTuple):
     """The numbers of a net. `states` is None when a limit was hit; `pump` tells that there is no end of them.
 
-    `deadlock` is a shortest run to a dead marking, None without one; what is unknown is named in `open`.
+    `deadlock` is a run to a dead marking, a shortest one unless the space was too large to list; None without one. What
+    is unknown is named in `open`, and `why` says what stopped the count.
     """
 
     net: Petri
@@ -38,6 +41,7 @@ class Census(NamedTuple):
     pump: Pump | None
     open: frozenset[str]
     limit: int
+    why: str = ""
 
     @property
     def max_token_in_place(self) -> int | None:
@@ -54,7 +58,7 @@ def census_of(net: Petri, limit: int) -> Census:
             if graph.complete:
                 return _counted(net, graph, properties_of(graph), limit)
             if graph.pump is None:
-                return _cut(net, graph, limit)
+                return _large(net, graph, limit)
         return _unbounded(net, quick or coverability_of(net, QUICK_TREE), limit)
 
 
@@ -79,6 +83,27 @@ def _counted(net: Petri, graph: Graph, found: Properties, limit: int) -> Census:
         deadlock=graph.path_to(found.deadlock) if found.deadlock >= 0 else None,
         pump=None,
         open=frozenset(),
+        limit=limit,
+    )
+
+
+def _large(net: Petri, graph: Graph, limit: int) -> Census:
+    """A net with more states than the limit: as a decision diagram, if that is possible."""
+    found = counted(net)
+    if isinstance(found, Stopped):
+        return _cut(net, graph, limit)._replace(why=f"{limit} states were seen; {found.why}")
+    return Census(
+        net=net,
+        states=found.states,
+        edges=found.edges,
+        bounds=found.bounds,
+        max_token_per_marking=found.max_token_per_marking,
+        dead=found.dead,
+        live=found.live,
+        stable=found.stable,
+        deadlock=found.deadlock,
+        pump=None,
+        open=frozenset({"live"} if found.live is None else ()),
         limit=limit,
     )
 

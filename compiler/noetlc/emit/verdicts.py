@@ -56,6 +56,8 @@ def _lines(report: Report, file: str) -> Iterator[str]:
         numbers = _census_json(report.census)
         yield "  the whole space"
         yield from (f"    {key}: {'unknown' if value is None else value}" for key, value in numbers.items())
+        if report.census.why:
+            yield f"      {report.census.why}"
     if report.assumptions:
         yield "  assumed"
         yield from (f"    {printable(text)}" for text in report.assumptions)

@@ -11,6 +11,7 @@ import pytest
 from noetlc.analysis.census import census_of
 from noetlc.analysis.petri import Petri, fired, is_enabled, petri_of
 from noetlc.analysis.properties import structure_of
+from noetlc.analysis.symbolic import Counted, counted
 from noetlc.source.pnml_reader import read_pnml
 
 MCC = Path(__file__).parent / "mcc"
@@ -57,6 +58,36 @@ def test_every_published_answer_about_a_bounded_net_is_reproduced(answer: dict[s
     assert not found.open
 
 
+SMALL = [each for each in ANSWERS if each["one_safe"] and each["places"] <= 100]
+"""Safe nets of which the diagrams take no seconds."""
+
+
+@pytest.mark.parametrize("answer", SMALL, ids=named)
+def test_decision_diagrams_give_the_published_answers_about_safe_nets(answer: dict[str, Any]) -> None:
+    found = counted(model(answer))
+    assert isinstance(found, Counted)
+    assert {
+        "states": found.states,
+        "edges": found.edges,
+        "max_token_in_place": max(found.bounds),
+        "max_token_per_marking": found.max_token_per_marking,
+        "quasi_live": not found.dead,
+        "live": found.live,
+        "stable_marking": bool(found.stable),
+        "deadlock": found.deadlock is not None,
+    } == {key: answer[key] for key in DIAGRAMS}
+
+
+DIAGRAMS = (
+    "states",
+    "edges",
+    "max_token_in_place",
+    "max_token_per_marking",
+    "quasi_live",
+    "live",
+    "stable_marking",
+    "deadlock",
+)
 NOT_ASKED = {"name", "file", "structure", "confirmed_by_explicit_exploration"}
 
 
