@@ -2,13 +2,14 @@
 
 An interpreter of `Body`: it knows nothing of rules, jumps, places or plans. Where the texts leave something open:
 for http, `call.done` is any response, then `call.error` what no rule for `call.done` takes; `vars` come before the
-case (formal §3.4); what the route gives is computed when the step is over; a sink inherits no retry.
+case (formal §3.4); what the route gives is computed when the step is over, and what it gives of an iteration when that
+is over; a used-up retry leaves the last outcome to the rules.
 """
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from translation.case_steps import Body, CaseRule, Next, Put, Work
+from translation.case_steps import OF_ITERATION, Body, CaseRule, Next, Put, Work
 from translation.playing import Answering, Observed
 from translation.world import Seen
 
@@ -126,10 +127,9 @@ class _Run:
             match part:
                 case Put(name, value):
                     self.ctx[name] = value.of(seen)
-                case Work(tag, reads, attempts, is_sink, when) if when is None or when.of(seen):
+                case Work(tag, reads, attempts, _, when) if when is None or when.of(seen):
                     args = {"tag": tag, **who, "read": reads.of(seen)}
-                    inherited = 0 if is_sink else self.body.attempts
-                    if self.called(args, max(attempts or inherited, 1))["status"] == "error":
+                    if self.called(args, max(attempts or self.body.attempts, 1))["status"] == "error":
                         raise Failed
                 case Next(_, _, policy, _):
                     reached.append((rule, Chosen(part, seen)))
@@ -150,7 +150,9 @@ class _Run:
     def arrive(self, targets: Sequence[str], by: Chosen | None) -> None:
         sends = None if by is None else by.following.sends
         assert by is not None or sends is None
-        got = "none" if sends is None or by is None else sends.of(self.seen(by.seen.outcome))
+        got = "none"
+        if sends is not None and by is not None:
+            got = sends.of(by.seen if sends in OF_ITERATION else self.seen(by.seen.outcome))
         for name in targets:
             self.answering({"tag": name, "got": got})
 

@@ -25,6 +25,17 @@ from translation.world import (
 )
 
 TARGETS = ("a", "b", "c", "d")
+OWN = (Expr("s.k", lambda s: s.result("k")), Expr("s.data.k", lambda s: s.result("k")))
+"""The step's own result by its own name."""
+OF_ITERATION = (*OF_RESULT, *OF_HTTP, *OF_ERROR, *OWN)
+"""What belongs to one run of the tool."""
+_asked = conditions | st.sampled_from(
+    (
+        Expr("s.data.k == 1", lambda s: s.result("k") == 1),
+        Expr("s.f", lambda s: bool(s.result("f"))),
+    )
+)
+
 POLICIES = ("end_step", "break_chain", "defer")
 
 
@@ -95,21 +106,17 @@ def _chains(
 
 @st.composite
 def _rule(draw: st.DrawFn, number: int, kind: str, looped: bool, only: bool) -> CaseRule:
-    choices = [(), (), ("call.done",), ("call.error",), ("step.exit",)]
-    if kind != "http":  # there, which of two rules for both comes first is not the same for each kind of failure
-        choices.append(("call.done", "call.error"))
+    choices = [(), (), ("call.done",), ("call.error",), ("step.exit",), ("call.done", "call.error")]
     events = draw(st.sampled_from([*choices, ("loop.done",), ("loop.done",)] if looped else choices))
     failing = "call.error" in events
-    readable = ALWAYS_THERE if failing or "loop.done" in events else ALWAYS_THERE + OF_RESULT
+    readable = ALWAYS_THERE if failing or "loop.done" in events else ALWAYS_THERE + OF_RESULT + OWN
     if events == ("call.error",) and kind != "http":
         readable = ALWAYS_THERE + OF_ERROR
-    elif events in (("call.done",), ("step.exit",)) and kind == "http" and not looped:
+    elif events in (("call.done",), ("step.exit",)) and kind == "http":
         readable += OF_HTTP
     only = only or "loop.done" in events
-    asks = draw(st.just(TRUE) | (outside if only else conditions))
-    # In a loop, what a route gives is asked when the loop is done, where no `result` of an iteration is left.
-    sends = ALWAYS_THERE if looped else readable
-    chain = draw(_chains(f"r{number}", readable, sends, only=only))
+    asks = draw(st.just(TRUE) | (outside if only else _asked))
+    chain = draw(_chains(f"r{number}", readable, readable, only=only))
     chain = tuple(
         part._replace(tag=f"{part.tag}n{at}") if isinstance(part, Work) else part for at, part in enumerate(chain)
     )
@@ -140,8 +147,6 @@ def bodies(draw: st.DrawFn, mode: str = "exclusive", looped: bool = False) -> Bo
                     part.tag + at: failing for at in ([""] if items is None else [f"/{i}" for i in range(items)])
                 }
     attempts = draw(st.sampled_from((0, 0, 2, 3)))
-    if any(isinstance(part, Next) and part.sends in OF_ERROR for rule in rules for part in rule.chain):
-        attempts = 0  # an arc sees the error `retry.exhausted`, a task the last one of the tool
     return Body(
         kind,
         tuple(rules),
@@ -184,10 +189,10 @@ def _rule_text(rule: CaseRule, who: dict[str, str]) -> dict[str, Any]:
     actions = [_action(part, who) for part in rule.chain]
     if rule.is_else:
         return {"else": actions}
-    return {"when": f"{{{{ {_asked(rule)} }}}}", "priority": rule.priority, "then": actions}
+    return {"when": f"{{{{ {_guard(rule)} }}}}", "priority": rule.priority, "then": actions}
 
 
-def _asked(rule: CaseRule) -> str:
+def _guard(rule: CaseRule) -> str:
     match rule.events:
         case ():
             return rule.asks.text

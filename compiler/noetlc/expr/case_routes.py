@@ -32,9 +32,12 @@ def recorded(rule: Ready) -> Pairs:
     return ((ROUTE, constant(rule.label, rule.rule.span)),)
 
 
-def carried(route: Route | None) -> Pairs:
-    """What records what the route gives."""
-    return () if route is None or route.carried is None else ((ARGS, route.carried),)
+def carried(rule: Ready) -> Pairs:
+    """What records, at the end of its branch, that an iteration routes and what the route gives; none if that is
+    nothing of the iteration.
+    """
+    route = rule.route
+    return () if route is None or route.carried is None else (*recorded(rule), (ARGS, route.carried))
 
 
 def carried_first(route: Route) -> Pairs:

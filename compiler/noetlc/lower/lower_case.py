@@ -221,7 +221,7 @@ class _Lowered(NamedTuple):
     def _branch(self, rule: Ready, main: Task, merge: str) -> Tasks:
         """The tasks of a rule, and the end of its branch; none where it only goes to the merge point."""
         work = chained(self.old, rule, in_chain(main, self._own(rule), self.known))
-        given = carried(rule.route)
+        given = carried(rule)
         if not work and not given:
             return ()
         return (*work, *in_chain(main, (end_of(self.old, rule, merge, given),), self.known))
@@ -256,7 +256,7 @@ def _taking(branch: _Branch, when: Guard) -> tuple[Rule, ...]:
     """
     rule = branch.rule
     retry = repeated(rule, when)
-    routes = recorded(rule) if rule.route is not None else ()
+    routes = recorded(rule) if rule.route is not None and not carried(rule) else ()
     span = rule.rule.span
     made = jump(branch.target, span, when=when) if branch.target else Rule(when, "break", span)
     sets = rule.sets

@@ -11,6 +11,7 @@ that no rule takes, in inclusive mode one for which the firing set is empty, is 
 from noetl_ir.expr import Compare, Const, Expr, Literal, MapTemplate, Name, walk
 from noetlc.ast.bodies import taken_of
 from noetlc.ast.cases import Case, CaseRule, Route
+from noetlc.ast.names import OldNames
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.repeat import Pages, Poll
 from noetlc.ast.state import Assign
@@ -53,6 +54,9 @@ def lower_event_case(playbook: Playbook, note: Note) -> Playbook:
             return _waiting(*settled(rest, case), note)
         return rest._replace(extras=(*rest.extras, case))
 
+    cases = [extra for step in playbook.steps for extra in step.extras if isinstance(extra, Case)]
+    if cases and not any(isinstance(extra, OldNames) for extra in playbook.extras):
+        playbook = playbook._replace(extras=(*playbook.extras, OldNames(cases[0].span)))
     return replace_steps(playbook, each)
 
 

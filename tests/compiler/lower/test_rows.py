@@ -12,20 +12,25 @@ ROWS: dict[str, str] = {
     "v1 next: [{when, then}, {else}]": (
         "next-ladder next-when-list next-fork-args next-item-else next-mode next-bare-condition"
     ),
-    "a case rule: once, on the event it names": "case-routes event-names case-enter case-vars",
+    "a case rule: once, on the event it names": "case-routes event-names case-enter case-vars case-error-first",
     "case that only routes": "case-routes",
-    "any other case": "case-branches case-error case-sink case-sink-when case-sends case-sends-answer",
-    "case in a step with a loop": "case-loop case-inclusive-loop",
+    "any other case": (
+        "case-branches case-error case-sink case-sink-when case-sends case-sends-answer "
+        "case-own-name case-retry-cause case-again"
+    ),
+    "case in a step with a loop": "case-loop case-inclusive-loop case-loop-args case-loop-done",
     "case_mode: inclusive": (
         "case-inclusive-end-step case-inclusive-break-chain case-inclusive-defer case-inclusive-error case-1.3-1 "
         "case-2.4-2"
     ),
-    "eval_mode: on_event": "case-on-event case-on-event-inclusive case-timeout case-1.2-1",
+    "eval_mode: on_event": (
+        "case-on-event case-on-event-inclusive case-on-event-own case-on-event-vars case-timeout case-1.2-1"
+    ),
     "next.to with a template, delay": "next-template case-2.4-3 case-2.4-4",
     "retry map": (
         "retry-map retry-when retry-stop retry-both retry-backoff retry-exhausted retry-linear retry-names retry-on"
     ),
-    "retry.scope": "case-retry retry-inherited retry-executor retry-false",
+    "retry.scope": "case-retry retry-inherited case-sink-retry retry-executor retry-false",
     "retry list": (
         "retry-list retry-list-errors retry-pages-exhausted retry-merge retry-two-lists case-pages "
         "retry-list-order retry-collect-replace retry-page-names loop-pagination"

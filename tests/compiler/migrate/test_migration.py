@@ -19,7 +19,7 @@ from noetlc.pipeline import AUTHORING, compile_source
 from noetlc.source.yaml_reader import read_yaml
 
 REFUSED = frozenset({"lost-anchor", "merge-key", "wrong"})
-STAGES = frozenset({"dialects", "lower", "migrate", "read", "run", "net", "plan", "emit"})
+STAGES = frozenset({"dialects", "lower", "migrate", "read", "run", "net", "plan", "emit", "spec"})
 EXAMPLES = sorted(path for path in (goldens.ROOT / "examples").rglob("*.yaml") if ".script." not in path.name)
 FILES = [case.path for case in goldens.cases() if case.stage in STAGES and case.name not in REFUSED] + EXAMPLES
 
