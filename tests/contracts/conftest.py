@@ -1,6 +1,6 @@
 """Fixtures of the contract suites: the stores there are.
 
-Adapters are found by existing: memory and sqlite always, another one when `NOETL_TEST_<NAME>_URL` is set.
+Adapters are found by existing: memory, sqlite and postgres always, another one when `NOETL_TEST_<NAME>_URL` is set.
 """
 
 import os
@@ -13,6 +13,7 @@ import pytest
 
 from noetl.ports import ExecutionRow, Hook, Store
 from noetl_ir.registry import names
+from services import postgres
 
 ADAPTERS = [name for name in names("noetl.store") if hasattr(import_module(f"noetl.store.{name}"), "open_store")]
 ROW = ExecutionRow("e1", "demo/one", "d" * 64, "running", None, 1_000, None)
@@ -31,6 +32,8 @@ def open_store(adapter: ModuleType, tmp_path: Path) -> Iterator[Open]:
     name = adapter.__name__.rpartition(".")[2]
     url = {"memory": "memory:", "sqlite": f"sqlite:///{tmp_path}/x.db"}.get(name)
     url = url or os.environ.get(f"NOETL_TEST_{name.upper()}_URL")
+    if name == "postgres":
+        url = postgres().store_url()
     if url is None:
         pytest.skip(f"NOETL_TEST_{name.upper()}_URL is not set")
     opened: list[Store] = []

@@ -1,6 +1,6 @@
 """What every keeper of blobs promises, whichever it is: the promises of `noetl.ports.Blobs`.
 
-Adapters are found by existing: memory and files always, another one when `NOETL_TEST_<NAME>_URL` is set.
+Adapters are found by existing: memory, files and postgres always, another one when `NOETL_TEST_<NAME>_URL` is set.
 """
 
 import hashlib
@@ -15,6 +15,7 @@ import pytest
 from noetl.ports import Blobs
 from noetl_ir.outcome import is_reference
 from noetl_ir.registry import names
+from services import postgres
 
 ADAPTERS = [name for name in names("noetl.store") if hasattr(import_module(f"noetl.store.{name}"), "open_blobs")]
 Open = Callable[[], Blobs]
@@ -26,6 +27,8 @@ def open_blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
     module = import_module(f"noetl.store.{request.param}")
     url = {"memory": "memory:", "files": f"files:///{tmp_path}/deep/blobs"}.get(request.param)
     url = url or os.environ.get(f"NOETL_TEST_{request.param.upper()}_URL")
+    if request.param == "postgres":
+        url = postgres().store_url()
     if url is None:
         pytest.skip(f"NOETL_TEST_{request.param.upper()}_URL is not set")
     if request.param == "memory":

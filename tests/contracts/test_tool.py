@@ -19,7 +19,8 @@ from noetl_ir.expr import Json
 from noetl_ir.kinds import Kind
 from noetl_ir.outcome import Outcome
 from noetl_ir.registry import load, names
-from tool_doubles import Surroundings, call_of, failed, http_server, postgres_address, processes, waited
+from services import postgres
+from tool_doubles import Surroundings, call_of, failed, http_server, processes, waited
 
 KINDS = names("noetl.tools")
 Run = Callable[[Call, Env], Awaitable[Outcome]]
@@ -57,7 +58,7 @@ def slow_call(kind: str, root: Path, url: str) -> Call | None:
         "script": {"file": "slow.sh"},
         "sqlite": {"command": endless},
         "duckdb": {"command": "SELECT count(*) FROM range(100000000000) a, range(100000) b WHERE a.range = b.range"},
-        "postgres": {"command": "SELECT pg_sleep(613)", "dsn": postgres_address() if kind == "postgres" else ""},
+        "postgres": {"command": "SELECT pg_sleep(613)", "dsn": postgres().url if kind == "postgres" else ""},
     }
     assert kind in fields, f"slow_call has no call of the kind {kind}"
     given = fields[kind]

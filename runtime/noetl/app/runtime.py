@@ -30,7 +30,8 @@ from noetl_ir.events import Event
 
 DEFAULT_STORE = "sqlite:///.noetl/noetl.db"
 DEFAULT_SLOTS = 64
-_MODULES = {"https": "http"}
+_MODULES = {"https": "http", "postgresql": "postgres"}
+"""Schemes whose adapter has another name."""
 
 
 class Settings(NamedTuple):
@@ -153,11 +154,12 @@ def open_runtime(url: str, settings: Settings, compiler: Callable[[Path], bytes]
     try:
         opener = registry.load("noetl.store", _MODULES.get(scheme, scheme), "open_store", FunctionType)
     except LookupError:
-        raise StoreFailure(f"`{url}`: no store for `{scheme}`; write sqlite:///PATH") from None
+        raise StoreFailure(f"there is no store for `{scheme}`; write sqlite:///PATH or postgresql://…") from None
     store: Store = opener(url)
     with ExitStack() as closing:
         closing.callback(store.close)
-        secrets = secrets_path_of(url) if scheme == "sqlite" else closing.enter_context(_passing_folder())
+        is_remote = scheme in ("http", "https")
+        secrets = closing.enter_context(_passing_folder()) if is_remote else secrets_path_of(url)
         yield Runtime(store, _blobs(scheme, path), secrets, settings, compiler)
 
 
@@ -171,8 +173,10 @@ def _passing_folder() -> Iterator[str]:
 
 
 def secrets_path_of(url: str) -> str:
-    """The file of the credential store that belongs to a store."""
-    _, _, path = url.partition("://")
+    """The file of the credential store that belongs to a store; of one that is no file, what belongs to the default."""
+    scheme, _, path = url.partition("://")
+    if scheme != "sqlite":
+        return secrets_path_of(DEFAULT_STORE)
     return f"{path[1:] or 'noetl'}.credentials"
 
 
@@ -181,8 +185,8 @@ def _blobs(scheme: str, path: str) -> Blobs:
     name, url = "memory", "memory:"
     if scheme == "sqlite":
         name, url = "files", f"files:///{path[1:]}.blobs"
-    elif scheme in ("http", "https"):
-        name, url = "http", f"{scheme}://{path}"
+    elif scheme in ("http", "https", "postgresql", "postgres"):
+        name, url = _MODULES.get(scheme, scheme), f"{scheme}://{path}"
     opener = registry.load("noetl.store", name, "open_blobs", FunctionType)
     blobs: Blobs = opener(url)
     return blobs

@@ -19,6 +19,7 @@ LAST = "last"
 """What may stand for an id: the newest execution."""
 
 _SCHEME = "sqlite:///"
+_DATABASES = ("postgresql://", "postgres://")
 _VARIABLE = "NOETL_STORE"
 SERVER_VARIABLE = "NOETL_SERVER"
 _SERVER = "noetl.server"
@@ -33,11 +34,12 @@ def _checked(context: click.Context, parameter: click.Parameter, url: str) -> st
             return str(server)
         if context.get_parameter_source("server") is typed:
             raise click.UsageError("give either --store or --server")
-    if url.startswith(_SCHEME) and path_of(url):
+    if (url.startswith(_SCHEME) and path_of(url)) or url.startswith(_DATABASES):
         return url
     at = url.rpartition("/")[2]
-    example = f", as in {_SCHEME}{escaped(at)}" if "://" not in url and at else ""
-    raise click.UsageError(f"--store (or {_VARIABLE}) is `{escaped(url)}`: write it as {_SCHEME}PATH{example}")
+    example = f", as in {_SCHEME}{escaped(at)}," if "://" not in url and at else ""
+    forms = f"{_SCHEME}PATH{example} or {_DATABASES[0]}HOST/DATABASE"
+    raise click.UsageError(f"--store (or {_VARIABLE}) is `{escaped(without_secrets(url))}`: write it as {forms}")
 
 
 def _served(context: click.Context, _: click.Parameter, url: str | None) -> None:
@@ -109,8 +111,16 @@ def is_remote(url: str) -> bool:
 
 
 def path_of(url: str) -> str:
-    """The file of a store, or its whole URL where it is none."""
-    return url.removeprefix(_SCHEME)
+    """The file of a store, or its URL as it may be shown where it is none."""
+    return url.removeprefix(_SCHEME) if url.startswith(_SCHEME) else without_secrets(url)
+
+
+def without_secrets(url: str) -> str:
+    """The URL of a store as it may be shown: without a password."""
+    import re
+
+    bare = re.sub(r"(//[^/?@:]*):.*@", r"\1@", url)  # to the last one: a password may hold others
+    return re.sub(r"([?&])\w*password=[^&]*&?", r"\1", bare).rstrip("?&")
 
 
 def command_with(url: str, verb: str, execution_id: str, *more: str) -> str:
@@ -120,7 +130,7 @@ def command_with(url: str, verb: str, execution_id: str, *more: str) -> str:
     words = ["noetl", verb, execution_id, *more]
     if is_remote(url):
         return join(words if url == os.environ.get(SERVER_VARIABLE, "").rstrip("/") else [*words, "--server", url])
-    return join(words if url == os.environ.get(_VARIABLE, DEFAULT_STORE) else [*words, "--store", url])
+    return join(words if url == os.environ.get(_VARIABLE, DEFAULT_STORE) else [*words, "--store", without_secrets(url)])
 
 
 def row_of(runtime: Runtime, text: str) -> ExecutionRow:

@@ -126,7 +126,8 @@ def test_a_store_can_be_named_once_for_all_commands(home: "Home", monkeypatch: p
     done = home.run("list")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.endswith(
-        "Error: --store (or NOETL_STORE) is `kept.db`: write it as sqlite:///PATH, as in sqlite:///kept.db\n"
+        "Error: --store (or NOETL_STORE) is `kept.db`: write it as sqlite:///PATH, as in sqlite:///kept.db, "
+        "or postgresql://HOST/DATABASE\n"
     )
 
 

@@ -144,7 +144,7 @@ def test_a_blocked_run_is_4_and_says_why(home: "Home") -> None:
         (["plan.ir", "--path", "nowhere"], "--path nowhere: there is no such folder"),
         (["plan.ir", "--store", "o2.db"], "is `o2.db`: write it as sqlite:///PATH, as in sqlite:///o2.db"),
         (["plan.ir", "--store", "bogus"], "is `bogus`: write it as sqlite:///PATH"),
-        (["plan.ir", "--store", "postgres://x"], "is `postgres://x`: write it as sqlite:///PATH"),
+        (["plan.ir", "--store", "mysql://u:pa/s@s@x"], "is `mysql://u@x`: write it as sqlite:///PATH or postgresql://"),
         (["plan.ir", "--store", "sqlite:///"], "is `sqlite:///`: write it as sqlite:///PATH"),
         (["nowhere.yaml", "--path", "nowhere"], "--path nowhere: there is no such folder"),
         ([], "Missing argument"),

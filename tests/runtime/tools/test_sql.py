@@ -10,7 +10,8 @@ from noetl.tools.postgres import statements_of
 from noetl_ir.codec import pack
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
-from tool_doubles import Surroundings, call_of, cancelled, failed, postgres_address, waited
+from services import postgres as postgres_server
+from tool_doubles import Surroundings, call_of, cancelled, failed, waited
 
 TOOLS = {"sqlite": sqlite.run, "duckdb": duckdb.run, "postgres": postgres.run}
 NAMED = {"sqlite": ":n", "duckdb": "$n", "postgres": "%(n)s"}
@@ -47,7 +48,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
     env = Surroundings(tmp_path, {})
     where: dict[str, Json] = {"database": "data.db"}
     if request.param == "postgres":
-        env.credentials["pg"] = {"dsn": postgres_address()}
+        env.credentials["pg"] = {"dsn": postgres_server().url}
         where = {"auth": "pg"}
     found = Database(request.param, env, where)
     made = found.ask("DROP TABLE IF EXISTS u; CREATE TABLE u (id INTEGER PRIMARY KEY, name TEXT, note TEXT)")
@@ -198,15 +199,15 @@ def test_a_database_is_inside_the_root_or_in_memory(kind: str, tmp_path: Path) -
 
 
 def test_where_a_server_is_named(tmp_path: Path) -> None:
-    env = Surroundings(tmp_path, {"pg": {"dsn": postgres_address()}, "far": {"host": "/nowhere", "user": "u"}})
+    env = Surroundings(tmp_path, {"pg": {"dsn": postgres_server().url}, "far": {"host": "/nowhere", "user": "u"}})
 
     def asked(**where: Json) -> Outcome:
         return Database("postgres", env, where).ask("SELECT current_database() AS name")
 
-    assert asked(dsn=postgres_address()).status == "ok"
+    assert asked(dsn=postgres_server().url).status == "ok"
     assert asked(credential="pg").status == "ok"
     assert asked(auth={"credential": "pg"}).status == "ok"
-    assert asked(auth={"dsn": postgres_address()}).status == "ok"
+    assert asked(auth={"dsn": postgres_server().url}).status == "ok"
     other = asked(auth="pg", database="template1")
     assert isinstance(other.result, dict) and other.result["rows"] == [{"name": "template1"}]
     assert failed(asked(auth="far"))["code"] == "pg.connect"
@@ -215,7 +216,7 @@ def test_where_a_server_is_named(tmp_path: Path) -> None:
 
 
 def test_a_list_is_an_array_to_postgres(tmp_path: Path) -> None:
-    database = Database("postgres", Surroundings(tmp_path), {"dsn": postgres_address()})
+    database = Database("postgres", Surroundings(tmp_path), {"dsn": postgres_server().url})
     assert database.rows("SELECT 1 AS n WHERE 5 = ANY(%(ids)s)", params={"ids": [4, 5]}) == [{"n": 1}]
     assert database.rows("SELECT %s::jsonb AS j", params=[{"a": None}]) == [{"j": {"a": None}}]
 

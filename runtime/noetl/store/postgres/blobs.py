@@ -1,0 +1,50 @@
+"""Blobs in a table beside the log: a row each, by execution and checksum. A row is whole or not there."""
+
+import hashlib
+import weakref
+from collections.abc import Mapping
+
+from noetl.ports import StoreFailure
+from noetl.store import file_name_of
+from noetl.store.postgres.address import address_of
+from noetl.store.postgres.pool import Pool
+from noetl.store.postgres.schema import migrate
+from noetl_ir.expr import Json
+from noetl_ir.outcome import reference as reference_to
+
+MOST_BYTES = 512 << 20
+"""The largest blob; PostgreSQL sends a value whole, and one gigabyte is the most that it takes."""
+
+
+class PostgresBlobs:
+    """`Blobs` of the store at `url`. Any thread may call."""
+
+    def __init__(self, url: str) -> None:
+        address = address_of(url)
+        self._pool = Pool(address)
+        self._pool.once(lambda connection: migrate(connection, address))
+        weakref.finalize(self, self._pool.close)
+
+    def put(self, execution_id: str, data: bytes) -> dict[str, Json]:
+        """`Blobs.put`. A blob that is there already is not written again."""
+        if len(data) > MOST_BYTES:
+            raise StoreFailure(f"a value of {len(data):,} bytes is larger than the store takes ({MOST_BYTES:,})")
+        checksum, folder = hashlib.sha256(data).hexdigest(), file_name_of(execution_id)
+        insert = "INSERT INTO blobs VALUES (%s, %s, %b) ON CONFLICT DO NOTHING"
+        self._pool.run(lambda connection: connection.execute(insert, (folder, checksum, data)))
+        return reference_to(store="postgres", key=f"{folder}/{checksum}", size=len(data), checksum=checksum)
+
+    def get(self, reference: Mapping[str, Json]) -> bytes:
+        """`Blobs.get`."""
+        key, checksum = reference.get("key"), reference.get("checksum")
+        folder, _, name = key.partition("/") if isinstance(key, str) and "\0" not in key else ("", "", "")
+        if not name or name != checksum:
+            raise KeyError(f"{key!r} is not the key of a blob")
+        query = "SELECT data FROM blobs WHERE folder = %s AND checksum = %s"
+        row = self._pool.run(lambda connection: connection.execute(query, (folder, name), binary=True).fetchone())
+        if row is None:
+            raise KeyError(f"blob {key!r} is gone")
+        data = bytes(row[0])
+        if len(data) != reference.get("size") or hashlib.sha256(data).hexdigest() != checksum:
+            raise KeyError(f"blob {key!r} was altered: it is not what the reference says")
+        return data

@@ -1,0 +1,59 @@
+"""The plans of a store, and which of them each playbook path has had."""
+
+from noetl.ports import Conflict, PlanRow
+from noetl.store.postgres.access import Access
+from noetl.store.postgres.pool import Connection
+from noetl.store.postgres.texts import read, written
+
+_NEWEST = "SELECT digest, version FROM catalogue WHERE path = %s ORDER BY version DESC LIMIT 1"
+_AT = """
+SELECT digest, data FROM catalogue JOIN plans USING (digest) WHERE path = %(path)s AND version =
+  coalesce(%(version)s::integer, (SELECT max(version) FROM catalogue WHERE path = %(path)s))
+"""
+
+
+class Catalogue:
+    """Keeps plans by digest, and the versions of paths."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def put_plan(self, digest: str, path: str, data: bytes) -> int:
+        """`Store.put_plan`."""
+        self._access.reach("put_plan.before_write")
+
+        def work(connection: Connection) -> int:
+            with connection.transaction():
+                # One at a time for each path, so that a version is given once.
+                connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", (written(path),))
+                connection.execute("INSERT INTO plans VALUES (%s, %b) ON CONFLICT DO NOTHING", (written(digest), data))
+                there = connection.execute("SELECT data = %b FROM plans WHERE digest = %s", (data, written(digest)))
+                if there.fetchone() != (True,):
+                    raise Conflict(f"a plan with digest {digest} is there already, with other bytes")
+                newest = connection.execute(_NEWEST, (written(path),)).fetchone()
+                version = int(newest[1]) if newest is not None else 0
+                if newest is None or newest[0] != written(digest):
+                    version += 1
+                    row = (written(path), version, written(digest))
+                    connection.execute("INSERT INTO catalogue VALUES (%s, %s, %s)", row)
+                self._access.reach("put_plan.before_commit")
+            return version
+
+        version = self._access.run(work)
+        self._access.reach("put_plan.after_commit")
+        return version
+
+    def plans(self) -> tuple[PlanRow, ...]:
+        """`Store.plans`."""
+        rows = self._access.rows("SELECT path, version, digest FROM catalogue ORDER BY path, version")
+        return tuple(PlanRow(read(path), version, read(digest)) for path, version, digest in rows)
+
+    def plan(self, digest: str) -> bytes | None:
+        """`Store.plan`."""
+        found = self._access.rows("SELECT data FROM plans WHERE digest = %s", (written(digest),))
+        return found[0][0] if found else None
+
+    def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
+        """`Store.plan_at`."""
+        found = self._access.rows(_AT, {"path": written(path), "version": version})
+        return (read(found[0][0]), found[0][1]) if found else None

@@ -1,0 +1,73 @@
+"""The requests to executions: rows that are numbered in the order in which they are committed."""
+
+import json
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from noetl.ports import InboxRow, StoreFailure
+from noetl.store.postgres.access import Access
+from noetl.store.postgres.owners import INBOX_LOCK
+from noetl.store.postgres.pool import Connection
+from noetl.store.postgres.texts import read, written
+from noetl_ir.expr import Json
+
+_POST = """
+INSERT INTO inbox (execution, verb, body, token) SELECT number, %(verb)s, %(body)s, %(token)s
+FROM executions WHERE execution_id = %(name)s ON CONFLICT (token) DO NOTHING
+"""
+_POSTED = "SELECT row FROM inbox WHERE token = %(token)s"
+_REQUESTS = """
+SELECT row, execution_id, verb, body FROM inbox JOIN executions ON number = execution WHERE row > %(after)s
+"""
+
+
+class Inbox:
+    """Keeps requests. The repeat of one whose answer was lost is known by its token."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def post(self, execution_id: str, verb: str, body: Json) -> int:
+        """`Store.post`."""
+        try:
+            text = json.dumps(body, allow_nan=False)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise StoreFailure(f"the body of the request cannot be stored [{error}]") from error
+        self._access.reach("post.before_write")
+        values = {"name": written(execution_id), "verb": written(verb), "body": text, "token": uuid.uuid4()}
+        lock = {"schema": self._access.pool.address.namespace}
+
+        def work(connection: Connection) -> int:
+            with connection.transaction():
+                connection.execute(INBOX_LOCK, lock)
+                connection.execute(_POST, values)
+                row = connection.execute(_POSTED, values).fetchone()
+                if row is None:
+                    raise self._access.unknown(execution_id)
+                self._access.reach("post.before_commit")
+            return int(row[0])
+
+        row = self._access.run(work)
+        self._access.reach("post.after_commit")
+        return row
+
+    def posted(self) -> int:
+        """`Store.posted`."""
+        return int(self._access.rows("SELECT coalesce(max(row), 0) FROM inbox")[0][0])
+
+    def inbox(self, execution_id: str, after: int) -> tuple[InboxRow, ...]:
+        """`Store.inbox`."""
+        mine = "AND execution = (SELECT number FROM executions WHERE execution_id = %(name)s)"
+        return self._requests(mine, {"after": after, "name": written(execution_id)})
+
+    def posts(self, after: int) -> tuple[InboxRow, ...]:
+        """`Store.posts`."""
+        return self._requests("", {"after": after})
+
+    def _requests(self, where: str, values: Mapping[str, Any]) -> tuple[InboxRow, ...]:
+        rows = self._access.rows(f"{_REQUESTS} {where} ORDER BY row", values)
+        try:
+            return tuple(InboxRow(row, read(name), read(verb), json.loads(body)) for row, name, verb, body in rows)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise StoreFailure(f"{self._access.shown}: a request is damaged [{error}]") from error

@@ -1,0 +1,265 @@
+"""The executions of a store and their logs.
+
+An append is one statement. Where its log ended when this store saw it last is remembered: only appends move that, so
+it can be too old but never wrong, and an append behind it meets the primary key. Then, and when nothing is
+remembered, the log's end is read under a lock on the execution's row. What the log says is checked as it is read:
+positions without gaps, a checksum that chains the events of an execution.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
+from zlib import crc32
+
+from psycopg.errors import UniqueViolation
+
+from noetl.ports import ALL, Conflict, ExecutionRow, Record, StoreFailure, Wanted
+from noetl.store import missing
+from noetl.store.postgres.access import Access
+from noetl.store.postgres.pool import Connection
+from noetl.store.postgres.texts import read, written
+
+Records = Sequence[tuple[str, bytes]]
+
+_KNOWN = 10_000
+_PAGE = 256
+_TRIES = 5
+_ROW = "SELECT execution_id, playbook, plan_digest, status, parent_execution_id, started, ended FROM executions"
+_LIST = f"""
+{_ROW}
+WHERE (%(status)s::text = '' OR status = %(status)s) AND (%(parent)s::text = '' OR parent_execution_id = %(parent)s)
+  AND (NOT %(open)s OR ended IS NULL)
+  AND (%(before)s::text = ''
+    OR (started, number) < (SELECT started, number FROM executions WHERE execution_id = %(before)s))
+ORDER BY started DESC, number DESC LIMIT NULLIF(%(limit)s, 0)
+"""
+_BATCH = """unnest(%(positions)b::integer[], %(ids)b::text[], %(bodies)b::bytea[], %(chains)b::bigint[])
+  AS fresh (position, event_id, body, chain)"""
+_CREATE = f"""
+WITH made AS (
+  INSERT INTO executions (execution_id, playbook, plan_digest, status, parent_execution_id, started, ended)
+  VALUES (%(name)s, %(playbook)s, %(digest)s, %(status)s, %(parent)s, %(started)s, %(ended)s)
+  ON CONFLICT (execution_id) DO NOTHING RETURNING number
+), logged AS (
+  INSERT INTO events SELECT number, fresh.* FROM made, {_BATCH}
+)
+SELECT number FROM made
+"""
+# An owner who was taken for dead, and whose execution another one has now, writes nothing.
+_OWNED = "(%(holder)s = 0 OR EXISTS (SELECT FROM owners WHERE execution_id = %(name)s AND holder = %(holder)s))"
+_INSERT = f"INSERT INTO events SELECT %(number)s, fresh.* FROM {_BATCH} WHERE {_OWNED}"
+_INSERT_AND_SUM_UP = f"""
+WITH logged AS ({_INSERT} RETURNING position), summed AS (
+  UPDATE executions SET status = %(status)s, ended = %(ended)s
+  WHERE number = %(number)s AND EXISTS (SELECT FROM logged)
+)
+SELECT FROM logged
+"""
+_HEAD = "SELECT number, status, ended FROM executions WHERE execution_id = %s FOR UPDATE"
+_LAST = "SELECT position, chain FROM events WHERE execution = %s ORDER BY position DESC LIMIT 1"
+_STORED = "SELECT event_id, position, body FROM events WHERE execution = %s AND event_id = ANY(%s)"
+_READ = f"""
+SELECT position, event_id, body, chain FROM events
+WHERE execution = %s AND position > %s ORDER BY position LIMIT {_PAGE}
+"""
+_T = TypeVar("_T")
+
+
+class Head(NamedTuple):
+    """Where the log of an execution ends."""
+
+    number: int
+    position: int
+    chain: int
+    status: str
+    ended: int | None
+
+
+class Log:
+    """Keeps executions and their events."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._heads: dict[str, Head] = {}
+        self._lock = threading.Lock()
+
+    def create(self, row: ExecutionRow, records: Records = ()) -> None:
+        """`Store.create`."""
+        self._access.reach("create.before_write")
+        fresh = missing(0, 0, records, lambda _: None)
+
+        def made(connection: Connection) -> Head | None:
+            batch, position, chain = _batch(Head(0, 0, 0, "", None), fresh)
+            parent = row.parent_execution_id
+            values = {
+                "name": written(row.execution_id), "playbook": written(row.playbook),
+                "digest": written(row.plan_digest), "status": row.status,
+                "parent": None if parent is None else written(parent),
+                "started": row.started, "ended": row.ended, **batch,
+            }  # fmt: skip
+            number = connection.execute(_CREATE, values).fetchone()
+            return None if number is None else Head(number[0], position, chain, row.status, row.ended)
+
+        self._access.reach("create.before_commit")
+        head = self._access.run(made)
+        if head is not None:
+            self._remember(row.execution_id, head)
+        else:
+            self._access.run(lambda connection: self._check_same(connection, row, records))
+        self._access.reach("create.after_commit")
+
+    def append(self, execution_id: str, expected: int, records: Records, *, status: str, ended: int | None) -> int:
+        """`Store.append`. The quick way trusts the head seen last; the keys of the table catch the rest."""
+        self._access.reach("append.before_write")
+        with self._lock:
+            # Taken out first: whatever goes wrong, the head is read again.
+            known = self._heads.pop(execution_id, None)
+
+        def quickly(connection: Connection) -> Head:
+            assert known is not None
+            return self._insert(connection, known, execution_id, records, status, ended)
+
+        def carefully(connection: Connection) -> Head:
+            with connection.transaction():
+                head = self._head(connection, execution_id)
+                fresh = self._missing(connection, head, expected, records)
+                if not fresh:
+                    return head
+                return self._insert(connection, head, execution_id, fresh, status, ended)
+
+        self._access.reach("append.before_commit")
+        after = None
+        if known is not None and known.position == expected and records:
+            after = self._free(quickly)
+        for _ in range(_TRIES):
+            after = after or self._free(carefully)
+        if after is None:
+            raise Conflict(f"the log of {execution_id!r} grows faster than it can be read")
+        if ended is None:
+            self._remember(execution_id, after)
+        self._access.reach("append.after_commit")
+        return after.position
+
+    def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
+        """`Store.read`. Each page is a transaction of its own, so a slow reader holds nothing open."""
+        found = self._access.rows("SELECT number FROM executions WHERE execution_id = %s", (written(execution_id),))
+        if not found:
+            return
+        number, position, chain = found[0][0], after, 0
+        if after:
+            before = self._access.rows(
+                "SELECT chain FROM events WHERE execution = %s AND position = %s", (number, after)
+            )
+            if not before:
+                raise Conflict(f"the log of {execution_id!r} has no position {after}")
+            chain = before[0][0]
+        while page := self._access.rows(_READ, (number, position)):
+            for at, stored, body, stated in page:
+                position, event_id = position + 1, read(stored)
+                chain = crc32(body, crc32(event_id.encode(), chain))
+                if at != position or chain != stated:
+                    raise StoreFailure(
+                        f"{self._access.shown}: event {position} of {execution_id!r} is damaged or missing"
+                    )
+                yield Record(position, event_id, body)
+
+    def execution(self, execution_id: str) -> ExecutionRow | None:
+        """`Store.execution`."""
+        found = self._access.rows(f"{_ROW} WHERE execution_id = %s", (written(execution_id),))
+        return _row(found[0]) if found else None
+
+    def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
+        """`Store.executions`."""
+        values = {**wanted._asdict(), "parent": written(wanted.parent), "before": written(wanted.before)}
+        return tuple(map(_row, self._access.rows(_LIST, values)))
+
+    def counts(self) -> dict[str, int]:
+        """`Store.counts`."""
+        return dict(self._access.rows("SELECT status, count(*) FROM executions GROUP BY status"))
+
+    def _insert(
+        self,
+        connection: Connection,
+        head: Head,
+        execution_id: str,
+        records: Records,
+        status: str,
+        ended: int | None,
+    ) -> Head:
+        """Insert behind a head. Raises UniqueViolation where the log goes on already, or has one of the events."""
+        batch, position, chain = _batch(head, records)
+        holder = self._access.holder
+        values: dict[str, Any] = {
+            "number": head.number, "name": written(execution_id), "status": status, "ended": ended,
+            "holder": holder.number if execution_id in holder.names else 0, **batch,
+        }  # fmt: skip
+        query = _INSERT if (status, ended) == (head.status, head.ended) else _INSERT_AND_SUM_UP
+        if connection.execute(query, values).rowcount != len(records):
+            raise Conflict(f"execution {execution_id!r} is owned by another process now")
+        return Head(head.number, position, chain, status, ended)
+
+    def _free(self, work: Callable[[Connection], _T]) -> _T | None:
+        """The result of an append, None where one of its keys is taken."""
+
+        def tried(connection: Connection) -> _T | None:
+            try:
+                return work(connection)
+            except UniqueViolation:
+                return None
+
+        return self._access.run(tried)
+
+    def _check_same(self, connection: Connection, row: ExecutionRow, records: Records) -> None:
+        """Raises Conflict where an execution that is there is another one, or has not these first events."""
+        with connection.transaction():
+            head = self._head(connection, row.execution_id)
+            found = connection.execute(f"{_ROW} WHERE number = %s", (head.number,)).fetchone()
+            known = _row(found or ())
+            if (known.playbook, known.plan_digest, known.parent_execution_id) != (row[1], row[2], row[4]):
+                raise Conflict(f"execution {row.execution_id!r} is there already, and is another one")
+            if self._missing(connection, head, 0, records):
+                raise Conflict(f"execution {row.execution_id!r} is there already, without these events")
+
+    def _head(self, connection: Connection, execution_id: str) -> Head:
+        """Where a log ends, with a lock on its execution. Raises StoreFailure for one that is not there."""
+        found = connection.execute(_HEAD, (written(execution_id),)).fetchone()
+        if found is None:
+            raise self._access.unknown(execution_id)
+        number, status, ended = found
+        position, chain = connection.execute(_LAST, (number,)).fetchone() or (0, 0)
+        return Head(number, position, chain, status, ended)
+
+    def _missing(self, connection: Connection, head: Head, expected: int, records: Records) -> list[tuple[str, bytes]]:
+        ids = [written(event_id) for event_id, _ in records]
+        rows = connection.execute(_STORED, (head.number, ids), binary=True).fetchall()
+        known = {read(stored): (position, body) for stored, position, body in rows}
+        return missing(expected, head.position, records, known.get)
+
+    def _remember(self, execution_id: str, head: Head) -> None:
+        with self._lock:
+            if len(self._heads) >= _KNOWN:
+                self._heads.clear()
+            self._heads[execution_id] = head
+
+
+def _batch(head: Head, records: Sequence[tuple[str, bytes]]) -> tuple[dict[str, Any], int, int]:
+    """The columns of new events behind a head, and the position and chain of the last one."""
+    chain, chains = head.chain, []
+    for event_id, body in records:
+        chain = crc32(body, crc32(event_id.encode(), chain))
+        chains.append(chain)
+    position = head.position + len(records)
+    batch = {
+        "positions": list(range(head.position + 1, position + 1)),
+        "ids": [written(event_id) for event_id, _ in records],
+        "bodies": [body for _, body in records],
+        "chains": chains,
+    }
+    return batch, position, chain
+
+
+def _row(columns: Sequence[Any]) -> ExecutionRow:
+    name, playbook, digest, status, parent, started, ended = columns
+    return ExecutionRow(
+        read(name), read(playbook), read(digest), status, None if parent is None else read(parent), started, ended
+    )

@@ -1,0 +1,146 @@
+"""Who owns an execution: a row that names a holder, and an advisory lock that says that the holder lives.
+
+A holder is a store that is open. Its lock belongs to one connection, kept for that alone, so PostgreSQL lets go of it
+when the process ends, however it ends, and within 20 s when its machine does. A row whose holder has no lock is
+anybody's. One lock serves all executions of a holder: there may be any number of them.
+
+A connection that is lost is made anew under the same number. What others took meanwhile is theirs: an append by
+whoever no longer owns the execution finds no row of his and is refused.
+"""
+
+import os
+import socket
+import threading
+from contextlib import suppress
+from types import TracebackType
+
+from noetl.ports import Owned, StoreFailure
+from noetl.store.postgres.failures import TRANSLATED
+from noetl.store.postgres.pool import Connection, Pool, is_alive
+from noetl.store.postgres.texts import written
+
+# Locks are the database's; the object id of the namespace keeps those of two stores apart. 0 is the inbox's.
+_CLASS = "(to_regnamespace(%(schema)s)::oid::bigint - 2147483648)::integer"
+_DEAD = f"pg_try_advisory_xact_lock_shared({_CLASS}, owners.holder)"
+_TAKE = f"""
+INSERT INTO owners VALUES (%(name)s, %(holder)s, %(who)s)
+ON CONFLICT (execution_id) DO UPDATE SET holder = excluded.holder, who = excluded.who
+  WHERE owners.holder = excluded.holder OR {_DEAD}
+"""
+_LIVE = f"SELECT NOT {_DEAD} FROM owners WHERE execution_id = %(name)s"
+_WHO = "SELECT who FROM owners WHERE execution_id = %(name)s"
+_RELEASE = "DELETE FROM owners WHERE execution_id = ANY(%(names)s) AND holder = %(holder)s"
+_LOCK = f"SELECT pg_advisory_lock({_CLASS}, %(holder)s)"
+_OLD = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %s AND backend_start = %s"
+_SELF = "SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()"
+INBOX_LOCK = f"SELECT pg_advisory_xact_lock({_CLASS}, 0)"
+
+
+class Holder:
+    """The ownerships of one store. `number` is 0 before the first one."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._lock = threading.RLock()
+        self._connection: Connection | None = None
+        self._session: tuple[int, object] | None = None
+        self._left: set[str] = set()
+        self.number = 0
+        self.names: set[str] = set()
+
+    def keep(self) -> None:
+        """See to it that this holder lives, if it ever did."""
+        if self.number and (self._connection is None or not is_alive(self._connection)):
+            with self._lock:
+                self._live()
+
+    def take(self, execution_id: str) -> None:
+        """Become the owner. Raises Owned, StoreFailure."""
+        with self._lock:
+            if execution_id in self.names:
+                raise Owned(f"execution {execution_id!r} is owned by this process already")
+            self._live()
+            self._release_left()
+            values = self._values(execution_id, who=f"process {os.getpid()} on {socket.gethostname()}")
+            if not self._pool.run(lambda connection: connection.execute(_TAKE, values).rowcount):
+                row = self._pool.run(lambda connection: connection.execute(_WHO, values).fetchone())
+                raise Owned(f"execution {execution_id!r} is owned by {row[0] if row else 'another process'}")
+            self.names.add(execution_id)
+
+    def release(self, execution_id: str) -> None:
+        """Let go. What cannot be said now is said later: this never fails."""
+        with self._lock:
+            self.names.discard(execution_id)
+            self._left.add(execution_id)
+            with suppress(StoreFailure):
+                self._release_left()
+
+    def is_owned(self, execution_id: str) -> bool:
+        """Whether any live store owns the execution."""
+        values = self._values(execution_id)
+        row = self._pool.run(lambda connection: connection.execute(_LIVE, values).fetchone())
+        return row is not None and bool(row[0])
+
+    def close(self) -> None:
+        """Let go of everything; call it before the pool closes."""
+        with self._lock:
+            self._left |= self.names
+            self.names.clear()
+            if self._connection is not None:
+                with suppress(StoreFailure):
+                    self._release_left()
+                self._connection.close()
+                self._connection = None
+
+    def _live(self) -> None:
+        """Have a connection with the lock. The one before is ended, in case the server still waits for it."""
+        if self._connection is not None and is_alive(self._connection):
+            return
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = self._pool.run(lambda _: self._joined())
+
+    def _joined(self) -> Connection:
+        connection = self._pool.connect()
+        try:
+            if self._session is not None:
+                connection.execute(_OLD, self._session)
+            if not self.number:
+                (self.number,) = connection.execute("SELECT nextval('holders')").fetchone() or (0,)
+            connection.execute(_LOCK, self._values(""))
+            (began,) = connection.execute(_SELF).fetchone() or (None,)
+            self._session = (connection.info.backend_pid, began)
+        except TRANSLATED:
+            connection.close()
+            raise
+        return connection
+
+    def _release_left(self) -> None:
+        if self._left:
+            values = {"names": [written(name) for name in self._left], "holder": self.number}
+            self._pool.once(lambda connection: connection.execute(_RELEASE, values))
+            self._left.clear()
+
+    def _values(self, execution_id: str, who: str = "") -> dict[str, str | int]:
+        schema = self._pool.address.namespace
+        return {"name": written(execution_id), "holder": self.number, "who": who, "schema": schema}
+
+
+class Ownership:
+    """The ownership of one execution, held while inside; may be used again, but never twice at once."""
+
+    def __init__(self, holder: Holder, execution_id: str) -> None:
+        self._holder = holder
+        self._execution_id = execution_id
+        self._is_held = False
+
+    def __enter__(self) -> None:
+        self._holder.take(self._execution_id)
+        self._is_held = True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._is_held:
+            self._is_held = False
+            self._holder.release(self._execution_id)

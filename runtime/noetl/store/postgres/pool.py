@@ -1,0 +1,169 @@
+"""The connections of a store: some that are kept, made when needed, replaced when they are lost.
+
+Any thread may ask for one. A connection that the server has closed is noticed before it is used, so a restart
+between two operations is no error. A process that was forked has to open its own store.
+"""
+
+import os
+import select
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias, TypeVar
+
+import psycopg
+from psycopg import pq
+
+from noetl.ports import StoreFailure
+from noetl.store.postgres.address import Address
+from noetl.store.postgres.failures import TRANSLATED, failure, is_passing
+
+MOST = 8
+"""Connections at once; who wants one more waits."""
+
+WAIT = 30.0
+"""Seconds to wait for a connection that others use."""
+
+CONNECT_TIMEOUT = 5
+STATEMENT_TIMEOUT, LOCK_TIMEOUT, IDLE_TIMEOUT = "30s", "10s", "60s"
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
+"""Seconds before a lost server is tried again: the first time, doubled each time, at most."""
+
+Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
+_T = TypeVar("_T")
+
+_PREPARE = """
+SELECT set_config('search_path', %(schema)s, false), set_config('synchronous_commit', 'on', false),
+  set_config('statement_timeout', %(statement)s, false), set_config('lock_timeout', %(lock)s, false),
+  set_config('idle_in_transaction_session_timeout', %(idle)s, false),
+  set_config('tcp_keepalives_idle', '5', false), set_config('tcp_keepalives_interval', '5', false),
+  set_config('tcp_keepalives_count', '3', false)
+"""
+
+
+class Pool:
+    """Connections to one address. `patience` is how many seconds a lost server is waited for."""
+
+    def __init__(self, address: Address, *, patience: float = 10.0) -> None:
+        self.address = address
+        self._patience = patience
+        self._free: list[Connection] = []
+        self._out = 0
+        self._turn = threading.Condition()
+        self._pid = os.getpid()
+        self._closed: str | None = None
+
+    def once(self, work: Callable[[Connection], _T]) -> _T:
+        """Do something on a connection. Raises StoreFailure."""
+        try:
+            return self._work(work)
+        except TRANSLATED as error:
+            raise failure(error, self.address) from error
+
+    def run(self, work: Callable[[Connection], _T]) -> _T:
+        """Do something that may be repeated; again while the server is lost. Raises StoreFailure."""
+        until, pause = time.monotonic() + self._patience, FIRST_PAUSE
+        while True:
+            try:
+                return self._work(work)
+            except TRANSLATED as error:
+                if not is_passing(error) or time.monotonic() + pause > until:
+                    raise failure(error, self.address) from error
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def connect(self) -> Connection:
+        """A new connection, which is the caller's. Raises what the driver raises."""
+        given: dict[str, Any] = {
+            "connect_timeout": str(CONNECT_TIMEOUT), "application_name": "noetl", "keepalives_idle": "5",
+            "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "20000",
+            **self.address.parameters, "client_encoding": "utf8",
+        }  # fmt: skip
+        connection: Connection = psycopg.connect(autocommit=True, **given)
+        try:
+            values = {
+                "schema": self.address.namespace,
+                "statement": STATEMENT_TIMEOUT,
+                "lock": LOCK_TIMEOUT,
+                "idle": IDLE_TIMEOUT,
+            }
+            connection.execute(_PREPARE, values)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def close(self) -> None:
+        """Close what is free; what is out is closed when it comes back."""
+        with self._turn:
+            if self._closed is None:
+                self._closed = "the store is closed"
+            free, self._free = self._free, []
+            self._turn.notify_all()
+        if os.getpid() == self._pid:
+            for connection in free:
+                connection.close()
+
+    def _work(self, work: Callable[[Connection], _T]) -> _T:
+        with self._borrowed() as connection:
+            return work(connection)
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[Connection]:
+        connection = self._taken()
+        try:
+            if connection is None:
+                connection = self.connect()
+            yield connection
+        finally:
+            self._give_back(connection)
+
+    def _taken(self) -> Connection | None:
+        """A free connection, or None for the right to make one."""
+        if os.getpid() != self._pid:
+            raise StoreFailure("the store was opened before a fork; the child has to open its own")
+        until = time.monotonic() + WAIT
+        with self._turn:
+            while True:
+                if self._closed is not None:
+                    raise StoreFailure(self._closed)
+                while self._free:
+                    connection = self._free.pop()
+                    if is_alive(connection):
+                        self._out += 1
+                        return connection
+                    connection.close()
+                if self._out < MOST:
+                    self._out += 1
+                    return None
+                if not self._turn.wait(until - time.monotonic()):
+                    raise StoreFailure(f"{self.address.shown}: all {MOST} connections are busy")
+
+    def _give_back(self, connection: Connection | None) -> None:
+        """Keep a connection that can be used again; one in the middle of something is closed."""
+        good = connection is not None and connection.info.transaction_status is pq.TransactionStatus.IDLE
+        with self._turn:
+            self._out -= 1
+            good = good and self._closed is None
+            if good and connection is not None:
+                self._free.append(connection)
+            self._turn.notify()
+        if connection is not None and not good:
+            connection.close()
+
+
+def is_alive(connection: Connection) -> bool:
+    """Whether an idle connection can be used, as far as is known here: the server says goodbye when it goes."""
+    if connection.closed:
+        return False
+    poll = select.poll()
+    poll.register(connection.pgconn.socket, select.POLLIN | select.POLLRDHUP)
+    if not poll.poll(0):
+        return True
+    try:
+        connection.pgconn.consume_input()
+    except psycopg.Error:
+        return False
+    return connection.pgconn.status is pq.ConnStatus.OK and not poll.poll(0)

@@ -1,0 +1,110 @@
+"""The store, put together from its parts."""
+
+from collections.abc import Iterator, Sequence
+
+from noetl.ports import ALL, ExecutionRow, Hook, InboxRow, PlanRow, Record, Wanted
+from noetl.store.postgres.access import Access
+from noetl.store.postgres.address import address_of
+from noetl.store.postgres.catalogue import Catalogue
+from noetl.store.postgres.inbox import Inbox
+from noetl.store.postgres.log import Log
+from noetl.store.postgres.owners import Ownership
+from noetl.store.postgres.pool import Pool
+from noetl.store.postgres.schema import migrate
+from noetl_ir.expr import Json
+
+
+class PostgresStore:
+    """A `Store` in the database at `url`. `patience` is how many seconds a lost server is waited for."""
+
+    dropped: str | None = None
+
+    def __init__(self, url: str, *, hook: Hook | None = None, patience: float = 10.0) -> None:
+        address = address_of(url)
+        self._pool = Pool(address, patience=patience)
+        self._access = Access(self._pool, hook)
+        self._log = Log(self._access)
+        self._catalogue = Catalogue(self._access)
+        self._inbox = Inbox(self._access)
+        try:
+            self._pool.once(lambda connection: migrate(connection, address))
+        except BaseException:
+            self._pool.close()
+            raise
+
+    def create(self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = ()) -> None:
+        """`Store.create`."""
+        self._log.create(row, records)
+
+    def append(
+        self,
+        execution_id: str,
+        expected: int,
+        records: Sequence[tuple[str, bytes]],
+        *,
+        status: str,
+        ended: int | None,
+    ) -> int:
+        """`Store.append`."""
+        return self._log.append(execution_id, expected, records, status=status, ended=ended)
+
+    def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
+        """`Store.read`."""
+        return self._log.read(execution_id, after)
+
+    def execution(self, execution_id: str) -> ExecutionRow | None:
+        """`Store.execution`."""
+        return self._log.execution(execution_id)
+
+    def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
+        """`Store.executions`."""
+        return self._log.executions(wanted)
+
+    def counts(self) -> dict[str, int]:
+        """`Store.counts`."""
+        return self._log.counts()
+
+    def put_plan(self, digest: str, path: str, data: bytes) -> int:
+        """`Store.put_plan`."""
+        return self._catalogue.put_plan(digest, path, data)
+
+    def plans(self) -> tuple[PlanRow, ...]:
+        """`Store.plans`."""
+        return self._catalogue.plans()
+
+    def plan(self, digest: str) -> bytes | None:
+        """`Store.plan`."""
+        return self._catalogue.plan(digest)
+
+    def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
+        """`Store.plan_at`."""
+        return self._catalogue.plan_at(path, version)
+
+    def post(self, execution_id: str, verb: str, body: Json) -> int:
+        """`Store.post`."""
+        return self._inbox.post(execution_id, verb, body)
+
+    def posted(self) -> int:
+        """`Store.posted`."""
+        return self._inbox.posted()
+
+    def inbox(self, execution_id: str, after: int) -> tuple[InboxRow, ...]:
+        """`Store.inbox`."""
+        return self._inbox.inbox(execution_id, after)
+
+    def posts(self, after: int) -> tuple[InboxRow, ...]:
+        """`Store.posts`."""
+        return self._inbox.posts(after)
+
+    def own(self, execution_id: str) -> Ownership:
+        """`Store.own`."""
+        return Ownership(self._access.holder, execution_id)
+
+    def is_owned(self, execution_id: str) -> bool:
+        """`Store.is_owned`."""
+        return self._access.holder.is_owned(execution_id)
+
+    def close(self) -> None:
+        """Let go of what is owned, and of the connections."""
+        self._access.holder.close()
+        self._pool.close()
