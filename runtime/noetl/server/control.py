@@ -66,6 +66,7 @@ class ControlPlane:
         self._looked = 0
         self._asked: dict[str, list[Ask]] = {}
         self._agenda = Agenda()
+        self._ranks: dict[str, int] = {}  # which of them came first
         self._owned: dict[str, ExitStack] = {}
         self._orders: list[tuple[int, int, RunPipeline]] = []
         self._numbers = count()
@@ -139,6 +140,7 @@ class ControlPlane:
     def _shell(self, program: Program, execution_id: str) -> Shell:
         shell = Shell(program, execution_id, store=self._store, blobs=self._blobs, clock=self._clock, wall=self._wall)
         self.shells[execution_id] = shell
+        self._ranks[execution_id] = next(self._numbers)
         if self._posted is None:  # what came before is read with each execution that is taken up
             self._posted = self._store.posted()
         return shell
@@ -151,7 +153,8 @@ class ControlPlane:
             deliveries.setdefault(delivery.body.execution_id, []).append(delivery)
         asked = self._inbox()
         now = self._clock.now()
-        for execution_id in dict.fromkeys((*deliveries, *asked, *self._agenda.ripe(now))):
+        concerned = {*deliveries, *asked, *self._agenda.ripe(now)}
+        for execution_id in sorted(concerned, key=lambda name: self._ranks.get(name, 0)):
             mine = deliveries.get(execution_id, [])
             shell = self.shells.get(execution_id)
             if shell is None:
@@ -306,6 +309,7 @@ class ControlPlane:
     def _let_go(self, child_id: str) -> None:
         """A child is over: nothing of it stays in memory, and others may own it."""
         self.shells.pop(child_id, None)
+        self._ranks.pop(child_id, None)
         self._agenda.forget(child_id)
         owning = self._owned.pop(child_id, None)
         if owning is not None:
@@ -323,6 +327,7 @@ class ControlPlane:
             kept.clear()
         self._children.clear()
         self._agenda.clear()
+        self._ranks.clear()
 
     def _stop_child(self, parent: str, run: str) -> None:
         for child_id, child in self._children.of(parent):
