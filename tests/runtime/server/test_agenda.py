@@ -1,0 +1,33 @@
+"""The agenda, against a list that is searched."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noetl.server.agenda import Agenda
+
+NOTES = st.lists(
+    st.tuples(st.sampled_from("abcdef"), st.none() | st.integers(0, 20), st.booleans()),
+    max_size=200,
+)
+
+
+@given(NOTES, st.integers(0, 21))
+def test_it_says_what_a_plain_search_says(notes: list[tuple[str, int | None, bool]], now: int) -> None:
+    agenda, plain, unclaimed = Agenda(), dict[str, int](), set[str]()
+    for at, (name, due, waits) in enumerate(notes):
+        agenda.note(name, due, unclaimed=waits)
+        plain.pop(name, None)
+        if due is not None:
+            plain[name] = due
+        (unclaimed.add if waits else unclaimed.discard)(name)
+        if at % 3 == 0:
+            agenda.ripe(now)
+        assert agenda.next() == min(plain.values(), default=None)
+    assert agenda.unclaimed == unclaimed
+    ripe = agenda.ripe(now)
+    assert sorted(ripe) == sorted(name for name, due in plain.items() if due <= now)
+    assert [plain[name] for name in ripe] == sorted(plain[name] for name in ripe)
+    assert agenda.ripe(now) == ripe
+    for name in list(plain):
+        agenda.forget(name)
+    assert agenda.next() is None
