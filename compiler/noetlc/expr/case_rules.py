@@ -358,7 +358,9 @@ def _repeating(task: Task, first: str, label: str, retry: Repetition) -> Task:
             message=constant(f"the chain of `{first}` did not succeed", span),
         ),
     )
-    return task._replace(rules=(*task.rules, *rules) if task.rules else (*rules, Rule(None, "continue", span)))
+    own = task.rules or (Rule(None, "continue", span),)
+    at = next((n for n, rule in enumerate(own) if rule.when is None), len(own))  # what it does anyway is asked last
+    return task._replace(rules=(*own[:at], *rules, *own[at:]))
 
 
 def merged_result(main: Task, name: str, tasks: Tasks, tool: str = "") -> Task:

@@ -15,6 +15,7 @@ import goldens
 from noetl_ir.span import Span
 from noetlc.ast.printing import printed
 from noetlc.diag.diagnostic import Severity
+from noetlc.migrate.migration import migrated
 from noetlc.pipeline import understood
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at, scalar_at, sequence_at, value_of
 from noetlc.source.text import Source
@@ -280,3 +281,9 @@ def text_of(pair: tuple[str, ...]) -> str:
     workload = {"n": 1, "all": [1, 2, 3], "pg": "x"}
     steps = [step_of(*pair), {"step": "b"}, {"step": "c"}]
     return yaml.safe_dump({**HEAD, "workload": workload, "workflow": steps}, sort_keys=False)
+
+
+@pytest.mark.parametrize("pair", [("retry", "case chain"), ("retry", "case chain, inclusive"), ("sink", "waits")])
+def test_two_constructs_of_a_step_migrate(pair: tuple[str, str]) -> None:
+    made = migrated("t.yaml", text_of(pair).encode())
+    assert made.after is not None, made.problems
