@@ -1,6 +1,7 @@
-"""Joins at which two tokens of one source can lie at once: the second one then waits for the next wave.
+"""Joins at which two tokens of one source can lie at once, and steps that may run at once.
 
-A join that counts (`first`, `n`) is left out: there the second token waits for the rest of a wave that is done with.
+The second token of a source waits for the next wave. A join that counts (`first`, `n`) is left out: there it waits for
+the rest of a wave that is done with.
 """
 
 from typing import NamedTuple
@@ -11,7 +12,7 @@ from noetlc.analysis.goals import Reached, coverable
 from noetlc.analysis.knowledge import informed
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.script import script_of
-from noetlc.analysis.skeleton import Skeleton, success_skeleton
+from noetlc.analysis.skeleton import Skeleton, success_skeleton, whole_skeleton
 from noetlc.analysis.story import story_of
 from noetlc.analysis.verdict import Story
 
@@ -57,3 +58,23 @@ def _perhaps(skeleton: Skeleton) -> list[int]:
     relation = concurrency_of(small.net)
     where = {place: number for number, place in enumerate(small.places)}
     return [place for place in asked if relation.together(where[place], where[place])]
+
+
+def beside_of(plan: Plan) -> dict[str, frozenset[str]]:
+    """Step → the steps whose tasks may run while its own do, as far as the arcs and guards do not exclude it."""
+    skeleton = informed(whole_skeleton(plan))
+    running: dict[int, list[int]] = {}
+    for number, place in enumerate(plan.net.places):
+        if place.role in ("ready", "at", "run", "due", "parked"):
+            running.setdefault(place.step, []).append(number)
+    relation = concurrency_of(skeleton.net)
+    masks = {step: sum(1 << number for number in numbers) for step, numbers in running.items()}
+    found: dict[str, frozenset[str]] = {}
+    for step, numbers in running.items():
+        row = 0
+        for number in numbers:
+            row |= relation.rows[number]
+        found[plan.steps[step].name] = frozenset(
+            plan.steps[other].name for other, mask in masks.items() if other != step and row & mask
+        )
+    return found

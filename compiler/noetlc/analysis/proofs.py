@@ -66,6 +66,13 @@ class Proofs:
         found = verdicts_on(informed(success_skeleton(self.plan)), whole, self._budget)
         return tuple(each for each in found if each.question == PARTS and each.status is Status.REFUTED)
 
+    @cached_property
+    def beside(self) -> dict[str, frozenset[str]]:
+        """Step → the steps that may run beside it, with what guards have shown."""
+        from noetlc.analysis.crowding import beside_of
+
+        return beside_of(self.plan)
+
     def claims(self, question: str) -> tuple[Claim, ...]:
         """What is wrong by one of the questions of `soundness`."""
         return tuple(

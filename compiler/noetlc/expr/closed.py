@@ -5,7 +5,7 @@ minds what is missing.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from noetl_ir.expr import Compare, Const, Expr, Filter, ListOf, Test, TupleOf, walk
+from noetl_ir.expr import Compare, Conditional, Const, Expr, Filter, ListOf, Logic, Test, TupleOf, walk
 from noetlc.ast.once import Once
 from noetlc.ast.truth import Path, path_of
 
@@ -45,6 +45,11 @@ def asks_what_is_there(expr: Expr) -> bool:
         if isinstance(part, Test) and part.name in ("defined", "undefined", "none"):
             return True
     return False
+
+
+def needs_all(expr: Expr) -> bool:
+    """Whether an expression has no value of its own for what is missing: no default, no test, no second choice."""
+    return not asks_what_is_there(expr) and not any(isinstance(part, Conditional | Logic) for part in walk(expr))
 
 
 def _strange(expr: Expr) -> tuple[Strange, ...]:

@@ -1,0 +1,115 @@
+"""What has surely happened when a step starts: the facts that every way to it brings.
+
+Each step adds facts when it succeeds: keys that it writes, its name. Where ways meet, only what all of them bring is
+sure; a join of all its sources has what any of them brings. From everything down to what holds, without recursion.
+"""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from noetlc.ast.graph import StepGraph
+from noetlc.ast.pipeline import asked_rules
+from noetlc.ast.playbook import Playbook, Step, Task
+from noetlc.ast.routing import takes_part_on_failure
+from noetlc.ast.truth import FAILED_FACTS, NO_FACTS, truth_of
+
+Facts: TypeAlias = frozenset[str]
+
+NOTHING: Facts = frozenset()
+
+
+def surely_before(playbook: Playbook, graph: StepGraph, added: Sequence[Facts]) -> list[Facts | None]:
+    """For each step the facts that hold whenever it starts, None where it never does; `added` by step on success."""
+    found: list[Facts | None] = [None] * len(playbook.steps)
+    brought: list[dict[int, Facts]] = [{} for _ in playbook.steps]
+    waiting = []
+    if graph.entry >= 0:
+        found[graph.entry] = NOTHING
+        brought[graph.entry][-1] = NOTHING
+        waiting.append(graph.entry)
+    while waiting:
+        here = waiting.pop()
+        before = found[here]
+        assert before is not None
+        for target, facts in _out(playbook.steps[here], graph, before, added[here]).items():
+            brought[target][here] = facts
+            after = _met(playbook.steps[target], brought[target], graph.sources[target])
+            if after is not None and after != found[target]:
+                found[target] = after
+                waiting.append(target)
+    return found
+
+
+def surely_set(step: Step, what: str) -> Facts:
+    """The keys of `ctx` or `iter` that a run of a step surely sets when it succeeds."""
+    if step.loop is not None or not step.tasks:
+        return NOTHING
+    return set_before(step, what)[-1] or NOTHING
+
+
+def set_before(step: Step, what: str) -> list[Facts | None]:
+    """The keys of `ctx` or `iter` that are surely set in a run before each task, and at its good end (last).
+
+    None where the run does not come. What a retry sets counts for nothing; what stands in sugar (`while`, `choose`)
+    counts as set: how often its body runs is decided by data.
+    """
+    if any(task.generated and task.rules for task in step.tasks):
+        return [frozenset(key for task in step.tasks for key in _keys(task, what))] * (len(step.tasks) + 1)
+    positions = {task.name: at for at, task in reversed(list(enumerate(step.tasks)))}
+    found: list[Facts | None] = [None] * (len(step.tasks) + 1)
+    found[0] = NOTHING
+    waiting = [0]
+    while waiting:
+        here = waiting.pop()
+        before = found[here]
+        assert before is not None
+        for target, keys in _ways(step.tasks[here], here, len(step.tasks), positions, what):
+            old, after = found[target], before | keys
+            after = after if old is None else after & old
+            if after != old:
+                found[target] = after
+                if target < len(step.tasks):
+                    waiting.append(target)
+    return found
+
+
+def _out(step: Step, graph: StepGraph, before: Facts, added: Facts) -> dict[int, Facts]:
+    """What the arcs of a step bring to each target."""
+    found: dict[int, Facts] = {}
+    for arc in step.router.arcs if step.router is not None else ():
+        target = graph.positions.get(arc.target)
+        if target is not None:
+            failed = takes_part_on_failure(arc) and truth_of(arc.when, FAILED_FACTS) is not False
+            facts = before if failed else before | added
+            found[target] = facts if target not in found else found[target] & facts
+    return found
+
+
+def _met(step: Step, brought: dict[int, Facts], sources: tuple[int, ...]) -> Facts | None:
+    if step.spec.join != "all":
+        return frozenset.intersection(*brought.values())
+    return NOTHING.union(*brought.values()) if all(source in brought for source in sources) else None
+
+
+def _keys(task: Task, what: str) -> Facts:
+    return frozenset(key for rule in task.rules for key, _ in (rule.set_ctx if what == "ctx" else rule.set_iter))
+
+
+def _ways(task: Task, here: int, end: int, positions: dict[str, int], what: str) -> list[tuple[int, Facts]]:
+    """Where a run may go after a task, and what it has set by then; failures end it and bring nothing on."""
+    if not task.rules:
+        return [(here + 1, NOTHING)]
+    ways: list[tuple[int, Facts]] = []
+    rules = asked_rules(task)
+    for rule in rules:
+        keys = frozenset(key for key, _ in (rule.set_ctx if what == "ctx" else rule.set_iter))
+        match rule.directive:
+            case "continue":
+                ways.append((here + 1, keys))
+            case "break":
+                ways.append((end, keys))
+            case "jump" if rule.to in positions:
+                ways.append((positions[rule.to or ""], keys))
+    if truth_of(rules[-1].when, NO_FACTS) is not True:
+        ways.append((here + 1, NOTHING))
+    return ways

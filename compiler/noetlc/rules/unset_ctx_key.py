@@ -1,0 +1,55 @@
+"""unset-ctx-key: an expression reads a key of `ctx` that nothing sets.
+
+Why it matters
+    `ctx` holds what `set_ctx` of some task put there; any other key is undefined in every run.
+Example
+    rules: [{else: {then: {do: continue, set_ctx: {total: "{{ outcome.result.total }}"}}}}]
+    args: {sum: "{{ ctx.totl }}"}
+Instead
+    args: {sum: "{{ ctx.total }}"}
+When to ignore
+    Never: the value is undefined whenever it is read.
+"""
+
+from collections.abc import Iterator
+
+from noetl_ir.expr import Expr
+from noetlc.ast.once import Once
+from noetlc.ast.walk import all_expressions
+from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.expr.closed import asks_what_is_there
+from noetlc.expr.paths import Access, accesses
+from noetlc.rules import Rule, Unit
+
+
+def check(unit: Unit) -> Iterator[Diagnostic]:
+    """Keys of `ctx` that no rule of any task sets."""
+    tasks = [task for step in unit.playbook.steps for task in step.tasks] + [task for _, task in unit.playbook.workbook]
+    written = {key for task in tasks for rule in task.rules for key, _ in rule.set_ctx}
+    for expr, scalar in all_expressions(unit.playbook):
+        for access in _of_ctx(expr) if scalar is not None else ():
+            key = access.keys[0]
+            if scalar is not None and isinstance(key, str) and key not in written and not key.startswith("__"):
+                yield RULE.finding(
+                    f"nothing sets `ctx.{key}`",
+                    unit.source.inner_span(scalar, access.root.start, access.nodes[0].end),
+                    help=_help(key, written),
+                )
+
+
+def _help(key: str, written: set[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(key, sorted(written), 1, 0.7)
+    return f"did you mean `{near[0]}`?" if near else f"set it in a rule of a task before: `set_ctx: {{{key}: …}}`"
+
+
+def _read(expr: Expr) -> tuple[Access, ...]:
+    if asks_what_is_there(expr):
+        return ()
+    return tuple(access for access in accesses(expr) if access.root.name == "ctx" and access.keys)
+
+
+_of_ctx = Once(_read)
+
+RULE = Rule("NL406", Severity.WARNING, "ast", check)
