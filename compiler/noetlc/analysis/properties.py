@@ -4,6 +4,7 @@ Terms are those of the Model Checking Contest: a net is quasi-live when every tr
 always fire again, and has a stable marking when some place never changes.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 from noetlc.analysis.components import terminal_components
@@ -102,6 +103,7 @@ class Structure(NamedTuple):
     ordinary: bool
     simple_free_choice: bool
     extended_free_choice: bool
+    asymmetric_choice: bool
     state_machine: bool
     marked_graph: bool
     connected: bool
@@ -126,6 +128,7 @@ def structure_of(net: Petri) -> Structure:
         ordinary=ordinary,
         simple_free_choice=ordinary and all(taken[p] <= 1 or len(side) == 1 for side in inputs for p in side),
         extended_free_choice=ordinary and _extended(inputs),
+        asymmetric_choice=ordinary and _asymmetric(len(net.places), inputs),
         state_machine=ordinary and all(len(a) == 1 == len(b) for a, b in zip(inputs, outputs, strict=True)),
         marked_graph=ordinary and all(count == 1 for count in (*taken, *made)),
         connected=_pieces(net, inputs, outputs) == 1,
@@ -152,6 +155,19 @@ def _extended(inputs: list[frozenset[int]]) -> bool:
     """Whether transitions that share an input share all."""
     first: dict[int, frozenset[int]] = {}
     return all(first.setdefault(place, side) == side for side in inputs for place in side)
+
+
+def _asymmetric(count: int, inputs: list[frozenset[int]]) -> bool:
+    """Whether of two places with a common taker one has all the takers of the other."""
+    takers: list[set[int]] = [set() for _ in range(count)]
+    for number, side in enumerate(inputs):
+        for place in side:
+            takers[place].add(number)
+    for side in inputs:
+        ordered = sorted(side, key=lambda place: len(takers[place]))
+        if not all(takers[one] <= takers[other] for one, other in pairwise(ordered)):
+            return False
+    return True
 
 
 def _pieces(net: Petri, inputs: list[frozenset[int]], outputs: list[frozenset[int]]) -> int:

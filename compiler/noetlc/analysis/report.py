@@ -12,11 +12,13 @@ from noetl_ir.plan import Plan
 from noetlc.analysis.answers import answer
 from noetlc.analysis.bounds import Bounds, bounds_of
 from noetlc.analysis.census import Census, census_of
+from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.extents import Extent, extents_of
 from noetlc.analysis.knowledge import informed
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.queries import Query, query_of
 from noetlc.analysis.script import script_of
+from noetlc.analysis.siphons import theory_of
 from noetlc.analysis.skeleton import success_skeleton, whole_skeleton
 from noetlc.analysis.soundness import QUICK, STANDARD, Budget, assumptions_of, soundness_of, verdicts_on
 from noetlc.analysis.verdict import Line, Status, Story, Verdict
@@ -97,23 +99,53 @@ def with_census(report: Report, plan: Plan, budget: Budget = STANDARD) -> Report
     return report._replace(census=census_of(whole_skeleton(plan).net, budget.states))
 
 
+NET_QUESTIONS = (
+    "every place is bounded",
+    "no marking is dead",
+    "every transition can fire",
+    "every transition can always fire again",
+)
+
+
+def proved_net(net: Petri) -> Report | None:
+    """The report on a net of which the arcs alone prove everything, without its markings; None for any other."""
+    theory = theory_of(net)
+    if theory.live is not True or not concurrency_of(net).is_safe:
+        return None
+    details = ("the arcs alone exclude a second token in a place", theory.why, theory.why, theory.why)
+    verdicts = tuple(Verdict(*row) for row in zip(NET_QUESTIONS, [Status.PROVED] * 4, details, strict=True))
+    return Report(net.name, verdicts, (), (), None, None)
+
+
 def net_report(net: Petri, budget: Budget = STANDARD) -> Report:
-    """The report on a net that is no plan's."""
+    """The report on a net that is no plan's, its markings counted; where a limit was hit, theorems may know more."""
     census = census_of(net, budget.states)
     runs = net.transitions
-    bounded = _judged("every place is bounded", census.pump is None, "states" in census.open)
+    bounded = _judged(NET_QUESTIONS[0], census.pump is None, "states" in census.open)
     if census.pump is not None:
         run = [runs[number] for number in census.pump.path + census.pump.cycle]
         places = ", ".join(net.places[place] for place in census.pump.places)
         bounded = bounded._replace(detail=f"the cycle can repeat for ever: {places}", story=_story(run, "and again"))
-    dead = _judged("no marking is dead", census.deadlock is None, "deadlock" in census.open)
+    dead = _judged(NET_QUESTIONS[1], census.deadlock is None, "deadlock" in census.open)
     if census.deadlock is not None:
         dead = dead._replace(story=_story([runs[number] for number in census.deadlock], "nothing can fire"))
-    quasi = _judged("every transition can fire", not census.dead, "dead" in census.open)
+    quasi = _judged(NET_QUESTIONS[2], not census.dead, "dead" in census.open)
     if census.dead:
         quasi = quasi._replace(detail=f"never: {', '.join(runs[number] for number in census.dead)}")
-    live = _judged("every transition can always fire again", census.live is True, census.live is None)
+    live = _judged(NET_QUESTIONS[3], census.live is True, census.live is None)
+    if census.open & {"deadlock", "dead", "live"}:
+        theory = theory_of(net)
+        dead = _known(dead, theory.deadlock_free, theory.why)
+        quasi = _known(quasi, True if theory.live else None, theory.why)
+        live = _known(live, theory.live, theory.why)
     return Report(net.name, (bounded, dead, quasi, live), (), (), None, census)
+
+
+def _known(verdict: Verdict, holds: bool | None, why: str) -> Verdict:
+    """An open verdict with what a theorem says."""
+    if holds is None or verdict.status is not Status.UNKNOWN:
+        return verdict
+    return verdict._replace(status=Status.PROVED if holds else Status.REFUTED, detail=why)
 
 
 def _together(free: list[Verdict], known: list[Verdict]) -> list[Verdict]:

@@ -21,6 +21,7 @@ from noetlc.analysis.origin import covered
 from noetlc.analysis.petri import Marking, Petri, fired
 from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.reductions import Reduced, reduced, reduced_for_bounds
+from noetlc.analysis.siphons import is_proved_sound
 from noetlc.analysis.skeleton import Skeleton, success_skeleton, whole_skeleton
 from noetlc.analysis.story import left_over, story_of
 from noetlc.analysis.stubborn import Terminals, terminals_of
@@ -109,7 +110,7 @@ def _stuck(skeleton: Skeleton, small: Reduced, ends: Terminals, budget: Budget) 
         story = story_of(skeleton, run, end, left)
         yield Verdict(question, Status.REFUTED, end, assumed, about, left[0].span, story)
     if not told:
-        yield _by_search(question, "every marking in which nothing can happen is an end", ends, assumed, budget)
+        yield _by_search(question, "every marking in which nothing can happen is an end", small, ends, assumed, budget)
 
 
 def _cycles(skeleton: Skeleton, small: Reduced, ends: Terminals, budget: Budget) -> Iterator[Verdict]:
@@ -126,13 +127,17 @@ def _cycles(skeleton: Skeleton, small: Reduced, ends: Terminals, budget: Budget)
         story = story_of(skeleton, run, end, related)
         yield Verdict(question, Status.REFUTED, end, assumed, tuple(names), rows[0].span, story)
     if not ends.circles:
-        yield _by_search(question, "an end can be reached from everywhere", ends, assumed, budget)
+        yield _by_search(question, "an end can be reached from everywhere", small, ends, assumed, budget)
 
 
-def _by_search(question: str, proof: str, ends: Terminals, assumed: tuple[str, ...], budget: Budget) -> Verdict:
+def _by_search(
+    question: str, proof: str, small: Reduced, ends: Terminals, assumed: tuple[str, ...], budget: Budget
+) -> Verdict:
     states = len(ends.graph.markings)
     if ends.complete:
         return Verdict(question, Status.PROVED, f"{proof} ({states} states)", assumed)
+    if is_proved_sound(small.net):
+        return Verdict(question, Status.PROVED, f"{proof} (free choice: every siphon has a marked trap)", assumed)
     return Verdict(question, Status.UNKNOWN, f"the limit of {budget.states} states was hit", assumed)
 
 

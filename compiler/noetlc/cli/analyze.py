@@ -8,7 +8,7 @@ from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
 from noetlc.analysis.budget import BUDGET, BudgetError
 from noetlc.analysis.queries import QueryError
-from noetlc.analysis.report import Report, net_report, report_of, with_budget, with_census
+from noetlc.analysis.report import Report, net_report, proved_net, report_of, with_budget, with_census
 from noetlc.analysis.soundness import LIMIT, STANDARD, Budget
 from noetlc.analysis.verdict import Status
 from noetlc.cli.catalogue import Folders
@@ -68,8 +68,7 @@ def _reports(
     if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") or file.endswith(".pnml"):
         if queries:
             raise click.UsageError("a PNML net has no steps: queries are about playbooks and plans")
-        report = _net(file, data, budget)
-        yield report if states else report._replace(census=None)
+        yield _net(file, data, budget, states=states)
         return
     for plan, asserted, allowed in _plans(file, data, folders):
         report = report_of(plan, (*asserted, *queries), budget)
@@ -78,14 +77,17 @@ def _reports(
         yield with_census(report, plan, budget) if states else report
 
 
-def _net(file: str, data: bytes, budget: Budget) -> Report:
+def _net(file: str, data: bytes, budget: Budget, *, states: bool) -> Report:
     from noetlc.analysis.petri import petri_of
     from noetlc.source.pnml_reader import PnmlError, read_pnml
 
     try:
-        return net_report(petri_of(read_pnml(data)), budget)
+        net = petri_of(read_pnml(data))
     except PnmlError as problem:
         raise click.UsageError(f"{file}: {problem}") from None
+    if states:
+        return net_report(net, budget)
+    return proved_net(net) or net_report(net, budget)._replace(census=None)
 
 
 def _plans(file: str, data: bytes, folders: tuple[str, ...]) -> Iterator[tuple[Plan, list[str], list[Json]]]:

@@ -1,0 +1,119 @@
+"""What siphons and traps prove about a net without any of its markings (Commoner 1972; Hack 1972).
+
+A siphon is a set of places that only its own takers can refill: once empty, it stays so. A trap, once marked, stays so.
+When every siphon has a marked trap inside, no marking is dead, in any net whose arcs weigh one. In a free-choice net
+that is so exactly when the net is live; in an asymmetric-choice net it is enough for that.
+
+    (a) → [t] → (b)          {a} is a siphon: nothing refills it           [u] ⇄ (b): {b} is a trap
+
+A plan's skeleton ends, so it is never live. Closed, with what ends a run beginning the next one, it is live and bounded
+exactly when the skeleton is sound and each run ends with one token (van der Aalst 1997).
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from enum import Enum
+from typing import NamedTuple
+
+from noetlc.analysis.concurrency import concurrency_of
+from noetlc.analysis.petri import Petri, consumers_of, producers_of
+from noetlc.analysis.properties import structure_of
+
+SETS = 5_000
+"""Sets of places that are looked at."""
+
+
+class Found(Enum):
+    """What the siphons say."""
+
+    MARKED = "every siphon has a marked trap"
+    BARE = "a siphon has no marked trap"
+    OPEN = "the limit of sets was hit"
+
+
+class Siphons(NamedTuple):
+    """`bare` is a siphon without a marked trap; empty without one."""
+
+    found: Found
+    bare: frozenset[int]
+
+
+def siphons_of(net: Petri, limit: int = SETS) -> Siphons:
+    """Whether every siphon has a marked trap inside; arcs must weigh one."""
+    takers, makers = consumers_of(net), producers_of(net)
+    inputs = [tuple(place for place, _ in arcs) for arcs in net.inputs]
+    outputs = [frozenset(place for place, _ in arcs) for arcs in net.outputs]
+    waiting = deque(frozenset({place}) for place in range(len(net.places)) if takers[place])
+    seen = set(waiting)
+    looked = 0
+    while waiting:  # small sets first
+        places = waiting.popleft()
+        looked += 1
+        if looked > limit:
+            return Siphons(Found.OPEN, frozenset())
+        if any(net.initial[place] for place in _trap(places, takers, outputs)):
+            continue  # so has whatever is larger
+        refills = next(
+            (t for place in sorted(places) for t in makers[place] if places.isdisjoint(inputs[t])),
+            None,
+        )
+        if refills is None:
+            return Siphons(Found.BARE, places)
+        for place in inputs[refills]:
+            larger = places | {place}
+            if larger not in seen:
+                seen.add(larger)
+                waiting.append(larger)
+    return Siphons(Found.MARKED, frozenset())
+
+
+def _trap(places: frozenset[int], takers: list[list[int]], outputs: list[frozenset[int]]) -> frozenset[int]:
+    """The largest trap inside."""
+    left = set(places)
+    while True:
+        leaking = [place for place in left if any(left.isdisjoint(outputs[taker]) for taker in takers[place])]
+        if not leaking:
+            return frozenset(left)
+        left.difference_update(leaking)
+
+
+class Theory(NamedTuple):
+    """What theorems say, None where none applies: no dead marking; always able to fire again; and which theorem."""
+
+    deadlock_free: bool | None
+    live: bool | None
+    why: str
+
+
+def theory_of(net: Petri, limit: int = SETS) -> Theory:
+    """What the class of a net and its siphons prove."""
+    shape = structure_of(net)
+    if not shape.ordinary or not net.transitions:
+        return Theory(None, None, "")
+    siphons = siphons_of(net, limit)
+    if siphons.found is Found.MARKED:
+        if shape.extended_free_choice or shape.asymmetric_choice:
+            kind = "free choice" if shape.extended_free_choice else "asymmetric choice"
+            return Theory(True, True, f"{kind}, and {Found.MARKED.value}")
+        return Theory(True, None, Found.MARKED.value)
+    if siphons.found is Found.BARE and shape.extended_free_choice:
+        names = ", ".join(net.places[place] for place in sorted(siphons.bare))
+        return Theory(None, False, f"free choice, and the siphon {names} has no marked trap")
+    return Theory(None, None, "")
+
+
+def is_proved_sound(net: Petri, limit: int = SETS) -> bool:
+    """Whether a net that begins in one place is free choice and, when closed, live and safe.
+
+    Then from everywhere an end can be reached, nothing is left there, and every transition can fire.
+    """
+    start = [place for place, tokens in enumerate(net.initial) if tokens]
+    ends = [number for number, arcs in enumerate(net.outputs) if not arcs]
+    if len(start) != 1 or net.initial[start[0]] != 1 or not ends:
+        return False
+    closed = net._replace(outputs=_closed(net.outputs, start[0]))
+    return theory_of(closed, limit).live is True and concurrency_of(closed).is_safe
+
+
+def _closed(outputs: Iterable[tuple[tuple[int, int], ...]], start: int) -> tuple[tuple[tuple[int, int], ...], ...]:
+    return tuple(arcs or ((start, 1),) for arcs in outputs)
