@@ -8,6 +8,8 @@ from benchmarks.row import BENCH
 PEERS: dict[str, tuple[str, ...]] = {
     "yamllint": ("yamllint",),
     "cfn-lint": ("cfn-lint",),
+    "pm4py": ("pm4py",),
+    "snakes": ("snakes",),
     "dbos": ("dbos",),
     "langgraph": ("langgraph", "langgraph-checkpoint-sqlite"),
     "burr": ("apache-burr",),

@@ -1,6 +1,6 @@
 """The table of rows, in the order of the bars."""
 
-from benchmarks import front_end, linting, runtime
+from benchmarks import analysis, front_end, linting, runtime
 from benchmarks.row import Bench, NotMeasured, Reading, Row, missing
 
 ROWS: tuple[Row, ...] = (
@@ -12,6 +12,10 @@ ROWS: tuple[Row, ...] = (
     Row("lint-many", "front end", "≤ 3 ×", linting.many_files),
     Row("migrate-many", "front end", "≤ 4 ×", linting.migrated_files),
     Row("determinism", "front end", "0 differ", front_end.determinism),
+    Row("graphs", "analysis", "≥ 50 × pm4py, ≥ 100 × SNAKES", analysis.graphs),
+    Row("fork-256", "analysis", "≤ 1 s", analysis.wide_fork),
+    Row("soundness", "analysis", "≤ 20 ms; worst ≤ 500 ms", analysis.soundness),
+    Row("mcc", "analysis", "0 differ", analysis.published),
     Row("one-step", "runtime", "≤ 12 ×", runtime.one_step),
     Row("steps", "runtime", "≥ 8 × DBOS; no slower later", runtime.durable_steps),
     Row("iterations", "runtime", "≥ 20 × DBOS", runtime.iterations),

@@ -1,0 +1,83 @@
+"""Rows about the analysis: state spaces against other explorers, and verdicts about playbooks."""
+
+import json
+from pathlib import Path
+from statistics import median
+
+from benchmarks.measure import interleave, peer, peer_python, probe
+from benchmarks.nets import NETS
+from benchmarks.row import ROOT, Bench, NotMeasured, Reading, limit, missing
+
+_TIMES = {"pm4py": 50, "snakes": 100}
+_FORK = 256
+_MCC = ROOT / "tests" / "compiler" / "analysis" / "mcc"
+
+
+def graphs(bench: Bench) -> list[Reading]:
+    """The whole reachability graph, in states a second."""
+    return [reading for name in NETS for reading in _one_net(bench, name)]
+
+
+def _one_net(bench: Bench, name: str) -> list[Reading]:
+    file = bench.file(f"{name.replace(' ', '_')}.json", json.dumps(NETS[name]))
+    states = {int(probe(bench, "proving", "graph", str(file))[str(file)][1])}
+
+    def own() -> float:
+        seconds, count = probe(bench, "proving", "graph", str(file))[str(file)]
+        return count / seconds
+
+    def other(peer_name: str) -> float:
+        report = peer(peer_name, str(file), 0)
+        states.add(int(report["count"]))
+        return report["count"] / report["seconds"]
+
+    readings = []
+    for peer_name, times in _TIMES.items():
+        label, bar = f"graph of {name}", f"≥ {times} ×"
+        try:
+            peer_python(peer_name)
+        except NotMeasured as problem:
+            readings.append(missing(label, bar, str(problem)))
+            continue
+        rate, base = interleave(bench.runs, own, lambda peer_name=peer_name: other(peer_name))
+        met, note = rate >= times * base, f"{next(iter(states)):,} states"
+        if len(states) > 1:
+            met, note = False, f"they differ in the number of states: {sorted(states)}"
+        readings.append(Reading(label, rate, base, "/s", peer_name, rate / base, bar, met, note))
+    return readings
+
+
+def wide_fork(bench: Bench) -> list[Reading]:
+    """All verdicts about a fork of 256 branches that join: 2^256 markings."""
+    arcs = ", ".join(f"{{step: b{n}}}" for n in range(_FORK))
+    rows = "".join(f"  - {{step: b{n}, tool: {{kind: noop}}, next: {{arcs: [{{step: j}}]}}}}\n" for n in range(_FORK))
+    text = (
+        "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: fork, path: bench/fork}\nworkflow:\n"
+        f"  - {{step: start, next: {{spec: {{mode: inclusive}}, arcs: [{arcs}]}}}}\n{rows}"
+        "  - {step: j, spec: {policy: {join: all}}, tool: {kind: noop}}\n"
+    )
+    file = bench.file("fork.yaml", text)
+    found = [probe(bench, "proving", "sound", str(file))[f"{file}#0"] for _ in range(bench.runs)]
+    if not all(proved for _, proved in found):
+        raise NotMeasured("not every verdict was `proved`")
+    return [limit(f"verdicts on a fork of {_FORK}", median(seconds for seconds, _ in found), 1, unit="s")]
+
+
+def soundness(bench: Bench) -> list[Reading]:
+    """Every example and golden playbook that has a plan."""
+    files = sorted(str(path) for folder in ("examples", "golden") for path in (ROOT / folder).rglob("*.yaml"))
+    rounds = [probe(bench, "proving", "sound", *files) for _ in range(bench.runs)]
+    seconds = {name: median(kept[name][0] for kept in rounds) for name in rounds[0]}
+    worst = max(seconds, key=lambda name: seconds[name])
+    note = f"{len(seconds)} plans; pm4py's woflan took 127 ms for 100 places in a row"
+    return [
+        limit("soundness, the median playbook", 1e3 * median(seconds.values()), 20, unit="ms", note=note),
+        limit("soundness, the worst playbook", 1e3 * seconds[worst], 500, unit="ms", note=Path(worst).name),
+    ]
+
+
+def published(bench: Bench) -> list[Reading]:
+    """The published answers of the Model Checking Contest, unbounded nets included."""
+    found = probe(bench, "proving", "mcc", str(_MCC))
+    differ, note = found["differ"][0], f"{found['nets'][0]:.0f} nets in {found['seconds'][0]:.1f} s"
+    return [Reading("published answers", differ, 0, "differ", "", None, "0 differ", differ == 0, note)]

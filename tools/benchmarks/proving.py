@@ -1,0 +1,92 @@
+"""Times the analysis in one fresh interpreter of the project.
+
+python -m benchmarks.proving graph FILE…     the reachability graph of each net: {FILE: [seconds, states]}
+python -m benchmarks.proving sound FILE…     the verdicts about each plan: {FILE: [seconds, proved or not]}
+python -m benchmarks.proving mcc FOLDER      the published answers: {"nets": [n], "differ": [n], "seconds": [s]}
+"""
+
+import gc
+import json
+import sys
+import tarfile
+import time
+from pathlib import Path
+
+
+def graphs(paths: list[Path]) -> dict[str, list[float]]:
+    """Every marking and every labelled edge."""
+    from noetlc.analysis.petri import Petri, arcs_of
+    from noetlc.analysis.reachability import graph_of
+
+    found: dict[str, list[float]] = {}
+    for path in paths:
+        document = json.loads(path.read_text())
+        sides = [[arcs_of([(place, 1) for place in side]) for side in row] for row in document["transitions"]]
+        marked = set(document["initial"])
+        net = Petri(
+            path.name,
+            tuple(f"p{number}" for number in range(document["places"])),
+            tuple(f"t{number}" for number in range(len(sides))),
+            tuple(takes for takes, _ in sides),
+            tuple(makes for _, makes in sides),
+            tuple(int(number in marked) for number in range(document["places"])),
+        )
+        gc.collect()
+        begun = time.perf_counter()
+        graph = graph_of(net, 10_000_000)
+        found[str(path)] = [time.perf_counter() - begun, len(graph.markings)]
+    return found
+
+
+def verdicts(paths: list[Path]) -> dict[str, list[float]]:
+    """Both passes, with the scripts of what is refuted; the first plan pays for the imports and does not count."""
+    from noetlc.analysis.report import sound
+    from noetlc.analysis.soundness import STANDARD
+    from noetlc.analysis.verdict import Status
+    from noetlc.pipeline import compile_source
+
+    plans = [
+        (f"{path}#{number}", plan)
+        for path in paths
+        for number, plan in enumerate(compile_source(str(path), path.read_bytes()).plans)
+    ]
+    found: dict[str, list[float]] = {}
+    for name, plan in [*plans[:1], *plans]:
+        begun = time.perf_counter()
+        answers = sound(plan, STANDARD)
+        seconds = time.perf_counter() - begun
+        found[name] = [seconds, float(all(each.status is Status.PROVED for each in answers))]
+    return found
+
+
+def published(folder: Path) -> dict[str, list[float]]:
+    """Each published answer about each net."""
+    from noetlc.analysis.census import census_of
+    from noetlc.analysis.petri import petri_of
+    from noetlc.source.pnml_reader import read_pnml
+
+    with tarfile.open(folder / "models.tar.xz") as archive:
+        files = {member.name.rpartition("/")[2]: archive.extractfile(member) for member in archive}
+        models = {name: content.read() for name, content in files.items() if content is not None}
+    answers = json.loads((folder / "answers.json").read_text("utf-8"))["nets"]
+    differ = 0
+    begun = time.perf_counter()
+    for answer in answers:
+        found = census_of(petri_of(read_pnml(models[answer["file"]])), 100_000)
+        own = {
+            "states": "inf" if found.pump is not None else found.states,
+            "edges": found.edges,
+            "max_token_in_place": found.max_token_in_place,
+            "max_token_per_marking": found.max_token_per_marking,
+            "quasi_live": not found.dead,
+            "live": found.live,
+            "stable_marking": bool(found.stable),
+            "deadlock": found.deadlock is not None,
+        }
+        differ += any(answer[key] != value for key, value in own.items() if key in answer)
+    return {"nets": [len(answers)], "differ": [differ], "seconds": [time.perf_counter() - begun]}
+
+
+if __name__ == "__main__":
+    work, paths = sys.argv[1], [Path(argument) for argument in sys.argv[2:]]
+    print(json.dumps(published(paths[0]) if work == "mcc" else {"graph": graphs, "sound": verdicts}[work](paths)))
