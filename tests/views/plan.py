@@ -10,8 +10,9 @@ from noetlc.ast.playbook import Playbook
 from noetlc.cli.catalogue import Folders
 from noetlc.diag.diagnostic import Severity
 from noetlc.diag.text import rendered
-from noetlc.emit import dot as dot_form
-from noetlc.emit import mermaid as mermaid_form
+from noetlc.emit.pictures import dot as dot_form
+from noetlc.emit.pictures import mermaid as mermaid_form
+from noetlc.emit.pictures.steps import steps_of
 from noetlc.pipeline import Compiled, compile_source
 
 
@@ -27,12 +28,12 @@ def tables(case: Case) -> str:
 
 def mermaid(case: Case) -> str:
     """The step graph as a Mermaid flowchart."""
-    return mermaid_form.emitted(_playbook(case))
+    return mermaid_form.emitted(steps_of(_playbook(case)))
 
 
 def dot(case: Case) -> str:
     """The step graph in Graphviz's language."""
-    return dot_form.emitted(_playbook(case))
+    return dot_form.emitted(steps_of(_playbook(case)))
 
 
 def findings(case: Case) -> str:

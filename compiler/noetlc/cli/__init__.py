@@ -20,7 +20,7 @@ COMMANDS: dict[str, str] = {
     "lint": "Check playbooks and report what is wrong.",
     "diff": "Show what a change changes in what a playbook does.",
     "migrate": "Rewrite older dialects as canonical source.",
-    "graph": "Draw the steps of a playbook.",
+    "graph": "Draw a playbook, with findings or an execution on it.",
     "analyze": "Prove what can and cannot happen.",
     "explain": "Explain a diagnostic code.",
     "schema": "Print a JSON Schema.",

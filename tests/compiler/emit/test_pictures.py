@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from nets import compiled, steps
 from noetlc.ast.playbook import Playbook
-from noetlc.emit import dot, mermaid
+from noetlc.emit.pictures import dot, mermaid
+from noetlc.emit.pictures.steps import steps_of
 from noetlc.emit.schema import playbook_schema
 
 EXAMPLES = sorted(path for path in Path("examples").rglob("*.yaml") if not path.name.endswith(".script.yaml"))
@@ -29,7 +30,7 @@ def playbook_with(guard: str) -> Playbook:
 
 @given(st.text(st.characters(exclude_categories=()), max_size=20))
 def test_no_text_breaks_out_of_a_mermaid_label(text: str) -> None:
-    picture = mermaid.emitted(playbook_with(text))
+    picture = mermaid.emitted(steps_of(playbook_with(text)))
     picture.encode("utf-8")
     assert len(picture.splitlines()) == 4 or not text.split()
     for label in re.findall(r'"([^"]*)"', picture):
@@ -39,7 +40,7 @@ def test_no_text_breaks_out_of_a_mermaid_label(text: str) -> None:
 
 @given(st.text(st.characters(exclude_categories=()), max_size=20))
 def test_no_text_breaks_out_of_a_dot_label(text: str) -> None:
-    picture = dot.emitted(playbook_with(text))
+    picture = dot.emitted(steps_of(playbook_with(text)))
     picture.encode("utf-8")
     outside = re.sub(r'"(\\.|[^"\\])*"', "", picture)
     assert '"' not in outside

@@ -1,0 +1,273 @@
+"""An execution painted on a picture, from the envelopes of its events (`noetl events ID --json`)."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from noetl_ir.expr import Json
+from noetl_ir.plan import Plan
+from noetlc.emit.pictures.net import transition_id
+from noetlc.emit.pictures.picture import Edge, Mark, Node, Picture, worse
+from noetlc.emit.pictures.steps import arc_id, step_id
+
+Envelope: TypeAlias = Mapping[str, Json]
+
+
+class NoLog(Exception):
+    """What was given is no log of an execution; the text says why."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What happened to one step or task: counts, microseconds in all, and when each open run began."""
+
+    started: int = 0
+    done: int = 0
+    failed: int = 0
+    retries: int = 0
+    items: int = 0
+    items_done: int = 0
+    items_failed: int = 0
+    took: int = 0
+    open: dict[str, int] = field(default_factory=dict)
+
+    def begin(self, run: str, at: int) -> None:
+        """A run begins, unless it is open already."""
+        if run not in self.open:
+            self.started += 1
+            self.open[run] = at
+
+    def end(self, run: str, at: int) -> None:
+        """A run ends."""
+        self.took += at - self.open.pop(run, at)
+
+
+@dataclass(slots=True)
+class Log:
+    """A whole log, counted."""
+
+    steps: dict[str, Tally] = field(default_factory=dict)
+    tasks: dict[tuple[str, str], Tally] = field(default_factory=dict)
+    fired: Counter[str] = field(default_factory=Counter)
+    execution: str = ""
+    digest: str = ""
+    playbook: str = ""
+    ending: str = ""
+    first: int = 0
+    last: int = 0
+
+
+def log_of(envelopes: Iterable[Envelope]) -> Log:
+    """The counts of a log; raises NoLog where what is given is none."""
+    log = Log()
+    for number, each in enumerate(envelopes):
+        try:
+            _count(log, each)
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            raise NoLog(
+                f"event {number + 1} is no envelope of an event ({type(problem).__name__}: {problem})"
+            ) from None
+    if not log.first:
+        raise NoLog("there are no events")
+    return log
+
+
+def with_execution(picture: Picture, plan: Plan, log: Log, digest: str) -> Picture:
+    """The picture with what ran, how often, and how long. `digest` is that of the plan."""
+    said = f"Execution {log.execution}: {log.ending or 'running'}, {duration(log.last - log.first)}"
+    picture = picture.saying(said)
+    if log.digest and log.digest != digest:
+        picture = picture.saying("It ran another version of this playbook; steps are matched by name.")
+    if picture.level == "net":
+        return _fired(picture, log)
+    if picture.level == "states":
+        return picture
+    return _painted(picture, plan, log)
+
+
+def duration(micros: int) -> str:
+    """A time for people."""
+    seconds = micros / 1_000_000
+    if seconds < 0.001:
+        return "0 s" if not micros else "< 1 ms"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    minutes = int(seconds // 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def micros_of(ts: str) -> int:
+    """Microseconds since the epoch of a time in UTC as RFC 3339 has it, as `noetl_ir.events.iso_of` writes it.
+
+    Days from a civil date as in Howard Hinnant, "chrono-compatible low-level date algorithms", days_from_civil.
+    """
+    year, month, day = int(ts[0:4]), int(ts[5:7]), int(ts[8:10])
+    hour, minute, second = int(ts[11:13]), int(ts[14:16]), int(ts[17:19])
+    fraction = ts[20:].rstrip("Z") if ts[19:20] == "." else ""
+    year -= month <= 2
+    era = year // 400
+    day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
+    year_of_era = year - era * 400
+    day_of_era = year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year
+    days = era * 146_097 + day_of_era - 719_468
+    return ((days * 24 + hour) * 60 + minute) * 60_000_000 + second * 1_000_000 + int(f"{fraction:0<6.6}")
+
+
+def _count(log: Log, each: Envelope) -> None:
+    at = micros_of(_text(each, "ts")) + 1  # so that zero is before every event
+    log.first, log.last = log.first or at, max(log.last, at)
+    log.execution = log.execution or _text(each, "execution_id")
+    fired = each["fired"]
+    assert isinstance(fired, list)
+    log.fired.update(str(row["transition"]) for row in fired if isinstance(row, dict))
+    payload = each["payload"]
+    assert isinstance(payload, dict)
+    kind, step, task = _text(each, "event_type"), each["step"], each["task"]
+    if kind == "playbook.execution.requested":
+        log.digest, log.playbook = str(payload.get("digest", "")), str(payload.get("playbook", ""))
+    elif kind == "workflow.finished":
+        log.ending = str(payload.get("status", "over"))
+    elif kind == "playbook.cancelled":
+        log.ending = "cancelled"
+    if not isinstance(step, str):
+        return
+    run = f"{each['step_run_id']}/{each['iteration']}"
+    if isinstance(task, str):
+        _count_task(log, kind, (step, task), (run, at))
+    elif kind.startswith(("step.", "loop.")):
+        iteration = each["iteration"]
+        depth = len(iteration) if isinstance(iteration, list) else 0
+        _count_step(log.steps.setdefault(step, Tally()), kind, payload, (str(each["step_run_id"]), at), depth)
+
+
+def _text(each: Envelope, key: str) -> str:
+    value = each[key]
+    if not isinstance(value, str):
+        raise TypeError(f"`{key}` is no text")
+    return value
+
+
+def _count_step(tally: Tally, kind: str, payload: Mapping[str, Json], run: tuple[str, int], depth: int) -> None:
+    level = payload.get("level", 0)
+    match kind:
+        case "step.scheduled" | "step.started":
+            tally.begin(*run)
+        case "step.done":
+            tally.done += 1
+            tally.end(*run)
+        case "step.failed":
+            tally.failed += 1
+            tally.end(*run)
+        case "loop.started" if level == 0:  # levels inside are counted by their tasks
+            tally.begin(*run)
+            count = payload.get("n")
+            tally.items += count if isinstance(count, int) else 0
+        case "loop.done" if level == 0 and run[0] in tally.open:
+            tally.done += 1
+            tally.end(*run)
+        case "loop.iteration.done" | "loop.iteration.skipped" if depth == 1:
+            tally.items_done += 1
+        case "loop.iteration.failed" if depth == 1:
+            tally.items_failed += 1
+        case _:
+            pass
+
+
+def _count_task(log: Log, kind: str, name: tuple[str, str], run: tuple[str, int]) -> None:
+    tally = log.tasks.setdefault(name, Tally())
+    match kind:
+        case "task.started":
+            tally.begin(*run)
+        case "task.done":
+            tally.done += 1
+            tally.end(*run)
+        case "retry.started":
+            tally.retries += 1
+            tally.end(*run)
+        case _:
+            pass
+
+
+def _painted(picture: Picture, plan: Plan, log: Log) -> Picture:
+    nodes = []
+    for node in picture.nodes:
+        step = node.id.removeprefix("step ")
+        retries = sum(tally.retries for (owner, _), tally in log.tasks.items() if owner == step)
+        painted = _with_tally(node, log.steps.get(step), retries, is_over=bool(log.ending))
+        if node.inner is not None:
+            inner = [
+                _with_tally(each, log.tasks.get((step, each.title)), 0, is_over=bool(log.ending))
+                for each in node.inner.nodes
+            ]
+            painted = painted._replace(inner=node.inner._replace(nodes=tuple(inner)))
+        nodes.append(painted)
+    taken = _taken(plan, log)
+    edges = [_with_count(edge, taken[edge.id]) for edge in picture.edges]
+    ended = [number for number, node in enumerate(nodes) if node.id == step_id("end")]
+    for number in ended:
+        if any(edge.target == number and taken[edge.id] for edge in edges):
+            nodes[number] = nodes[number]._replace(mark=Mark.DONE)
+    return picture._replace(nodes=tuple(nodes), edges=tuple(edges))
+
+
+def _taken(plan: Plan, log: Log) -> Counter[str]:
+    """How often each arc was taken."""
+    taken: Counter[str] = Counter()
+    for each in plan.net.transitions:
+        if each.role == "take" and log.fired[each.id]:
+            step = plan.steps[each.step]
+            taken[arc_id(step.name, step.arcs.index(each.arc))] += log.fired[each.id]
+    return taken
+
+
+def _with_tally(node: Node, tally: Tally | None, retries: int, *, is_over: bool) -> Node:
+    if tally is None or not tally.started:
+        return node._replace(mark=worse(node.mark, Mark.IDLE))
+    count = len(tally.open)
+    mark = Mark.DONE
+    if tally.failed or (count and is_over):
+        mark = Mark.FAILED
+    if count and not is_over:
+        mark = Mark.RUNNING
+    runs = f"{tally.started} runs, " if tally.started > 1 else ""
+    facts = [f"{runs}{duration(tally.took)}" if tally.took or not count else f"{runs}begun"]
+    if tally.items:
+        failed = f", {tally.items_failed} failed" if tally.items_failed else ""
+        facts.append(f"{tally.items_done} of {tally.items} items{failed}")
+    again = retries or tally.retries
+    if again:
+        facts.append("1 retry" if again == 1 else f"{again} retries")
+    if tally.failed:
+        facts.append("failed" if tally.failed == tally.started == 1 else f"{tally.failed} failed")
+    if count:
+        facts.append(f"{count} not ended" if is_over else f"{count} running" if tally.started > 1 else "running")
+    return node._replace(mark=worse(node.mark, mark), facts=(*node.facts, *facts))
+
+
+def _with_count(edge: Edge, count: int) -> Edge:
+    if not count:
+        return edge._replace(mark=worse(edge.mark, Mark.IDLE))
+    return edge._replace(
+        mark=worse(edge.mark, Mark.DONE), facts=(*edge.facts, f"× {count}") if count > 1 else edge.facts
+    )
+
+
+def _fired(picture: Picture, log: Log) -> Picture:
+    """The net with how often each transition fired."""
+    counts = {transition_id(name): count for name, count in log.fired.items()}
+    nodes = []
+    hot = set()
+    for number, node in enumerate(picture.nodes):
+        count = counts.get(node.id, 0)
+        if count:
+            hot.add(number)
+            node = node._replace(mark=Mark.DONE, facts=(*node.facts, f"× {count}"))
+        nodes.append(node)
+    edges = [
+        edge._replace(mark=worse(edge.mark, Mark.DONE if edge.source in hot or edge.target in hot else Mark.IDLE))
+        for edge in picture.edges
+    ]
+    return picture._replace(nodes=tuple(nodes), edges=tuple(edges))

@@ -1,0 +1,118 @@
+"""Pictures as Mermaid flowcharts, within what Mermaid draws.
+
+Every character that Mermaid could read as its own is written as an entity.
+"""
+
+from collections.abc import Iterator
+
+from noetlc.emit.pictures.picture import Edge, Kind, Mark, Node, Picture, Shape
+from noetlc.emit.pictures.regions import folded
+
+MAX_EDGES, MAX_CHARACTERS = 500, 50_000
+"""What Mermaid draws unless it is configured otherwise (`maxEdges`, `maxTextSize`)."""
+MAX_NOTE = 20
+TRIES = (400, 200, 100, 50, 20)
+
+_SHAPES = {
+    Shape.ENTRY: ("([", "])"),
+    Shape.LOOP: ("[[", "]]"),
+    Shape.STEP: ("[", "]"),
+    Shape.END: ("((", "))"),
+    Shape.TASK: ("[", "]"),
+    Shape.PLACE: ("((", "))"),
+    Shape.TRANSITION: ("[", "]"),
+    Shape.STATE: ("(", ")"),
+    Shape.FOLD: ("[/", "/]"),
+}
+_ARROWS = {Kind.OK: "-->", Kind.KO: "-.->", Kind.JUMP: "-.->"}
+_COLOURS = {
+    Mark.IDLE: ("#f2f4f6", "#a3adb7"),
+    Mark.DONE: ("#e2f4ee", "#009e73"),
+    Mark.RUNNING: ("#e0f2fd", "#56b4e9"),
+    Mark.TOLD: ("#dcedf8", "#0072b2"),
+    Mark.WARNED: ("#fff3d6", "#e69f00"),
+    Mark.FAILED: ("#fde8dc", "#d55e00"),
+    Mark.BAD: ("#fde8dc", "#d55e00"),
+}
+_PLAIN = frozenset(" .,-_:=+/'%→…")
+
+
+def emitted(picture: Picture) -> str:
+    """The flowchart; folded, with a note, where it would be more than Mermaid draws."""
+    text = _written(picture)
+    for most in TRIES:
+        if _fits(text):
+            return text
+        text = _written(folded(picture, most))
+    return text if _fits(text) else _cut(folded(picture, TRIES[-1]))
+
+
+def _fits(text: str) -> bool:
+    return text.count("->") <= MAX_EDGES and len(text) <= MAX_CHARACTERS
+
+
+def _cut(picture: Picture) -> str:
+    """What cannot be folded far enough: the first boxes and the arrows between them, as many as fit."""
+    most = min(len(picture.nodes), MAX_EDGES)
+    while True:
+        edges = [edge for edge in picture.edges if edge.source < most and edge.target < most][:MAX_EDGES]
+        note = f"Only {most} of {len(picture.nodes)} boxes and {len(edges)} of {len(picture.edges)} arrows: the picture"
+        small = picture._replace(nodes=picture.nodes[:most], edges=tuple(edges), captions=())
+        text = _written(small.saying(f"{note} is too large for Mermaid."))
+        if _fits(text) or most < 2:
+            return text
+        most //= 2
+
+
+def _written(picture: Picture) -> str:
+    out = ["flowchart TD"]
+    for number, node in enumerate(picture.nodes):
+        out += _box(f"n{number}", node)
+    out += [f"  {_arrow('n', edge)}" for edge in picture.edges]
+    if picture.captions:
+        lines = picture.captions[:MAX_NOTE]
+        out.append(f'  note>"{"<br/>".join(_escaped(line) for line in lines)}"]')
+    return "\n".join([*out, *_styles(picture)]) + "\n"
+
+
+def _box(id: str, node: Node) -> Iterator[str]:
+    text = "<br/>".join(_escaped(line) for line in (node.title, *node.lines, *node.facts))
+    if node.inner is None or node.shape is Shape.FOLD:
+        opening, closing = _SHAPES[node.shape]
+        yield f'  {id}{opening}"{text}"{closing}'
+        return
+    yield f'  subgraph {id}["{text}"]'
+    for number, inner in enumerate(node.inner.nodes):
+        yield from (f"  {line}" for line in _box(f"{id}t{number}", inner))
+    yield from (f"    {_arrow(f'{id}t', edge)}" for edge in node.inner.edges)
+    yield "  end"
+
+
+def _arrow(prefix: str, edge: Edge) -> str:
+    words = " ".join(filter(None, [edge.text, *edge.facts]))
+    text = f'|"{_escaped(words)}"|' if words else ""
+    return f"{prefix}{edge.source} {_ARROWS[edge.kind]}{text} {prefix}{edge.target}"
+
+
+def _styles(picture: Picture) -> Iterator[str]:
+    """A class for each mark that is on a box, and a style for each arrow that is marked."""
+    for mark, (fill, stroke) in _COLOURS.items():
+        ids = [f"n{number}" for number, node in enumerate(picture.nodes) if node.mark is mark]
+        if ids:
+            yield f"  classDef {mark} fill:{fill},stroke:{stroke},stroke-width:2px,color:#1b2733"
+            yield f"  class {','.join(ids)} {mark}"
+    before = sum(len(node.inner.edges) for node in picture.nodes if node.inner and node.shape is not Shape.FOLD)
+    for mark, (_, stroke) in _COLOURS.items():
+        rows = [str(before + number) for number, edge in enumerate(picture.edges) if edge.mark is mark]
+        if rows:
+            width = 1 if mark is Mark.IDLE else 3
+            yield f"  linkStyle {','.join(rows)} stroke:{stroke},stroke-width:{width}px"
+
+
+def _escaped(text: str) -> str:
+    return "".join([char if char.isalnum() or char in _PLAIN else f"#{_code(char)};" for char in text])
+
+
+def _code(char: str) -> int:
+    """The character's number; what no file may hold becomes the replacement character."""
+    return 0xFFFD if "\ud800" <= char <= "\udfff" or char < " " else ord(char)

@@ -1,0 +1,100 @@
+"""A picture before it has a form: boxes and arrows with what they say, what is painted on them, and where they are
+written. Levels make pictures, painters and folding change them, and each format draws them.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from noetl_ir.span import Span
+
+
+class Shape(StrEnum):
+    """What a box stands for. `FOLD` stands for several boxes; `END` is an undeclared `end`."""
+
+    ENTRY = "entry"
+    STEP = "step"
+    LOOP = "loop"
+    END = "end"
+    TASK = "task"
+    PLACE = "place"
+    TRANSITION = "transition"
+    STATE = "state"
+    FOLD = "fold"
+
+
+class Kind(StrEnum):
+    """What an arrow stands for: a way on, a way that only a failure takes, a jump inside a step."""
+
+    OK = "ok"
+    KO = "ko"
+    JUMP = "jump"
+
+
+class Mark(StrEnum):
+    """What is painted on a box or an arrow, the worst last: it wins where two are painted on one."""
+
+    NONE = ""
+    IDLE = "idle"
+    DONE = "done"
+    RUNNING = "running"
+    TOLD = "told"
+    WARNED = "warned"
+    FAILED = "failed"
+    BAD = "bad"
+
+
+SEVERITY = {mark: number for number, mark in enumerate(Mark)}
+
+
+class Node(NamedTuple):
+    """A box.
+
+    `title` is its name and `lines` what stands under it; `facts` are painted on it, as counts and times; `notes` are
+    what findings say about it. `source` and `target` of arrows are positions of boxes. `joins` and `forks` say that it
+    waits for several tokens and sends several. `inner` is what a fold hides, or the tasks of a step.
+    """
+
+    id: str
+    shape: Shape
+    title: str
+    lines: tuple[str, ...] = ()
+    span: Span | None = None
+    mark: Mark = Mark.NONE
+    facts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    joins: bool = False
+    forks: bool = False
+    inner: "Picture | None" = None
+
+
+class Edge(NamedTuple):
+    """An arrow between two boxes, by their positions. `text` is all that it says."""
+
+    id: str
+    source: int
+    target: int
+    kind: Kind = Kind.OK
+    text: str = ""
+    span: Span | None = None
+    mark: Mark = Mark.NONE
+    facts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Picture(NamedTuple):
+    """Boxes, and the arrows between them. `level` is what it shows; `captions` are sentences to stand under it."""
+
+    title: str
+    level: str
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    captions: tuple[str, ...] = ()
+
+    def saying(self, *captions: str) -> "Picture":
+        """The picture with more captions."""
+        return self._replace(captions=(*self.captions, *captions))
+
+
+def worse(one: Mark, other: Mark) -> Mark:
+    """The mark that wins."""
+    return max(one, other, key=SEVERITY.__getitem__)

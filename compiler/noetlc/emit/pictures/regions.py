@@ -1,0 +1,212 @@
+"""Folding: parts of a large picture with one way in and one way out become one box each, the smallest first.
+
+A part is what stands between a box that forks, or begins a loop, and the box that all its ways come to (its immediate
+postdominator), or a piece of a chain. Arrows of failures may leave a part, to a handler that many steps share; none may
+come into the middle of one. What is marked stays in sight.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import networkx
+
+from noetlc.emit.pictures.picture import Edge, Kind, Mark, Node, Picture, Shape, worse
+
+EXIT = -1
+LARGEST, CLIMBS, LEAST, ROUNDS = 400, 6, 3, 40
+IN_SIGHT = frozenset({Mark.BAD, Mark.FAILED, Mark.RUNNING, Mark.WARNED, Mark.TOLD})
+
+
+class Part(NamedTuple):
+    """Boxes by position; all ways in come to the first, all ways out but failures leave the last."""
+
+    first: int
+    last: int
+    members: frozenset[int]
+
+
+def folded(picture: Picture, most: int) -> Picture:
+    """The picture with at most that many boxes, or as few as folding can do; a caption says what was folded."""
+    whole = len(picture.nodes)
+    small = picture
+    for _ in range(ROUNDS):
+        excess = len(small.nodes) - most
+        if excess <= 0:
+            break
+        parts = _chosen(small, excess, most)
+        if not parts:
+            break
+        small = _without(small, parts)
+    folds = sum(node.shape is Shape.FOLD for node in small.nodes)
+    if not folds:
+        return picture
+    shown = whole - sum(len(leaves_of(node)) for node in small.nodes if node.shape is Shape.FOLD)
+    return small.saying(
+        f"{whole} boxes in all: {whole - shown} of them are folded into {folds} (--boxes N draws up to N)."
+    )
+
+
+def leaves_of(node: Node) -> list[Node]:
+    """The boxes that a fold stands for, those of folds in it included; any other box itself."""
+    found, waiting = [], [node]
+    while waiting:
+        one = waiting.pop()
+        if one.shape is Shape.FOLD and one.inner is not None:
+            waiting += reversed(one.inner.nodes)
+        else:
+            found.append(one)
+    return found
+
+
+def _chosen(picture: Picture, excess: int, most: int) -> list[Part]:
+    """Parts without a common box, the smallest first, until enough boxes are gone."""
+    graph = _graph(picture)
+    pinned = {number for number, node in enumerate(picture.nodes) if node.mark in IN_SIGHT}
+    piece = max(LEAST + 1, -(-2 * len(picture.nodes) // max(1, most)))
+    parts = [*_forks(graph, picture), *_chains(graph, piece)]
+    taken: set[int] = set()
+    chosen = []
+    for part in sorted(parts, key=lambda each: (len(each.members), each.first)):
+        if excess > 0 and len(part.members) < len(picture.nodes) - 1 and part.members.isdisjoint(taken | pinned):
+            chosen.append(part)
+            taken |= part.members
+            excess -= len(part.members) - 1
+    return chosen
+
+
+def _graph(picture: Picture) -> "networkx.DiGraph[int]":
+    """The boxes with their arrows; `plain` on those that are no arrow of a failure."""
+    graph: networkx.DiGraph[int] = networkx.DiGraph()
+    graph.add_nodes_from(range(len(picture.nodes)))
+    for edge in picture.edges:
+        plain = edge.kind is not Kind.KO or graph.get_edge_data(edge.source, edge.target, {}).get("plain", False)
+        graph.add_edge(edge.source, edge.target, plain=plain)
+    return graph
+
+
+def _onwards(graph: "networkx.DiGraph[int]", node: int) -> list[int]:
+    return [other for other, data in graph.succ[node].items() if data["plain"]]
+
+
+def _forks(graph: "networkx.DiGraph[int]", picture: Picture) -> Iterator[Part]:
+    after = {node: _onwards(graph, node) for node in graph}
+    backwards: networkx.DiGraph[int] = networkx.DiGraph()
+    backwards.add_nodes_from([*graph, EXIT])
+    backwards.add_edges_from((other, node) for node, row in after.items() for other in row)
+    backwards.add_edges_from((EXIT, node) for node, row in after.items() if not row)
+    behind = networkx.immediate_dominators(backwards, EXIT)
+    for first in graph:
+        if len(after[first]) < 2 and graph.in_degree(first) < 2:
+            continue
+        last = behind.get(first, EXIT)
+        for _ in range(CLIMBS):
+            if last in (EXIT, None):
+                break
+            members = _between(graph, after, first, last)
+            if len(members) >= LEAST and _is_part(graph, members, first):
+                yield Part(first, last, members)
+                break
+            last = behind.get(last, EXIT)
+
+
+def _between(graph: "networkx.DiGraph[int]", after: dict[int, list[int]], first: int, last: int) -> frozenset[int]:
+    """What can be reached from the first without passing the last; empty where that is too much."""
+    found, waiting = {first, last}, [first]
+    while waiting:
+        for other in after[waiting.pop()]:
+            if other not in found:
+                found.add(other)
+                waiting.append(other)
+        if len(found) > LARGEST:
+            return frozenset()
+    return frozenset(found)
+
+
+def _is_part(graph: "networkx.DiGraph[int]", members: frozenset[int], first: int) -> bool:
+    return all(other in members for node in members if node != first for other in graph.pred[node])
+
+
+def _chains(graph: "networkx.DiGraph[int]", piece: int) -> Iterator[Part]:
+    """Pieces of chains: each box but the first has one arrow in, each but the last one way on."""
+    after = {}
+    for node in graph:
+        row = _onwards(graph, node)
+        if len(row) == 1 and graph.in_degree(row[0]) == 1 and row[0] != node:
+            after[node] = row[0]
+    heads = set(after) - set(after.values())
+    for head in sorted(heads):
+        chain = [head]
+        while chain[-1] in after:
+            chain.append(after[chain[-1]])
+        for start in range(0, len(chain), piece):
+            members = chain[start : start + piece]
+            if len(members) >= LEAST:
+                yield Part(members[0], members[-1], frozenset(members))
+
+
+def _without(picture: Picture, parts: list[Part]) -> Picture:
+    """The picture with each part as one box, where its first box stood."""
+    owner = {member: part for part in parts for member in part.members}
+    nodes: list[Node] = []
+    place: dict[int, int] = {}
+    for number, node in enumerate(picture.nodes):
+        part = owner.get(number)
+        if part is None or part.first == number:
+            place[number] = len(nodes)
+            nodes.append(node if part is None else _fold(picture, part))
+    for number, part in owner.items():
+        place[number] = place[part.first]
+    edges: dict[tuple[int, int, Kind], list[Edge]] = {}
+    for edge in picture.edges:
+        inside = owner.get(edge.source)
+        if inside is None or edge.target not in inside.members or edge.source == edge.target == inside.first:
+            ends = (place[edge.source], place[edge.target])
+            if not (inside is not None and ends[0] == ends[1]):
+                edges.setdefault((*ends, edge.kind), []).append(edge)
+    return picture._replace(
+        nodes=tuple(nodes), edges=tuple([_joined(row, source, target) for (source, target, _), row in edges.items()])
+    )
+
+
+def _fold(picture: Picture, part: Part) -> Node:
+    order = [part.first, *sorted(part.members - {part.first, part.last}), part.last]
+    index = {number: position for position, number in enumerate(order)}
+    nodes = tuple([picture.nodes[number] for number in order])
+    edges = tuple(
+        [
+            edge._replace(source=index[edge.source], target=index[edge.target])
+            for edge in picture.edges
+            if edge.source in index and edge.target in index
+        ]
+    )
+    first, last = nodes[0], nodes[-1]
+    inner = Picture(first.title, picture.level, nodes, edges)
+    fold = Node(f"fold {first.id}", Shape.FOLD, f"{_ends(first)[0]} … {_ends(last)[1]}", span=first.span, inner=inner)
+    mark = Mark.NONE
+    for node in nodes:
+        mark = worse(mark, node.mark)
+    count = len(leaves_of(fold))
+    notes = tuple([note for node in nodes for note in node.notes])
+    return fold._replace(lines=(f"{count} boxes",), mark=mark, notes=notes, joins=first.joins, forks=last.forks)
+
+
+def _ends(node: Node) -> tuple[str, str]:
+    """The titles of the first and the last box that a box stands for."""
+    if node.shape is not Shape.FOLD:
+        return node.title, node.title
+    first, _, last = node.title.partition(" … ")
+    return first, last
+
+
+def _joined(row: list[Edge], source: int, target: int) -> Edge:
+    """Arrows between the same two boxes as one."""
+    one = row[0]
+    mark = one.mark
+    for other in row[1:]:
+        mark = worse(mark, other.mark)
+    if len(row) == 1:
+        return one._replace(source=source, target=target)
+    texts = {edge.text for edge in row}
+    text = one.text if len(texts) == 1 else f"{len(row)} arcs"
+    notes = tuple([note for edge in row for note in edge.notes])
+    return one._replace(source=source, target=target, text=text, mark=mark, facts=(), notes=notes)

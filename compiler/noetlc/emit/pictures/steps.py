@@ -1,0 +1,151 @@
+"""The steps of a playbook as a picture, alone or with the tasks inside them."""
+
+from collections.abc import Iterator
+
+from noetlc.ast.graph import END, ENTRY
+from noetlc.ast.playbook import Arc, Playbook, Rule, Step, Task
+from noetlc.ast.routing import takes_part_on_failure
+from noetlc.ast.truth import NO_FACTS, done_facts, truth_of
+from noetlc.ast.walk import loops_of
+from noetlc.emit.pictures.metrics import clipped
+from noetlc.emit.pictures.picture import Edge, Kind, Node, Picture, Shape
+
+MAX_GUARD = 60
+"""How many characters of a guard are shown on an arc."""
+MAX_RULE, MAX_KINDS = 34, 4
+
+
+def steps_of(playbook: Playbook) -> Picture:
+    """The steps; arcs to steps that do not exist, `end` aside, are left out."""
+    numbers = {step.name: number for number, step in enumerate(playbook.steps)}
+    entry = playbook.executor.entry_step or ENTRY
+    nodes = [_node(step, entry) for step in playbook.steps]
+    edges: list[Edge] = []
+    for number, step in enumerate(playbook.steps):
+        for position, arc in enumerate(step.router.arcs if step.router is not None else ()):
+            if arc.target not in numbers and arc.target == END:
+                numbers[END] = len(nodes)
+                nodes.append(Node(step_id(END), Shape.END, END))
+            if arc.target in numbers:
+                edges.append(_edge(step, position, arc, (number, numbers[arc.target])))
+    return Picture(playbook.name, "steps", tuple(nodes), tuple(edges))
+
+
+def tasks_of(playbook: Playbook) -> Picture:
+    """The steps with their tasks inside."""
+    picture = steps_of(playbook)
+    nodes = list(picture.nodes)
+    for number, step in enumerate(playbook.steps):
+        inner = _pipeline(step)
+        if inner.nodes:
+            kinds = _kinds(step)
+            lines = [line for line in nodes[number].lines if line != kinds]
+            nodes[number] = nodes[number]._replace(lines=tuple(lines), inner=inner)
+    return picture._replace(level="tasks", nodes=tuple(nodes))
+
+
+def step_id(step: str) -> str:
+    """The id of a step's box."""
+    return f"step {step}"
+
+
+def task_id(step: str, task: str) -> str:
+    """The id of a task's box."""
+    return f"task {step} {task}"
+
+
+def arc_id(step: str, position: int) -> str:
+    """The id of the arrow for an arc, by its position among those of its step."""
+    return f"arc {step} {position}"
+
+
+def _node(step: Step, entry: str) -> Node:
+    lines = [_kinds(step)] if _kinds(step) else []
+    lines += [f"{loop.mode} loop: {loop.iterator}" for loop in loops_of(step)]
+    if step.spec.join != "any":
+        lines.append(f"join: {step.spec.join}")
+    if step.spec.admit is not None:
+        lines.append("admit: waits" if step.spec.admit.waits else "admit")
+    forks = step.router is not None and step.router.mode == "inclusive" and len(step.router.arcs) > 1
+    if forks:
+        lines.append("inclusive fork")
+    shape = Shape.ENTRY if step.name == entry else Shape.LOOP if step.loop is not None else Shape.STEP
+    joins = step.spec.join != "any"
+    return Node(step_id(step.name), shape, step.name, tuple(lines), step.span, joins=joins, forks=forks)
+
+
+def _kinds(step: Step) -> str:
+    kinds = [task.kind for task in step.tasks if not task.generated]
+    return " → ".join([*kinds[:MAX_KINDS], f"{len(kinds) - MAX_KINDS} more"] if len(kinds) > MAX_KINDS + 1 else kinds)
+
+
+def _edge(step: Step, position: int, arc: Arc, ends: tuple[int, int]) -> Edge:
+    kind = Kind.KO if fails(step, arc) else Kind.OK
+    return Edge(arc_id(step.name, position), *ends, kind, _text(arc), arc.span)
+
+
+def fails(step: Step, arc: Arc) -> bool:
+    """Whether only a failure takes the arc."""
+    return takes_part_on_failure(arc) and truth_of(arc.when, done_facts(step)) is False
+
+
+def _text(arc: Arc) -> str:
+    parts = [clipped(arc.when.text, MAX_GUARD)] if arc.when is not None else []
+    return ", ".join([*parts, *(["after a delay"] if arc.delay is not None else [])])
+
+
+def _pipeline(step: Step) -> Picture:
+    """The tasks of a step one after the other, with their rules and jumps."""
+    tasks = [task for task in step.tasks if not task.generated]
+    numbers = {task.name: number for number, task in enumerate(tasks)}
+    nodes = tuple([_task(step, task) for task in tasks])
+    edges = [
+        Edge(f"next {step.name} {number}", number, number + 1)
+        for number, task in enumerate(tasks[:-1])
+        if _can_go_on(task)
+    ]
+    edges += [
+        Edge(
+            f"jump {step.name} {task.name} {position}",
+            numbers[task.name],
+            numbers[rule.to],
+            Kind.JUMP,
+            _when(rule),
+            rule.span,
+        )
+        for task in tasks
+        for position, rule in enumerate(task.rules)
+        if rule.directive == "jump" and rule.to in numbers
+    ]
+    return Picture(step.name, "tasks", nodes, tuple(edges))
+
+
+def _can_go_on(task: Task) -> bool:
+    """Whether some outcome may continue with the next task: a rule says so, or none is certain to match."""
+    if not task.rules or any(rule.directive == "continue" for rule in task.rules):
+        return True
+    return all(rule.when is not None and truth_of(rule.when, NO_FACTS) is not True for rule in task.rules)
+
+
+def _task(step: Step, task: Task) -> Node:
+    lines = [task.kind, *_rules(task)]
+    return Node(task_id(step.name, task.name), Shape.TASK, task.name, tuple(lines), task.span)
+
+
+def _rules(task: Task) -> Iterator[str]:
+    for rule in task.rules:
+        if rule.directive == "continue" and not (rule.set_ctx or rule.set_iter):
+            continue
+        if rule.directive == "jump":
+            continue  # an arrow
+        act = f"retry, {rule.attempts} tries" if rule.directive == "retry" else rule.directive
+        sets = [f"iter.{key}" for key, _ in rule.set_iter] + [f"ctx.{key}" for key, _ in rule.set_ctx]
+        act = f"{act}, sets {', '.join(sets)}" if sets else act
+        yield f"{clipped(act, MAX_RULE)} ({_when(rule)})"
+
+
+def _when(rule: Rule) -> str:
+    if rule.when is None:
+        return "else"
+    text = " ".join(rule.when.text.split())
+    return clipped(text.replace("outcome.status == 'error'", "error").replace("outcome.status == 'ok'", "ok"), MAX_RULE)

@@ -1,0 +1,162 @@
+"""Findings and runs of the analysis painted on a picture."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from noetl_ir.net import Transition
+from noetl_ir.plan import Plan
+from noetl_ir.span import Span
+from noetlc.analysis.extents import MOST, Extent
+from noetlc.analysis.verdict import Status, Verdict
+from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.emit.pictures.net import transition_id
+from noetlc.emit.pictures.picture import Edge, Mark, Node, Picture, worse
+from noetlc.emit.pictures.states import state_id
+from noetlc.emit.pictures.steps import arc_id, step_id, task_id
+
+
+def with_findings(picture: Picture, found: Iterable[Diagnostic]) -> Picture:
+    """Each finding on the smallest box or arrow that it is in, its other places told; the rest as captions."""
+    for one in found:
+        mark = Mark.BAD if one.severity is Severity.ERROR else Mark.WARNED
+        note = f"{one.code}: {one.message}"
+        picture = _noted(picture, one.span, mark, note)
+        for related in one.related:
+            picture = _noted(picture, related.span, Mark.TOLD, f"{one.code}: {related.message}")
+        picture = picture.saying(note)
+    return picture
+
+
+def with_verdict(picture: Picture, plan: Plan, verdict: Verdict) -> Picture:
+    """The run of a verdict, step by step, what it is about, and its story as captions."""
+    picture = picture.saying(
+        f"{verdict.question}: {verdict.status}" + (f", {verdict.detail}" if verdict.detail else "")
+    )
+    if verdict.status is not Status.PROVED:
+        mark = Mark.BAD if verdict.status is Status.REFUTED else Mark.WARNED
+        picture = _marked(picture, {step_id(name): mark for name in verdict.about})
+        if verdict.span is not None:
+            picture = _noted(picture, verdict.span, mark, verdict.detail)
+    story = verdict.story
+    if story is None:
+        return picture
+    picture = _told(picture, plan, story.run)
+    return picture.saying(*_numbered(line.text for line in story.lines), f"⇒ {story.end}")
+
+
+def _numbered(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of a story, those about an arc with the number that is painted on it."""
+    number = 0
+    for line in lines:
+        is_taken = " takes the arc to `" in line
+        number += is_taken
+        yield f"({number}) {line}" if is_taken else f"· {line}"
+
+
+def with_extents(picture: Picture, extents: Sequence[Extent]) -> Picture:
+    """How often each step can run and how many of its runs at once, where it is not just once."""
+    facts = {step_id(extent.step): _facts(extent) for extent in extents}
+    dead = {step_id(extent.step): Mark.BAD for extent in extents if extent.runs == 0}
+    nodes = tuple([node._replace(facts=(*node.facts, *facts.get(node.id, ()))) for node in picture.nodes])
+    return _marked(picture._replace(nodes=nodes), dead)
+
+
+def _facts(extent: Extent) -> tuple[str, ...]:
+    if extent.runs == 0:
+        return ("never runs",)
+    runs = "any number of runs" if extent.runs is None else f"up to {extent.runs} runs" if extent.runs > 1 else ""
+    if extent.runs is not None and extent.runs > MOST:
+        runs = f"at most {extent.runs} runs"
+    at_once = "many at once" if extent.at_once is None else f"{extent.at_once} at once" if extent.at_once > 1 else ""
+    return tuple(filter(None, (runs, at_once)))
+
+
+def _told(picture: Picture, plan: Plan, run: Sequence[str]) -> Picture:
+    """The boxes and arrows that a run passes, with the numbers of its turns on arrows."""
+    if picture.level == "states":
+        return _marked(picture, _walked(picture, run))
+    by_id = {each.id: each for each in plan.net.transitions}
+    passed: dict[str, list[int]] = {}
+    number = 0
+    for id in run:
+        each = by_id[id]
+        name = _element(picture.level, plan, each)
+        if name:
+            number += name.startswith("arc ")
+            passed.setdefault(name, []).append(number)
+    edges = tuple(
+        [
+            edge._replace(facts=(*edge.facts, f"({', '.join(map(str, passed[edge.id]))})"))
+            if edge.id in passed
+            else edge
+            for edge in picture.edges
+        ]
+    )
+    return _marked(picture._replace(edges=edges), dict.fromkeys(passed, Mark.TOLD))
+
+
+def _element(level: str, plan: Plan, each: Transition) -> str:
+    """The id of the box or arrow that a transition is seen at; empty where it is seen nowhere."""
+    if level == "net":
+        return transition_id(each.id)
+    step = plan.steps[each.step]
+    match each.role:
+        case "take":
+            return arc_id(step.name, step.arcs.index(each.arc))
+        case "begin" | "expand" | "empty" | "deny":
+            return step_id(step.name)
+        case "start" if level == "tasks":
+            return task_id(step.name, plan.tasks[each.task].name)
+        case _:
+            return ""
+
+
+def _walked(picture: Picture, run: Sequence[str]) -> dict[str, Mark]:
+    """The states that a run passes, as far as they are drawn."""
+    leaving = {(edge.source, edge.text): edge for edge in picture.edges}
+    state, found = 0, {state_id(0): Mark.TOLD}
+    for id in run:
+        edge = leaving.get((state, id))
+        if edge is None:
+            break
+        state = edge.target
+        found[edge.id] = found[state_id(state)] = Mark.TOLD
+    return found
+
+
+def _marked(picture: Picture, marks: Mapping[str, Mark]) -> Picture:
+    """The picture with more marks, by the ids of boxes and arrows, those inside boxes too."""
+    nodes = []
+    for node in picture.nodes:
+        inner = None if node.inner is None else _marked(node.inner, marks)
+        nodes.append(node._replace(mark=worse(node.mark, marks.get(node.id, Mark.NONE)), inner=inner))
+    edges = [edge._replace(mark=worse(edge.mark, marks.get(edge.id, Mark.NONE))) for edge in picture.edges]
+    return picture._replace(nodes=tuple(nodes), edges=tuple(edges))
+
+
+def _noted(picture: Picture, span: Span, mark: Mark, note: str) -> Picture:
+    """The picture with a note on the smallest element that a place in the file is in."""
+    elements: list[Node | Edge] = [*picture.nodes, *picture.edges]
+    elements += [part for node in picture.nodes if node.inner for part in (*node.inner.nodes, *node.inner.edges)]
+    around = [each for each in elements if each.span is not None and _holds(each.span, span)]
+    if not around:
+        return picture
+    best = min(around, key=lambda each: _extent(each.span))
+    return _annotated(_marked(picture, {best.id: mark}), best.id, note)
+
+
+def _annotated(picture: Picture, id: str, note: str) -> Picture:
+    nodes = []
+    for node in picture.nodes:
+        inner = None if node.inner is None else _annotated(node.inner, id, note)
+        nodes.append(node._replace(inner=inner, notes=(*node.notes, note) if node.id == id else node.notes))
+    edges = [edge._replace(notes=(*edge.notes, note)) if edge.id == id else edge for edge in picture.edges]
+    return picture._replace(nodes=tuple(nodes), edges=tuple(edges))
+
+
+def _holds(outer: Span, inner: Span) -> bool:
+    return outer[:2] <= inner[:2] and inner[2:] <= outer[2:]
+
+
+def _extent(span: Span | None) -> tuple[int, int]:
+    assert span is not None
+    return (span.end_line - span.line, span.end_column - span.column)

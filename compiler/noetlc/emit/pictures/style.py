@@ -1,0 +1,103 @@
+"""How pictures look: sizes, colours, and the style sheet of SVG and HTML.
+
+Colours are those of M. Okabe and K. Ito, which colour-blind people can tell apart; nothing is said by colour alone:
+arrows of failures are dashed, runs are thick and numbered, boxes that are marked have a sign.
+"""
+
+from noetlc.emit.pictures.picture import Mark, Shape
+
+TITLE, TEXT = 13.0, 11.0
+LINE = 15.0
+MARGIN = 24.0
+FONTS = "'Helvetica Neue',Arial,'DejaVu Sans','Source Sans Pro',sans-serif"
+
+SIGNS = {
+    Mark.DONE: "✓",
+    Mark.RUNNING: "▶",
+    Mark.FAILED: "✗",
+    Mark.BAD: "✗",
+    Mark.WARNED: "!",
+    Mark.TOLD: "",
+    Mark.IDLE: "",
+    Mark.NONE: "",
+}
+
+MEANINGS = {
+    Mark.DONE: "done",
+    Mark.RUNNING: "running",
+    Mark.FAILED: "failed",
+    Mark.IDLE: "did not run",
+    Mark.TOLD: "the run, or another place of a finding",
+    Mark.BAD: "refuted, or an error",
+    Mark.WARNED: "a warning",
+}
+
+SHAPES = {
+    Shape.ENTRY: "first step",
+    Shape.STEP: "step",
+    Shape.LOOP: "step with a loop",
+    Shape.END: "end",
+    Shape.TASK: "task",
+    Shape.PLACE: "place",
+    Shape.TRANSITION: "transition",
+    Shape.STATE: "state",
+    Shape.FOLD: "several, folded",
+}
+
+_LIGHT = {
+    "page": "#ffffff", "box": "#f7f9fb", "edge": "#5b6b7b", "text": "#1b2733", "dim": "#54616e", "ko": "#b34700",
+    "entry": "#e3eef9", "loop": "#f1eafa", "fold": "#eef1f4", "inner": "#ffffff", "told": "#0072b2", "done": "#007a59",
+    "running": "#0b84c6", "bad": "#c04a00", "warned": "#a86f00", "idle": "#a3adb7", "donebox": "#e2f4ee",
+    "runningbox": "#e0f2fd", "badbox": "#fde8dc", "warnedbox": "#fff3d6", "toldbox": "#dcedf8", "line": "#c3ccd5",
+}  # fmt: skip
+_DARK = {
+    "page": "#14191f", "box": "#1f2730", "edge": "#9aa8b6", "text": "#e8edf2", "dim": "#aab5c0", "ko": "#ff9a5c",
+    "entry": "#1f3247", "loop": "#2e2840", "fold": "#262e37", "inner": "#171d24", "told": "#5cb8f0", "done": "#3fcf9f",
+    "running": "#56b4e9", "bad": "#ff8a47", "warned": "#f0b429", "idle": "#5a6672", "donebox": "#14332a",
+    "runningbox": "#15303f", "badbox": "#40230f", "warnedbox": "#3a2d0c", "toldbox": "#15324a", "line": "#3b4754",
+}  # fmt: skip
+
+
+def sheet(dark: str) -> str:
+    """The style sheet.
+
+    `dark` says when the dark colours hold: `media` where the reader's system asks for them, `never`.
+    """
+    if dark == "never":
+        return _rules(_LIGHT)
+    return f"{_rules(_LIGHT)}@media (prefers-color-scheme: dark){{{_rules(_DARK)}}}"
+
+
+def _rules(c: dict[str, str]) -> str:
+    rows = [
+        f".page{{fill:{c['page']}}}",
+        f"text{{font-family:{FONTS};font-size:{TEXT:g}px;fill:{c['dim']}}}",
+        f".t{{font-size:{TITLE:g}px;font-weight:bold;fill:{c['text']}}}",
+        f".h{{font-size:16px;font-weight:bold;fill:{c['text']}}}",
+        f".f{{font-weight:bold;fill:{c['text']}}}",
+        f".b{{fill:{c['box']};stroke:{c['edge']};stroke-width:1.2}}",
+        f".entry .b{{fill:{c['entry']};stroke-width:2.2}}",
+        f".loop .b{{fill:{c['loop']}}}",
+        f".fold .b{{fill:{c['fold']};stroke-dasharray:5 3}}",
+        f".task .b{{fill:{c['inner']};stroke:{c['line']}}}.inner{{fill:{c['page']};stroke:none}}",
+        f".bar{{fill:{c['edge']};stroke:none}}",
+        f".e{{fill:none;stroke:{c['edge']};stroke-width:1.3}}",
+        f".a{{fill:{c['edge']};stroke:none}}",
+        f".ko .e{{stroke:{c['ko']};stroke-dasharray:6 4}}.ko .a{{fill:{c['ko']}}}.ko text{{fill:{c['ko']}}}",
+        ".jump .e{stroke-dasharray:2 3}",
+        f".l{{fill:{c['page']};stroke:none;opacity:.9}}",
+        f".idle .b{{stroke:{c['idle']};fill:{c['page']}}}.idle text,.idle .t{{fill:{c['idle']}}}",
+        f".idle .e{{stroke:{c['idle']};opacity:.6}}.idle .a{{fill:{c['idle']}}}",
+    ]
+    for mark, color, box in (
+        ("told", "told", "toldbox"),
+        ("done", "done", "donebox"),
+        ("running", "running", "runningbox"),
+        ("failed", "bad", "badbox"),
+        ("warned", "warned", "warnedbox"),
+        ("bad", "bad", "badbox"),
+    ):
+        rows.append(f".{mark} .b{{stroke:{c[color]};fill:{c[box]};stroke-width:2.4}}")
+        rows.append(f".{mark} .e{{stroke:{c[color]};stroke-width:2.6}}.{mark} .a{{fill:{c[color]}}}")
+        rows.append(f".{mark} .s{{fill:{c[color]};font-weight:bold;font-size:13px}}")
+    return "".join(rows)
