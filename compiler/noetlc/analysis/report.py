@@ -12,6 +12,7 @@ from noetl_ir.plan import Plan
 from noetlc.analysis.answers import answer
 from noetlc.analysis.bounds import Bounds, bounds_of
 from noetlc.analysis.census import Census, census_of
+from noetlc.analysis.children import called_by, refined, verdicts_of
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.extents import Extent, extents_of
 from noetlc.analysis.knowledge import informed
@@ -43,14 +44,20 @@ class Report(NamedTuple):
 
 
 def report_of(plan: Plan, queries: Sequence[str] = (), budget: Budget = STANDARD) -> Report:
-    """The report on a plan; raises QueryError."""
+    """The report on a plan and the children that it embeds; raises QueryError."""
     asked = [query_of(text) for text in queries]
     verdicts = sound(plan, budget)
     for query, text in zip(asked, queries, strict=True):
         verdicts.append(answered(plan, query, text, budget))
     proved = all(verdict.status is Status.PROVED for verdict in verdicts)
     extents = extents_of(plan, budget.states if proved else min(QUICK, budget.states))
-    return Report(plan.name, tuple(verdicts), assumptions_of(plan), extents, bounds_of(plan, extents), None)
+    assumed = assumptions_of(plan)
+    if plan.children:
+        children = called_by(plan, lambda child: sound(child, budget))
+        assumed = refined(plan, children, assumed)
+        verdicts = [each._replace(assumptions=assumed) for each in verdicts]
+        verdicts += verdicts_of(plan, children)
+    return Report(plan.name, tuple(verdicts), assumed, extents, bounds_of(plan, extents), None)
 
 
 def with_budget(report: Report, allowed: Json) -> Report:

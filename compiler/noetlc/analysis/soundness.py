@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from noetl_ir.net import Transition
-from noetl_ir.plan import Plan
+from noetl_ir.plan import Plan, Task
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.coverability import coverability_of
 from noetlc.analysis.goals import Never, Open, coverable
@@ -49,6 +49,9 @@ class Budget(NamedTuple):
 
 STANDARD = Budget()
 
+ALWAYS = ("outcomes arrive and timers fire", "counted retries and the iterations of loops end")
+"""What is taken for granted of any plan."""
+
 
 def soundness_of(plan: Plan, budget: Budget = STANDARD) -> tuple[Verdict, ...]:
     """The verdicts of a plan on free choices: guards are not looked at."""
@@ -72,7 +75,7 @@ def verdicts_on(success: Skeleton, whole: Skeleton, budget: Budget) -> tuple[Ver
 
 def assumptions_of(plan: Plan) -> tuple[str, ...]:
     """What every verdict about a plan takes for granted."""
-    found = ["outcomes arrive and timers fire", "counted retries and the iterations of loops end"]
+    found = [*ALWAYS]
     for step in plan.steps:
         if step.waits:
             found.append(f"the gate of `{step.name}` opens in the end")
@@ -80,8 +83,13 @@ def assumptions_of(plan: Plan) -> tuple[str, ...]:
         if task.kind == "wait":
             found.append(f"what `{plan.steps[task.step].name}` waits for in `{task.name}` comes")
         elif task.kind == "playbook":
-            found.append(f"the child called in `{plan.steps[task.step].name}`, task `{task.name}`, ends")
+            found.append(child_ends(plan, task))
     return tuple(found)
+
+
+def child_ends(plan: Plan, task: Task) -> str:
+    """What a task that calls a playbook takes for granted."""
+    return f"the child called in `{plan.steps[task.step].name}`, task `{task.name}`, ends"
 
 
 def marking_after(net: Petri, run: tuple[int, ...]) -> Marking:
