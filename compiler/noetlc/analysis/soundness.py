@@ -23,7 +23,7 @@ from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.reductions import Reduced, reduced, reduced_for_bounds
 from noetlc.analysis.siphons import is_proved_sound
 from noetlc.analysis.skeleton import Skeleton, success_skeleton, whole_skeleton
-from noetlc.analysis.story import left_over, story_of
+from noetlc.analysis.story import forks_behind, left_over, story_of
 from noetlc.analysis.stubborn import Terminals, terminals_of
 from noetlc.analysis.verdict import Line, Status, Verdict
 
@@ -115,7 +115,7 @@ def _stuck(skeleton: Skeleton, small: Reduced, ends: Terminals, budget: Budget) 
         told.add(key)
         end = "; ".join(key)
         about = tuple(sorted({_owner(skeleton, place) for place in _held(skeleton, marking)}))
-        story = story_of(skeleton, run, end, left)
+        story = story_of(skeleton, run, end, (*left, *forks_behind(skeleton, run)))
         yield Verdict(question, Status.REFUTED, end, assumed, about, left[0].span, story)
     if not told:
         yield _by_search(question, "every marking in which nothing can happen is an end", small, ends, assumed, budget)

@@ -38,6 +38,42 @@ def left_over(skeleton: Skeleton, marking: Marking) -> Iterator[Line]:
         yield Line(f"`{row.name}` has a token from {_listed(sources)}{more}", row.span)
 
 
+def forks_behind(skeleton: Skeleton, run: Sequence[int]) -> Iterator[Line]:
+    """The forks whose branches are still apart at the end of a run and have a token that waits at a join.
+
+    Each token remembers the routers that it came through with others; those that meet, what they have in common.
+    """
+    plan, net = skeleton.plan, skeleton.net
+    entrances, kept = _places(plan, "in", "fly"), _places(plan, "free", "idle", "got", "met", "slot")
+    asides = kept | set(range(len(plan.net.places), len(net.places)))  # what joins, loops and guards remember
+    behind: dict[int, list[tuple[int, ...]]] = {
+        place: [()] * tokens for place, tokens in enumerate(net.initial) if tokens
+    }
+    for number in run:
+        t = skeleton.transition(number)
+        taken = [(behind[place].pop(0), place) for place, weight in net.inputs[number] for _ in range(weight)]
+        forks = _common([row for row, place in taken if place not in asides])
+        for place, weight in net.outputs[number]:
+            splits = t.role == "take" and place in entrances and plan.steps[t.step].inclusive
+            behind.setdefault(place, []).extend([(*forks, t.step) if splits else forks] * weight)
+    waiting = [forks for place in sorted(_places(plan, "in", "held")) for forks in behind.get(place, ())]
+    for step in dict.fromkeys(forks[-1] for forks in waiting if forks):
+        yield Line(f"`{plan.steps[step].name}` forks", plan.steps[step].span)
+
+
+def _places(plan: Plan, *roles: str) -> frozenset[int]:
+    return frozenset(number for number, place in enumerate(plan.net.places) if place.role in roles)
+
+
+def _common(rows: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """What all rows begin with."""
+    found = rows[0] if rows else ()
+    for row in rows[1:]:
+        length = next((at for at, pair in enumerate(zip(found, row, strict=False)) if pair[0] != pair[1]), None)
+        found = found[: min(len(found), len(row)) if length is None else length]
+    return found
+
+
 def _line(plan: Plan, t: Transition) -> Line | None:
     step = plan.steps[t.step].name
     task = plan.tasks[t.task].name if t.task >= 0 else ""

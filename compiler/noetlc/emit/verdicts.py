@@ -110,6 +110,7 @@ def _verdict_json(verdict: Verdict) -> dict[str, Json]:
         "status": verdict.status.value,
         "detail": verdict.detail,
         "about": list(verdict.about),
+        "assumptions": list(verdict.assumptions),
         "span": _span_json(verdict.span),
         "story": None
         if story is None

@@ -80,3 +80,25 @@ def test_a_file_that_is_no_net_is_wrong_usage(tmp_path: Path, capfd: pytest.Capt
 def test_asserts_of_the_playbook_are_asked(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, out = run(tmp_path, capfd, SOUND + "x-assert: [at most 0 of last]\n")
     assert code == 1 and "refuted  at most 0 of last" in out
+
+
+def test_each_verdict_lists_what_it_takes_for_granted(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    waits = HEAD + steps("step: start, tool: {name: w, kind: wait, events: [go]}")
+    found = json.loads(run(tmp_path, capfd, waits, "--query", "reachable(start)", "--format", "json")[1])
+    assert all("what `start` waits for in `w` comes" in each["assumptions"] for each in found["verdicts"])
+
+
+def test_bounds_are_shown_and_a_budget_that_is_not_proved_stays_open(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    body = HEAD + "workload: {items: []}\nx-budget: {attempts: 5, sizes: {items: 4}}\n"
+    looped = body + steps('step: start, loop: {in: "{{ workload.items }}", iterator: i}')
+    found = json.loads(run(tmp_path, capfd, looped, "--format", "json")[1])
+    assert found["bounds"]["events"] == {
+        "formula": "10 + 4·|items|",
+        "terms": [{"number": 10, "sizes": []}, {"number": 4, "sizes": ["items"]}],
+        "unbounded": None,
+    }
+    assert found["verdicts"][-1]["status"] == "proved"
+    assert run(tmp_path, capfd, looped.replace("attempts: 5", "attempts: 3"), "--require-proof")[0] == 4
+    assert run(tmp_path, capfd, looped.replace("attempts: 5", "tasks: 3"))[0] == 2

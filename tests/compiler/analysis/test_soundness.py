@@ -78,6 +78,24 @@ def test_a_choice_in_front_of_a_join_starves_it() -> None:
     assert all(verdict.script is not None for verdict in stuck)
 
 
+@pytest.mark.parametrize("guard", ["workload.x", "workload.x and not workload.y"])
+def test_the_fork_whose_branches_do_not_meet_again_is_told_with_the_join(guard: str) -> None:
+    plan = plan_of(
+        steps(
+            "step: start, next: {spec: {mode: inclusive}, arcs: [{step: l}, {step: r}]}",
+            "step: l, next: {spec: {mode: inclusive}, arcs: [{step: l1}, {step: l2}]}",
+            "step: l1, next: {arcs: [{step: inner}]}",
+            "step: l2, next: {arcs: [{step: inner}]}",
+            f'step: inner, spec: {{policy: {{join: all}}}}, next: {{arcs: [{{step: j, when: "{{{{ {guard} }}}}"}}]}}',
+            "step: r, next: {arcs: [{step: j}]}",
+            "step: j, spec: {policy: {join: all}}",
+        )
+    )
+    found = only(plan, STUCK)
+    assert found.story is not None
+    assert [line.text for line in found.story.related] == [found.detail, "`start` forks"]
+
+
 def test_half_a_wave_of_a_counting_join_is_stuck_and_the_rest_of_a_started_one_is_not() -> None:
     first = (
         'step: start, next: {{spec: {{mode: inclusive}}, arcs: [{{step: a}}, {{step: b, when: "{guard}"}}]}}',
