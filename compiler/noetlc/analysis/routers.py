@@ -24,7 +24,9 @@ Truths: TypeAlias = tuple[bool, ...]
 _SWAPPED = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _POSITIVE = {"!=": "==", "not in": "in"}
 _NUMBERS = frozenset({"length", "count", "int", "float", "abs", "round", "sum"})
-_COUNTERS = frozenset({"loop_index", "_attempt", "_iteration", "_elapsed"})
+_LENGTHS = frozenset({"length", "count"})
+_ROUNDS = frozenset({"loop_index", "_attempt", "_iteration"})
+_COUNTERS = _ROUNDS | {"_elapsed"}
 _EVENT_COUNTERS = frozenset({("event", "total"), ("event", "ok"), ("event", "failed"), ("event", "skipped")})
 
 
@@ -108,7 +110,7 @@ def _values(variables: Variables, number: int, facts: Mapping[Path, str]) -> lis
 def _orders(variables: Variables, used: Sequence[int]) -> Iterator[_Order]:
     for number in used:
         match variables.known[number].expr:
-            case Compare(first=first, rest=((("<" | "<=" | ">" | ">=") as op, Const(value=value)),)):
+            case Compare(first=first, rest=((("<" | "<=" | ">" | ">=" | "==") as op, Const(value=value)),)):
                 if isinstance(value, int | float) and not isinstance(value, bool):
                     yield _Order(number, first, op, float(value))
 
@@ -119,21 +121,42 @@ def _is_possible(
     """Whether some value of each base has the truths that a trial gives to its orderings and equalities."""
     for base in dict.fromkeys(order.base for order in orders):
         mine = [(order, trial[order.variable] == "true") for order in orders if order.base == base]
-        equal = next((value for number, value in trial.items() if variables.known[number].expr == base), "")
-        points = sorted({order.number for order, _ in mine})
-        tried = [
-            points[0] - 1,
-            *points,
-            *((a + b) / 2 for a, b in pairwise(points)),
-            points[-1] + 1,
-        ]
-        if equal.startswith("="):
-            tried = _number_of(equal)
+        equal = next((trial[number] for number in trial if variables.known[number].expr == base), None)
+        number = next((number for number in trial if variables.known[number].expr == base), -1)
+        named = [x for value in (variables.values(number) if number >= 0 else ()) for x in _number_of(value)]
+        tried = [x for x in _points({order.number for order, _ in mine} | {*named}, base) if _agrees(x, equal, named)]
         fits = any(all(_holds(x, order) == truth for order, truth in mine) for x in tried)
         text = not any(truth for _, truth in mine) and not (_is_number(base, numbers) or (equal and _number_of(equal)))
         if not fits and not text:
             return False
     return True
+
+
+def _points(numbers: set[float], base: Expr) -> list[float]:
+    """Numbers among which every interval between some has one; of a count the whole ones from 0."""
+    points = sorted(numbers)
+    between = [(a + b) / 2 for a, b in pairwise(points)]
+    tried = [points[0] - 1, *points, *between, points[-1] + 1]
+    if not _is_count(base):
+        return tried
+    return [x for x in [*tried, *(a + 1 for a in points), *(a - 1 for a in points)] if x >= 0 and x == int(x)]
+
+
+def _agrees(x: float, value: Value | None, named: Sequence[float]) -> bool:
+    """Whether a number is one of those that a value stands for."""
+    match value:
+        case None:
+            return True
+        case "true" | "false":
+            return x not in named and (x != 0) == (value == "true")
+        case _:
+            return _number_of(value) == [x]
+
+
+def _is_count(expr: Expr) -> bool:
+    return (isinstance(expr, Filter) and expr.name in _LENGTHS) or (
+        path_of(expr) in _EVENT_COUNTERS or (isinstance(expr, Name) and expr.name in _ROUNDS)
+    )
 
 
 def _number_of(value: Value) -> list[float]:
@@ -152,6 +175,8 @@ def _holds(x: float, order: _Order) -> bool:
             return x <= order.number
         case ">":
             return x > order.number
+        case "==":
+            return x == order.number
         case _:
             return x >= order.number
 

@@ -85,9 +85,11 @@ def _examined(text: str) -> PythonCode:
 
 
 def _gives(tree: "ast.Module") -> bool:
-    """Whether the code gives a result; code that makes its names itself may."""
+    """Whether the code gives a result; code that makes its names itself may, and code that ends by raising need not."""
     import ast
 
+    if tree.body and isinstance(tree.body[-1], ast.Raise):
+        return True
     waiting: list[tuple[ast.AST, bool]] = [(node, True) for node in tree.body]
     while waiting:
         node, outermost = waiting.pop()
