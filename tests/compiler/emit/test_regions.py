@@ -4,6 +4,8 @@ import networkx
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nets import plan_of, steps
+from noetlc.emit.pictures.net import net_of
 from noetlc.emit.pictures.picture import Edge, Kind, Mark, Node, Picture, Shape
 from noetlc.emit.pictures.regions import folded, leaves_of
 
@@ -76,3 +78,10 @@ def test_folding_keeps_every_box_once_and_every_way(count: int, data: st.DataObj
             entered = {b for a, b in graph.edges if a not in inside and b in inside}
             left = {a for a, b in graph.edges if a in inside and b not in inside}
             assert len(entered) <= 1 and len(left) <= 1, number
+
+
+def test_the_parts_of_a_step_in_a_net_become_the_step() -> None:
+    plan = plan_of(steps("step: start, next: {arcs: [{step: b}]}", "step: b"))
+    found = folded(net_of(plan), 3)
+    assert [node.title for node in found.nodes] == ["start", "b"]
+    assert [(edge.source, edge.target) for edge in found.edges] == [(0, 1)]

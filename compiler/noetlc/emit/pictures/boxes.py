@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from noetlc.emit.pictures.drawing import CIRCLE, INNER_GAP, Drawing, Face
-from noetlc.emit.pictures.picture import Node, Shape
+from noetlc.emit.pictures.picture import Mark, Node, Shape
 from noetlc.emit.pictures.shapes import Point
 from noetlc.emit.pictures.strokes import arrows_of
 from noetlc.emit.pictures.style import LINE, SIGNS
@@ -18,6 +18,11 @@ def body_of(drawing: Drawing, prefix: str = "") -> Iterator[str]:
     yield from arrows_of(drawing, prefix)
     for position in range(len(drawing.picture.nodes)):
         yield from _box(drawing, position, prefix)
+
+
+def sign_at(mark: Mark, middle: Point) -> str:
+    """The sign of a mark."""
+    return f'<path class="s" transform="translate({number(middle[0])} {number(middle[1])})" d="{SIGNS[mark]}"/>'
 
 
 def _box(drawing: Drawing, position: int, prefix: str) -> Iterator[str]:
@@ -62,7 +67,7 @@ def _plain(node: Node, face: Face, middle: Point) -> Iterator[str]:
     sign = SIGNS[node.mark]
     yield _text("t", (middle[0] - (8 if sign else 0), top + LINE * 0.78), face.title)
     if sign:
-        yield _text("s", (x + width - 13, top + LINE * 0.78), sign)
+        yield sign_at(node.mark, (x + width - 14, top + LINE * 0.5))
     for row, line in enumerate(face.lines, 1):
         yield _text("", (middle[0], top + LINE * (row + 0.78)), line)
     for row, fact in enumerate(face.facts, 1 + len(face.lines)):

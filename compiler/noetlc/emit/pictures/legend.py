@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from noetlc.emit.pictures.boxes import sign_at
 from noetlc.emit.pictures.metrics import width_of
 from noetlc.emit.pictures.picture import Kind, Node, Picture, Shape
 from noetlc.emit.pictures.strokes import path
@@ -76,7 +77,7 @@ def _entries(picture: Picture) -> Iterator[tuple[str, str, str]]:
     marks = {node.mark for node in nodes} | {edge.mark for edge in edges}
     for mark, text in MEANINGS.items():
         if mark in marks:
-            sign = f'<text class="s" x="15" y="14" text-anchor="middle">{SIGNS[mark]}</text>'
+            sign = sign_at(mark, (15, 9)) if SIGNS[mark] else ""
             yield f"step {mark.value}", _sample(Shape.STEP) + sign, text
 
 

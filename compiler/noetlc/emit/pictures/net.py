@@ -1,6 +1,6 @@
 """The net of a plan as a picture: places with their tokens, transitions between them."""
 
-from noetl_ir.net import Arc, Net, Place, Transition
+from noetl_ir.net import Arc, Place, Transition
 from noetl_ir.plan import Plan
 from noetlc.emit.pictures.picture import Edge, Kind, Node, Picture, Shape
 
@@ -9,9 +9,12 @@ def net_of(plan: Plan) -> Picture:
     """Every place and transition; guards are said to be there, and written in the plan."""
     net = plan.net
     tokens = dict(net.initial)
-    nodes = [_place(place, tokens.get(number, 0)) for number, place in enumerate(net.places)]
-    nodes += [_transition(each) for each in net.transitions]
-    return Picture(plan.name, "net", tuple(nodes), tuple(_edges(net)))
+    homes = [step.name for step in plan.steps]
+    nodes = [
+        _place(place, tokens.get(number, 0))._replace(home=homes[place.step]) for number, place in enumerate(net.places)
+    ]
+    nodes += [_transition(each)._replace(home=homes[each.step]) for each in net.transitions]
+    return Picture(plan.name, "net", tuple(nodes), tuple(_edges(plan)))
 
 
 def place_id(place: str) -> str:
@@ -36,11 +39,16 @@ def _transition(transition: Transition) -> Node:
     return Node(transition_id(transition.id), Shape.TRANSITION, transition.id, tuple(lines), transition.span)
 
 
-def _edges(net: Net) -> list[Edge]:
+def is_failure(plan: Plan, each: Transition) -> bool:
+    """Whether only a failure makes the transition fire: of a guard, of a task, or of a step whose arc it is."""
+    return each.fault or each.outcome == "error" or each.id.startswith(f"{each.role} {plan.steps[each.step].name} ko")
+
+
+def _edges(plan: Plan) -> list[Edge]:
     edges = []
-    first = len(net.places)
-    for number, each in enumerate(net.transitions):
-        kind = Kind.KO if each.fault or each.outcome == "error" else Kind.OK
+    first = len(plan.net.places)
+    for number, each in enumerate(plan.net.transitions):
+        kind = Kind.KO if is_failure(plan, each) else Kind.OK
         here = first + number
         edges += [
             Edge(f"in {each.id} {arc.place}", arc.place, here, kind, _weight(arc), each.span) for arc in each.inputs

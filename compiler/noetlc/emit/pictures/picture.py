@@ -50,8 +50,8 @@ class Node(NamedTuple):
     """A box.
 
     `title` is its name and `lines` what stands under it; `facts` are painted on it, as counts and times; `notes` are
-    what findings say about it. `source` and `target` of arrows are positions of boxes. `joins` and `forks` say that it
-    waits for several tokens and sends several. `inner` is what a fold hides, or the tasks of a step.
+    what findings say about it. `joins` and `forks` say that it waits for several tokens and sends several. `inner` is
+    what a fold hides, or the tasks of a step; `home` the step that a part of a net belongs to.
     """
 
     id: str
@@ -65,6 +65,7 @@ class Node(NamedTuple):
     joins: bool = False
     forks: bool = False
     inner: "Picture | None" = None
+    home: str = ""
 
 
 class Edge(NamedTuple):

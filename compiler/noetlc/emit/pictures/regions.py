@@ -1,8 +1,8 @@
 """Folding: parts of a large picture with one way in and one way out become one box each, the smallest first.
 
-A part is what stands between a box that forks, or begins a loop, and the box that all its ways come to (its immediate
-postdominator), or a piece of a chain. Arrows of failures may leave a part, to a handler that many steps share; none may
-come into the middle of one. What is marked stays in sight.
+In a net, the parts of one step come first. Then, a part is what stands between a box that forks, or begins a loop, and
+the box that all its ways come to (its immediate postdominator), or a piece of a chain. Arrows of failures may leave a
+part, to a handler that many steps share; none may come into the middle of one. What is marked stays in sight.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class Part(NamedTuple):
 def folded(picture: Picture, most: int) -> Picture:
     """The picture with at most that many boxes, or as few as folding can do; a caption says what was folded."""
     whole = len(picture.nodes)
-    small = picture
+    small = _without(picture, _homes(picture)) if whole > most else picture
     for _ in range(ROUNDS):
         excess = len(small.nodes) - most
         if excess <= 0:
@@ -44,6 +44,19 @@ def folded(picture: Picture, most: int) -> Picture:
     return small.saying(
         f"{whole} boxes in all: {whole - shown} of them are folded into {folds} (--boxes N draws up to N)."
     )
+
+
+def _homes(picture: Picture) -> list[Part]:
+    """What belongs to one step of a net, where a step has several parts and none of them is marked."""
+    members: dict[str, list[int]] = {}
+    for number, node in enumerate(picture.nodes):
+        if node.home:
+            members.setdefault(node.home, []).append(number)
+    return [
+        Part(row[0], row[-1], frozenset(row))
+        for row in members.values()
+        if len(row) > 1 and not any(picture.nodes[number].mark in IN_SIGHT for number in row)
+    ]
 
 
 def leaves_of(node: Node) -> list[Node]:
@@ -147,41 +160,42 @@ def _chains(graph: "networkx.DiGraph[int]", piece: int) -> Iterator[Part]:
 def _without(picture: Picture, parts: list[Part]) -> Picture:
     """The picture with each part as one box, where its first box stood."""
     owner = {member: part for part in parts for member in part.members}
+    inside: dict[int, list[Edge]] = {part.first: [] for part in parts}
+    crossing = []
+    for edge in picture.edges:
+        part = owner.get(edge.source)
+        if part is not None and edge.target in part.members:
+            inside[part.first].append(edge)
+        else:
+            crossing.append(edge)
     nodes: list[Node] = []
     place: dict[int, int] = {}
     for number, node in enumerate(picture.nodes):
         part = owner.get(number)
         if part is None or part.first == number:
             place[number] = len(nodes)
-            nodes.append(node if part is None else _fold(picture, part))
+            nodes.append(node if part is None else _fold(picture, part, inside[part.first]))
     for number, part in owner.items():
         place[number] = place[part.first]
     edges: dict[tuple[int, int, Kind], list[Edge]] = {}
-    for edge in picture.edges:
-        inside = owner.get(edge.source)
-        if inside is None or edge.target not in inside.members or edge.source == edge.target == inside.first:
-            ends = (place[edge.source], place[edge.target])
-            if not (inside is not None and ends[0] == ends[1]):
-                edges.setdefault((*ends, edge.kind), []).append(edge)
+    for edge in crossing:
+        edges.setdefault((place[edge.source], place[edge.target], edge.kind), []).append(edge)
     return picture._replace(
         nodes=tuple(nodes), edges=tuple([_joined(row, source, target) for (source, target, _), row in edges.items()])
     )
 
 
-def _fold(picture: Picture, part: Part) -> Node:
+def _fold(picture: Picture, part: Part, edges: list[Edge]) -> Node:
     order = [part.first, *sorted(part.members - {part.first, part.last}), part.last]
     index = {number: position for position, number in enumerate(order)}
     nodes = tuple([picture.nodes[number] for number in order])
-    edges = tuple(
-        [
-            edge._replace(source=index[edge.source], target=index[edge.target])
-            for edge in picture.edges
-            if edge.source in index and edge.target in index
-        ]
-    )
+    own = tuple([edge._replace(source=index[edge.source], target=index[edge.target]) for edge in edges])
+    inner = Picture(nodes[0].title, picture.level, nodes, own)
     first, last = nodes[0], nodes[-1]
-    inner = Picture(first.title, picture.level, nodes, edges)
-    fold = Node(f"fold {first.id}", Shape.FOLD, f"{_ends(first)[0]} … {_ends(last)[1]}", span=first.span, inner=inner)
+    homes = {node.home for node in nodes}
+    home = homes.pop() if len(homes) == 1 else ""
+    title = home or f"{_ends(first)[0]} … {_ends(last)[1]}"
+    fold = Node(f"fold {first.id}", Shape.FOLD, title, span=first.span, inner=inner)
     mark = Mark.NONE
     for node in nodes:
         mark = worse(mark, node.mark)
@@ -195,7 +209,7 @@ def _ends(node: Node) -> tuple[str, str]:
     if node.shape is not Shape.FOLD:
         return node.title, node.title
     first, _, last = node.title.partition(" … ")
-    return first, last
+    return first, last or first
 
 
 def _joined(row: list[Edge], source: int, target: int) -> Edge:

@@ -4,6 +4,7 @@ from noetl_ir.net import PlaceClass
 from noetl_ir.plan import Plan
 from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.skeleton import whole_skeleton
+from noetlc.emit.pictures.net import is_failure
 from noetlc.emit.pictures.picture import Edge, Kind, Node, Picture, Shape
 
 MOST = 100
@@ -28,7 +29,7 @@ def states_of(plan: Plan, most: int = MOST) -> Picture:
         for transition, target in row:
             if target < shown:
                 each = skeleton.transition(transition)
-                kind = Kind.KO if each.fault or each.outcome == "error" else Kind.OK
+                kind = Kind.KO if is_failure(plan, each) else Kind.OK
                 edges.append(Edge(f"edge {state} {each.id}", state, target, kind, each.id, each.span))
             else:
                 cut = True
