@@ -3,7 +3,8 @@
     agglomeration   (p) whose takers take nothing else, unmarked:       [h] → (p) → [f…]      becomes  [h f]…
     parallel        two transitions, or two places, with equal arcs     one of them
     self-loop       a transition that changes nothing, beside another with the same inputs      the other
-    implicit        a place that changes with another one and never has fewer tokens to spare   gone
+    implicit        a place whose tokens are those of some others and a fixed number, and that
+                    is asked for no more than these                                             gone
     dead            what needs a token that nothing ever makes                                  gone, and reported
 
 Agglomeration takes series and circles of places along: in a circle the last place ends as a self-loop, which is how
@@ -21,6 +22,9 @@ from noetlc.analysis.petri import Petri, arcs_of
 
 MAX_PRODUCT = 64
 """Takers times makers of a place up to which it is agglomerated although that makes more transitions."""
+
+MAX_IMPLYING, MAX_TRIES = 3, 30
+"""Places that together may imply another one, and sets of them that are tried for it."""
 
 
 class Reduced(NamedTuple):
@@ -59,6 +63,10 @@ class _Macro(NamedTuple):
     inputs: dict[int, int]
     outputs: dict[int, int]
     origin: Origin
+
+    def side(self, *, makes: bool) -> dict[int, int]:
+        """What it makes, or what it takes."""
+        return self.outputs if makes else self.inputs
 
 
 class _Work:
@@ -146,7 +154,7 @@ class _Work:
         return False
 
     def _drop_implicit(self) -> bool:
-        """Remove places that change exactly with another and always have at least its tokens to spare."""
+        """Remove places that others imply: they always have the tokens of those, and are asked for no more."""
         found: dict[object, int] = {}
         removed = False
         for place in range(self._start):
@@ -154,9 +162,11 @@ class _Work:
                 continue
             key = self._column(place)
             other = found.setdefault(key, place)
-            if other != place:
+            if other != place or self._is_implied(place):
                 removed = True
                 self._forget(place)
+                if other == place:
+                    del found[key]
         return removed
 
     def _column(self, place: int) -> object:
@@ -164,6 +174,54 @@ class _Work:
         takes = sorted((number, self._macros[number].inputs[place]) for number in self._takers[place])
         makes = sorted((number, self._macros[number].outputs[place]) for number in self._makers[place])
         return tuple(takes), tuple(makes)
+
+    def _is_implied(self, place: int) -> bool:
+        """Whether a few other places change together as it does, so that its tokens are theirs and a fixed number."""
+        takers = [self._macros[number] for number in self._takers[place]]
+        if not takers or any(len(macro.inputs) == 1 for macro in takers):
+            return False
+        tries = MAX_TRIES
+        waiting: list[tuple[tuple[int, ...], dict[int, int]]] = [((), self._effect(place))]
+        while waiting and tries:
+            tries -= 1
+            chosen, rest = waiting.pop()
+            if not rest:
+                if self._covers(place, chosen):
+                    return True
+                continue
+            if len(chosen) == MAX_IMPLYING:
+                continue
+            sides = {number: self._macros[number].side(makes=count > 0) for number, count in rest.items()}
+            number = min(sides, key=lambda each: (len(sides[each]), each))
+            for other in sorted(sides[number], reverse=True)[:MAX_TRIES]:
+                if other != place and other not in chosen and other != self._start:
+                    more = self._effect(other)
+                    if more.get(number, 0) == rest[number]:
+                        left = {each: rest.get(each, 0) - more.get(each, 0) for each in {*rest, *more}}
+                        waiting.append(((*chosen, other), {each: count for each, count in left.items() if count}))
+        return False
+
+    def _effect(self, place: int) -> dict[int, int]:
+        """Macro → how many tokens more the place has after it; the first one of a run aside."""
+        found: dict[int, int] = {}
+        for number in {**self._takers[place], **self._makers[place]}:
+            inputs, outputs, _ = self._macros[number]
+            change = outputs.get(place, 0) - inputs.get(place, 0)
+            if change and self._start not in inputs:
+                found[number] = change
+        return found
+
+    def _covers(self, place: int, others: tuple[int, ...]) -> bool:
+        """Whether the place always has what the others have and a fixed number more, and nothing asks it for more."""
+        if place not in self._passing and not self._passing.isdisjoint(others):
+            return False
+        first = [self._macros[number].outputs for number in self._takers[self._start]]
+        spare = {outputs.get(place, 0) - sum(outputs.get(each, 0) for each in others) for outputs in first}
+        if len(spare) != 1 or min(spare) < 0:
+            return False
+        [more] = spare
+        asked = [self._macros[number].inputs for number in self._takers[place]]
+        return all(row[place] <= more + sum(row.get(each, 0) for each in others) for row in asked)
 
     def _forget(self, place: int) -> None:
         touched = {*self._takers[place], *self._makers[place]}

@@ -130,10 +130,11 @@ def test_an_unbounded_net_is_told_with_a_pump() -> None:
 
 
 def test_a_limit_that_was_hit_leaves_things_open() -> None:
-    net = net_of("; ".join(f"a{n} → b{n}" for n in range(12)), " + ".join(f"a{n}" for n in range(12)))
+    net = net_of("; ".join(f"a{n} → b{n}" for n in range(12)), " + ".join(f"2·a{n}" for n in range(12)))
     found = census_of(net, 100)
     assert found.states is None and found.pump is None
     assert {"states", "edges", "bounds"} <= found.open
+    assert found.why == "100 states were seen; a place can hold two tokens"
 
 
 def test_a_fork_of_many_branches_is_judged_by_its_branches_one_after_the_other() -> None:

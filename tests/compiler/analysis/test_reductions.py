@@ -11,8 +11,35 @@ from noetlc.analysis.stubborn import terminals_of
 from petri_nets import net_of, nets, safe_like_nets, space_of
 
 MOST = 150
-MANY = settings(max_examples=200, deadline=None)
-ANY_NETS = st.one_of(safe_like_nets(), nets(most_places=5))
+MANY = settings(max_examples=500, deadline=None)
+
+
+@st.composite
+def implied_nets(draw: st.DrawFn) -> Petri:
+    """Any net with one place more, which has the tokens of one or two others, and perhaps some to spare."""
+    net = draw(st.one_of(safe_like_nets(), nets(most_places=4)))
+    chosen = draw(st.frozensets(st.integers(0, len(net.places) - 1), min_size=1, max_size=2))
+    more = draw(st.integers(0, 1))
+    loops = draw(st.frozensets(st.integers(0, len(net.transitions) - 1), max_size=1))
+
+    def widened(side: tuple[tuple[tuple[int, int], ...], ...]) -> tuple[tuple[tuple[int, int], ...], ...]:
+        found = []
+        for number, arcs in enumerate(side):
+            weight = sum(count for place, count in arcs if place in chosen) + (more and number in loops)
+            found.append((*arcs, (len(net.places), weight)) if weight else arcs)
+        return tuple(found)
+
+    return Petri(
+        "implied",
+        (*net.places, "implied"),
+        net.transitions,
+        widened(net.inputs),
+        widened(net.outputs),
+        (*net.initial, sum(net.initial[place] for place in chosen) + more),
+    )
+
+
+ANY_NETS = st.one_of(safe_like_nets(), nets(most_places=5), implied_nets())
 
 
 @MANY
@@ -69,6 +96,20 @@ def test_a_net_is_bounded_exactly_when_the_net_reduced_for_that_is(net: Petri) -
     tree, less = coverability_of(net, 2_000), coverability_of(reduced_for_bounds(net).net, 2_000)
     assume(tree.complete and less.complete)
     assert (tree.pump is None) == (less.pump is None)
+
+
+def test_a_place_that_two_others_imply_is_gone() -> None:
+    loop = (
+        "start → loop + todo + slot; todo → fin; todo + slot → fin + slot; loop + slot + fin → done; done + x → x + y"
+    )
+    small = reduced(net_of(loop, "start + x"))
+    assert not {"slot", "loop"} <= set(small.net.places)
+
+
+def test_a_place_that_is_always_marked_is_gone_where_something_else_is_asked_for_too() -> None:
+    small = reduced(net_of("a + b → b + c + d; c + d → a", "a + b"))
+    assert "b" not in small.net.places
+    assert "b" in reduced(net_of("b → b + c; c + d → d; c + d → ", "b + 2·d")).net.places
 
 
 def test_a_pipeline_becomes_nothing() -> None:
