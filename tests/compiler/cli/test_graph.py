@@ -29,6 +29,13 @@ RUNS = HEAD + steps(
     "step: never",
 )
 
+FAILS = f"""{HEAD}workflow:
+  - step: start
+    tool: {{name: t, kind: python, code: "result = 1 / 0"}}
+    next: {{arcs: [{{step: c, when: "{{{{ event.name == 'step.failed' }}}}"}}]}}
+  - step: c
+"""
+
 
 def picture(run: Run, *argv: str) -> dict[str, object]:
     done = run("graph", *argv, "--format", "json")
@@ -161,6 +168,17 @@ def test_an_execution_is_painted(run: Run) -> None:
     begun = next(number for number, line in enumerate(lines) if json.loads(line)["event_type"] == "loop.started")
     put("cut.jsonl", "".join(lines[: begun + 1]))
     assert marks(picture(run, "a.yaml", "--events", "cut.jsonl"))["step work"] == "running"
+
+
+def test_what_failed_is_painted_as_failed(run: Run) -> None:
+    put("a.yaml", FAILS)
+    noetl("run", "a.yaml", "--quiet", "--store", "sqlite:///log.db")
+    found = picture(run, "a.yaml", "--level", "tasks", "--run", "last", "--store", "sqlite:///log.db")
+    assert marks(found) == {"step start": "failed", "step c": "done", "arc start 0": "done"}
+    start = found["nodes"][0]  # type: ignore[index]
+    (task,) = start["inner"]["nodes"]
+    assert task["mark"] == "failed" and task["facts"][-1] == "failed"
+    assert start["notes"] == ["t: python.exception: division by zero"]
 
 
 def test_what_is_no_log_is_refused(run: Run) -> None:

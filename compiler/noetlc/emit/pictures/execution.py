@@ -14,13 +14,17 @@ from noetlc.emit.pictures.steps import arc_id, step_id
 Envelope: TypeAlias = Mapping[str, Json]
 
 
+MAX_ERRORS = 3
+"""Errors of a task that are told."""
+
+
 class NoLog(Exception):
     """What was given is no log of an execution; the text says why."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What happened to one step or task: counts, microseconds in all, and when each open run began."""
+    """What happened to one step or task: counts, microseconds in all, when each open run began, the first errors."""
 
     started: int = 0
     done: int = 0
@@ -31,6 +35,7 @@ class Tally:
     items_failed: int = 0
     took: int = 0
     open: dict[str, int] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
 
     def begin(self, run: str, at: int) -> None:
         """A run begins, unless it is open already."""
@@ -136,7 +141,7 @@ def _count(log: Log, each: Envelope) -> None:
         return
     run = f"{each['step_run_id']}/{each['iteration']}"
     if isinstance(task, str):
-        _count_task(log, kind, (step, task), (run, at))
+        _count_task(log.tasks.setdefault((step, task), Tally()), kind, payload, (run, at))
     elif kind.startswith(("step.", "loop.")):
         iteration = each["iteration"]
         depth = len(iteration) if isinstance(iteration, list) else 0
@@ -176,13 +181,17 @@ def _count_step(tally: Tally, kind: str, payload: Mapping[str, Json], run: tuple
             pass
 
 
-def _count_task(log: Log, kind: str, name: tuple[str, str], run: tuple[str, int]) -> None:
-    tally = log.tasks.setdefault(name, Tally())
+def _count_task(tally: Tally, kind: str, payload: Mapping[str, Json], run: tuple[str, int]) -> None:
+    is_error = payload.get("status") == "error"
+    error = payload.get("error")
+    if is_error and isinstance(error, dict) and len(tally.errors) < MAX_ERRORS:
+        tally.errors.append(f"{error.get('code')}: {error.get('message')}")
     match kind:
         case "task.started":
             tally.begin(*run)
         case "task.done":
-            tally.done += 1
+            tally.failed += is_error
+            tally.done += not is_error
             tally.end(*run)
         case "retry.started":
             tally.retries += 1
@@ -192,11 +201,17 @@ def _count_task(log: Log, kind: str, name: tuple[str, str], run: tuple[str, int]
 
 
 def _painted(picture: Picture, plan: Plan, log: Log) -> Picture:
+    own_tasks: dict[str, list[tuple[str, Tally]]] = {}
+    for (owner, task), tally in log.tasks.items():
+        own_tasks.setdefault(owner, []).append((task, tally))
     nodes = []
     for node in picture.nodes:
         step = node.id.removeprefix("step ")
-        retries = sum(tally.retries for (owner, _), tally in log.tasks.items() if owner == step)
+        own = own_tasks.get(step, [])
+        retries = sum(tally.retries for _, tally in own)
         painted = _with_tally(node, log.steps.get(step), retries, is_over=bool(log.ending))
+        errors = [f"{task}: {error}" for task, tally in own for error in tally.errors]
+        painted = painted._replace(notes=(*painted.notes, *errors))
         if node.inner is not None:
             inner = [
                 _with_tally(each, log.tasks.get((step, each.title)), 0, is_over=bool(log.ending))
@@ -244,7 +259,7 @@ def _with_tally(node: Node, tally: Tally | None, retries: int, *, is_over: bool)
         facts.append("failed" if tally.failed == tally.started == 1 else f"{tally.failed} failed")
     if count:
         facts.append(f"{count} not ended" if is_over else f"{count} running" if tally.started > 1 else "running")
-    return node._replace(mark=worse(node.mark, mark), facts=(*node.facts, *facts))
+    return node._replace(mark=worse(node.mark, mark), facts=(*node.facts, *facts), notes=(*node.notes, *tally.errors))
 
 
 def _with_count(edge: Edge, count: int) -> Edge:

@@ -315,7 +315,7 @@ function choose(what, g, path) {
   const v = pages[now];
   say('h2', what.title !== undefined ? what.title : what.ends.map(n => v.p.nodes[n].title).join(' → '));
   what.says.forEach(text => say('p', text));
-  if (what.notes.length) { say('h3', 'Findings'); what.notes.forEach(text => say('p', text)); }
+  if (what.notes.length) { say('h3', 'Findings and errors'); what.notes.forEach(text => say('p', text)); }
   if (path && path.length === 1) {
     const here = v.p.folds.filter(f => f.members[0] === path[0]);
     if (here.length) say('h3', 'Parts that begin here');

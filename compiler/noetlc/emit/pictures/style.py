@@ -77,18 +77,18 @@ def _rules(c: dict[str, str]) -> str:
         f".h{{font-size:16px;font-weight:bold;fill:{c['text']}}}",
         f".f{{font-weight:bold;fill:{c['text']}}}",
         f".b{{fill:{c['box']};stroke:{c['edge']};stroke-width:1.2}}",
-        f".entry .b{{fill:{c['entry']};stroke-width:2.2}}",
-        f".loop .b{{fill:{c['loop']}}}",
-        f".fold .b{{fill:{c['fold']};stroke-dasharray:5 3}}",
-        f".task .b{{fill:{c['inner']};stroke:{c['line']}}}.inner{{fill:{c['page']};stroke:none}}",
+        f".entry>.b{{fill:{c['entry']};stroke-width:2.2}}",
+        f".loop>.b{{fill:{c['loop']}}}",
+        f".fold>.b{{fill:{c['fold']};stroke-dasharray:5 3}}",
+        f".task>.b{{fill:{c['inner']};stroke:{c['line']}}}.inner{{fill:{c['page']};stroke:none}}",
         f".bar{{fill:{c['edge']};stroke:none}}",
         f".e{{fill:none;stroke:{c['edge']};stroke-width:1.3}}",
         f".a{{fill:{c['edge']};stroke:none}}",
-        f".ko .e{{stroke:{c['ko']};stroke-dasharray:6 4}}.ko .a{{fill:{c['ko']}}}.ko text{{fill:{c['ko']}}}",
-        ".jump .e{stroke-dasharray:2 3}",
+        f".ko>.e{{stroke:{c['ko']};stroke-dasharray:6 4}}.ko>.a{{fill:{c['ko']}}}.ko text{{fill:{c['ko']}}}",
+        ".jump>.e{stroke-dasharray:2 3}",
         f".l{{fill:{c['page']};stroke:none;opacity:.9}}",
-        f".idle .b{{stroke:{c['idle']};fill:{c['page']}}}.idle text,.idle .t{{fill:{c['idle']}}}",
-        f".idle .e{{stroke:{c['idle']};opacity:.6}}.idle .a{{fill:{c['idle']}}}",
+        f".idle>.b{{stroke:{c['idle']};fill:{c['page']}}}.idle>text{{fill:{c['idle']}}}",
+        f".idle>.e{{stroke:{c['idle']};opacity:.6}}.idle>.a{{fill:{c['idle']}}}",
     ]
     for mark, color, box in (
         ("told", "told", "toldbox"),
@@ -98,9 +98,9 @@ def _rules(c: dict[str, str]) -> str:
         ("warned", "warned", "warnedbox"),
         ("bad", "bad", "badbox"),
     ):
-        rows.append(f".{mark} .b{{stroke:{c[color]};fill:{c[box]};stroke-width:2.4}}")
-        rows.append(f".{mark} .e{{stroke:{c[color]};stroke-width:2.6}}.{mark} .a{{fill:{c[color]}}}")
+        rows.append(f".{mark}>.b{{stroke:{c[color]};fill:{c[box]};stroke-width:2.4}}")
+        rows.append(f".{mark}>.e{{stroke:{c[color]};stroke-width:2.6}}.{mark}>.a{{fill:{c[color]}}}")
         rows.append(
-            f".{mark} .s{{fill:none;stroke:{c[color]};stroke-width:2.2;stroke-linecap:round;stroke-linejoin:round}}"
+            f".{mark}>.s{{fill:none;stroke:{c[color]};stroke-width:2.2;stroke-linecap:round;stroke-linejoin:round}}"
         )
     return "".join(rows)
