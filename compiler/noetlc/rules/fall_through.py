@@ -44,8 +44,9 @@ def _branches(step: Step, router: int) -> Iterator[Diagnostic]:
     positions = {task.name: at for at, task in enumerate(step.tasks)}
     jumps: dict[int, Policy] = {}
     for rule in asked_rules(step.tasks[router]):
-        if rule.directive == "jump" and rule.when is not None and positions[rule.to or ""] > router:
-            jumps.setdefault(positions[rule.to or ""], rule)
+        to = positions.get(rule.to or "", -1)
+        if rule.directive == "jump" and rule.when is not None and to > router:
+            jumps.setdefault(to, rule)
     targets = sorted(jumps)
     following = list(pipeline_of(step).following)
     following[router] = ()

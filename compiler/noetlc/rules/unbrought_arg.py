@@ -50,6 +50,9 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
 def _brought(unit: Unit) -> list[list[set[str]] | None]:
     """Step → the keys that each way in brings; None where an arc computes its args, or no arc leads there."""
     found: list[list[set[str]] | None] = [[] for _ in unit.playbook.steps]
+    arcs = [arc for step in unit.playbook.steps if step.router is not None for arc in step.router.arcs]
+    if any(arc.target not in unit.graph.positions for arc in arcs):
+        return [None for _ in found]  # it may be the arc that brings it
     merged: list[set[str]] = [set() for _ in unit.playbook.steps]
     for step in unit.playbook.steps:
         for arc in step.router.arcs if step.router is not None else ():

@@ -163,7 +163,7 @@ def test_a_child_is_the_same_for_every_caller() -> None:
 
 @pytest.mark.parametrize(
     ("called", "code"),
-    [("missing", "NL690"), ("broken", "NL691"), ("a", "NL692"), ("back", "NL692"), ("'{{ ctx.x }}'", "NL693")],
+    [("missing", "NL690"), ("broken", "NL691"), ("a", "NL692"), ("back", "NL692"), ("'{{ workload.x }}'", "NL693")],
 )
 def test_a_child_that_cannot_be_embedded_stays_a_path_with_a_warning(called: str, code: str) -> None:
     shelf = Shelf(a=calling("a", called), broken=HEAD, back=calling("back", "a"))
