@@ -1,8 +1,9 @@
 """Folding: parts of a large picture with one way in and one way out become one box each, the smallest first.
 
-In a net, the parts of one step come first. Then, a part is what stands between a box that forks, or begins a loop, and
-the box that all its ways come to (its immediate postdominator), or a piece of a chain. Arrows of failures may leave a
-part, to a handler that many steps share; none may come into the middle of one. What is marked stays in sight.
+In a net, the parts of one step come first, and then pieces of wide rows. After them, a part is what stands between a
+box that forks, or begins a loop, and the box that all its ways come to (its immediate postdominator), or a piece of a
+chain. Arrows of failures may leave a part, to a handler that many steps share; none may come into the middle of one.
+What is marked stays in sight.
 """
 
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from noetlc.emit.pictures.picture import Edge, Kind, Mark, Node, Picture, Shape,
 
 EXIT = -1
 LARGEST, CLIMBS, LEAST, ROUNDS = 400, 6, 3, 40
+WIDE, IN_ROW = 16, 8
 IN_SIGHT = frozenset({Mark.BAD, Mark.FAILED, Mark.RUNNING, Mark.WARNED, Mark.TOLD})
 
 
@@ -28,7 +30,9 @@ class Part(NamedTuple):
 def folded(picture: Picture, most: int) -> Picture:
     """The picture with at most that many boxes, or as few as folding can do; a caption says what was folded."""
     whole = len(picture.nodes)
-    small = _without(picture, _homes(picture)) if whole > most else picture
+    small = picture
+    for parts_of in (_homes, _rows):
+        small = _without(small, parts_of(small)) if len(small.nodes) > most else small
     for _ in range(ROUNDS):
         excess = len(small.nodes) - most
         if excess <= 0:
@@ -59,6 +63,21 @@ def _homes(picture: Picture) -> list[Part]:
     ]
 
 
+def _rows(picture: Picture) -> list[Part]:
+    """Pieces of wide rows: boxes side by side that come from the same boxes and lead to the same."""
+    graph = _graph(picture)
+    rows: dict[tuple[frozenset[int], frozenset[int]], list[int]] = {}
+    for number, node in enumerate(picture.nodes):
+        if graph.in_degree(number) and not graph.has_edge(number, number) and node.mark not in IN_SIGHT:
+            rows.setdefault((frozenset(graph.pred[number]), frozenset(graph.succ[number])), []).append(number)
+    parts = []
+    for row in rows.values():
+        if len(row) >= WIDE:
+            piece = -(-len(row) // IN_ROW)
+            parts += [row[start : start + piece] for start in range(0, len(row), piece)]
+    return [Part(part[0], part[-1], frozenset(part)) for part in parts if len(part) > 1]
+
+
 def leaves_of(node: Node) -> list[Node]:
     """The boxes that a fold stands for, those of folds in it included; any other box itself."""
     found, waiting = [], [node]
@@ -76,7 +95,7 @@ def _chosen(picture: Picture, excess: int, most: int) -> list[Part]:
     graph = _graph(picture)
     pinned = {number for number, node in enumerate(picture.nodes) if node.mark in IN_SIGHT}
     piece = max(LEAST + 1, -(-2 * len(picture.nodes) // max(1, most)))
-    parts = [*_forks(graph, picture), *_chains(graph, piece)]
+    parts = [*_forks(graph), *_chains(graph, piece)]
     taken: set[int] = set()
     chosen = []
     for part in sorted(parts, key=lambda each: (len(each.members), each.first)):
@@ -101,7 +120,7 @@ def _onwards(graph: "networkx.DiGraph[int]", node: int) -> list[int]:
     return [other for other, data in graph.succ[node].items() if data["plain"]]
 
 
-def _forks(graph: "networkx.DiGraph[int]", picture: Picture) -> Iterator[Part]:
+def _forks(graph: "networkx.DiGraph[int]") -> Iterator[Part]:
     after = {node: _onwards(graph, node) for node in graph}
     backwards: networkx.DiGraph[int] = networkx.DiGraph()
     backwards.add_nodes_from([*graph, EXIT])

@@ -109,7 +109,12 @@ function stroke(points, form, head) {
   }
   return [d, x, y, 0, down];
 }
+let reach = [0, 0, 0, 0];                       // what is drawn now: left, top, right, bottom
+function extend(x, y) {
+  reach = [Math.min(reach[0], x), Math.min(reach[1], y), Math.max(reach[2], x), Math.max(reach[3], y)];
+}
 function put(g, points, form, head) {
+  for (let i = 0; i < points.length; i += 2) extend(points[i], points[i + 1]);
   const [d, x, y, dx, dy] = stroke(points, form, head);
   g.querySelector('.e').setAttribute('d', d);
   let a = g.querySelector('.a');
@@ -147,10 +152,12 @@ function draw() {
   const move = points => points.map((v, i) => i % 2 ? fy(v) : fx(v));
   // Boxes move as they are; what is fixed to their edges moves with them.
   const shiftOf = i => { const [x, y] = p.nodes[i].box; return [fx(x) - x, fy(y) - y]; };
+  reach = [Infinity, Infinity, -Infinity, -Infinity];
   p.nodes.forEach((n, i) => {
     nodes[i].classList.toggle('gone', !seen[i]);
     nodes[i].classList.toggle('wrapped', wrapped.has(i));
-    const [dx, dy] = shiftOf(i);
+    const [dx, dy] = shiftOf(i), [x, y, w, h] = n.box;
+    if (seen[i]) { extend(x + dx - w / 2, y + dy - h / 2); extend(x + dx + w / 2, y + dy + h / 2); }
     nodes[i].setAttribute('transform', `translate(${dx} ${dy})`);
   });
   for (const [first, g] of badges) {
@@ -214,7 +221,7 @@ function draw() {
     const target = p.edges.find(e => e.stem === i).ends[1];
     put(g, fixed(p.stems[i][0], target, true).slice(2 * joins[i]), 'rows', true);
   });
-  pages[now].bounds = any ? [fx(0), fy(0), fx(p.size[0]), fy(p.size[1])] : [0, 0, ...p.size];
+  pages[now].bounds = reach;
 }
 
 function place() {
@@ -346,7 +353,7 @@ function overview() {
   say('h2', p.title);
   say('p', `${p.nodes.length} boxes, ${p.edges.length} arrows.`);
   say('p', 'Click one for its source; drag to move, scroll to zoom.');
-  if (p.folds.length) say('p', 'The round badges fold and unfold parts that have one way in and one way out.');
+  if (p.folds.length) say('p', 'The round badges fold and unfold parts with one way in and one way out.');
   if (p.captions.length) { say('h3', 'Notes'); p.captions.forEach(text => say('p', text)); }
   const key = document.getElementById('legend' + now);
   if (key) { say('h3', 'Signs'); const copy = key.cloneNode(true); copy.removeAttribute('hidden'); side.append(copy); }
