@@ -10,6 +10,7 @@ nodes of all diagrams. Needs the extra `symbolic`.
 """
 
 from collections.abc import Iterable, Sequence
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 from noetlc.analysis.petri import Petri
@@ -88,11 +89,7 @@ class _Space:
         self._is = [self._manager.var(self._level[place]) for place in range(self._count)]
         self._not = [self._manager.not_var(self._level[place]) for place in range(self._count)]
         self._rules = [self._rule(number) for number in range(len(net.transitions))]
-        top = {
-            number: min((self._level[p] for p, _ in net.inputs[number]), default=0)
-            for number in range(len(self._rules))
-        }
-        self._turn = sorted(range(len(self._rules)), key=lambda number: (-top[number], number))
+        self._turn = _turn_of(net)
 
     def counted(self) -> Counted | Stopped:
         """Everything about the space."""
@@ -234,7 +231,10 @@ def _level(node: "BDDFunction", count: int) -> int:
 
 
 def order_of(net: Petri) -> list[int]:
-    """The places, those of one transition close together: each moves to the middle of its transitions, repeatedly."""
+    """The places, those of one transition close together: each moves to the middle of its transitions, repeatedly.
+
+    A transition pulls the less the more places it has, so that a join does not draw its branches into each other.
+    """
     groups = [
         sorted({place for place, _ in (*takes, *makes)}) for takes, makes in zip(net.inputs, net.outputs, strict=True)
     ]
@@ -242,14 +242,20 @@ def order_of(net: Petri) -> list[int]:
     for number, group in enumerate(groups):
         for place in group:
             member[place].append(number)
+    weight = [len(group) ** -2 if group else 0.0 for group in groups]
     order = _walked(net, groups, member)
-    best, least = order, _spread(groups, order)
+    best, least = order, _spread(groups, weight, order)
     for _ in range(ROUNDS):
         at = {place: position for position, place in enumerate(order)}
         middle = [sum(at[place] for place in group) / max(len(group), 1) for group in groups]
-        pull = {p: sum(middle[n] for n in member[p]) / len(member[p]) if member[p] else at[p] for p in order}
+        pull = {
+            place: sum(middle[n] * weight[n] for n in member[place]) / sum(weight[n] for n in member[place])
+            if member[place]
+            else at[place]
+            for place in order
+        }
         order = sorted(order, key=lambda place: (pull[place], at[place]))
-        spread = _spread(groups, order)
+        spread = _spread(groups, weight, order)
         if spread >= least:
             break
         best, least = order, spread
@@ -257,20 +263,39 @@ def order_of(net: Petri) -> list[int]:
 
 
 def _walked(net: Petri, groups: list[list[int]], member: list[list[int]]) -> list[int]:
-    """The places as they are met from the marked ones on, depth first."""
+    """The places as they are met from the marked ones on: through small transitions first, then what was met last."""
     found: dict[int, None] = {}
-    waiting = list(reversed(range(len(net.places))))
-    waiting += [place for place in reversed(range(len(net.places))) if net.initial[place]]
+    first = sorted(range(len(net.places)), key=lambda place: (not net.initial[place], place))
+    waiting = [(len(net.places) + 1, number, place) for number, place in enumerate(first)]
+    heapify(waiting)
+    met = 0
     while waiting:
-        place = waiting.pop()
+        place = heappop(waiting)[2]
         if place not in found:
             found[place] = None
-            waiting += [
-                each for number in reversed(member[place]) for each in reversed(groups[number]) if each not in found
-            ]
+            for number in member[place]:
+                for each in groups[number]:
+                    if each not in found:
+                        met -= 1
+                        heappush(waiting, (len(groups[number]), met, each))
     return list(found)
 
 
-def _spread(groups: list[list[int]], order: list[int]) -> int:
+def _spread(groups: list[list[int]], weight: list[float], order: list[int]) -> float:
     at = {place: position for position, place in enumerate(order)}
-    return sum(max(at[p] for p in group) - min(at[p] for p in group) for group in groups if group)
+    pairs = zip(groups, weight, strict=True)
+    return sum(each * (max(at[p] for p in group) - min(at[p] for p in group)) for group, each in pairs if group)
+
+
+def _turn_of(net: Petri) -> list[int]:
+    """The transitions in the order in which tokens come to them, so that one round carries a token all the way."""
+    marked = {place for place, tokens in enumerate(net.initial) if tokens}
+    found: dict[int, None] = {}
+    asleep = list(range(len(net.transitions)))
+    while True:
+        able = [number for number in asleep if all(place in marked for place, _ in net.inputs[number])]
+        if not able:
+            return [*found, *asleep]
+        found.update(dict.fromkeys(able))
+        marked.update(place for number in able for place, _ in net.outputs[number])
+        asleep = [number for number in asleep if number not in found]

@@ -88,3 +88,15 @@ def test_without_the_extra_the_count_stays_open(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(__import__("sys").modules, "oxidd.bdd", None)
     census = census_of(philosophers(12), 1_000)
     assert census.states is None and "pip install noetlc[symbolic]" in census.why
+
+
+def test_the_diagram_of_a_fork_that_joins_grows_with_its_branches_and_not_with_its_states() -> None:
+    def fork(branches: int) -> Petri:
+        names = range(branches)
+        rows = [f"a{n} → b{n}; b{n} → c{n}; b{n} → f{n}; f{n} → a{n}" for n in names]
+        forked, joined = " + ".join(f"a{n}" for n in names), " + ".join(f"c{n}" for n in names)
+        return net_of("; ".join([f"s → {forked}", *rows, f"{joined} → e"]), "s")
+
+    found = counted(fork(30), 1 << 16)
+    assert isinstance(found, Counted)
+    assert found.states == 4**30 + 2
