@@ -1,0 +1,156 @@
+"""Commands, reports and answers as bytes: what crosses the bus between processes.
+
+A message is a list: the version, the name of the message, its fields in their order. A report is followed by its
+events, each as it is stored, with its length in front. What is read was sent by who knows whom: everything is checked
+before it becomes an object, and a newer version is refused.
+"""
+
+import struct
+from typing import Any
+
+from noetl.engine.views import LoopValue
+from noetl_ir import codec
+from noetl_ir.commands import Answer, Command, Report, RunPipeline, StopPipeline
+from noetl_ir.events import WORKER_EVENTS, Event, read_event, write_event
+
+VERSION = 1
+MAX_BYTES = 64 << 20
+MAX_EVENTS = 10_000
+"""Limits of one message."""
+
+_LENGTH = struct.Struct(">I")
+_RUN = (
+    ("execution_id", str), ("step", int), ("run", str), ("task", int), ("visit", int), ("attempt", int),
+    ("claim", int), ("args", dict), ("ctx", dict), ("iter", dict), ("workload", dict), ("results", dict),
+    ("task_results", dict), ("prev", None), ("tasks_run", int), ("visits", list), ("began", int),
+    ("outcome", dict), ("lost", bool), ("ordinal", int), ("trace_id", str),
+)  # fmt: skip
+_STOP = (("execution_id", str), ("run", str), ("claim", int))
+_REPORT = (("execution_id", str), ("run", str), ("claim", int), ("sender", str), ("count", int))
+_ANSWER = (("recorded", int),)
+_OPTIONAL = frozenset({"outcome"})
+
+
+class Unreadable(Exception):
+    """Bytes that are no message, or one of a newer version; the text says what is wrong."""
+
+
+def write_command(command: Command) -> bytes:
+    """The bytes of an order to a worker. Raises CodecError for values that are no JSON."""
+    if isinstance(command, StopPipeline):
+        return codec.pack_record((VERSION, "stop", *command))
+    if not isinstance(command, RunPipeline):
+        raise codec.CodecError(f"a {type(command).__name__} is no order to a worker")
+    results = {name: _written_result(result) for name, result in command.results.items()}
+    visits = [[task, count] for task, count in command.visits.items()]
+    return codec.pack_record((VERSION, "run", *command._replace(results=results, visits=visits)))  # type: ignore[arg-type]
+
+
+def read_command(data: bytes) -> RunPipeline | StopPipeline:
+    """The order that bytes are. Raises Unreadable."""
+    name, values = _read(data)
+    if name == "stop":
+        return StopPipeline(**_fields(values, _STOP))
+    if name != "run":
+        raise Unreadable(f"`{name}` is no order to a worker")
+    fields = _fields(values, _RUN)
+    fields["results"] = {step: _read_result(result) for step, result in fields["results"].items()}
+    fields["visits"] = dict(_pair(entry) for entry in fields["visits"])
+    return RunPipeline(**fields)
+
+
+def write_report(report: Report) -> bytes:
+    """The bytes of a report."""
+    head = (VERSION, "report", report.execution_id, report.run, report.claim, report.sender, len(report.events))
+    parts = [codec.pack_record(head), *map(write_event, report.events)]
+    return b"".join(_LENGTH.pack(len(part)) + part for part in parts)
+
+
+def read_report(data: bytes) -> Report:
+    """The report that bytes are. Raises Unreadable; its events are proposals that only the log's owner can judge."""
+    parts = _parts(data)
+    name, values = _read(parts[0] if parts else b"")
+    if name != "report":
+        raise Unreadable(f"`{name}` is no report")
+    fields = _fields(values, _REPORT)
+    if fields.pop("count") != len(parts) - 1 or len(parts) < 2:
+        raise Unreadable("the report does not have the events that it says")
+    return Report(**fields, events=tuple(map(_read_event, parts[1:])))
+
+
+def write_answer(answer: Answer) -> bytes:
+    """The bytes of an answer."""
+    return codec.pack_record((VERSION, "answer", *answer))
+
+
+def read_answer(data: bytes) -> Answer:
+    """The answer that bytes are. Raises Unreadable."""
+    name, values = _read(data)
+    if name != "answer":
+        raise Unreadable(f"`{name}` is no answer")
+    return Answer(**_fields(values, _ANSWER))
+
+
+def _read(data: bytes) -> tuple[str, list[Any]]:
+    try:
+        value = codec.unpack(data, max_bytes=MAX_BYTES)
+    except codec.CodecError as problem:
+        raise Unreadable(f"no message: {problem}") from None
+    if not isinstance(value, list) or len(value) < 2 or type(value[0]) is not int or type(value[1]) is not str:
+        raise Unreadable("no message: it does not begin with a version and a name")
+    version, name, *values = value
+    if version != VERSION:
+        raise Unreadable(f"a message of version {version}; this program knows {VERSION}")
+    return str(name), values
+
+
+def _fields(values: list[Any], table: tuple[tuple[str, type | None], ...]) -> dict[str, Any]:
+    if len(values) != len(table):
+        raise Unreadable(f"a message with {len(values)} fields instead of {len(table)}")
+    for (name, kind), value in zip(table, values, strict=True):
+        if kind is not None and type(value) is not kind and not (value is None and name in _OPTIONAL):
+            raise Unreadable(f"`{name}` is not a {kind.__name__}")
+    return {name: value for (name, _), value in zip(table, values, strict=True)}
+
+
+def _parts(data: bytes) -> list[bytes]:
+    found: list[bytes] = []
+    at = 0
+    while at < len(data):
+        start = at + _LENGTH.size
+        at = start + _LENGTH.unpack_from(data, at)[0] if start <= len(data) else len(data) + 1
+        if at > len(data) or len(found) > MAX_EVENTS:
+            raise Unreadable("the report ends early or has too many events")
+        found.append(data[start:at])
+    return found
+
+
+def _read_event(data: bytes) -> Event:
+    try:
+        event = read_event(data)
+    except codec.CodecError as problem:
+        raise Unreadable(f"no event: {problem}") from None
+    if event.event_type not in WORKER_EVENTS or event.fired:
+        raise Unreadable(f"a worker does not report `{event.event_type}`, or what it fired")
+    return event
+
+
+def _written_result(result: object) -> list[object]:
+    """The result of a loop has two parts; of anything else there is one."""
+    return [*result] if isinstance(result, LoopValue) else [result]
+
+
+def _read_result(parts: Any) -> object:
+    match parts:
+        case [list() as entries, dict() as stats]:
+            return LoopValue(entries, stats)
+        case [result]:
+            return result
+    raise Unreadable("a result is neither one value nor that of a loop")
+
+
+def _pair(entry: Any) -> tuple[int, int]:
+    match entry:
+        case [int() as task, int() as count] if type(task) is int and type(count) is int:
+            return task, count
+    raise Unreadable("`visits` is not a list of pairs of numbers")

@@ -1,0 +1,140 @@
+"""Messages between processes: what is written is read, and nothing else is."""
+
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noetl.engine.views import LoopValue
+from noetl.messages import (
+    Unreadable,
+    read_answer,
+    read_command,
+    read_report,
+    write_answer,
+    write_command,
+    write_report,
+)
+from noetl_ir import codec
+from noetl_ir.commands import Answer, Report, RunPipeline, StartChild, StopPipeline
+from noetl_ir.events import Event, Firing, write_event
+
+JSON: Any = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+MAPPINGS: Any = st.dictionaries(st.text(), JSON, max_size=3)
+COUNTS: Any = st.integers(-1, 2**40)
+RESULTS: Any = JSON | st.builds(LoopValue, st.lists(JSON, max_size=3), MAPPINGS)
+ORDERS = st.builds(
+    RunPipeline, st.text(), COUNTS, st.text(), COUNTS, COUNTS, COUNTS, COUNTS, MAPPINGS, MAPPINGS, MAPPINGS, MAPPINGS,
+    st.dictionaries(st.text(), RESULTS, max_size=3), MAPPINGS, JSON, COUNTS,
+    st.dictionaries(COUNTS, COUNTS, max_size=3), COUNTS, st.none() | MAPPINGS, st.booleans(), COUNTS, st.text(),
+)  # fmt: skip
+EVENTS = st.builds(
+    Event, st.text(), st.sampled_from(["task.started", "task.done", "retry.started"]), COUNTS, COUNTS, st.text(),
+    COUNTS, COUNTS, COUNTS, COUNTS, st.just(()), MAPPINGS,
+)  # fmt: skip
+REPORTS = st.builds(
+    Report, st.text(), st.text(), COUNTS, st.lists(EVENTS, min_size=1, max_size=4).map(tuple), st.text()
+)
+RUN = RunPipeline("e", 1, "7", 0, 1, 1, 1, {}, {}, {}, {}, {}, {}, None, 0, {0: 1}, 5)
+
+
+@given(ORDERS)
+def test_orders_come_back_as_they_went(order: RunPipeline) -> None:
+    found = read_command(write_command(order))
+    assert found == order
+    assert isinstance(found, RunPipeline)
+    assert {name: type(value) for name, value in found.results.items()} == {
+        name: type(value) for name, value in order.results.items()
+    }
+
+
+@given(REPORTS, COUNTS)
+def test_reports_and_answers_come_back_as_they_went(report: Report, recorded: int) -> None:
+    assert read_report(write_report(report)) == report
+    assert read_answer(write_answer(Answer(recorded))) == Answer(recorded)
+    stop = StopPipeline(report.execution_id, report.run, report.claim)
+    assert read_command(write_command(stop)) == stop
+
+
+@given(st.binary(max_size=60) | JSON.map(codec.pack_unsorted))
+def test_no_bytes_are_more_than_unreadable(data: bytes) -> None:
+    for read in (read_command, read_report, read_answer):
+        with pytest.raises(Unreadable):
+            read(data)
+
+
+@given(REPORTS, st.integers(0, 10_000), st.integers(0, 255))
+def test_a_spoilt_report_is_another_report_or_none(report: Report, place: int, byte: int) -> None:
+    data = bytearray(write_report(report))
+    data[place % len(data)] = byte
+    try:
+        read_report(bytes(data))
+    except Unreadable:
+        return
+
+
+def changed(order: RunPipeline, **fields: object) -> bytes:
+    """The bytes of an order with fields as no program writes them."""
+    values = [fields.get(name, value) for name, value in zip(order._fields, order, strict=True)]
+    values[15] = fields.get("visits", [[0, 1]])
+    return codec.pack_unsorted([1, "run", *values])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"step": "1"}, "`step` is not a int"),
+        ({"step": True}, "`step` is not a int"),
+        ({"ctx": None}, "`ctx` is not a dict"),
+        ({"lost": 0}, "`lost` is not a bool"),
+        ({"outcome": []}, "`outcome` is not a dict"),
+        ({"results": {"a": 1}}, "neither one value nor that of a loop"),
+        ({"results": {"a": [1, 2]}}, "neither one value nor that of a loop"),
+        ({"visits": [[0, "x"]]}, "pairs of numbers"),
+        ({"visits": [0]}, "pairs of numbers"),
+    ],
+)
+def test_every_field_is_checked(fields: dict[str, object], told: str) -> None:
+    assert read_command(changed(RUN)) == RUN
+    with pytest.raises(Unreadable, match=told):
+        read_command(changed(RUN, **fields))
+
+
+def test_a_newer_version_is_refused() -> None:
+    for read in (read_command, read_answer):
+        with pytest.raises(Unreadable, match="version 2; this program knows 1"):
+            read(codec.pack_unsorted([2, "run", {}]))
+
+
+def framed(*parts: bytes) -> bytes:
+    """Parts of a report."""
+    return b"".join(struct.pack(">I", len(part)) + part for part in parts)
+
+
+def test_a_worker_reports_what_workers_report_and_nothing_else() -> None:
+    head = codec.pack_unsorted([1, "report", "e", "7", 1, "w", 1])
+    good = Event("x", "task.done", 1)
+    assert read_report(framed(head, write_event(good))).events == (good,)
+    for bad in (
+        framed(head),
+        framed(head, write_event(good), write_event(good)),
+        framed(head, b"\x01"),
+        framed(head, write_event(good._replace(event_type="playbook.cancelled"))),
+        framed(head, write_event(good._replace(fired=(Firing(1, "7", "7"),)))),
+        framed(codec.pack_unsorted([1, "report", "e", "7", 1, "w", 0])),
+        framed(head, write_event(good))[:-1],
+        framed(head)[:3],
+    ):
+        with pytest.raises(Unreadable):
+            read_report(bad)
+
+
+def test_only_orders_to_workers_are_written() -> None:
+    with pytest.raises(codec.CodecError, match="no order"):
+        write_command(StartChild("e", "7", 1, "c", {}, None, "t"))
