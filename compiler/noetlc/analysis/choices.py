@@ -67,18 +67,26 @@ class Choices:
         exprs = tuple([guard.expr if guard is not None else Const(True) for guard in guards])
         key = (exprs, moment)
         if key not in self._known:
-            self._known[key] = Choice(exprs, self._truths(exprs, moment))
+            self._known[key] = choice_of(exprs, moment, self._numbers)
         return self._known[key]
 
-    def _truths(self, exprs: tuple[Expr, ...], moment: str) -> Mapping[Truths, Mapping[Expr, str]] | None:
-        guarded = [expr for expr in exprs if expr != Const(True)]
-        if not guarded:
-            return {(True,) * len(exprs): {}}
-        if len(guarded) == 1 and _is_open(guarded[0]):
-            return {tuple([expr is not guarded[0] or truth for expr in exprs]): {} for truth in (True, False)}
-        from noetlc.analysis.routers import truths_of  # a file without such routers starts sooner
 
-        return truths_of(exprs, _facts(moment), self._numbers)
+def choice_of(exprs: tuple[Expr, ...], moment: str, numbers: frozenset[Path]) -> Choice:
+    """The choice between guards at a moment; `numbers` are paths at which a number stands."""
+    return Choice(exprs, _truths(exprs, moment, numbers))
+
+
+def _truths(
+    exprs: tuple[Expr, ...], moment: str, numbers: frozenset[Path]
+) -> Mapping[Truths, Mapping[Expr, str]] | None:
+    guarded = [expr for expr in exprs if expr != Const(True)]
+    if not guarded:
+        return {(True,) * len(exprs): {}}
+    if len(guarded) == 1 and _is_open(guarded[0]):
+        return {tuple([expr is not guarded[0] or truth for expr in exprs]): {} for truth in (True, False)}
+    from noetlc.analysis.routers import truths_of  # a file without such routers starts sooner
+
+    return truths_of(exprs, _facts(moment), numbers)
 
 
 def _is_open(guard: Expr) -> bool:

@@ -24,8 +24,11 @@ STUCK, CYCLES, PARTS, BOUNDED = (
 )
 """The questions of `soundness`."""
 
-STATES, NODES = 5_000, 400
+STATES, NODES = 2_000, 400
 """States of a search and nodes of a tree that lint pays for."""
+
+LARGE = 300
+"""Transitions of a net of which every part is asked about."""
 
 
 class Proofs:
@@ -57,14 +60,15 @@ class Proofs:
 
     @cached_property
     def dead(self) -> tuple[Verdict, ...]:
-        """What can never run, with what guards have shown."""
+        """What can never run, with what guards have shown; nothing of a plan that is large."""
         from noetlc.analysis.knowledge import informed
-        from noetlc.analysis.skeleton import success_skeleton, whole_skeleton
-        from noetlc.analysis.soundness import verdicts_on
+        from noetlc.analysis.skeleton import whole_skeleton
+        from noetlc.analysis.soundness import dead_parts
 
-        whole = informed(whole_skeleton(self.plan))
-        found = verdicts_on(informed(success_skeleton(self.plan)), whole, self._budget)
-        return tuple(each for each in found if each.question == PARTS and each.status is Status.REFUTED)
+        if len(self.plan.net.transitions) > LARGE:
+            return ()
+        found = dead_parts(informed(whole_skeleton(self.plan)), set(), self._budget)
+        return tuple(each for each in found if each.status is Status.REFUTED)
 
     @cached_property
     def beside(self) -> dict[str, frozenset[str]]:

@@ -150,10 +150,15 @@ def _by_search(
 
 
 def _dead(success: Skeleton, whole: Skeleton, small: Reduced, ends: Terminals, budget: Budget) -> Iterator[Verdict]:
-    question, assumed = "every part can run", assumptions_of(whole.plan)
     graph = graph_of(small.net, QUICK)
     rows = graph.enabled if graph.complete else ends.graph.enabled
     alive = {_element(success.transition(number)) for number in _covered(small, rows)}
+    return dead_parts(whole, alive, budget)
+
+
+def dead_parts(whole: Skeleton, alive: set[tuple[int, str]], budget: Budget) -> Iterator[Verdict]:
+    """The verdicts on what can run, of a skeleton of all runs; `alive` are elements that are known to."""
+    question, assumed = "every part can run", assumptions_of(whole.plan)
     parts = ((number, whole.transition(number)) for number in range(len(whole.origin)))
     asked = [number for number, t in parts if _is_part(t) and _element(t) not in alive]
     dead, open_ = dead_among(whole.net, asked, budget) if asked else (frozenset[int](), frozenset[int]())

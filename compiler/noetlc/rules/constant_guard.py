@@ -12,8 +12,9 @@ When to ignore
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Const
-from noetlc.analysis.choices import Choice
+from noetl_ir.expr import Const, Expr
+from noetlc.analysis.choices import choice_of
+from noetlc.ast.once import Once
 from noetlc.ast.playbook import Guard, Step
 from noetlc.ast.routing import takes_part_on_failure
 from noetlc.diag.diagnostic import Diagnostic, Severity
@@ -26,22 +27,22 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     for step in unit.playbook.steps if not unit.playbook.legacy else ():
         for guard, moments in _asked(step):
             if not _is_told(guard, "loop.done" if step.loop is None else "step.done"):
-                yield from _judged(guard, [unit.choices.of([guard], moment) for moment in moments])
+                yield from _judged(guard, _TRUTHS[moments](guard.expr))
 
 
-def _asked(step: Step) -> Iterator[tuple[Guard, list[str]]]:
-    """The guards of a step, each with the moments at which it is asked."""
+def _asked(step: Step) -> Iterator[tuple[Guard, str]]:
+    """The guards of a step, each with the moments at which it is asked, a word each."""
     for rule in step.spec.admit.rules if step.spec.admit is not None else ():
         if rule.when is not None:
-            yield rule.when, ["any"]
+            yield rule.when, "any"
     for arc in step.router.arcs if step.router is not None else ():
         if arc.when is not None:
             done = "step.done" if step.loop is None else "loop.done"
-            yield arc.when, [done, "step.failed"] if takes_part_on_failure(arc) else [done]
+            yield arc.when, f"{done} step.failed" if takes_part_on_failure(arc) else done
     for task in step.tasks:
         for policy in task.rules:
             if policy.when is not None:
-                yield policy.when, ["ok", "error"]
+                yield policy.when, "ok error"
 
 
 def _is_told(guard: Guard, other: str) -> bool:
@@ -53,11 +54,28 @@ def _is_told(guard: Guard, other: str) -> bool:
     )
 
 
-def _judged(guard: Guard, choices: list[Choice]) -> Iterator[Diagnostic]:
-    if not any(choice.may(0) for choice in choices):
+def _judged(guard: Guard, truth: bool | None) -> Iterator[Diagnostic]:
+    if truth is False:
         yield RULE.finding("this guard is never true", guard.span, help="ask what can be so, or remove what it guards")
-    elif all(choice.always(0) for choice in choices):
+    elif truth:
         yield RULE.finding("this guard is always true", guard.span, help="leave it out, or ask what can be otherwise")
 
+
+def _only_truth(moments: str) -> Once[bool | None]:
+    """The truth of a guard that has but one at some moments; worked out once for all playbooks."""
+
+    def ask(expr: Expr) -> bool | None:
+        choices = [choice_of((expr,), moment, frozenset()) for moment in moments.split()]
+        if not any(choice.may(0) for choice in choices):
+            return False
+        return True if all(choice.always(0) for choice in choices) else None
+
+    return Once(ask)
+
+
+_TRUTHS = {
+    moments: _only_truth(moments)
+    for moments in ("any", "ok error", "step.done", "loop.done", "step.done step.failed", "loop.done step.failed")
+}
 
 RULE = Rule("NL611", Severity.WARNING, "ast", check)

@@ -23,11 +23,19 @@ from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.paths import Path, paths_read
 from noetlc.rules import Rule, Unit
 
+MOST_PARTS = 60
+"""Steps, tasks and arcs of a playbook that are all asked about."""
+
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Parts that guards and joins shut off, but those that steps, tasks or one router alone show to be shut."""
     proofs = unit.proofs
-    if proofs.starved or has_unknown_target(unit.playbook) or (proofs.single and not _ask_twice(unit.playbook)):
+    if (
+        _parts(unit.playbook) > MOST_PARTS
+        or proofs.starved
+        or has_unknown_target(unit.playbook)
+        or (proofs.single and not _ask_twice(unit.playbook))
+    ):
         return
     told = _told(unit)
     dead = [verdict for verdict in proofs.dead if verdict.span is not None and verdict.span not in told]
@@ -39,14 +47,20 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             yield RULE.finding(verdict.detail, verdict.span, help=help)
 
 
+def _parts(playbook: Playbook) -> int:
+    routers = [step.router for step in playbook.steps if step.router is not None]
+    tasks = sum(len(step.tasks) for step in playbook.steps)
+    return len(playbook.steps) + tasks + sum(len(router.arcs) for router in routers)
+
+
 def _ask_twice(playbook: Playbook) -> bool:
-    """Whether two steps ask about the same data, so that one may exclude the other."""
+    """Whether two steps ask about the same part of the workload, so that one may exclude the other."""
     seen: set[Path] = set()
     for step in playbook.steps:
         guards = [arc.when for arc in (step.router.arcs if step.router is not None else ()) if arc.when is not None]
         if step.spec.admit is not None:
             guards += [rule.when for rule in step.spec.admit.rules if rule.when is not None]
-        read = {path[:2] for guard in guards for path in paths_read(guard.expr) if path[0] in ("workload", "ctx")}
+        read = {path[:2] for guard in guards for path in paths_read(guard.expr) if path[0] == "workload"}
         if read & seen:
             return True
         seen |= read

@@ -15,8 +15,10 @@ When to ignore
 
 from collections.abc import Iterator
 
+from noetl_ir.expr import Expr
 from noetl_ir.kinds import Kind
 from noetlc.analysis.choices import Choice
+from noetlc.ast.once import Once
 from noetlc.ast.playbook import Guard, Task
 from noetlc.ast.truth import path_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
@@ -25,7 +27,7 @@ from noetlc.expr.paths import accesses
 from noetlc.reading.kinds import kind_of
 from noetlc.rules import Rule, Unit
 
-_EXTRAS = frozenset({"http", "pg", "py", "shell", "sqlite", "duckdb"})
+_KINDS_OWN = frozenset({"http", "pg", "py", "shell", "sqlite", "duckdb"})
 _STATUS = ("outcome", "http", "status")
 _FAILING = 400
 
@@ -45,11 +47,11 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
 
 
 def _reason(unit: Unit, task: Task, kind: Kind, guard: Guard) -> str:
-    if needs_all(guard.expr):
-        for access in accesses(guard.expr):
-            key = access.keys[0] if access.root.name == "outcome" and access.keys else ""
-            if key in _EXTRAS and key not in kind.extras:
-                return f"`outcome.{key}` is not there for `{task.kind}`"
+    for key in _extras(guard.expr):
+        if key not in kind.extras:
+            return f"`outcome.{key}` is not there for `{task.kind}`"
+    if task.kind != "noop" and not (task.kind == "http" and "http" in guard.text):
+        return ""
     good, bad = (unit.choices.of([guard], moment) for moment in ("ok", "error"))
     if not good.may(0) and not bad.may(0):
         return ""  # told as a guard that is never true
@@ -58,6 +60,17 @@ def _reason(unit: Unit, task: Task, kind: Kind, guard: Guard) -> str:
     if task.kind == "http" and not bad.may(0) and _asks_for_a_bad_status(good):
         return f"a status of {_FAILING} or more is an error"
     return ""
+
+
+def _of_kinds(expr: Expr) -> tuple[str, ...]:
+    """The attributes of `outcome` that only some kinds give and that an expression cannot do without."""
+    if not needs_all(expr):
+        return ()
+    keys = (str(access.keys[0]) for access in accesses(expr) if access.root.name == "outcome" and access.keys)
+    return tuple(key for key in keys if key in _KINDS_OWN)
+
+
+_extras = Once(_of_kinds)
 
 
 def _asks_for_a_bad_status(choice: Choice) -> bool:
