@@ -47,16 +47,21 @@ class Proofs:
     @cached_property
     def starved(self) -> "tuple[Starved, ...]":
         """The joins that can starve, each with its cause."""
+        claims = self.claims(STUCK)
+        if not claims:
+            return ()
         from noetlc.analysis.starvation import starved_of
 
-        return starved_of(self.plan, self.claims(STUCK)) if not self.single else ()
+        return starved_of(self.plan, claims)
 
     @cached_property
     def crowded(self) -> "tuple[Crowded, ...]":
         """The joins at which two tokens of one source can lie."""
+        if self.single:
+            return ()
         from noetlc.analysis.crowding import crowded_of
 
-        return crowded_of(self.plan, STATES) if not self.single else ()
+        return crowded_of(self.plan, STATES)
 
     @cached_property
     def dead(self) -> tuple[Verdict, ...]:
