@@ -27,6 +27,9 @@ STUCK, CYCLES, PARTS, BOUNDED = (
 STATES, NODES = 2_000, 400
 """States of a search and nodes of a tree that lint pays for."""
 
+SINGLY = 2
+"""Parts of a large net that are searched for one by one."""
+
 LARGE = 300
 """Transitions of a net of which every part is asked about."""
 
@@ -114,4 +117,4 @@ class Proofs:
     def _budget(self) -> "Budget":
         from noetlc.analysis.soundness import Budget
 
-        return Budget(STATES, NODES)
+        return Budget(STATES, NODES, SINGLY)

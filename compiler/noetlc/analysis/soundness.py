@@ -41,10 +41,11 @@ MAX_STORIES = 5
 
 
 class Budget(NamedTuple):
-    """`states` bounds each search, `nodes` each coverability tree."""
+    """`states` bounds each search, `nodes` each coverability tree, `singly` the parts asked about one by one."""
 
     states: int = LIMIT
     nodes: int = 2_000
+    singly: int = SINGLY
 
 
 STANDARD = Budget()
@@ -192,7 +193,7 @@ def dead_among(net: Petri, asked: Sequence[int], budget: Budget) -> tuple[frozen
     possible = covered([origin for number, origin in enumerate(small.origins) if relation.allows(small.net, number)])
     dead = rest - possible
     unsure = sorted(rest & possible)
-    for number in unsure[:SINGLY]:
+    for number in unsure[: budget.singly]:
         found = coverable(net, net.inputs[number], budget.states)
         if isinstance(found, Never):
             dead.add(number)
