@@ -2,25 +2,34 @@
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from noetl_ir.expr import Expr
 from noetlc.expr.errors import TemplateError
 
 Parse: TypeAlias = Callable[[str, int], Expr]
 
-_TAG = re.compile(
-    r"\{%[-+]?\s*+(?P<word>[A-Za-z_]\w*+)?+"
-    r"(?P<rest>(?:[^%'\"]|%(?!\})|'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\")*+)%\}",
-    re.DOTALL,
-)
-"""A tag. Nothing in it gives back what it took: a tag that is never closed would take the square of its length."""
+_HEAD = re.compile(r"\{%[-+]?\s*([A-Za-z_]\w*)?")
+_STOP = re.compile(r"""%\}|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|['"]""", re.DOTALL)
+"""What matters inside of a tag: its end, a whole string, or a quote that no other one closes.
+
+Possessive quantifiers would say it in one pattern, but those of Python 3.11.0 to 3.11.4 do not match what they should.
+"""
 _SIGN = re.compile(r"[-+]\Z")
 _OPENERS = frozenset({"if", "for", "set", "filter", "with", "macro", "call", "autoescape"})
 _PARTS = {"elif": ("if",), "else": ("if", "for")}
 _SINGLE = frozenset({"do", "break", "continue"})
 _REFUSED = frozenset({"include", "import", "from", "extends", "block"})
 _WORDS = sorted(_OPENERS | {f"end{word}" for word in _OPENERS} | set(_PARTS) | {"raw", "endraw"})
+
+
+class _Tag(NamedTuple):
+    """A tag: its word, what follows that up to its end, and where it stands."""
+
+    word: str
+    rest: str
+    start: int
+    end: int
 
 
 def block_errors(text: str, first: int, parse: Parse) -> Iterator[TemplateError]:
@@ -31,25 +40,24 @@ def block_errors(text: str, first: int, parse: Parse) -> Iterator[TemplateError]
     opened: list[tuple[str, int]] = []
     at = first
     while (at := text.find("{%", at)) >= 0:
-        found = _TAG.match(text, at)
+        found = _tag_at(text, at)
         if found is None:
             yield TemplateError(
                 "`{%` opens a block tag that is never closed", at, at + 2,
                 "write `{{ '{%' }}` or put the text between `{% raw %}` and `{% endraw %}`",
             )  # fmt: skip
             return
-        word = found.group("word") or ""
-        if word == "raw":
-            at = _behind_raw(text, found.end())
+        if found.word == "raw":
+            at = _behind_raw(text, found.end)
             continue
-        yield from _tag_errors(word, found, opened)
-        rest = _SIGN.sub("", found.group("rest"))
-        if word in ("if", "elif") and rest.strip():
+        yield from _tag_errors(found, opened)
+        rest = _SIGN.sub("", found.rest)
+        if found.word in ("if", "elif") and rest.strip():
             try:
-                parse(rest, found.start("rest"))
+                parse(rest, found.end - 2 - len(found.rest))
             except TemplateError as error:
                 yield error
-        at = found.end()
+        at = found.end
     for word, start in opened:
         yield TemplateError(f"`{{% {word} %}}` is never ended", start, start + 2, f"add `{{% end{word} %}}`")
 
@@ -59,12 +67,24 @@ def _behind_raw(text: str, at: int) -> int:
     return ended.end() if ended else len(text)
 
 
-def _tag_errors(word: str, found: "re.Match[str]", opened: list[tuple[str, int]]) -> Iterator[TemplateError]:
-    start, end = found.span()
+def _tag_at(text: str, start: int) -> _Tag | None:
+    """The tag that begins at `start`; None when it never ends."""
+    head = _HEAD.match(text, start)
+    assert head is not None
+    at = head.end()
+    while (stop := _STOP.search(text, at)) is not None and len(stop[0]) > 1:
+        at = stop.end()
+        if stop[0] == "%}":
+            return _Tag(head[1] or "", text[head.end() : stop.start()], start, at)
+    return None
+
+
+def _tag_errors(found: _Tag, opened: list[tuple[str, int]]) -> Iterator[TemplateError]:
+    word, start, end = found.word, found.start, found.end
     if word in _REFUSED:
         yield TemplateError(f"`{word}` is refused: a template stands alone in its field", start, end)
     elif word in _OPENERS:
-        if word != "set" or "=" not in found.group("rest"):
+        if word != "set" or "=" not in found.rest:
             opened.append((word, start))
     elif word in _PARTS:
         if not opened or opened[-1][0] not in _PARTS[word]:
