@@ -15,7 +15,12 @@ from noetl.ports import ExecutionRow, Hook, Store
 from noetl_ir.registry import names
 from services import postgres
 
-ADAPTERS = [name for name in names("noetl.store") if hasattr(import_module(f"noetl.store.{name}"), "open_store")]
+READERS = {"http"}  # what only reads a server's store is held against that server, in tests/runtime/cli/test_server.py
+ADAPTERS = [
+    name
+    for name in names("noetl.store")
+    if name not in READERS and hasattr(import_module(f"noetl.store.{name}"), "open_store")
+]
 ROW = ExecutionRow("e1", "demo/one", "d" * 64, "running", None, 1_000, None)
 Open = Callable[..., Store]
 

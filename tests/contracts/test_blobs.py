@@ -17,7 +17,12 @@ from noetl_ir.outcome import is_reference
 from noetl_ir.registry import names
 from services import postgres
 
-ADAPTERS = [name for name in names("noetl.store") if hasattr(import_module(f"noetl.store.{name}"), "open_blobs")]
+READERS = {"http"}  # what only reads a server's values is held against that server, in tests/runtime/cli/test_server.py
+ADAPTERS = [
+    name
+    for name in names("noetl.store")
+    if name not in READERS and hasattr(import_module(f"noetl.store.{name}"), "open_blobs")
+]
 Open = Callable[[], Blobs]
 
 

@@ -111,6 +111,16 @@ def test_what_is_in_flight_finishes_when_it_stops(home: "Home", how: str) -> Non
     assert (home.folder / "ended").read_text() == "ended\nmore\n"
 
 
+def test_a_value_outside_the_log_is_fetched_through_the_server(home: "Home") -> None:
+    limits = "executor: {spec: {policy: {limits: {max_payload_bytes: 1000}}}}\n"
+    file = playbook(home, limits + 'workflow: [{step: start, tool: {kind: python, code: "result = [7] * 5000"}}]\n')
+    with running(home) as (_, url):
+        execution = started(home, url, file)
+        assert home.run("events", execution, "--follow", "--server", url).returncode == 0
+        assert home.json("result", execution, "--server", url) == [7] * 5000
+    assert (home.folder / ".noetl" / "noetl.db.blobs").exists()
+
+
 def test_the_exit_code_of_follow_says_how_it_ended(home: "Home") -> None:
     file = playbook(home, 'workflow: [{step: start, tool: {name: s, kind: shell, command: "exit 3"}}]\n')
     with running(home) as (_, url):
