@@ -18,7 +18,23 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from noetl.bus.nats.wire import Wire
+from noetl.messages import Unreadable
+from noetl_ir.codec import CodecError, pack_unsorted, unpack
+from noetl_ir.expr import Json
+
 _numbers = count(1)
+
+
+def _read(data: bytes) -> Json:
+    try:
+        return unpack(data)
+    except CodecError as problem:
+        raise Unreadable(str(problem)) from None
+
+
+PLAIN = Wire(pack_unsorted, _read, pack_unsorted, _read, pack_unsorted, _read, lambda _: "")
+"""The codec of a bus for any JSON."""
 
 
 class PostgresServer:

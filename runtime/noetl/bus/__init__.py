@@ -2,3 +2,7 @@
 
 A module with `open_bus(url)` is a `Bus`; `names` in `noetl_ir.registry` finds it.
 """
+
+
+class BusFailure(Exception):
+    """A bus that cannot be opened; the text says why, in plain words and without secrets."""

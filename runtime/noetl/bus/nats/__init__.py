@@ -1,0 +1,26 @@
+"""The bus over NATS: commands through JetStream work queues, reports and answers directly.
+
+Every promise of a run rests on the log, none on the bus; so each kind of message has just what it needs. A command
+is stored by JetStream, one work queue a pool, until a worker acknowledges it: it outlives a restart of NATS, and a
+worker that dies is replaced after `ack_wait`. A report goes straight to the server that sent the command, over
+plain NATS, because its worker repeats it until it is answered. An order to stop goes to every worker at once.
+
+JetStream acknowledges before it forces to disk. That is enough here: a command that a power failure takes away follows
+from the log, and the server orders it again.
+"""
+
+from typing import Any
+
+from noetl.bus import BusFailure
+from noetl.ports import Bus
+
+EXTRA = "a bus over NATS needs the extra: pip install 'noetlc[nats]'"
+
+
+def open_bus(url: str) -> Bus[Any, Any, Any]:
+    """The bus at `nats://[USER:PASSWORD@]HOST[:PORT][,…][/PREFIX][?creds=FILE]`. Raises BusFailure."""
+    try:
+        from noetl.bus.nats.bus import NatsBus
+    except ImportError as missing:
+        raise BusFailure(f"{EXTRA} ({missing})") from None
+    return NatsBus(url)

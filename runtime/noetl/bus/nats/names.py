@@ -1,0 +1,61 @@
+"""What things are called on NATS, and where a bus is.
+
+A pool or a key may be any text; a token of a subject may not, so whatever is not plain is named by a hash.
+"""
+
+import hashlib
+from typing import NamedTuple
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+from noetl.bus import BusFailure
+
+PREFIX = "noetl"
+"""The prefix of a bus whose URL names none; buses of other prefixes never hear of each other."""
+
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+_SCHEMES = ("nats", "tls", "ws", "wss")
+
+
+class Place(NamedTuple):
+    """`servers` are URLs for the driver, with their secrets; `shown` names the bus in messages, without."""
+
+    servers: tuple[str, ...]
+    prefix: str
+    shown: str
+    credentials: str | None
+
+
+def place_of(url: str) -> Place:
+    """The place that a URL names. Raises BusFailure, which does not quote it."""
+    scheme, _, rest = url.partition("://")
+    try:
+        parts = urlsplit(f"//{rest}")
+    except ValueError:
+        parts = urlsplit("")
+    if scheme not in _SCHEMES or not parts.netloc or "@" in parts.path:
+        raise BusFailure("a bus over NATS is written nats://USER:PASSWORD@HOST:PORT/PREFIX")
+    prefix = parts.path.strip("/") or PREFIX
+    if not _PLAIN.issuperset(prefix):
+        raise BusFailure("the prefix of a bus is made of letters, digits, - and _")
+    user, _, hosts = parts.netloc.rpartition("@")
+    login = f"{user}@" if user else ""
+    servers = tuple(f"{scheme}://{login}{host}" for host in hosts.split(",") if host)
+    credentials = parse_qs(parts.query).get("creds", [None])[0]
+    return Place(servers, prefix, f"{scheme}://{hosts}/{prefix}", credentials)
+
+
+def token_of(name: str) -> str:
+    """A token of a subject for a text: the text where it is plain, else a hash of it."""
+    if 0 < len(name) <= 60 and _PLAIN.issuperset(name):
+        return name
+    return "=" + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:40]
+
+
+def header_of(text: str) -> str:
+    """A text as a header can carry it."""
+    return quote(text, safe=":/@.,;+ ", errors="surrogatepass")
+
+
+def text_of(header: str | None) -> str:
+    """The text of a header."""
+    return unquote(header or "", errors="surrogatepass")

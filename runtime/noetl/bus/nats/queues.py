@@ -1,0 +1,56 @@
+"""The work queue of a pool: a stream of JetStream that keeps each command until it is acknowledged.
+
+One subject a command, and one message a subject: as long as a command lies there, waiting or taken, a second one of
+its key is refused. The stream takes no more messages than the queue has room for.
+"""
+
+from typing import NamedTuple
+
+from nats.js import JetStreamContext
+from nats.js.api import AckPolicy, ConsumerConfig, DiscardPolicy, RetentionPolicy, StreamConfig
+
+from noetl.bus.nats.names import token_of
+
+CONSUMER = "workers"
+"""The name of what all workers of a pool take from."""
+
+WINDOW = 10.0
+"""Seconds in which JetStream knows a repeated publication by its id, also when the command was dealt with meanwhile.
+Less than the server waits before it orders something again on purpose."""
+
+
+class Limits(NamedTuple):
+    """`capacity` bounds each queue; `ack_wait` is in seconds; a message is handed out `deliveries` times."""
+
+    capacity: int = 10_000
+    deliveries: int = 5
+    ack_wait: float = 30.0
+
+
+def stream_of(prefix: str, pool: str) -> str:
+    """The name of a pool's stream."""
+    return f"{prefix}_run_{token_of(pool)}"
+
+
+def subject_of(prefix: str, pool: str, key: str) -> str:
+    """The subject of a command, or of all commands of a pool with `*` for the key."""
+    return f"{prefix}.run.{token_of(pool)}.{key if key == '*' else token_of(key)}"
+
+
+async def make_stream(streams: JetStreamContext, prefix: str, pool: str, limits: Limits) -> None:
+    """Have the stream of a pool; one that is there is brought to these limits."""
+    config = StreamConfig(
+        name=stream_of(prefix, pool), subjects=[subject_of(prefix, pool, "*")], retention=RetentionPolicy.WORK_QUEUE,
+        discard=DiscardPolicy.NEW, max_msgs=limits.capacity, max_msgs_per_subject=1, discard_new_per_subject=True,
+        duplicate_window=WINDOW,
+    )  # fmt: skip
+    await streams.add_stream(config)
+
+
+async def make_consumer(streams: JetStreamContext, prefix: str, pool: str, limits: Limits) -> None:
+    """Have what the workers of a pool take from; deliveries are counted and ended by them."""
+    config = ConsumerConfig(
+        durable_name=CONSUMER, ack_policy=AckPolicy.EXPLICIT, ack_wait=limits.ack_wait, max_deliver=-1,
+        max_ack_pending=limits.capacity,
+    )  # fmt: skip
+    await streams.add_consumer(stream_of(prefix, pool), config)

@@ -1,0 +1,243 @@
+"""Reports and their answers, straight between a worker and the server that it works for.
+
+A worker knows where a report goes from the command that it is about. Where that server is gone, NATS says so at once,
+and the report goes to any other one, whose answer will be right: what it does not drive has to stop. A report that
+gets lost is repeated by its worker, so nothing is stored on the way.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from itertools import count
+from typing import Any, NamedTuple
+
+from nats.aio.msg import Msg
+
+from noetl.bus.nats.link import Link, Message, status_of
+from noetl.bus.nats.names import header_of, text_of
+from noetl.bus.nats.parking import Parking
+from noetl.bus.nats.queues import Limits
+from noetl.bus.nats.sending import KEY
+from noetl.bus.nats.wire import Wire, packed, unpacked
+from noetl.messages import Unreadable
+from noetl.ports import Full, Parked
+
+REPORTS = "@reports"
+"""The name of the reports' queue among the parked messages."""
+
+FORGET_AFTER = 120.0
+"""Seconds after which a report that is neither answered nor repeated takes no room any more."""
+
+_ROUTES = 100_000
+
+
+class NatsTicket:
+    """A `Ticket`."""
+
+    __slots__ = ("answer",)
+
+    def __init__(self) -> None:
+        self.answer: Any = None
+
+
+class _Asked(NamedTuple):
+    """A report that has no answer yet, when it was sent, and whether it went to any server."""
+
+    ticket: NatsTicket
+    message: Message
+    at: float
+    is_any: bool
+
+
+class Asking:
+    """The side of the worker."""
+
+    def __init__(self, link: Link, limits: Limits, wire: Wire, parking: Parking) -> None:
+        self._link = link
+        self._limits = limits
+        self._wire = wire
+        self._parking = parking
+        self._any = f"{link.place.prefix}.report.any"
+        self._inbox = link.inbox
+        self._lock = threading.Lock()
+        self._numbers = count()
+        self._asked: dict[int, _Asked] = {}
+        self._keys: dict[str, list[int]] = {}
+        self._routes: dict[str, str] = {}
+        link.wait(link.hear(f"{self._inbox}.*", self._answered))
+
+    def route(self, execution_id: str, sender: str) -> None:
+        """Reports about an execution go to this server from now on."""
+        self._routes.pop(execution_id, None)
+        while len(self._routes) >= _ROUTES:
+            del self._routes[next(iter(self._routes))]
+        self._routes[execution_id] = sender
+
+    def report(self, key: str, report: Any) -> NatsTicket:
+        """Send a report. Raises Full."""
+        frame, ticket = packed(self._wire.write_report(report)), NatsTicket()
+        if len(frame) > self._link.largest:
+            reason = f"{len(frame):,} bytes are more than the bus takes ({self._link.largest:,})"
+            self._parking.park(Parked(REPORTS, key, 1, reason), lambda: None)
+            return ticket
+        sender = self._routes.get(self._wire.about(report), "")
+        with self._lock:
+            if not self._link.is_up or not self._has_room(key):
+                raise Full(f"the queue {REPORTS!r} takes no more for now")
+            number = next(self._numbers)
+            message = Message(sender or self._any, frame, f"{self._inbox}.{number}", {KEY: header_of(key)})
+            self._asked[number] = _Asked(ticket, message, time.monotonic(), not sender)
+            self._keys.setdefault(key, []).append(number)
+        self._link.send(message)
+        return ticket
+
+    def _has_room(self, key: str) -> bool:
+        if key in self._keys or len(self._keys) < self._limits.capacity:
+            return True
+        old = time.monotonic() - FORGET_AFTER
+        for number in [number for number, asked in self._asked.items() if asked.at < old]:
+            self._forget(number)
+        return len(self._keys) < self._limits.capacity
+
+    def _forget(self, number: int) -> _Asked | None:
+        asked = self._asked.pop(number, None)
+        if asked is not None:
+            key = text_of((asked.message.headers or {}).get(KEY))
+            numbers = self._keys.get(key, [])
+            if number in numbers:
+                numbers.remove(number)
+            if not numbers:
+                self._keys.pop(key, None)
+        return asked
+
+    def _answered(self, answer: Msg) -> None:
+        number = int(answer.subject.rpartition(".")[2])
+        asked = self._asked.get(number)
+        if asked is None:
+            return
+        if status_of(answer):
+            if not asked.is_any:
+                self._asked[number] = asked._replace(is_any=True)
+                self._link.send(asked.message._replace(subject=self._any))
+            return
+        try:
+            asked.ticket.answer = self._wire.read_answer(unpacked(answer.data))
+        except Unreadable:
+            return
+        with self._lock:
+            # The same report has the same answer, however often it was sent.
+            key = text_of((asked.message.headers or {}).get(KEY))
+            for each in list(self._keys.get(key, [number])):
+                if (other := self._forget(each)) is not None:
+                    other.ticket.answer = asked.ticket.answer
+        self._link.wake()
+
+
+class ReportDelivery:
+    """A `ReportDelivery`: one handing out of a report."""
+
+    __slots__ = ("_hearing", "_reply", "body", "is_out", "key", "redeliveries")
+
+    def __init__(self, hearing: "Hearing", key: str, body: Any, reply: str, redeliveries: int = 0) -> None:
+        self._hearing = hearing
+        self._reply = reply
+        self.key = key
+        self.body = body
+        self.redeliveries = redeliveries
+        self.is_out = True
+
+    def answer(self, answer: Any) -> None:
+        """`ReportDelivery.answer`."""
+        self._hearing.tell(self._reply, answer)
+        self.ack()
+
+    def ack(self) -> None:
+        """`Delivery.ack`."""
+        if self.is_out:
+            self.is_out = False
+            self._hearing.done()
+
+    def nak(self, reason: str, delay: int = 0) -> None:
+        """`Delivery.nak`."""
+        if not self.is_out:
+            return
+        if self.redeliveries + 1 >= self._hearing.limits.deliveries:
+            self.park(reason)
+            return
+        self.is_out = False
+        again = ReportDelivery(self._hearing, self.key, self.body, self._reply, self.redeliveries + 1)
+        self._hearing.again(again, delay / 1_000_000)
+
+    def in_progress(self) -> None:
+        """`Delivery.in_progress`. A report is nobody else's."""
+
+    def park(self, reason: str) -> None:
+        """`Delivery.park`."""
+        if self.is_out:
+            self._hearing.parking.park(Parked(REPORTS, self.key, self.redeliveries + 1, reason), lambda: None)
+            self.ack()
+
+
+class Hearing:
+    """The side of the server, which hears once it asks for the first time. `address` is where its reports go."""
+
+    def __init__(self, link: Link, limits: Limits, wire: Wire, parking: Parking) -> None:
+        self.limits = limits
+        self.parking = parking
+        self.address = link.inbox
+        self._link = link
+        self._wire = wire
+        self._any = f"{link.place.prefix}.report.any"
+        self._is_open = False
+        self._lock = threading.Lock()
+        self._size = 0
+        self._waiting: deque[ReportDelivery] = deque()
+
+    def reports(self) -> Sequence[ReportDelivery]:
+        """All reports that wait now."""
+        if not self._is_open:
+            self._is_open = True
+            self._link.wait(self._open())
+        found = []
+        while self._waiting:
+            found.append(self._waiting.popleft())
+        return found
+
+    def tell(self, reply: str, answer: Any) -> None:
+        """Answer a report."""
+        self._link.send(Message(reply, packed(self._wire.write_answer(answer))))
+
+    def again(self, delivery: ReportDelivery, seconds: float) -> None:
+        """Have a report come again."""
+        if seconds > 0:
+            self._link.soon(lambda: self._link.later(seconds, self._arrive, delivery))
+        else:
+            self._arrive(delivery)
+
+    def done(self) -> None:
+        """There is room for one more."""
+        with self._lock:
+            self._size -= 1
+
+    async def _open(self) -> None:
+        await self._link.hear(self.address, self._heard)
+        await self._link.hear(self._any, self._heard, "servers")
+
+    def _heard(self, message: Msg) -> None:
+        """A report; when there is no room it is dropped, and comes again."""
+        key = text_of((message.headers or {}).get(KEY))
+        try:
+            body = self._wire.read_report(unpacked(message.data))
+        except Unreadable as problem:
+            self.parking.park(Parked(REPORTS, key, 1, f"it cannot be read: {problem}"), lambda: None)
+            return
+        with self._lock:
+            if self._size >= self.limits.capacity:
+                return
+            self._size += 1
+        self._arrive(ReportDelivery(self, key, body, message.reply))
+
+    def _arrive(self, delivery: ReportDelivery) -> None:
+        self._waiting.append(delivery)
+        self._link.wake()

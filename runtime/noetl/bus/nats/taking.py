@@ -1,0 +1,248 @@
+"""Commands on their way in: fetched ahead of need, handed out, and kept from others while they are worked on.
+
+A few commands of each pool that somebody takes from lie here, so that `take` finds one without asking. As long as the
+taker shows itself, all that it has is prolonged; when it stands still for `ack_wait`, or its process is gone, JetStream
+hands the commands to others.
+"""
+
+import asyncio
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
+
+from noetl.bus.nats.link import Link, Message, status_of
+from noetl.bus.nats.names import text_of
+from noetl.bus.nats.parking import Parking
+from noetl.bus.nats.queues import CONSUMER, Limits, make_consumer, make_stream, stream_of
+from noetl.bus.nats.sending import FROM, KEY
+from noetl.bus.nats.wire import Wire, unpacked
+from noetl.messages import Unreadable
+from noetl.ports import Parked
+
+AHEAD = 32
+"""How many commands of a pool are fetched ahead."""
+
+ASK_FOR = 5.0
+"""Seconds that a request for commands stands before it is made again."""
+
+AGAIN = 0.2
+"""Seconds before a queue that cannot be had is tried again."""
+
+
+class CommandDelivery:
+    """A `Delivery`: one handing out of a command."""
+
+    __slots__ = ("_subject", "_taking", "body", "is_out", "kept", "key", "pool", "redeliveries", "sender")
+
+    def __init__(self, taking: "Taking", pool: str, message: Msg) -> None:
+        headers = message.headers or {}
+        self._taking = taking
+        self._subject = message.reply
+        self.pool = pool
+        self.key = text_of(headers.get(KEY))
+        self.sender = headers.get(FROM, "")
+        self.redeliveries = _times(message.reply) - 1
+        self.body: Any = None
+        self.is_out = True
+        self.kept = time.monotonic()
+
+    def ack(self) -> None:
+        """`Delivery.ack`."""
+        if self._taking.let_go(self):
+            self._say(b"+ACK")
+
+    def nak(self, reason: str, delay: int = 0) -> None:
+        """`Delivery.nak`."""
+        if not self._taking.let_go(self):
+            return
+        if self.redeliveries + 1 >= self._taking.limits.deliveries:
+            self.give_up(reason, self.redeliveries + 1)
+        else:
+            self._say(b"-NAK " + json.dumps({"delay": delay * 1000}).encode() if delay > 0 else b"-NAK")
+
+    def in_progress(self) -> None:
+        """`Delivery.in_progress`."""
+        if self.is_out:
+            self.kept = time.monotonic()
+            self._say(b"+WPI")
+
+    def park(self, reason: str) -> None:
+        """`Delivery.park`."""
+        if self._taking.let_go(self):
+            self.give_up(reason, self.redeliveries + 1)
+
+    def give_up(self, reason: str, tries: int) -> None:
+        """Park it, then end it."""
+        self._taking.parking.park(Parked(self.pool, self.key, tries, reason), lambda: self._say(b"+TERM"))
+
+    def back(self) -> None:
+        """Give it to others; it was never handed out."""
+        self._say(b"-NAK")
+
+    def _say(self, word: bytes) -> None:
+        self._taking.link.send(Message(self._subject, word))
+
+
+class _Source:
+    """A pool that is taken from: what was fetched, and the request that stands, which may bring `asked` more."""
+
+    def __init__(self, pool: str) -> None:
+        self.pool = pool
+        self.fetched: deque[CommandDelivery] = deque()
+        self.inbox = ""
+        self.subscription: Subscription | None = None
+        self.serial = 0
+        self.asked = 0
+        self.until = 0.0
+
+
+class Taking:
+    """Takes commands. `noted` is told of each that is handed out."""
+
+    def __init__(
+        self, link: Link, limits: Limits, wire: Wire, parking: Parking, noted: Callable[[CommandDelivery], None]
+    ) -> None:
+        self.link = link
+        self.limits = limits
+        self.parking = parking
+        self._wire = wire
+        self._noted = noted
+        self._prefix = link.place.prefix
+        self._sources: dict[str, _Source] = {}
+        self._out: set[CommandDelivery] = set()
+        self._lock = threading.Lock()
+        self._seen = time.monotonic()
+        link.opened.append(self._back)
+        link.soon(lambda: link.spawn(self._keep()))
+
+    def take(self, pool: str) -> CommandDelivery | None:
+        """The next command that is here, None for none."""
+        self._seen = time.monotonic()
+        source = self._sources.get(pool)
+        if source is None:
+            source = self._sources[pool] = _Source(pool)
+            self.link.soon(lambda: self.link.spawn(self._open(source)))
+        while True:
+            try:
+                delivery = source.fetched.popleft()
+            except IndexError:
+                return None
+            if not source.asked and 2 * len(source.fetched) < AHEAD:
+                self.link.soon(self._ask, source)
+            if self._seen - delivery.kept >= self.limits.ack_wait:
+                continue  # others have it by now
+            with self._lock:
+                self._out.add(delivery)
+            self._noted(delivery)
+            return delivery
+
+    def let_go(self, delivery: CommandDelivery) -> bool:
+        """Whether the delivery was still out; it is not from now on."""
+        with self._lock:
+            was_out, delivery.is_out = delivery.is_out, False
+            self._out.discard(delivery)
+        return was_out
+
+    def close(self) -> None:
+        """Ask for nothing more, then give back what was not handed out."""
+        with suppress(TimeoutError, NatsError, OSError):
+            self.link.wait(self._end())
+        for source in self._sources.values():
+            while source.fetched:
+                source.fetched.popleft().back()
+
+    async def _end(self) -> None:
+        for source in self._sources.values():
+            if source.subscription is not None:
+                await source.subscription.unsubscribe()
+
+    async def _open(self, source: _Source) -> None:
+        """Have the queue and hear what it gives."""
+        while True:
+            try:
+                await make_stream(self.link.streams, self._prefix, source.pool, self.limits)
+                await make_consumer(self.link.streams, self._prefix, source.pool, self.limits)
+                if not source.inbox:
+                    inbox = self.link.inbox
+                    source.subscription = await self.link.hear(f"{inbox}.*", partial(self._arrived, source))
+                    source.inbox = inbox
+                break
+            except (TimeoutError, NatsError, OSError):
+                await asyncio.sleep(AGAIN)
+        source.asked = 0
+        self._ask(source)
+
+    def _ask(self, source: _Source) -> None:
+        """Ask for as many commands as are missing, unless a request stands."""
+        wanted = AHEAD - len(source.fetched)
+        if source.asked or wanted <= 0 or not source.inbox:
+            return
+        source.asked = wanted
+        source.serial += 1
+        source.until = time.monotonic() + ASK_FOR + 1
+        request = {"batch": wanted, "expires": int(ASK_FOR * 1e9)}
+        subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream_of(self._prefix, source.pool)}.{CONSUMER}"
+        self.link.send(Message(subject, json.dumps(request).encode(), f"{source.inbox}.{source.serial}"))
+
+    def _arrived(self, source: _Source, message: Msg) -> None:
+        if status := status_of(message):
+            # Of a request that was given up already, this says nothing any more.
+            if message.subject.endswith(f".{source.serial}") and status != "100":
+                source.asked = 0
+                if status in ("404", "408"):
+                    self._ask(source)
+                else:
+                    self.link.spawn(self._open(source))
+            return
+        delivery = CommandDelivery(self, source.pool, message)
+        source.asked = max(source.asked - 1, 0)
+        self._ask(source)
+        if delivery.redeliveries >= self.limits.deliveries:
+            delivery.give_up("it was not acknowledged in time", delivery.redeliveries)
+            return
+        try:
+            delivery.body = self._wire.read_command(unpacked(message.data))
+        except Unreadable as problem:
+            delivery.give_up(f"it cannot be read: {problem}", delivery.redeliveries + 1)
+            return
+        source.fetched.append(delivery)
+        self.link.wake()
+
+    async def _keep(self) -> None:
+        """Prolong what the taker has, as long as it shows itself; make lost requests again."""
+        while True:
+            await asyncio.sleep(min(self.limits.ack_wait / 3, 1.0))
+            now = time.monotonic()
+            for source in list(self._sources.values()):
+                if source.asked and now > source.until:
+                    source.asked = 0
+                    self._ask(source)
+            if now - self._seen < self.limits.ack_wait:
+                with self._lock:
+                    kept = list(self._out)
+                for source in list(self._sources.values()):
+                    kept += list(source.fetched)
+                for delivery in kept:
+                    if now - delivery.kept >= self.limits.ack_wait / 3:
+                        delivery.in_progress()
+
+    def _back(self) -> None:
+        for source in self._sources.values():
+            if source.inbox:
+                self.link.spawn(self._open(source))
+
+
+def _times(reply: str) -> int:
+    """How often a message was delivered, this time included, by its reply subject: the fifth part, or the seventh."""
+    parts = reply.split(".")
+    place = 4 if len(parts) == 9 else 6
+    return int(parts[place]) if len(parts) > place and parts[place].isdigit() else 1

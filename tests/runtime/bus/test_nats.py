@@ -1,0 +1,369 @@
+"""NATS where it is itself: restarts, cuts, workers that stand still or die, servers that are gone, and rubbish."""
+
+import asyncio
+import socket
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from nats.aio.client import Client
+
+from noetl.bus import BusFailure
+from noetl.bus.nats import link as link_module
+from noetl.bus.nats import open_bus, queues
+from noetl.bus.nats import wire as wire_module
+from noetl.bus.nats.bus import NatsBus
+from noetl.bus.nats.names import header_of, place_of, text_of, token_of
+from noetl.bus.nats.queues import Limits
+from noetl.bus.nats.wire import packed, unpacked
+from noetl.messages import Unreadable
+from noetl.ports import STOPS, Full
+from services import PLAIN, nats, waited_for
+
+Opener = Callable[..., NatsBus]
+
+
+@pytest.fixture
+def opened() -> Iterator[Opener]:
+    """Opens ends of one bus."""
+    url, buses = nats().bus_url(), []
+
+    def opener(**limits: float) -> NatsBus:
+        about = PLAIN._replace(about=lambda body: str(body["of"]) if isinstance(body, dict) and "of" in body else "")
+        buses.append(NatsBus(url, limits=Limits(**limits), wire=about))  # type: ignore[arg-type]
+        return buses[-1]
+
+    yield opener
+    for bus in buses:
+        bus.close()
+
+
+def taken(bus: NatsBus, pool: str = "p") -> object:
+    """The next command, which must come; acknowledged."""
+    found: list[object] = []
+
+    def take() -> bool:
+        if (delivery := bus.take(pool)) is not None:
+            found.append(delivery)
+        return bool(found)
+
+    waited_for(take, f"nothing comes to {pool!r}")
+    return found[0]
+
+
+def published(subject: str, data: bytes) -> None:
+    """Publish something from outside of any bus."""
+
+    async def publish() -> None:
+        client = Client()
+        await client.connect(f"nats://{nats().address}")
+        await client.publish(subject, data)
+        await client.close()
+
+    asyncio.run(publish())
+
+
+def cut(bus: NatsBus) -> None:
+    """Break the connection of a bus, as a network does."""
+    bus._link.soon(bus._link._client._transport._io_writer.transport.abort)  # type: ignore[union-attr]
+
+
+def worked_off(server: NatsBus, worker: NatsBus, disturb: Callable[[int], None]) -> None:
+    """A sender that sends again until it is answered, a taker that repeats its report: all 60 commands are done."""
+    wanted, tickets, done = set(range(60)), {}, set()
+    again = time.monotonic()
+
+    def turn() -> bool:
+        nonlocal again
+        disturb(60 - len(wanted))
+        repeats = time.monotonic() >= again
+        if repeats:
+            again = time.monotonic() + 0.5
+        for number in sorted(wanted):
+            if repeats and server.room("p"):
+                server.send("p", f"k{number}", {"of": "e1", "number": number})
+        while (delivery := worker.take("p")) is not None:
+            done.add(delivery.body["number"])
+            delivery.ack()
+        for number in sorted(done):
+            if repeats or number not in tickets:
+                try:
+                    tickets[number] = worker.report(f"r{number}", {"of": "e1", "number": number})
+                except Full:
+                    continue
+        for report in server.reports():
+            wanted.discard(report.body["number"])
+            report.answer("noted")
+        done.difference_update(number for number, ticket in tickets.items() if ticket.answer == "noted")
+        return not wanted and not done
+
+    waited_for(turn, "not all commands are done", 60)
+
+
+def test_a_restart_in_the_middle_loses_nothing_for_good(opened: Opener) -> None:
+    server, worker = opened(), opened()
+    server.reports()
+    restarts = iter((1, 30))
+    next_at = next(restarts)
+
+    def disturb(count: int) -> None:
+        nonlocal next_at
+        if count >= next_at:
+            next_at = next(restarts, 1_000)
+            nats().kill()
+            waited_for(lambda: server.room("p") == 0, "the bus does not notice")
+            with pytest.raises(Full):
+                server.send("p", "late", {"of": "e1", "number": 0})
+            with pytest.raises(Full):
+                waited_for(lambda: worker.report("late", {"of": "e1", "number": 0}) and False, "it is not noticed")
+            nats().start()
+
+    worked_off(server, worker, disturb)
+
+
+def test_stored_commands_outlive_a_restart(opened: Opener) -> None:
+    server = opened()
+    for number in range(20):
+        server.send("p", f"k{number}", number)
+    waited_for(lambda: server._sending._queues["p"].stored == 20, "they are not stored")
+    nats().kill()
+    nats().start()
+    worker = opened()
+    found = [taken(worker) for _ in range(20)]
+    assert [delivery.body for delivery in found] == list(range(20))  # type: ignore[attr-defined]
+
+
+def test_a_cut_connection_is_made_again(opened: Opener) -> None:
+    server, worker = opened(), opened()
+    server.reports()
+    cuts = iter([(3, server), (9, worker), (20, server), (25, worker), (40, server)])
+    upcoming = next(cuts)
+
+    def disturb(count: int) -> None:
+        nonlocal upcoming
+        if count >= upcoming[0]:
+            cut(upcoming[1])
+            upcoming = next(cuts, (1_000, server))
+
+    worked_off(server, worker, disturb)
+
+
+def test_a_second_command_of_a_key_is_dropped_while_the_first_is_there(
+    opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queues, "WINDOW", 0.1)
+    bus = opened()
+    for _ in range(3):
+        bus.send("p", "k", "first")
+    bus.send("p", "l", "other")
+    first, other = taken(bus), taken(bus)
+    assert [first.body, other.body] == ["first", "other"]  # type: ignore[attr-defined]
+    bus.send("p", "k", "again")
+    waited_for(lambda: bus.room("p") == 10_000 - 2, "the repeat is kept")
+    assert bus.take("p") is None
+    first.ack()  # type: ignore[attr-defined]
+    waited_for(lambda: bus.room("p") == 10_000 - 1, "it is not acknowledged")
+
+    def sent() -> bool:
+        bus.send("p", "k", "ordered again")
+        return bus.take("p") is not None
+
+    waited_for(sent, "what was dealt with cannot be ordered again")
+
+
+def test_a_slow_worker_that_shows_itself_keeps_its_command(opened: Opener) -> None:
+    """Scenario 90: a handler that takes three times `ack_wait` runs once."""
+    server, slow, idle = opened(ack_wait=0.6), opened(ack_wait=0.6), opened(ack_wait=0.6)
+    server.send("p", "k", "slow")
+    delivery = taken(slow)
+    until = time.monotonic() + 1.8
+    while time.monotonic() < until:
+        assert slow.take("q") is None
+        assert idle.take("p") is None
+        time.sleep(0.005)
+    delivery.ack()  # type: ignore[attr-defined]
+    waited_for(lambda: server.room("p") == 10_000, "it is not acknowledged")
+    assert idle.take("p") is None
+
+
+def test_what_a_dead_worker_had_comes_to_another_until_it_is_given_up(opened: Opener) -> None:
+    server = opened(ack_wait=0.3, deliveries=3)
+    server.send("p", "k", "deadly")
+    for redeliveries in range(3):
+        worker = opened(ack_wait=0.3, deliveries=3)
+        delivery = taken(worker)
+        assert delivery.redeliveries == redeliveries  # type: ignore[attr-defined]
+        worker._link.close()  # its process is gone
+    last = opened(ack_wait=0.3, deliveries=3)
+
+    def given_up() -> bool:
+        assert last.take("p") is None
+        return bool(server.parked())
+
+    waited_for(given_up, "it is not given up")
+    (parked,) = server.parked()
+    assert parked == ("p", "k", 3, "it was not acknowledged in time")
+    waited_for(lambda: server.room("p") == 10_000, "it is still there")
+
+
+def test_a_worker_that_stops_gives_back_what_it_did_not_begin(opened: Opener) -> None:
+    server, first = opened(), opened()
+    for number in range(10):
+        server.send("p", f"k{number}", number)
+    begun = taken(first)
+    waited_for(lambda: len(first._taking._sources["p"].fetched) == 9, "nothing is fetched ahead")
+    first.close()
+    second = opened()
+    found = sorted(taken(second).body for _ in range(9))  # type: ignore[attr-defined]
+    assert found == [number for number in range(10) if number != begun.body]  # type: ignore[attr-defined]
+
+
+def test_reports_go_to_the_server_that_ordered_and_to_another_once_it_is_gone(opened: Opener) -> None:
+    owner, other, worker = opened(), opened(), opened()
+    owner.reports()
+    other.reports()
+    owner.send("p", "k", {"of": "e1"})
+    taken(worker)
+    for number in range(20):
+        worker.report(f"r{number}", {"of": "e1", "number": number})
+    found: list[object] = []
+    waited_for(lambda: found.extend(owner.reports()) or len(found) == 20, "the reports do not come")
+    assert list(other.reports()) == []
+    owner._link.close()
+    ticket = worker.report("r20", {"of": "e1", "number": 20})
+    waited_for(lambda: found.extend(other.reports()) or len(found) == 21, "nobody takes over")
+    found[-1].answer("stop")  # type: ignore[attr-defined]
+    waited_for(lambda: ticket.answer == "stop", "no answer comes")
+
+
+def test_a_report_sent_twice_is_answered_by_one_answer(opened: Opener) -> None:
+    server, worker = opened(), opened()
+    server.reports()
+    tickets = [worker.report("r", 1), worker.report("r", 1)]
+    found: list[object] = []
+    waited_for(lambda: found.extend(server.reports()) or found, "no report comes")
+    found[0].answer("noted")  # type: ignore[attr-defined]
+    waited_for(lambda: all(ticket.answer == "noted" for ticket in tickets), "a ticket is forgotten")
+    assert worker._asking._keys == {} and worker._asking._asked == {}
+
+
+def test_what_has_no_room_at_a_server_is_dropped_and_comes_again(opened: Opener) -> None:
+    server, worker = opened(capacity=5), opened()
+    server.reports()
+    for number in range(50):
+        worker.report(f"r{number}", number)
+    found: list[object] = []
+    waited_for(lambda: found.extend(server.reports()) or len(found) == 5, "no report comes")
+    assert server.reports() == []
+    for report in found:
+        report.answer("noted")  # type: ignore[attr-defined]
+    ticket = worker.report("r49", 49)
+    waited_for(lambda: [each.answer("noted") for each in server.reports()] or ticket.answer, "there is no room again")
+
+
+def test_orders_to_stop_reach_every_worker_and_wait_behind_nothing(opened: Opener) -> None:
+    server, workers = opened(), [opened(), opened()]
+    assert [worker.take(STOPS) for worker in workers] == [None, None]
+    for number in range(100):
+        server.send("p", f"k{number}", number)
+    assert server.room(STOPS) > 0
+    server.send(STOPS, "s", "stop")
+    for worker in workers:
+        delivery = taken(worker, STOPS)
+        assert (delivery.body, delivery.redeliveries) == ("stop", 0)  # type: ignore[attr-defined]
+        delivery.ack()  # type: ignore[attr-defined]
+        assert worker.take(STOPS) is None
+
+
+def test_rubbish_is_parked_and_stops_nobody(opened: Opener) -> None:
+    bus = opened()
+    bus.reports()
+    bus.take(STOPS)
+    bus.send("p", "k", "good")
+    assert taken(bus).body == "good"  # type: ignore[attr-defined]
+    prefix = bus._link.place.prefix
+    for data in (b"\x00\xc1", b"\x07", b"\x01not deflated"):
+        published(f"{prefix}.run.p.{token_of(repr(data))}", data)
+        published(f"{prefix}.report.any", data)
+        published(f"{prefix}.stops", data)
+        published(f"{bus._asking._inbox}.0", data)
+    waited_for(lambda: len(bus.parked()) == 6, "rubbish is not parked")
+    assert {parked.queue for parked in bus.parked()} == {"p", "@reports"}
+    assert all(parked.reason.startswith("it cannot be read: ") for parked in bus.parked())
+    bus.send("p", "l", "still good")
+    assert taken(bus).body == "still good"  # type: ignore[attr-defined]
+
+
+def test_what_is_too_large_is_parked_with_its_size(opened: Opener) -> None:
+    import random
+
+    bus = opened()
+    bus.reports()
+    dense = random.Random(1).randbytes(800_000).hex()
+    bus.send("p", "large", dense * 2)
+    bus.report("larger", dense * 3)
+    waited_for(lambda: len(bus.parked()) == 2, "nothing is parked")
+    assert sorted(parked[:3] for parked in bus.parked()) == [("@reports", "larger", 1), ("p", "large", 1)]
+    assert all("more than the bus takes (1,044,480)" in parked.reason for parked in bus.parked())
+    bus.send("p", "thin", "x" * 5_000_000)  # it is small once it is deflated
+    assert taken(bus).body == "x" * 5_000_000  # type: ignore[attr-defined]
+
+
+def test_a_frame_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire_module, "MAX_BYTES", 1_000_000)
+    for size, fits in ((999_999, True), (1_000_000, True), (1_000_001, False), (50_000_000, False)):
+        frame = b"\x01" + zlib.compress(b"x" * size)
+        if fits:
+            assert len(unpacked(frame)) == size
+        else:
+            with pytest.raises(Unreadable):
+                unpacked(frame)
+    for data in (b"", b"x", b"x" * 10_000):
+        assert unpacked(packed(data)) == data
+    with pytest.raises(Unreadable):
+        unpacked(packed(b"x" * 10_000)[:-1])
+
+
+def test_a_server_that_is_not_up_yet_is_tried_many_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver's own wait, two seconds, would make one attempt in this time."""
+    monkeypatch.setattr(link_module, "CONNECT_WITHIN", 1.5)
+    attempts: list[float] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def refuse() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                attempts.append(time.monotonic())
+                connection.close()
+
+        refusing = threading.Thread(target=refuse)
+        refusing.start()
+        with pytest.raises(BusFailure, match="cannot be reached"):
+            open_bus(f"nats://joe:hunter22@127.0.0.1:{listener.getsockname()[1]}")
+        listener.shutdown(socket.SHUT_RDWR)
+    refusing.join()
+    assert len(attempts) >= 3
+
+
+def test_a_bus_says_where_it_is_without_its_secrets(tmp_path: Path) -> None:
+    place = place_of("nats://joe:hunt%2Fer22@h1:1,h2:2/team-1?creds=/x/y.creds")
+    assert place.servers == ("nats://joe:hunt%2Fer22@h1:1", "nats://joe:hunt%2Fer22@h2:2")
+    assert (place.prefix, place.shown, place.credentials) == ("team-1", "nats://h1:1,h2:2/team-1", "/x/y.creds")
+    assert place_of("tls://h").prefix == "noetl"
+    for url in ("http://joe:hunter22@h", "nats://", "nats://joe:hunt/er22@h", "nats://joe:hunter22@h/a.b", "nats://[x"):
+        with pytest.raises(BusFailure) as raised:
+            place_of(url)
+        assert "er22" not in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["", "plain_1", "e:7/0:1.*>", "a\r\nb", "ü 🙂", "x" * 300, "\ud800"])
+def test_any_text_has_a_token_and_a_header(text: str) -> None:
+    token = token_of(text)
+    assert token and len(token) <= 60 and not set(token) & set(" .*>\r\n")
+    assert text_of(header_of(text)) == text and header_of(text).isascii() and "\n" not in header_of(text)
