@@ -17,10 +17,18 @@ Facts: TypeAlias = frozenset[str]
 
 NOTHING: Facts = frozenset()
 
+MOST = 2_000_000
+"""Facts times steps: each step has a set of its own, so that beyond this nothing is claimed."""
+
 
 def surely_before(playbook: Playbook, graph: StepGraph, added: Sequence[Facts]) -> list[Facts | None]:
-    """For each step the facts that hold whenever it starts, None where it never does; `added` by step on success."""
+    """For each step the facts that hold whenever it starts, None where it never does; `added` by step on success.
+
+    None everywhere when there are more than `MOST`.
+    """
     found: list[Facts | None] = [None] * len(playbook.steps)
+    if len(frozenset[str]().union(*added)) * len(added) > MOST:
+        return found
     brought: list[dict[int, Facts]] = [{} for _ in playbook.steps]
     waiting = []
     if graph.entry >= 0:
