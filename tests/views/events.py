@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from goldens import Case
-from harness.running import Ran, run
+from harness.running import MEMORY, Ran, run
 from noetl.engine.program import Program
 from noetl_ir.events import Event, Firing
 
@@ -24,8 +24,8 @@ _USUAL = (("status", "ok"), ("directive", "continue"), ("rule", -1))
 """Payload that is left out where it says what is usual."""
 
 
-def printed(case: Case) -> str:
-    """The events of the case's run, then how it ended."""
+def printed(case: Case, url: str = MEMORY) -> str:
+    """The events of the case's run in a store, then how it ended."""
     text = case.path.read_text("utf-8")
     script = case.beside("script")
     given = _PAYLOAD.search(text)
@@ -34,6 +34,7 @@ def printed(case: Case) -> str:
         script.read_text("utf-8") if script.exists() else "",
         yaml.safe_load(given.group(1)) if given else None,
         at={float(seconds): verb for seconds, verb in _ACTION.findall(text)},
+        url=url,
     )
     names: dict[str, str] = {"e1": ""}
     lines = []
