@@ -233,8 +233,8 @@ def test_a_damaged_event_is_named(store: PostgresStore, url: str, damage: str) -
 
 
 def test_what_waits_too_long_is_given_up(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool_module, "LOCK_TIMEOUT", "100ms")
-    monkeypatch.setattr(pool_module, "STATEMENT_TIMEOUT", "200ms")
+    monkeypatch.setattr(pool_module, "LOCK_TIMEOUT", "200ms")
+    monkeypatch.setattr(pool_module, "STATEMENT_TIMEOUT", "2s")
     store = PostgresStore(url, patience=0.1)
     store.create(ROW)
     parameters = address_of(url).parameters
@@ -278,15 +278,19 @@ def test_requests_are_numbered_as_they_are_committed(store: PostgresStore, url: 
 
 
 def test_a_forked_child_is_told_to_open_its_own(store: PostgresStore) -> None:
+    owned = store.own("e1")
+    owned.__enter__()
     child = os.fork()
     if not child:
         try:
             add(store, 0, "child")
         except StoreFailure as error:
+            store.close()
             os._exit(7 if "before a fork" in str(error) else 1)
         os._exit(2)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 7
+    assert store.is_owned("e1")
     assert add(store, 0, "parent") == 1
 
 

@@ -54,6 +54,7 @@ class NatsBus:
         """`Bus.take`. The first time it begins to fetch."""
         if pool != STOPS:
             return self._taking.take(pool)
+        self._taking.show()
         if self._stops is None:
             self._stops = deque(maxlen=self._limits.capacity)
             self._link.wait(self._link.hear(self._stops_subject, self._stopped))

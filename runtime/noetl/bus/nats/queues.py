@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DiscardPolicy, RetentionPolicy, StreamConfig
+from nats.js.errors import BadRequestError
 
 from noetl.bus.nats.names import token_of
 
@@ -23,7 +24,7 @@ class Limits(NamedTuple):
     """`capacity` bounds each queue; `ack_wait` is in seconds; a message is handed out `deliveries` times."""
 
     capacity: int = 10_000
-    deliveries: int = 5
+    deliveries: int = 10
     ack_wait: float = 30.0
 
 
@@ -44,7 +45,10 @@ async def make_stream(streams: JetStreamContext, prefix: str, pool: str, limits:
         discard=DiscardPolicy.NEW, max_msgs=limits.capacity, max_msgs_per_subject=1, discard_new_per_subject=True,
         duplicate_window=WINDOW,
     )  # fmt: skip
-    await streams.add_stream(config)
+    try:
+        await streams.add_stream(config)
+    except BadRequestError:  # it is there, with other limits
+        await streams.update_stream(config)
 
 
 async def make_consumer(streams: JetStreamContext, prefix: str, pool: str, limits: Limits) -> None:

@@ -1,8 +1,9 @@
 """Commands on their way in: fetched ahead of need, handed out, and kept from others while they are worked on.
 
-A few commands of each pool that somebody takes from lie here, so that `take` finds one without asking. As long as the
-taker shows itself, all that it has is prolonged; when it stands still for `ack_wait`, or its process is gone, JetStream
-hands the commands to others.
+Some commands of each pool that somebody takes from lie here, so that `take` finds one without asking: one at first,
+twice as many each time they come at once. What is not taken soon, because the taker is busy, goes back to others. As
+long as the taker shows itself, all that it has is prolonged; when it stands still for `ack_wait`, or its process is
+gone, JetStream hands the commands to others.
 """
 
 import asyncio
@@ -29,7 +30,13 @@ from noetl.messages import Unreadable
 from noetl.ports import Parked
 
 AHEAD = 32
-"""How many commands of a pool are fetched ahead."""
+"""How many commands of a pool are fetched ahead at most."""
+
+AT_ONCE = 0.05
+"""Seconds in which a request is answered where there is more to be had."""
+
+KEEP_FOR = 1.0
+"""Seconds after which a command that is not taken goes back, and nothing more is asked for."""
 
 ASK_FOR = 5.0
 """Seconds that a request for commands stands before it is made again."""
@@ -93,7 +100,10 @@ class CommandDelivery:
 
 
 class _Source:
-    """A pool that is taken from: what was fetched, and the request that stands, which may bring `asked` more."""
+    """A pool that is taken from: what was fetched, and the request that stands, which may bring `asked` more.
+
+    `batch` is how many it asks for, `began` when it did, `wanted` when somebody last took from it.
+    """
 
     def __init__(self, pool: str) -> None:
         self.pool = pool
@@ -102,7 +112,10 @@ class _Source:
         self.subscription: Subscription | None = None
         self.serial = 0
         self.asked = 0
-        self.until = 0.0
+        self.is_asking = False
+        self.batch = 1
+        self.began = 0.0
+        self.wanted = time.monotonic()
 
 
 class Taking:
@@ -126,24 +139,30 @@ class Taking:
 
     def take(self, pool: str) -> CommandDelivery | None:
         """The next command that is here, None for none."""
-        self._seen = time.monotonic()
+        self.show()
         source = self._sources.get(pool)
         if source is None:
             source = self._sources[pool] = _Source(pool)
             self.link.soon(lambda: self.link.spawn(self._open(source)))
+        source.wanted = self._seen
         while True:
+            if not source.asked and not source.is_asking and 2 * len(source.fetched) <= source.batch:
+                source.is_asking = True
+                self.link.soon(self._ask, source)
             try:
                 delivery = source.fetched.popleft()
             except IndexError:
                 return None
-            if not source.asked and 2 * len(source.fetched) < AHEAD:
-                self.link.soon(self._ask, source)
             if self._seen - delivery.kept >= self.limits.ack_wait:
                 continue  # others have it by now
             with self._lock:
                 self._out.add(delivery)
             self._noted(delivery)
             return delivery
+
+    def show(self) -> None:
+        """The taker is there."""
+        self._seen = time.monotonic()
 
     def let_go(self, delivery: CommandDelivery) -> bool:
         """Whether the delivery was still out; it is not from now on."""
@@ -157,7 +176,11 @@ class Taking:
         with suppress(TimeoutError, NatsError, OSError):
             self.link.wait(self._end())
         for source in self._sources.values():
-            while source.fetched:
+            self._give_back(source)
+
+    def _give_back(self, source: _Source) -> None:
+        while source.fetched:
+            with suppress(IndexError):
                 source.fetched.popleft().back()
 
     async def _end(self) -> None:
@@ -182,14 +205,15 @@ class Taking:
         self._ask(source)
 
     def _ask(self, source: _Source) -> None:
-        """Ask for as many commands as are missing, unless a request stands."""
-        wanted = AHEAD - len(source.fetched)
-        if source.asked or wanted <= 0 or not source.inbox:
+        """Ask for as many commands as are missing, unless a request stands or nobody takes any."""
+        source.is_asking = False
+        now, missing = time.monotonic(), source.batch - len(source.fetched)
+        if source.asked or missing <= 0 or not source.inbox or now - source.wanted > KEEP_FOR:
             return
-        source.asked = wanted
+        source.asked = missing
         source.serial += 1
-        source.until = time.monotonic() + ASK_FOR + 1
-        request = {"batch": wanted, "expires": int(ASK_FOR * 1e9)}
+        source.began = now
+        request = {"batch": missing, "expires": int(ASK_FOR * 1e9)}
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream_of(self._prefix, source.pool)}.{CONSUMER}"
         self.link.send(Message(subject, json.dumps(request).encode(), f"{source.inbox}.{source.serial}"))
 
@@ -205,7 +229,8 @@ class Taking:
             return
         delivery = CommandDelivery(self, source.pool, message)
         source.asked = max(source.asked - 1, 0)
-        self._ask(source)
+        if not source.asked and delivery.kept - source.began < AT_ONCE:
+            source.batch = min(2 * source.batch, AHEAD)
         if delivery.redeliveries >= self.limits.deliveries:
             delivery.give_up("it was not acknowledged in time", delivery.redeliveries)
             return
@@ -215,17 +240,21 @@ class Taking:
             delivery.give_up(f"it cannot be read: {problem}", delivery.redeliveries + 1)
             return
         source.fetched.append(delivery)
+        self._ask(source)
         self.link.wake()
 
     async def _keep(self) -> None:
-        """Prolong what the taker has, as long as it shows itself; make lost requests again."""
+        """Prolong what the taker has, as long as it shows itself; give back what it does not take."""
         while True:
             await asyncio.sleep(min(self.limits.ack_wait / 3, 1.0))
             now = time.monotonic()
             for source in list(self._sources.values()):
-                if source.asked and now > source.until:
+                if source.asked and now > source.began + ASK_FOR + 1:  # the request was lost
                     source.asked = 0
                     self._ask(source)
+                if now - source.wanted > KEEP_FOR:
+                    source.batch = 1
+                    self._give_back(source)
             if now - self._seen < self.limits.ack_wait:
                 with self._lock:
                     kept = list(self._out)

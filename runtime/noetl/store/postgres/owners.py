@@ -49,10 +49,12 @@ class Holder:
         self.names: set[str] = set()
 
     def keep(self) -> None:
-        """See to it that this holder lives, if it ever did."""
-        if self.number and (self._connection is None or not is_alive(self._connection)):
-            with self._lock:
+        """See to it that this holder lives, if it ever did; or leave that to the thread that does so just now."""
+        if self.number and self._lock.acquire(blocking=False):
+            try:
                 self._live()
+            finally:
+                self._lock.release()
 
     def take(self, execution_id: str) -> None:
         """Become the owner. Raises Owned, StoreFailure."""
@@ -82,7 +84,9 @@ class Holder:
         return row is not None and bool(row[0])
 
     def close(self) -> None:
-        """Let go of everything; call it before the pool closes."""
+        """Let go of everything; call it before the pool closes. In a forked child nothing here is its own."""
+        if self._pool.is_inherited:
+            return
         with self._lock:
             self._left |= self.names
             self.names.clear()

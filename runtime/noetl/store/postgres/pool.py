@@ -55,6 +55,11 @@ class Pool:
         self._pid = os.getpid()
         self._closed: str | None = None
 
+    @property
+    def is_inherited(self) -> bool:
+        """Whether the connections belong to the process that this one was forked from."""
+        return os.getpid() != self._pid
+
     def once(self, work: Callable[[Connection], _T]) -> _T:
         """Do something on a connection. Raises StoreFailure."""
         try:
@@ -102,7 +107,7 @@ class Pool:
                 self._closed = "the store is closed"
             free, self._free = self._free, []
             self._turn.notify_all()
-        if os.getpid() == self._pid:
+        if not self.is_inherited:
             for connection in free:
                 connection.close()
 
@@ -122,7 +127,7 @@ class Pool:
 
     def _taken(self) -> Connection | None:
         """A free connection, or None for the right to make one."""
-        if os.getpid() != self._pid:
+        if self.is_inherited:
             raise StoreFailure("the store was opened before a fork; the child has to open its own")
         until = time.monotonic() + WAIT
         with self._turn:

@@ -1,0 +1,73 @@
+"""What a bus over NATS says and writes: addresses without secrets, names of anything, frames of a bounded size."""
+
+import socket
+import threading
+import time
+import zlib
+
+import pytest
+
+from noetl.bus import BusFailure
+from noetl.bus.nats import link as link_module
+from noetl.bus.nats import open_bus
+from noetl.bus.nats import wire as wire_module
+from noetl.bus.nats.names import header_of, place_of, text_of, token_of
+from noetl.bus.nats.wire import packed, unpacked
+from noetl.messages import Unreadable
+
+
+def test_a_frame_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire_module, "MAX_BYTES", 1_000_000)
+    for size, fits in ((999_999, True), (1_000_000, True), (1_000_001, False), (50_000_000, False)):
+        frame = b"\x01" + zlib.compress(b"x" * size)
+        if fits:
+            assert len(unpacked(frame)) == size
+        else:
+            with pytest.raises(Unreadable):
+                unpacked(frame)
+    for data in (b"", b"x", b"x" * 10_000):
+        assert unpacked(packed(data)) == data
+    with pytest.raises(Unreadable):
+        unpacked(packed(b"x" * 10_000)[:-1])
+
+
+def test_a_server_that_is_not_up_yet_is_tried_many_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver's own wait, two seconds, would make one attempt in this time."""
+    monkeypatch.setattr(link_module, "CONNECT_WITHIN", 1.5)
+    attempts: list[float] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def refuse() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                attempts.append(time.monotonic())
+                connection.close()
+
+        refusing = threading.Thread(target=refuse)
+        refusing.start()
+        with pytest.raises(BusFailure, match="cannot be reached"):
+            open_bus(f"nats://joe:hunter22@127.0.0.1:{listener.getsockname()[1]}")
+        listener.shutdown(socket.SHUT_RDWR)
+    refusing.join()
+    assert len(attempts) >= 3
+
+
+def test_a_bus_says_where_it_is_without_its_secrets() -> None:
+    place = place_of("nats://joe:hunt%2Fer22@h1:1,h2:2/team-1?creds=/x/y.creds")
+    assert place.servers == ("nats://joe:hunt%2Fer22@h1:1", "nats://joe:hunt%2Fer22@h2:2")
+    assert (place.prefix, place.shown, place.credentials) == ("team-1", "nats://h1:1,h2:2/team-1", "/x/y.creds")
+    assert place_of("tls://h").prefix == "noetl"
+    for url in ("http://joe:hunter22@h", "nats://", "nats://joe:hunt/er22@h", "nats://joe:hunter22@h/a.b", "nats://[x"):
+        with pytest.raises(BusFailure) as raised:
+            place_of(url)
+        assert "er22" not in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["", "plain_1", "e:7/0:1.*>", "a\r\nb", "ü 🙂", "x" * 300, "\ud800"])
+def test_any_text_has_a_token_and_a_header(text: str) -> None:
+    token = token_of(text)
+    assert token and len(token) <= 60 and not set(token) & set(" .*>\r\n")
+    assert text_of(header_of(text)) == text and header_of(text).isascii() and "\n" not in header_of(text)
