@@ -202,6 +202,10 @@ class Blobs(Protocol):
         """The bytes of a reference, checked against its checksum; KeyError when they are gone or altered."""
         ...
 
+    def close(self) -> None:
+        """Let go of what is open."""
+        ...
+
 
 Hook: TypeAlias = Callable[[str], None]
 """Called at the named fault points of an adapter (its `FAULT_POINTS`); what it raises is raised there."""

@@ -6,7 +6,7 @@ Adapters are found by existing: memory, files and postgres always, another one w
 import hashlib
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -27,7 +27,7 @@ Open = Callable[[], Blobs]
 
 
 @pytest.fixture(params=ADAPTERS)
-def open_blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
+def open_blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """Opens the same blobs again and again."""
     module = import_module(f"noetl.store.{request.param}")
     url = {"memory": "memory:", "files": f"files:///{tmp_path}/deep/blobs"}.get(request.param)
@@ -38,8 +38,17 @@ def open_blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
         pytest.skip(f"NOETL_TEST_{request.param.upper()}_URL is not set")
     if request.param == "memory":
         only: Blobs = module.open_blobs(url)
-        return lambda: only
-    return lambda: module.open_blobs(url)
+        yield lambda: only
+        return
+    opened: list[Blobs] = []
+
+    def opener() -> Blobs:
+        opened.append(module.open_blobs(url))
+        return opened[-1]
+
+    yield opener
+    for blobs in opened:
+        blobs.close()
 
 
 @pytest.fixture

@@ -160,7 +160,9 @@ def open_runtime(url: str, settings: Settings, compiler: Callable[[Path], bytes]
         closing.callback(store.close)
         is_remote = scheme in ("http", "https")
         secrets = closing.enter_context(_passing_folder()) if is_remote else secrets_path_of(url)
-        yield Runtime(store, _blobs(scheme, path), secrets, settings, compiler)
+        blobs = _blobs(scheme, path)
+        closing.callback(blobs.close)
+        yield Runtime(store, blobs, secrets, settings, compiler)
 
 
 @contextmanager

@@ -69,6 +69,9 @@ class FileBlobs:
             raise KeyError(f"blob {key!r} was altered: it is not what the reference says")
         return data
 
+    def close(self) -> None:
+        """`Blobs.close`. Nothing is open."""
+
     def _is_there(self, reference: Mapping[str, Json]) -> bool:
         try:
             self.get(reference)

@@ -271,6 +271,9 @@ class RemoteBlobs:
             raise KeyError(f"blob {reference.get('key')!r} was altered: it is not what the reference says")
         return answer.body
 
+    def close(self) -> None:
+        """`Blobs.close`. Nothing is open."""
+
 
 def _of(execution_id: str) -> str:
     return f"/executions/{quote(execution_id, safe='')}"

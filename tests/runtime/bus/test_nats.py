@@ -52,6 +52,7 @@ def published(subject: str, data: bytes) -> None:
         client = Client()
         await client.connect(f"nats://{nats().address}")
         await client.publish(subject, data)
+        await client.flush()
         await client.close()
 
     asyncio.run(publish())

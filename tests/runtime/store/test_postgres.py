@@ -319,7 +319,11 @@ def test_only_so_many_connections_are_made(store: PostgresStore, url: str, monke
 
 
 def test_a_blob_lies_in_the_database(url: str) -> None:
-    reference = open_blobs(url).put("e1", b"x" * 3_000_000)
+    blobs = open_blobs(url)
+    reference = blobs.put("e1", b"x" * 3_000_000)
+    blobs.close()
+    with pytest.raises(StoreFailure, match="closed"):
+        blobs.get(reference)
     (row,) = asked(url, "SELECT folder, length(data) FROM blobs")
     assert (reference["store"], row) == ("postgres", ("e1", 3_000_000))
     with pytest.raises(errors.RaiseException):

@@ -1,7 +1,6 @@
 """Blobs in a table beside the log: a row each, by execution and checksum. A row is whole or not there."""
 
 import hashlib
-import weakref
 from collections.abc import Mapping
 
 from noetl.ports import StoreFailure
@@ -23,7 +22,6 @@ class PostgresBlobs:
         address = address_of(url)
         self._pool = Pool(address)
         self._pool.once(lambda connection: migrate(connection, address))
-        weakref.finalize(self, self._pool.close)
 
     def put(self, execution_id: str, data: bytes) -> dict[str, Json]:
         """`Blobs.put`. A blob that is there already is not written again."""
@@ -48,3 +46,7 @@ class PostgresBlobs:
         if len(data) != reference.get("size") or hashlib.sha256(data).hexdigest() != checksum:
             raise KeyError(f"blob {key!r} was altered: it is not what the reference says")
         return data
+
+    def close(self) -> None:
+        """`Blobs.close`."""
+        self._pool.close()
