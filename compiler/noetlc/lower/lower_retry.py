@@ -3,6 +3,7 @@
     retry: {max_attempts: 5}             →  [{when: error, then: retry 5}, {else: continue}]
     retry: {retry_when: g}               →  [{when: error and not g, then: fail}, {when: g, then: retry 3}, …]
     retry: {stop_when: s}                →  [{when: ok and s, then: continue}, {when: s, then: fail}, {else: retry 3}]
+    the last two of a task with rules    →  [{when: g, then: retry 3}, …] and [{when: not s, then: retry 3}, …]
 
 A retry that is used up fails with `retry.exhausted`; so no rule with a `when` may follow it that takes an error.
 The policy of a step is the default of its tasks, then that of the executor (order: tool, then, step, executor);
@@ -15,7 +16,7 @@ from typing import NamedTuple, TypeVar
 from noetl_ir.expr import Const
 from noetlc.ast.bodies import Choose, Tasks, change_lists, taken, taken_of
 from noetlc.ast.cases import Case, CaseRule
-from noetlc.ast.playbook import Playbook, Rule, Step, Task
+from noetlc.ast.playbook import Guard, Playbook, Rule, Step, Task
 from noetlc.ast.repeat import OnError, Pages, Poll, Repetition, Retry
 from noetlc.ast.storage import Sink
 from noetlc.ast.sugar import Sugar
@@ -40,6 +41,9 @@ def lower_retry(playbook: Playbook, note: Note) -> Playbook:
     rest = tuple(extra for extra in executor.extras if not isinstance(extra, Retry))
     playbook = playbook._replace(executor=executor._replace(extras=rest)) if default is not None else playbook
     playbook = replace_steps(playbook, lambda step: _inherited(step, default, note))
+    if default is not None and not any(extra is default for step in playbook.steps for extra in _policies_in(step)):
+        said = "nothing: no tool of the playbook inherits it"
+        note(Change(BY, default.span, "`retry` of the executor", "exact", said))
 
     def retried(tasks: Tasks) -> Tasks:
         return tuple(_retried(task, known, note) for task in tasks)
@@ -194,11 +198,12 @@ def _retried(task: Task, known: frozenset[str], note: Note) -> Task:
 
 
 def _repeating(task: Task, retry: Repetition, known: frozenset[str], note: Note) -> Task:
+    if retry.attempts == 1:
+        note(Change(BY, retry.span, "`retry`", "exact", "nothing: one attempt repeats nothing"))
+        return task
     klass: Class = "review" if retry.until is not None and retry.when is None else "safe"
     note(Change(BY, retry.span, "`retry`", klass, _said(retry)))
-    if retry.attempts == 1:
-        return task
-    return task._replace(rules=(*_rules(retry, known), *task.rules) if task.rules else _whole(retry, known))
+    return task._replace(rules=_before(task.rules, retry, known) if task.rules else _whole(retry, known))
 
 
 def _said(retry: Repetition) -> str:
@@ -207,17 +212,31 @@ def _said(retry: Repetition) -> str:
     return "rules that retry; used up, they fail with `retry.exhausted`"
 
 
+def _before(rules: tuple[Rule, ...], retry: Repetition, known: frozenset[str]) -> tuple[Rule, ...]:
+    """The rules of a task behind what repeats: they say what happens to an outcome that is not repeated."""
+    when, until = _conditions(retry, known)
+    asked = [] if when is None else [when.expr]
+    asked += [] if until is None else [negated(until.expr)]
+    span = retry.span if when is None else when.span
+    return (retrying(retry, guard(both(*asked) if asked else OUTCOME_ERROR, span), span), *rules)
+
+
 def _whole(retry: Repetition, known: frozenset[str]) -> tuple[Rule, ...]:
     """The rules with what happens when none of them matches: success goes on."""
     rules = _rules(retry, known)
     return rules if rules[-1].when is None else (*rules, Rule(None, "continue", retry.span))
 
 
-def _rules(retry: Repetition, known: frozenset[str]) -> tuple[Rule, ...]:
-    span = retry.span
+def _conditions(retry: Repetition, known: frozenset[str]) -> tuple[Guard | None, Guard | None]:
+    """What limits the repetition and what ends it, in the names of today."""
     names = renamed({**IN_RULES, **_TEXT, ("max_attempts",): Const(retry.attempts)}, known)
     when = None if retry.when is None else guard_with(retry.when, names)
-    until = None if retry.until is None else guard_with(retry.until, names)
+    return when, None if retry.until is None else guard_with(retry.until, names)
+
+
+def _rules(retry: Repetition, known: frozenset[str]) -> tuple[Rule, ...]:
+    span = retry.span
+    when, until = _conditions(retry, known)
     stops: tuple[Rule, ...] = ()
     if until is not None:
         done = guard(both(OUTCOME_OK, until.expr), until.span)

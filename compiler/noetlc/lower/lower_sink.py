@@ -15,7 +15,7 @@ from noetlc.ast.storage import Sink
 from noetlc.ast.walk import expressions_in, replace_steps, rule_guards, task_values
 from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import generated_name, jump, noop
-from noetlc.expr.legacy_names import renamed
+from noetlc.expr.legacy_names import own_meanings, renamed
 from noetlc.expr.patching import kept, meanings_after
 from noetlc.expr.templates import fields_with, guard_with
 
@@ -26,11 +26,11 @@ def lower_sink(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which storing is a task."""
     known = frozenset([step.name for step in playbook.steps]) | {key for key, _ in playbook.workload}
 
-    def stored(tasks: Tasks) -> Tasks:
-        return tuple(made for task in tasks for made in _stored(task, task.name, known, note))
+    def stored(step: Step, tasks: Tasks) -> Tasks:
+        return tuple(made for task in tasks for made in _stored(task, task.name, step.name, known, note))
 
     playbook = replace_steps(playbook, lambda step: _of_step(step, known, note))
-    return change_lists(playbook, lambda _, tasks: stored(tasks))
+    return change_lists(playbook, stored)
 
 
 def _of_step(step: Step, known: frozenset[str], note: Note) -> Step:
@@ -44,11 +44,11 @@ def _of_step(step: Step, known: frozenset[str], note: Note) -> Step:
     if not sinks:
         return step
     last = step.tasks[-1]._replace(extras=(*step.tasks[-1].extras, *sinks))
-    return step._replace(tasks=(*step.tasks[:-1], *_stored(last, step.name, known, note)))
+    return step._replace(tasks=(*step.tasks[:-1], *_stored(last, step.name, step.name, known, note)))
 
 
-def _stored(task: Task, owner: str, known: frozenset[str], note: Note) -> Tasks:
-    """The task and what stores its result; several sinks are numbered from the second on."""
+def _stored(task: Task, owner: str, step: str, known: frozenset[str], note: Note) -> Tasks:
+    """The task and what stores its result, named after `owner`; several sinks are numbered from the second on."""
     made: list[Task] = []
     number = 0
     while True:
@@ -56,7 +56,7 @@ def _stored(task: Task, owner: str, known: frozenset[str], note: Note) -> Tasks:
         if sink is None:
             break
         name = generated_name(owner, "sink" if not number else f"sink{number}")
-        made += _tasks(task, sink, name, known)
+        made += _tasks(task, sink, name, step, known)
         note(Change(BY, sink.span, "`sink`", "exact", "a storage task after the tool, before routing"))
         number += 1
     if not made:
@@ -66,8 +66,10 @@ def _stored(task: Task, owner: str, known: frozenset[str], note: Note) -> Tasks:
     return (kept(task, (*(expr for value in values for expr, _ in expressions_in(value)), *guards)), *made)
 
 
-def _tasks(task: Task, sink: Sink, name: str, known: frozenset[str]) -> list[Task]:
-    names = renamed(meanings_after(task), known)
+def _tasks(task: Task, sink: Sink, name: str, step: str, known: frozenset[str]) -> list[Task]:
+    """What stores the result of the task: the name of its step means that too, as the step has not ended."""
+    after = meanings_after(task)
+    names = renamed({**after, **own_meanings(step, after["result",])}, known - {step})
     span = sink.span
     store = fields_with(sink.task, names)._replace(name=name, name_span=span, generated=True)
     if sink.when is None:

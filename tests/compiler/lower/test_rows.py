@@ -28,15 +28,18 @@ ROWS: dict[str, str] = {
     ),
     "next.to with a template, delay": "next-template case-2.4-3 case-2.4-4",
     "retry map": (
-        "retry-map retry-when retry-stop retry-both retry-backoff retry-exhausted retry-linear retry-names retry-on"
+        "retry-map retry-when retry-stop retry-both retry-backoff retry-exhausted retry-linear retry-names retry-on "
+        "retry-stop-rules"
     ),
-    "retry.scope": "case-retry retry-inherited case-sink-retry retry-executor retry-false",
+    "retry.scope": "case-retry retry-inherited case-sink-retry retry-executor retry-executor-unused retry-false",
     "retry list": (
         "retry-list retry-list-errors retry-pages-exhausted retry-merge retry-two-lists case-pages "
         "retry-list-order retry-collect-replace retry-page-names loop-pagination"
     ),
     "poll": "poll poll-exhausted",
-    "sink, save": "sink save save-forms formal-10-1 save-log save-statement sink-names sink-own-result toolless",
+    "sink, save": (
+        "sink save save-forms formal-10-1 save-log save-statement sink-names sink-own-result sink-step-name toolless"
+    ),
     "vars, case.then.set, result": (
         "vars vars-loop vars-own-name step-result step-set-ctx case-vars vars-not-on-error task-level-"
         "vars root-ctx toolless"
