@@ -184,9 +184,11 @@ class Taking:
                 source.fetched.popleft().back()
 
     async def _end(self) -> None:
+        """Hear nothing more, but what is on its way: it would lie with nobody until its time is up."""
         for source in self._sources.values():
+            source.inbox = ""
             if source.subscription is not None:
-                await source.subscription.unsubscribe()
+                await source.subscription.drain()  # type: ignore[no-untyped-call]
 
     async def _open(self, source: _Source) -> None:
         """Have the queue and hear what it gives."""
