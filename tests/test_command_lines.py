@@ -1,0 +1,148 @@
+"""Both command lines: the lazy group, exit codes, and what a user sees when we are wrong."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+
+import noetl.cli
+import noetlc.cli
+from noetl_ir.registry import load
+
+Program = ModuleType
+
+
+@pytest.fixture(params=[noetlc.cli, noetl.cli], ids=["noetlc", "noetl"])
+def program(request: pytest.FixtureRequest) -> Program:
+    """The package of one of the two command lines."""
+    package: Program = request.param
+    return package
+
+
+def name_of(program: Program) -> str:
+    """What its user calls it."""
+    return program.__name__.partition(".")[0]
+
+
+@pytest.fixture
+def one_command(program: Program, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Makes a function the only command, `try-it`."""
+
+    def install(body: Callable[[], object]) -> None:
+        command = click.Command("try-it", callback=body, short_help="Try.")
+        monkeypatch.setattr(program, "COMMANDS", {"try-it": "Try."})
+        monkeypatch.setattr(program, "load", lambda *_: command)
+
+    return install
+
+
+def test_every_command_has_its_row_and_says_the_same(program: Program) -> None:
+    assert program.__file__ is not None
+    modules = {
+        path.stem.replace("_", "-")
+        for path in Path(program.__file__).parent.glob("[a-z]*.py")
+        if any(line.startswith(("COMMAND =", "COMMAND:")) for line in path.read_text("utf-8").splitlines())
+    }
+    assert set(program.COMMANDS) == modules
+    for name, line in program.COMMANDS.items():
+        command = load(program.__name__, name.replace("-", "_"), "COMMAND", click.Command)
+        assert (command.name, command.get_short_help_str(limit=200)) == (name, line)
+
+
+def test_help_shows_every_command_and_imports_none(program: Program) -> None:
+    code = (
+        f"import sys; from {program.__name__} import main; code = main(['--help'])\n"
+        f"print('imported', [name for name in sys.modules if name.startswith('{program.__name__}.')])\n"
+        "sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "imported []" in done.stdout
+    assert [name for name in program.COMMANDS if f"\n  {name} " not in done.stdout] == []
+
+
+def test_help_shows_the_table(
+    program: Program, one_command: Callable[[Callable[[], object]], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    one_command(lambda: None)
+    assert program.main(["--help"]) == 0
+    assert "  try-it  Try.\n" in capsys.readouterr().out
+
+
+def test_version_names_the_program_and_the_version(program: Program) -> None:
+    command = [sys.executable, "-m", program.__name__, "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"{name_of(program)}, version 0.")
+
+
+@pytest.mark.parametrize("argv", [["no-such-command"], ["--no-such-option"], []])
+def test_wrong_usage_is_2(program: Program, argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.main(argv) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert f"Usage: {name_of(program)}" in said.err
+
+
+@pytest.mark.parametrize(("returned", "code"), [(None, 0), (0, 0), (1, 1), (5, 5)])
+def test_a_command_returns_its_exit_code(
+    program: Program, one_command: Callable[[Callable[[], object]], None], returned: int | None, code: int
+) -> None:
+    one_command(lambda: returned)
+    assert program.main(["try-it"]) == code
+
+
+def test_an_exit_through_click_counts_too(
+    program: Program, one_command: Callable[[Callable[[], object]], None]
+) -> None:
+    one_command(lambda: click.get_current_context().exit(4))
+    assert program.main(["try-it"]) == 4
+
+
+@pytest.mark.parametrize("traceback", ["", "1"])
+def test_an_unexpected_exception_is_3_and_one_line(
+    program: Program,
+    one_command: Callable[[Callable[[], object]], None],
+    traceback: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail() -> None:
+        raise KeyError("two\nlines")
+
+    monkeypatch.setenv("NOETL_TRACEBACK", traceback)
+    one_command(fail)
+    assert program.main(["try-it"]) == 3
+    said = capsys.readouterr().err
+    assert said.endswith("internal error: KeyError: 'two\\nlines' (please report)\n")
+    assert ("Traceback" in said) == bool(traceback)
+    assert traceback or said.count("\n") == 1
+
+
+def test_ctrl_c_is_130(program: Program, one_command: Callable[[Callable[[], object]], None]) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    one_command(interrupt)
+    assert program.main(["try-it"]) == 130
+
+
+@pytest.mark.skipif(os.name == "nt", reason="closes a POSIX pipe")
+def test_a_closed_pipe_is_141_and_silent(program: Program) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", program.__name__, "--help"]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_text_that_the_terminal_cannot_show_is_escaped(program: Program) -> None:
+    code = f"import sys; from {program.__name__} import main; main(['--help']); print('\\u00e9 \\ud800')"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.stdout.splitlines()[-1] == "\\xe9 \\ud800"
