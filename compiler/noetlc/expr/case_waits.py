@@ -1,6 +1,6 @@
 """What a `case` on events has besides: a wait that is begun again, and a tool before it that rules are asked about."""
 
-from noetl_ir.expr import Attribute, Binary, Const, ListOf, Name, walk
+from noetl_ir.expr import Attribute, Binary, Conditional, Const, ListOf, Name, walk
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Tasks
 from noetlc.ast.cases import Case
@@ -11,14 +11,17 @@ from noetlc.expr.events import FALSE, on_failure, on_response, on_success
 from noetlc.expr.generated import computed, guard, jump
 from noetlc.expr.legacy_names import renamed, rule_meanings
 from noetlc.expr.patching import on_success as on_success_set
-from noetlc.expr.shorthand import OUTCOME_OK, filtered, path
+from noetlc.expr.shorthand import OUTCOME_OK, equal, filtered, path
 from noetlc.expr.templates import guard_with
 
 CALLED = "__called"
 """Where a run that waits keeps the outcome of its tool."""
 
 LEFT = "__left"
-"""Where a run that waits again keeps the seconds that its timer has left."""
+"""Where a run that waits again keeps the seconds that its timer has left, none once it has fired."""
+
+TIMER = "timer.fired"
+"""The event of a timer, whose id is `event.data.timer_id`."""
 
 
 def when_called(rule: Ready, tool: Task) -> Ready:
@@ -52,9 +55,9 @@ def called(tool: Task, failing: tuple[Rule, ...], tasks: Tasks, case: Case) -> T
 
 
 def waiting_again(wait: str, timeout: Value | None, span: Span) -> Rule:
-    """The rule that waits again for what no rule has taken; the timer goes on."""
+    """The rule that waits again for what no rule has taken; the timer goes on, and fires once."""
     if timeout is None:
         return jump(wait, span)
-    left = Binary("-", seconds(timeout), Name("_elapsed"))
-    rest = filtered(ListOf((Const(0), left)), "max")
+    left = filtered(ListOf((Const(0), Binary("-", seconds(timeout), Name("_elapsed")))), "max")
+    rest = Conditional(equal(path("outcome", "result", "name"), TIMER), Const(None), left)
     return jump(wait, span, set_iter=((LEFT, computed(rest, span)),))

@@ -21,7 +21,7 @@ from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
 from noetlc.expr.case_routes import own_named
 from noetlc.expr.case_settings import idle, settled
-from noetlc.expr.case_waits import CALLED, LEFT
+from noetlc.expr.case_waits import CALLED, LEFT, TIMER
 from noetlc.expr.events import DONE, FAILED, FALSE, LOOP, assuming, events_in
 from noetlc.expr.generated import guard
 from noetlc.expr.legacy_names import Meanings, renamed, rule_meanings, static_path
@@ -31,8 +31,6 @@ from noetlc.expr.templates import arc_with, fields_with, guard_with, native, pai
 from noetlc.expr.values import expression_of
 
 BY = "lower_event_case"
-TIMER = "timer.fired"
-"""The event of a timer, whose id is `event.data.timer_id`."""
 OWN = DONE | FAILED
 """What a step hears of its own tool."""
 

@@ -99,9 +99,10 @@ class Renderer:
 
 
 def _bad_timers(fields: dict[str, Json]) -> list[str]:
-    """The timers of a `wait` that are no durations."""
+    """The timers of a `wait` that are no durations; one that is null is not set."""
     timers = fields.get("timers")
-    bad = [name for name, value in timers.items() if seconds_of(value) is None] if isinstance(timers, dict) else []
+    durations = timers if isinstance(timers, dict) else {}
+    bad = [name for name, value in durations.items() if value is not None and seconds_of(value) is None]
     return [f"timer {name!r} is no duration: write seconds, or text like `5m`" for name in bad]
 
 

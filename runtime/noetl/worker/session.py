@@ -109,7 +109,8 @@ class Session:
                 data["due"] = now + round(limit * 1_000_000)
             timers = call.get("timers")
             if isinstance(timers, dict):
-                data["timers"] = {name: now + round((seconds_of(t) or 0.0) * 1_000_000) for name, t in timers.items()}
+                dues = ((name, seconds_of(duration)) for name, duration in timers.items())
+                data["timers"] = {name: now + round(due * 1_000_000) for name, due in dues if due is not None}
         return self._event("task.started", now, "s", data)
 
     def faulted(self, now: int, fault: Fault) -> Event:

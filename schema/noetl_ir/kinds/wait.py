@@ -7,7 +7,9 @@ KIND = Kind(
     summary="Waits, outside of any worker, for a named signal or a timer.",
     fields={
         "events": Field(("list", "text"), doc="The names of the signals that end the wait."),
-        "timers": Field(("map",), doc="Timer names to durations; the first that is over ends the wait."),
+        "timers": Field(
+            ("map",), doc="Timer names to durations; the first that is over ends the wait. One that is null is not set."
+        ),
     },
     result="{name, data}: the signal or timer that ended the wait",
     parks=True,
