@@ -24,7 +24,8 @@ ROWS: dict[str, str] = {
         "case-2.4-2"
     ),
     "eval_mode: on_event": (
-        "case-on-event case-on-event-inclusive case-on-event-own case-on-event-vars case-timeout case-timeout-untaken case-1.2-1"
+        "case-on-event case-on-event-inclusive case-on-event-own case-on-event-vars case-timeout case-timeout-untaken "
+        "case-1.2-1"
     ),
     "next.to with a template, delay": "next-template case-2.4-3 case-2.4-4",
     "retry map": (
