@@ -33,6 +33,14 @@ class Retry(Sugar):
     span: Span
 
 
+class Collect(NamedTuple):
+    """How pages are gathered: what of each, and the name of the whole. No `strategy`: they are not."""
+
+    strategy: str
+    path: tuple[str, ...]
+    into: str
+
+
 class Page(NamedTuple):
     """One policy of a `retry` list (formal-extended §6): `when` selects it by the outcome.
 
@@ -43,9 +51,7 @@ class Page(NamedTuple):
     when: Guard | None
     retry: Repetition
     next_call: tuple[tuple[str, Value], ...]
-    strategy: str
-    path: tuple[str, ...]
-    into: str
+    collect: Collect
     sink: Task | None
     span: Span
 

@@ -66,13 +66,9 @@ def lower_pages(playbook: Playbook, note: Note) -> Playbook:
 
 def _second_ones(pages: Pages) -> Iterator[tuple[str, Page]]:
     """The policies that gather or store pages in another way than the first that does."""
-    gathering = [page for page in pages.policies if page.strategy]
-    yield from (("`collect`", page) for page in gathering if _way(page) != _way(gathering[0]))
+    gathering = [page for page in pages.policies if page.collect.strategy]
+    yield from (("`collect`", page) for page in gathering if page.collect[:2] != gathering[0].collect[:2])
     yield from (("`sink` of a second policy", page) for page in [p for p in pages.policies if p.sink is not None][1:])
-
-
-def _way(page: Page) -> tuple[str, tuple[str, ...]]:
-    return page.strategy, page.path
 
 
 class _Paged(NamedTuple):
@@ -132,7 +128,7 @@ class _Paged(NamedTuple):
 
     def _repeats(self, page: Page) -> bool:
         """Whether a policy repeats successes: it has something for the next call, or looks at a response."""
-        if page.next_call or page.strategy or page.sink is not None:
+        if page.next_call or page.collect.strategy or page.sink is not None:
             return True
         roots = {"response", "result", "data", "this"}
         return page.when is not None and any(isinstance(p, Name) and p.name in roots for p in walk(page.when.expr))
@@ -150,9 +146,9 @@ class _Paged(NamedTuple):
 
     def _start(self, more: list[tuple[int, Page]]) -> Task:
         span = self.pages.span
-        merges = any(page.strategy == "merge" for _, page in more)
+        merges = any(page.collect.strategy == "merge" for _, page in more)
         pairs: list[tuple[str, Value]] = [(self._key("page"), constant(0, span))]
-        if any(page.strategy for _, page in more):
+        if any(page.collect.strategy for _, page in more):
             empty: Template = Literal({}) if merges else Literal([])
             pairs.append((self._key("pages"), Value(empty, span, None)))
         fields = {name for _, page in more for name, _ in page.next_call}
@@ -166,12 +162,12 @@ class _Paged(NamedTuple):
 
     def _collected(self, more: list[Page]) -> Pairs:
         """The accumulator with the page that just came."""
-        page = next((page for page in more if page.strategy), None)
+        page = next((page for page in more if page.collect.strategy), None)
         if page is None:
             return ()
-        keys = page.path[1:] if page.path[:1] in (("response",), ("result",)) else page.path
+        keys = page.collect.path[1:] if page.collect.path[:1] in (("response",), ("result",)) else page.collect.path
         found, here = path("outcome", "result", *keys), path("iter", self._key("pages"))
-        match page.strategy:
+        match page.collect.strategy:
             case "replace":
                 value: Expr = found
             case "merge":
@@ -200,7 +196,7 @@ class _Paged(NamedTuple):
         if sink is None:
             return ()
         result: Expr = Name(self.task.name)
-        into = next((page.into for _, page in more if page.into), "pages")
+        into = next((page.collect.into for _, page in more if page.collect.into), "pages")
         meanings = {**rule_meanings(path("iter", "__outcome"), result), **self._counts(), ("page",): result}
         meanings[into,] = path("iter", self._key("pages"))
         name = self._key("sink")

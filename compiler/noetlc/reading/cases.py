@@ -6,12 +6,13 @@ from noetlc.ast.bodies import Branch, Choose, Tasks
 from noetlc.ast.cases import Case, CaseRule, CaseSetting, Route
 from noetlc.ast.playbook import Guard, Rule, Task
 from noetlc.ast.repeat import Page, Pages, Repetition
+from noetlc.diag.change import Change
 from noetlc.expr.generated import noop
 from noetlc.reading.drafts import StepDraft, StepSpecDraft
 from noetlc.reading.evaluations import piped
 from noetlc.reading.loose import read_loose_guard
 from noetlc.reading.reader import Reader, no_effect, stray_key, take_all
-from noetlc.reading.repeat import read_page, read_retry
+from noetlc.reading.repeat import read_collect, read_page, read_retry
 from noetlc.reading.shapes import choice_of, is_empty, mapping_of, missing, sequence_of, whole_of, wrong_shape
 from noetlc.reading.state import split_set
 from noetlc.reading.storage import read_sink
@@ -32,18 +33,33 @@ def take_case(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
         return
     rules: list[CaseRule] = []
     pages: list[Page] = []
+    last: list[tuple[Scalar, Node]] = []
     for item in listed.items:
-        for rule, page in _rules(r, item):
+        for rule, page in _rules(r, item, last):
             if page is not None:
                 pages.append(page)
             else:
                 rules.append(rule)
+    for collect, body in last:
+        _last_page(r, collect, body, pages)
     if pages:
         draft.extras.append(Pages(tuple(pages), key.span))
     draft.extras.append(Case(tuple(rules), "exclusive", "on_entry", "source", "end_step", None, key.span))
 
 
-def _rules(r: Reader, node: Node) -> Iterator[tuple[CaseRule, Page | None]]:
+def _last_page(r: Reader, key: Scalar, node: Node, pages: list[Page]) -> None:
+    """`collect` of a rule that asks for no further page: the loop over pages gathers the last one too."""
+    if not pages:
+        missing(r, "the `retry` that `collect` gathers pages of", key.span, help="write `retry: {params: …}`")
+    elif read_collect(r, node) in [page.collect for page in pages]:
+        r.respelt(key.span, "`collect` of the last page", "nothing: a loop over pages gathers the last one too")
+    else:
+        why = "the last page is gathered as the others are: write the same `strategy`, `path` and `into`"
+        r.changes.append(Change("read", key.span, "`collect` of the last page", "refused", why))
+
+
+def _rules(r: Reader, node: Node, last: list[tuple[Scalar, Node]]) -> Iterator[tuple[CaseRule, Page | None]]:
+    """The rule, and the page that it asks for instead; a `collect` without one goes to `last`."""
     mapping = mapping_of(r, node, "a rule of `case`")
     if mapping is None:
         return
@@ -59,9 +75,9 @@ def _rules(r: Reader, node: Node) -> Iterator[tuple[CaseRule, Page | None]]:
         missing(r, "the rule's `when`", mapping.span, help='write `when: "{{ … }}"`, or `else:` for the last rule')
         return
     if then is not None and guard is not None:
-        yield _rule(r, mapping, guard, then)
+        yield _rule(r, mapping, guard, then, last)
     if other is not None:
-        yield _rule(r, mapping, None, _of_else(r, other))
+        yield _rule(r, mapping, None, _of_else(r, other), last)
 
 
 def _of_else(r: Reader, node: Node) -> Node:
@@ -76,12 +92,14 @@ def _of_else(r: Reader, node: Node) -> Node:
     return then
 
 
-def _rule(r: Reader, mapping: Mapping, guard: Guard | None, body: Node) -> tuple[CaseRule, Page | None]:
+def _rule(
+    r: Reader, mapping: Mapping, guard: Guard | None, body: Node, last: list[tuple[Scalar, Node]]
+) -> tuple[CaseRule, Page | None]:
     priority = mapping.get("priority")
     key, node = mapping.key("retry"), mapping.get("retry")
     retry = _repetition(r, key, node) if key is not None and node is not None else None
     actions = list(_actions(r, body))
-    again, page = _repeats(r, guard, actions)
+    again, page = _repeats(r, guard, actions, last)
     chain = [task for name, value in actions for task in _action(r, name, value)]
     rule = CaseRule(
         guard,
@@ -119,7 +137,7 @@ def _actions(r: Reader, node: Node) -> Iterator[tuple[Scalar, Node]]:
 
 
 def _repeats(
-    r: Reader, guard: Guard | None, actions: list[tuple[Scalar, Node]]
+    r: Reader, guard: Guard | None, actions: list[tuple[Scalar, Node]], last: list[tuple[Scalar, Node]]
 ) -> tuple[Repetition | None, Page | None]:
     """What of the actions repeats the tool: `retry`, and with `collect` or params the next page."""
     named = {key.text: (key, value) for key, value in actions}
@@ -127,9 +145,7 @@ def _repeats(
     actions[:] = [(key, value) for key, value in actions if key.text not in ("retry", "collect")]
     if retry is None:
         if collect is not None:
-            missing(
-                r, "the `retry` that `collect` gathers pages of", collect[0].span, help="write `retry: {params: …}`"
-            )
+            last.append(collect)
         return None, None
     key, body = retry
     if isinstance(body, Mapping) and (collect or any(body.get(name) for name in ("params", "next_call", "args"))):

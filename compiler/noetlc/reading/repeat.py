@@ -3,7 +3,7 @@
 from noetl_ir.expr import Compare, Const, Expr, ListOf
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Guard, Value
-from noetlc.ast.repeat import OnError, Page, Pages, Poll, Repetition, Retry
+from noetlc.ast.repeat import Collect, OnError, Page, Pages, Poll, Repetition, Retry
 from noetlc.diag.change import Change
 from noetlc.expr.generated import constant, guard
 from noetlc.expr.shorthand import both, defined, either, negated, one_of, path
@@ -194,22 +194,22 @@ def _page_of(r: Reader, body: Mapping, when: Guard | None, span: Span) -> Page:
         if node is not None:
             pairs.append((name, read_value(r, node)))
     collect = body.get("collect")
-    strategy, into = "", ""
-    path: tuple[str, ...] = ()
-    if isinstance(collect, Mapping):
-        strategy, path, into = _collect(r, collect)
-    elif collect is not None and not is_empty(collect):
-        wrong_shape(r, collect, "`collect`", "`{strategy, path, into}`")
+    gathers = read_collect(r, collect) if collect is not None else Collect("", (), "")
     key, sink = body.key("sink"), body.get("sink")
     stored = read_sink(r, key, sink) if key is not None and sink is not None else None
     if stored is not None and stored.when is not None:
         why = "every page is stored: put the condition into the `when` of the policy"
         r.changes.append(Change("read", stored.when.span, "`when` of a sink of pages", "refused", why))
     task = None if stored is None else stored.task
-    return Page(when, retry, tuple(pairs), strategy, path, into, task, span)
+    return Page(when, retry, tuple(pairs), gathers, task, span)
 
 
-def _collect(r: Reader, node: Mapping) -> tuple[str, tuple[str, ...], str]:
+def read_collect(r: Reader, node: Node) -> Collect:
+    """`collect: {strategy, path, into}`; an empty one gathers nothing."""
+    if not isinstance(node, Mapping):
+        if not is_empty(node):
+            wrong_shape(r, node, "`collect`", "`{strategy, path, into}`")
+        return Collect("", (), "")
     for key, _ in node.entries:
         if key.text not in _COLLECT:
             stray_key(r, "retry", key, _COLLECT)
@@ -219,7 +219,7 @@ def _collect(r: Reader, node: Mapping) -> tuple[str, tuple[str, ...], str]:
     text = text_of(r, where, "`path`") if where is not None and not is_empty(where) else None
     into = node.get("into")
     name = text_of(r, into, "`into`") if into is not None else None
-    return strategy or "append", tuple((text or "").split(".")) if text else (), name or "pages"
+    return Collect(strategy or "append", tuple(text.split(".")) if text else (), name or "pages")
 
 
 def _two_lists(r: Reader, mapping: Mapping, key: Scalar) -> Pages:

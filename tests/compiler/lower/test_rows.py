@@ -34,7 +34,7 @@ ROWS: dict[str, str] = {
     ),
     "retry.scope": "case-retry retry-inherited case-sink-retry retry-executor retry-executor-unused retry-false",
     "retry list": (
-        "retry-list retry-list-errors retry-pages-exhausted retry-merge retry-two-lists case-pages "
+        "retry-list retry-list-errors retry-pages-exhausted retry-merge retry-two-lists case-pages case-pages-last "
         "retry-list-order retry-collect-replace retry-page-names loop-pagination"
     ),
     "poll": "poll poll-exhausted",
