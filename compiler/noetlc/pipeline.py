@@ -33,10 +33,9 @@ from noetlc.build.family import (
     BROKEN,
     COMPUTED,
     NOT_FOUND,
-    TOO_LARGE,
-    Family,
     Member,
     calls_of,
+    embedded_in,
     family_of,
     obstacle_finding,
 )
@@ -214,20 +213,28 @@ class NoCatalogue:
 
 
 QUIET, NO_CATALOGUE = Quiet(), NoCatalogue()
-MAX_EMBEDDED = 1 << 26
-"""The largest plan, in bytes, that is embedded in another."""
 
 
-def compile_source(name: str, data: bytes, catalogue: Catalogue = NO_CATALOGUE, observer: Observer = QUIET) -> Compiled:
-    """Compile every document of a file called `name`. Never raises for any bytes."""
+def compile_source(
+    name: str,
+    data: bytes,
+    catalogue: Catalogue = NO_CATALOGUE,
+    observer: Observer = QUIET,
+    *,
+    at_least: Severity = Severity.ERROR,
+) -> Compiled:
+    """Compile every document of a file called `name`. Never raises for any bytes.
+
+    Rules that never find anything as bad as `at_least` are not asked: they cannot stop a compile, and lint asks them.
+    """
     with uncollected():
-        return (run := _Run(catalogue, observer)).documents(name, data, run.plan)
+        return (run := _Run(catalogue, observer, at_least)).documents(name, data, run.plan)
 
 
 def check_source(name: str, data: bytes, observer: Observer = QUIET) -> Compiled:
     """Everything that there is to say about a file, the rules on nets included, without plans."""
     with uncollected():
-        return (run := _Run(NO_CATALOGUE, observer)).documents(name, data, run.lint)
+        return (run := _Run(NO_CATALOGUE, observer, min(Severity))).documents(name, data, run.lint)
 
 
 def understood(source: Source, node: Node | None, observer: Observer = QUIET) -> Understood:
@@ -289,11 +296,12 @@ def _told(change: Change) -> Diagnostic:
 
 
 class _Run:
-    """One call: the catalogue, the observer, and the children looked up so far."""
+    """One call: the catalogue, the observer, which rules are asked, and the children looked up so far."""
 
-    def __init__(self, catalogue: Catalogue, observer: Observer) -> None:
+    def __init__(self, catalogue: Catalogue, observer: Observer, at_least: Severity) -> None:
         self._catalogue = catalogue
         self._observer = observer
+        self._at_least = at_least
         self._seen: dict[str, Member | str] = {}
 
     def documents(self, name: str, data: bytes, each: Callable[[Source, Node], Document]) -> Compiled:
@@ -307,7 +315,7 @@ class _Run:
         playbook, findings, changes = understood(source, node, self._observer)
         if playbook is None:
             return Document(None, None, tuple(findings), changes)
-        findings += check_playbook(source, playbook)
+        findings += check_playbook(source, playbook, self._at_least)
         if not _has_errors(findings):
             findings += refusals_of(playbook)
             computed = [span for path, span in calls_of(playbook) if path is None]
@@ -331,10 +339,10 @@ class _Run:
         made: dict[str, Child] = {}
         for key in family.order:
             if key != root:
-                children = _children(family, key, made)[0]
+                children = embedded_in(family, key, made)[0]
                 data = write_plan(self._built(family.members[key], children, QUIET))
                 made[key] = Child("", digest_of(data), data)
-        children, findings = _children(family, root, made)
+        children, findings = embedded_in(family, root, made)
         plan = self._built(family.members[root], children, self._observer)
         return document._replace(plan=plan, diagnostics=(*document.diagnostics, *findings))
 
@@ -348,7 +356,7 @@ class _Run:
         file = self._catalogue.find(path)
         if file is None:
             return NOT_FOUND
-        compiled = (run := _Run(NO_CATALOGUE, QUIET)).documents(*file, run.check)
+        compiled = (run := _Run(NO_CATALOGUE, QUIET, Severity.ERROR)).documents(*file, run.check)
         named = [one for one in compiled.documents if one.playbook is not None and one.playbook.path == path]
         chosen = (named or compiled.documents)[:1]
         if not chosen or chosen[0].playbook is None or compiled.count_of(Severity.ERROR):
@@ -366,24 +374,6 @@ class _Run:
             plan = _verified(row.name, row.fn(plan))
             observer.ended(row.name, plan)
         return plan
-
-
-def _children(family: Family, caller: str, made: dict[str, Child]) -> tuple[tuple[Child, ...], list[Diagnostic]]:
-    """The children that a playbook embeds, each once, and why it does not embed the others it names."""
-    found: dict[str, Child] = {}
-    findings: list[Diagnostic] = []
-    for path, span in calls_of(family.members[caller].playbook):
-        if path is None:  # reported by the check
-            continue
-        code = family.obstacle(caller, path)
-        child = made.get(family.keys[path]) if not code else None
-        if child is not None and len(child.data) > MAX_EMBEDDED:
-            code = TOO_LARGE
-        if code or child is None:
-            findings.append(obstacle_finding(code or BROKEN, span, path))
-        else:
-            found[path] = child._replace(path=path)
-    return tuple(found.values()), findings
 
 
 def _verified(stage: str, plan: Plan) -> Plan:

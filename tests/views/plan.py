@@ -5,8 +5,8 @@ from unittest.mock import patch
 from goldens import Case
 from noetl_ir.plan import Plan
 from noetl_ir.printing import printed_net, printed_plan
-from noetlc import pipeline
 from noetlc.ast.playbook import Playbook
+from noetlc.build import family
 from noetlc.cli.catalogue import Folders
 from noetlc.diag.diagnostic import Severity
 from noetlc.diag.text import rendered
@@ -38,8 +38,8 @@ def dot(case: Case) -> str:
 
 def findings(case: Case) -> str:
     """Everything that is found on the way to the plan, the catalogue being the case's folder."""
-    small = 1 if case.name == "child-too-large" else pipeline.MAX_EMBEDDED
-    with patch.object(pipeline, "MAX_EMBEDDED", small):
+    small = 1 if case.name == "child-too-large" else family.MAX_EMBEDDED
+    with patch.object(family, "MAX_EMBEDDED", small):
         compiled = compile_source(case.path.name, case.path.read_bytes(), Folders([str(case.path.parent)]))
     found = "\n".join(rendered(each, compiled.source) for each in compiled.diagnostics)
     return found or "no findings\n"

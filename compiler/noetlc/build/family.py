@@ -4,10 +4,11 @@ A call inside a circle of calls stays a path wherever it is made from, so that t
 for every caller.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from noetl_ir.expr import Literal
+from noetl_ir.plan import Child
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Playbook
 from noetlc.build.components import components_of
@@ -16,6 +17,9 @@ from noetlc.diag.diagnostic import Diagnostic
 
 KIND, FIELD = "playbook", "path"
 NOT_FOUND, BROKEN, CIRCLE, COMPUTED, TOO_LARGE = "NL690", "NL691", "NL692", "NL693", "NL694"
+
+MAX_EMBEDDED = 1 << 26
+"""The largest plan, in bytes, that is embedded in another."""
 
 
 class Call(NamedTuple):
@@ -90,6 +94,27 @@ def family_of(root: Member, look: Callable[[str], Member | str]) -> tuple[Family
     circle_of = {name: number for number, circle in enumerate(circles) for name in circle}
     order = tuple([name for circle in circles for name in circle])
     return Family(members, keys, missing, circle_of, order), key
+
+
+def embedded_in(family: Family, caller: str, made: Mapping[str, Child]) -> tuple[tuple[Child, ...], list[Diagnostic]]:
+    """The children that a playbook embeds, each once, and why it does not embed the others it names.
+
+    `made` are the plans by the keys of their playbooks.
+    """
+    found: dict[str, Child] = {}
+    findings: list[Diagnostic] = []
+    for path, span in calls_of(family.members[caller].playbook):
+        if path is None:  # reported by the check
+            continue
+        code = family.obstacle(caller, path)
+        child = made.get(family.keys[path]) if not code else None
+        if child is not None and len(child.data) > MAX_EMBEDDED:
+            code = TOO_LARGE
+        if code or child is None:
+            findings.append(obstacle_finding(code or BROKEN, span, path))
+        else:
+            found[path] = child._replace(path=path)
+    return tuple(found.values()), findings
 
 
 def obstacle_finding(code: str, span: Span, path: str) -> Diagnostic:

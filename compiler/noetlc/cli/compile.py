@@ -48,7 +48,7 @@ def compile_files(
     counts, outputs = Counts(), dict[str, bytes]()
     threshold = min(threshold_of(fail_on, strict=strict), Severity.ERROR)
     for name in names:
-        compiled = compile_source(shown(name), read_playbook(name), catalogue)
+        compiled = compile_source(shown(name), read_playbook(name), catalogue, at_least=threshold)
         click.echo(text_of(compiled, palette_of_stderr()), err=True, nl=False)
         counts = counts.plus(counts_of(compiled))
         if not counts.reach(threshold):

@@ -50,7 +50,9 @@ class Unit(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """`level` is what the rule needs: `ast` the tree alone, `net` a plan. `check` yields its findings in any order."""
+    """`level` is what the rule needs: `ast` the tree alone, `net` a plan. `check` yields its findings in any order,
+    none of them worse than `severity`.
+    """
 
     code: str
     severity: Severity
@@ -71,14 +73,17 @@ class Rule(NamedTuple):
         return Diagnostic(self.code, Severity.NOTE, f"{message}, unless its guards exclude that", span, help, related)
 
 
-def check_playbook(source: Source, playbook: Playbook) -> list[Diagnostic]:
-    """What the rules on trees find in a playbook, sorted. The playbook may be partial; no rule raises for that."""
-    return _found(_unit(source, playbook), "ast")
+def check_playbook(source: Source, playbook: Playbook, at_least: Severity) -> list[Diagnostic]:
+    """What the rules on trees that are at least so severe find in a playbook, sorted.
+
+    The playbook may be partial; no rule raises for that.
+    """
+    return _found(_unit(source, playbook), "ast", at_least)
 
 
 def check_net(source: Source, playbook: Playbook) -> list[Diagnostic]:
     """What the rules on nets find in a playbook without errors, sorted."""
-    return _found(_unit(source, playbook), "net")
+    return _found(_unit(source, playbook), "net", min(Severity))
 
 
 @cache
@@ -145,8 +150,8 @@ def _built(playbook: Playbook) -> Plan:
     return build_plan(playbook)
 
 
-def _found(unit: Unit, level: str) -> list[Diagnostic]:
-    rules = [rule for _, rule in all_rules() if rule.level == level]
+def _found(unit: Unit, level: str, at_least: Severity) -> list[Diagnostic]:
+    rules = [rule for _, rule in all_rules() if rule.level == level and rule.severity >= at_least]
     return list(sorted_findings(found for rule in rules for found in rule.check(unit)))
 
 

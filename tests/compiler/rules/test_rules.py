@@ -4,7 +4,10 @@ import re
 
 import pytest
 
+from goldens import GOLDEN
 from noetlc.diag.codes import CODES
+from noetlc.diag.diagnostic import Severity
+from noetlc.pipeline import check_source, compile_source
 from noetlc.rules import all_rules, check_playbook, every_code, page_of, slug_of
 from noetlc.source.yaml_reader import read_yaml
 from playbooks import HEAD, linted, read
@@ -43,7 +46,26 @@ def test_rules_take_a_partial_playbook() -> None:
     )
     playbook, _ = read(text)
     assert playbook is not None
-    check_playbook(read_yaml("t.yaml", text.encode()).source, playbook)
+    check_playbook(read_yaml("t.yaml", text.encode()).source, playbook, Severity.NOTE)
+
+
+def test_compile_and_lint_agree_about_errors_wherever_no_net_is_asked() -> None:
+    rules = {rule.code: rule for _, rule in all_rules()}
+    for path in sorted(GOLDEN.rglob("*.yaml")):
+        told = check_source(path.name, path.read_bytes()).diagnostics
+        assert all(one.severity <= rules[one.code].severity for one in told if one.code in rules)
+        errors = [one for one in told if one.severity is Severity.ERROR]
+        compiled = compile_source(path.name, path.read_bytes()).diagnostics
+        assert [one for one in compiled if one.severity is Severity.ERROR] == [
+            one for one in errors if one.code not in rules or rules[one.code].level == "ast"
+        ]
+
+
+def test_compile_asks_the_rules_that_can_fail_it() -> None:
+    text = HEAD + "workflow: [{step: start}, {step: lost}]\n"
+    assert not compile_source("t.yaml", text.encode()).diagnostics
+    strict = compile_source("t.yaml", text.encode(), at_least=Severity.WARNING).diagnostics
+    assert [one.code for one in strict] == ["NL601"]
 
 
 def test_forks_one_after_the_other_are_looked_at_in_linear_time() -> None:
