@@ -19,12 +19,12 @@ async def run_program(words: Sequence[str], call: Call, env: Env) -> Outcome:
     The bytes of an output are read as UTF-8, with U+FFFD for what is none.
     """
     memory = call.knobs.get("memory")
-    bounds = Bounds(limit_of(call.timeout), _output_limit(call.knobs), bytes_of(memory))
+    bounds = Bounds(limit_of(call.timeout), output_limit(call.knobs), bytes_of(memory))
     if memory is not None and bounds.memory is None:
         return error("fields.invalid", "memory must be bytes or text like 512M")
     given = call.fields.get("input")
     try:
-        environ = child_environ(_variables(call.fields.get("env")))
+        environ = child_environ(variables_of(call.fields.get("env")))
         folder = inside(env.root(), str(call.fields.get("cwd") or "."))
         ended = await run_child(
             words,
@@ -56,7 +56,7 @@ def _outcome(ended: Ended, env: Env) -> Outcome:
     return error("shell.exit", f"the program {ending}{': ' if last else ''}{last}", result=result, shell=extra)
 
 
-def _variables(given: Json) -> dict[str, str | None]:
+def variables_of(given: Json) -> dict[str, str | None]:
     """Environment variables from a mapping: numbers and booleans as text, null removes. Raises ValueError."""
     found: dict[str, str | None] = {}
     for name, value in given.items() if isinstance(given, dict) else ():
@@ -66,6 +66,7 @@ def _variables(given: Json) -> dict[str, str | None]:
     return found
 
 
-def _output_limit(knobs: dict[str, Json]) -> int:
+def output_limit(knobs: dict[str, Json]) -> int:
+    """How many bytes of each output are kept, by the knob `max_output_bytes`."""
     limit = knobs.get("max_output_bytes")
     return limit if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0 else OUTPUT_BYTES

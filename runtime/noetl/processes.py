@@ -47,7 +47,13 @@ class Ended(NamedTuple):
 
 
 async def run_child(
-    words: Sequence[str], *, environ: Mapping[str, str], cwd: str, given: bytes, bounds: Bounds
+    words: Sequence[str],
+    *,
+    environ: Mapping[str, str],
+    cwd: str,
+    given: bytes,
+    bounds: Bounds,
+    pass_fds: Sequence[int] = (),
 ) -> Ended:
     """Run a program to its end, `given` on its standard input; whatever it left running is killed with it.
 
@@ -56,7 +62,7 @@ async def run_child(
     """
     limit = "" if bounds.memory is None else str(max(1, bounds.memory // 1024))
     gate = ("/bin/sh", "-c", _GATE, limit, *words)
-    with started(gate, environ=environ, cwd=cwd) as child:
+    with started(gate, environ=environ, cwd=cwd, pass_fds=pass_fds) as child:
         async with asyncio.timeout(bounds.seconds):
             return await _converse(child, b"\n" + given, bounds.output)
 

@@ -41,6 +41,14 @@ def env(tmp_path: Path) -> Surroundings:
     return Surroundings(tmp_path, {"c": {"token": "t"}})
 
 
+@pytest.fixture(autouse=True)
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container engine whose containers never end."""
+    (tmp_path / "podman").write_text('#!/bin/sh\n[ "$1" = rm ] || { sleep 613 & sleep 613; }\n')
+    (tmp_path / "podman").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+
+
 def run_of(kind: str) -> Run:
     return load("noetl.tools", kind, "run", FunctionType)
 
@@ -59,6 +67,7 @@ def slow_call(kind: str, root: Path, url: str) -> Call | None:
         "sqlite": {"command": endless},
         "duckdb": {"command": "SELECT count(*) FROM range(100000000000) a, range(100000) b WHERE a.range = b.range"},
         "postgres": {"command": "SELECT pg_sleep(613)", "dsn": postgres().url if kind == "postgres" else ""},
+        "container": {"image": "slow"},
     }
     assert kind in fields, f"slow_call has no call of the kind {kind}"
     given = fields[kind]

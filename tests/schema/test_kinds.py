@@ -9,7 +9,20 @@ from noetl_ir.kinds import Field, Kind, json_schema_of, limit_of, misfits, schem
 from noetl_ir.outcome import error
 
 NAMES = registry.names("noetl_ir.kinds")
-RUN = ["noop", "python", "http", "shell", "script", "sqlite", "duckdb", "postgres", "playbook", "secrets", "wait"]
+RUN = [
+    "noop",
+    "python",
+    "http",
+    "shell",
+    "script",
+    "sqlite",
+    "duckdb",
+    "postgres",
+    "playbook",
+    "secrets",
+    "wait",
+    "container",
+]
 
 SAMPLE = Kind(
     name="sample",

@@ -1,44 +1,42 @@
-"""container: runs a container image as a job; compiled, and not run yet."""
+"""container: a container image, run to its end by the OCI engine of the worker's machine (LANGUAGE §7)."""
 
 from noetl_ir.kinds import Field, Kind
 
 KIND = Kind(
     name="container",
-    summary="Runs a container image as a job.",
+    summary="Runs a container image; an exit code other than 0 is an error outcome that keeps the output.",
     fields={
         "image": Field(("text",), required=True, doc="The image to run."),
         "command": Field(
-            (
-                "text",
-                "list",
-            ),
+            ("text", "list"),
             text="shell",
-            doc="The command to run in the container.",
+            doc="What to run in the container: a text for its /bin/sh, or words; what the image says when absent.",
         ),
         "arguments": Field(("list",), doc="Words given to the command."),
-        "env": Field(("map",), doc="Environment variables."),
-        "resources": Field(("map",), doc="Requests and limits of processor and memory."),
-        "namespace": Field(("text",), doc="The cluster namespace to run in."),
-        "timeout_seconds": Field(("number",), doc="How long the job may take, in seconds."),
-        "backoff_limit": Field(("integer",), doc="How often the cluster itself tries again."),
-        "restart_policy": Field(("text",), doc="The pod's restart policy."),
-        "runtime": Field(("map",), doc="Where and how the container runs."),
         "script": Field(
-            (
-                "text",
-                "map",
-            ),
-            doc="A script to put into the container.",
+            ("text", "map"),
+            doc="A script of the worker's root, as a path or {uri, source: {type: file}}. Its text is the standard "
+            "input of `command`, of /bin/sh when that is absent.",
         ),
-        "credential": Field(("text",), doc="The credential of the cluster."),
-        "auth": Field(
-            (
-                "text",
-                "map",
-            ),
-            doc="Another name for `credential`.",
+        "env": Field(("map",), doc="Environment variables of the container, each of one line; null leaves one out."),
+        "resources": Field(
+            ("map",),
+            doc="Most processor and memory: {cpu, memory}, or {limits, requests} with these; cpu is 2 or 500m.",
         ),
+        "runtime": Field(
+            ("map",),
+            doc="{engine: podman, docker or nerdctl; network: none or bridge; pull: missing, always or never}.",
+        ),
+        "timeout_seconds": Field(("number",), doc="Another way to say `spec.timeout`, in seconds."),
+        "namespace": Field(("text",), doc="Read from older playbooks, where a cluster ran the container."),
+        "backoff_limit": Field(("integer",), doc="Read from older playbooks, as `namespace`; use a retry rule."),
+        "restart_policy": Field(("text",), doc="Read from older playbooks, as `namespace`."),
+        "credential": Field(("text",), doc="Read from older playbooks, as `namespace`."),
+        "auth": Field(("text", "map"), doc="Read from older playbooks, as `namespace`."),
     },
-    result="{exit_code, logs}",
-    available=False,
+    knobs={
+        "max_output_bytes": Field(("integer",), doc="How much of each output is kept, in bytes; 8 MiB when absent.")
+    },
+    extras={"container": ("engine", "exit_code")},
+    result="{stdout, stderr, exit_code}",
 )
