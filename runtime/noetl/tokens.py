@@ -6,7 +6,7 @@ A token has 256 random bits, so a plain hash of it cannot be reversed.
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from noetl_ir.expr import Json
@@ -52,6 +52,40 @@ def read_tokens(path: str) -> tuple[Token, ...]:
         raise TokenProblem(f"{path} cannot be read: {error}") from None
     rows = value if isinstance(value, list) else [value]
     return tuple(_token_of(path, row) for row in rows)
+
+
+class TokenFile:
+    """The tokens of a file as it is now: what was forgotten lets nobody in any more. Raises TokenProblem when made.
+
+    Later on a file that cannot be read lets nobody in. `said` hears why, once for each state of the file.
+    """
+
+    def __init__(self, path: str, said: Callable[[str], None]) -> None:
+        self._path = path
+        self._said = said
+        self._state = _state_of(path)
+        self._tokens = read_tokens(path)
+
+    def __call__(self) -> Sequence[Token]:
+        """The tokens; the file is read again when it was replaced."""
+        state = _state_of(self._path)
+        if state != self._state:
+            self._state = state
+            try:
+                self._tokens = read_tokens(self._path)
+            except TokenProblem as problem:
+                self._tokens = ()
+                self._said(str(problem))
+        return self._tokens
+
+
+def _state_of(path: str) -> tuple[int, int, int] | None:
+    """What tells one content of a file from the next: `add_token` and `delete_token` replace it."""
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return None
+    return stat.st_ino, stat.st_mtime_ns, stat.st_size
 
 
 def add_token(path: str, name: str, role: str) -> str:

@@ -36,7 +36,7 @@ def served(folder: Path, *tokens: Token, host: str = "http://localhost") -> Iter
         bell = Bell()
         service = service_of(runtime, bell, said.append)
         desk = StoreDesk(runtime, service, bell, lambda data, name: compiled(data, name, ()))
-        app = application(desk, Guard(tokens), said.append)
+        app = application(desk, Guard(lambda: tokens), said.append)
         thread = threading.Thread(target=service.run)
         thread.start()
         try:

@@ -38,11 +38,14 @@ LEAVE_WITHIN = 5
 
 
 class Listening(NamedTuple):
-    """Where to listen and for whom. `certificate` and `key` are files in PEM; port 0 takes one that is free."""
+    """Where to listen and for whom; `tokens` gives those that are known now.
+
+    `certificate` and `key` are files in PEM; port 0 takes one that is free.
+    """
 
     host: str
     port: int
-    tokens: Sequence[Token] = ()
+    tokens: Callable[[], Sequence[Token]] = tuple
     certificate: Path | None = None
     key: Path | None = None
 
@@ -97,7 +100,7 @@ def service_of(runtime: Runtime, bell: Bell, say: Callable[[str], None]) -> Serv
         find=runtime.programs.find, load=runtime.programs.load, observe=observe,
     )  # fmt: skip
     around = Surroundings(
-        control, runtime.blobs, root=str(settings.root), secrets_path=runtime.secrets_path,
+        runtime.programs.load, runtime.blobs, root=str(settings.root), secrets_path=runtime.secrets_path,
         chance=random.SystemRandom().random, log=settings.log, fence=settings.fence,
     )  # fmt: skip
     launcher = AsyncLauncher(around.env_of, clock)

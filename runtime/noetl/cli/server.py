@@ -12,7 +12,7 @@ from noetl.cli.stores import opened, path_option, store_option
 from noetl.cli.text import Problem, escaped
 from noetl.egress import BadNetwork, Egress, networks_of
 from noetl.ports import Call
-from noetl.tokens import TokenProblem, read_tokens
+from noetl.tokens import TokenFile, TokenProblem
 
 DEFAULT_PORT = 8082
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -60,10 +60,10 @@ def server(
     from noetl.cli.token import tokens_path_of
 
     try:
-        tokens = read_tokens(tokens_path or tokens_path_of(url))
+        tokens = TokenFile(tokens_path or tokens_path_of(url), _say)
     except TokenProblem as problem:
         raise Problem(str(problem)) from None
-    refused = check_binding(host, has_tokens=bool(tokens), is_encrypted=behind_proxy or tls_cert is not None)
+    refused = check_binding(host, has_tokens=bool(tokens()), is_encrypted=behind_proxy or tls_cert is not None)
     if refused is not None:
         raise click.UsageError(refused)
     try:

@@ -18,7 +18,7 @@ def tokens_path_of(url: str) -> str:
 
 @click.group("token", short_help="Say who may do what with a server.")
 def token() -> None:
-    """Keep the bearer tokens of a server. Only their hashes are kept; a running server reads them when it starts."""
+    """Keep the bearer tokens of a server. Only their hashes are kept; a running server sees a change at once."""
 
 
 @token.command("add", short_help="Make a token, and print it once.")
@@ -61,7 +61,7 @@ def list_tokens(path: str | None, url: str, as_json: bool) -> int:
 @_file
 @store_option
 def delete(name: str, path: str | None, url: str) -> int:
-    """Forget a token: a server that starts from now on refuses it."""
+    """Forget a token: it is refused from now on."""
     try:
         if not delete_token(path or tokens_path_of(url), name):
             raise Problem(f"there is no token `{name}`")

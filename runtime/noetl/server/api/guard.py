@@ -5,7 +5,7 @@ also refuses requests that name another host, so that a page in a browser cannot
 """
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 
 from starlette.requests import HTTPConnection
@@ -17,35 +17,45 @@ _SCHEME = "bearer "
 
 
 class Guard:
-    """Lets requests through. `tokens` may be empty; `hosts` are the names the server answers to then."""
+    """Lets requests through. `tokens` gives those that are known now, so that one that is forgotten ends at once.
 
-    def __init__(self, tokens: Sequence[Token], hosts: Sequence[str] = ("localhost", "127.0.0.1", "::1")) -> None:
-        self._tokens = tuple(tokens)
+    A server that began without any answers, until there is one, to the names in `hosts`; one that began with some
+    never opens, even when the last one is gone.
+    """
+
+    def __init__(
+        self, tokens: Callable[[], Sequence[Token]], hosts: Sequence[str] = ("localhost", "127.0.0.1", "::1")
+    ) -> None:
+        self._tokens = tokens
+        self._open = not tokens()
         self._hosts = frozenset(hosts)
 
     def check(self, connection: HTTPConnection, role: str) -> None:
         """Raises BadRequest with 401 or 403."""
-        if not self._tokens:
+        tokens = self._tokens()
+        self._open = self._open and not tokens
+        if self._open:
             host = connection.url.hostname or ""
             if host not in self._hosts:
                 raise BadRequest(f"this server answers to {', '.join(sorted(self._hosts))} only", 403)
             return
-        token = self._token_of(connection)
+        token = _token_of(connection, tokens)
         if token is None:
             raise BadRequest("a valid token is needed: send `Authorization: Bearer TOKEN`", 401)
         if role not in MAY[token.role]:
             raise BadRequest(f"the token `{token.name}` has the role `{token.role}`; this needs `{role}`", 403)
 
-    def _token_of(self, connection: HTTPConnection) -> Token | None:
-        """The token that was sent. All are compared, so that how long it takes tells nothing of any."""
-        header = connection.headers.get("authorization", "")
-        sent = header[len(_SCHEME) :].strip() if header[: len(_SCHEME)].lower() == _SCHEME else ""
-        digest = digest_of(sent)
-        found = None
-        for token in self._tokens:
-            if hmac.compare_digest(token.digest, digest) and sent:
-                found = token
-        return found
+
+def _token_of(connection: HTTPConnection, tokens: Sequence[Token]) -> Token | None:
+    """The token that was sent. All are compared, so that how long it takes tells nothing of any."""
+    header = connection.headers.get("authorization", "")
+    sent = header[len(_SCHEME) :].strip() if header[: len(_SCHEME)].lower() == _SCHEME else ""
+    digest = digest_of(sent)
+    found = None
+    for token in tokens:
+        if hmac.compare_digest(token.digest, digest) and sent:
+            found = token
+    return found
 
 
 def check_binding(host: str, *, has_tokens: bool, is_encrypted: bool) -> str | None:

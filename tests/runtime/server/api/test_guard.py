@@ -3,11 +3,13 @@
 from pathlib import Path
 
 import pytest
+from starlette.requests import HTTPConnection
 
 from harness.serving import served
-from noetl.server.api.guard import check_binding
+from noetl.server.api.guard import Guard, check_binding
+from noetl.server.api.problems import BadRequest
 from noetl.server.api.routes import ROUTES
-from noetl.tokens import ROLES, Token, TokenProblem, add_token, delete_token, digest_of, read_tokens
+from noetl.tokens import ROLES, Token, TokenFile, TokenProblem, add_token, delete_token, digest_of, read_tokens
 
 TOKENS = [Token(role, role, digest_of(f"secret-{role}")) for role in ROLES]
 
@@ -81,3 +83,28 @@ def test_a_damaged_file_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "tokens").write_text(text)
     with pytest.raises(TokenProblem, match="tokens"):
         read_tokens(str(tmp_path / "tokens"))
+
+
+def _answer(guard: Guard, token: str) -> int:
+    """The status that a request with a token gets; 200 when it is let through."""
+    headers = [(b"host", b"localhost"), *([(b"authorization", f"Bearer {token}".encode())] if token else [])]
+    scope = {"type": "http", "path": "/", "headers": headers, "scheme": "http", "query_string": b""}
+    try:
+        guard.check(HTTPConnection(scope), "viewer")
+    except BadRequest as refused:
+        return refused.status
+    return 200
+
+
+def test_a_change_of_the_file_counts_at_once(tmp_path: Path) -> None:
+    path, said = str(tmp_path / "tokens"), list[str]()
+    guard = Guard(TokenFile(path, said.append))
+    assert _answer(guard, "") == 200
+    ann = add_token(path, "ann", "viewer")
+    assert (_answer(guard, ""), _answer(guard, ann)) == (401, 200)
+    again = add_token(path, "ann", "viewer")
+    assert (_answer(guard, ann), _answer(guard, again)) == (401, 200)
+    assert delete_token(path, "ann")
+    assert (_answer(guard, again), _answer(guard, "")) == (401, 401), "a guarded server stays guarded without tokens"
+    Path(path).write_text("no list")
+    assert (_answer(guard, again), _answer(guard, ""), len(said)) == (401, 401, 1)
