@@ -1,4 +1,4 @@
-"""Commands, reports and answers as bytes: what crosses the bus between processes.
+"""Orders, reports, answers and notices as bytes: what crosses the bus between processes.
 
 A message is a list: the version, the name of the message, its fields in their order. A report is followed by its
 events, each as it is stored, with its length in front. What is read was sent by who knows whom: everything is checked
@@ -8,12 +8,25 @@ before it becomes an object, and a newer version is refused.
 import struct
 from typing import Any
 
-from noetl.engine.views import LoopValue
 from noetl_ir import codec
-from noetl_ir.commands import Answer, Command, Report, RunPipeline, StopPipeline
+from noetl_ir.commands import (
+    Answer,
+    Beat,
+    Command,
+    DrainWorker,
+    Elsewhere,
+    Notice,
+    Presence,
+    Report,
+    RunPipeline,
+    Said,
+    Serving,
+    StopPipeline,
+)
 from noetl_ir.events import WORKER_EVENTS, Event, read_event, write_event
+from noetl_ir.outcome import LoopValue
 
-VERSION = 1
+VERSION = 2
 MAX_BYTES = 64 << 20
 MAX_EVENTS = 10_000
 """Limits of one message."""
@@ -23,9 +36,14 @@ _RUN = (
     ("execution_id", str), ("step", int), ("run", str), ("task", int), ("visit", int), ("attempt", int),
     ("claim", int), ("args", dict), ("ctx", dict), ("iter", dict), ("workload", dict), ("results", dict),
     ("task_results", dict), ("prev", None), ("tasks_run", int), ("visits", list), ("began", int),
-    ("outcome", dict), ("lost", bool), ("ordinal", int), ("trace_id", str),
+    ("outcome", dict), ("lost", bool), ("ordinal", int), ("trace_id", str), ("digest", str),
 )  # fmt: skip
 _STOP = (("execution_id", str), ("run", str), ("claim", int))
+_DRAIN = (("worker", str),)
+_ELSEWHERE = (("execution_id", str), ("reference", dict))
+_BEAT = (("execution_id", str), ("run", str), ("claim", int), ("sender", str))
+_PRESENCE = (("worker", str), ("pool", str), ("slots", int), ("busy", int), ("draining", bool))
+_SERVING = (("url", str),)
 _REPORT = (("execution_id", str), ("run", str), ("claim", int), ("sender", str), ("count", int))
 _ANSWER = (("recorded", int),)
 _OPTIONAL = frozenset({"outcome"})
@@ -37,8 +55,13 @@ class Unreadable(Exception):
 
 def write_command(command: Command) -> bytes:
     """The bytes of an order to a worker. Raises CodecError for values that are no JSON."""
-    if isinstance(command, StopPipeline):
-        return codec.pack_record((VERSION, "stop", *command))
+    match command:
+        case StopPipeline():
+            return codec.pack_record((VERSION, "stop", *command))
+        case DrainWorker():
+            return codec.pack_record((VERSION, "drain", *command))
+        case Elsewhere():
+            return _written_elsewhere(command)
     if not isinstance(command, RunPipeline):
         raise codec.CodecError(f"a {type(command).__name__} is no order to a worker")
     results = {name: _written_result(result) for name, result in command.results.items()}
@@ -46,11 +69,16 @@ def write_command(command: Command) -> bytes:
     return codec.pack_record((VERSION, "run", *command._replace(results=results, visits=visits)))  # type: ignore[arg-type]
 
 
-def read_command(data: bytes) -> RunPipeline | StopPipeline:
+def read_command(data: bytes) -> RunPipeline | StopPipeline | DrainWorker | Elsewhere:
     """The order that bytes are. Raises Unreadable."""
     name, values = _read(data)
-    if name == "stop":
-        return StopPipeline(**_fields(values, _STOP))
+    match name:
+        case "stop":
+            return StopPipeline(**_fields(values, _STOP))
+        case "drain":
+            return DrainWorker(**_fields(values, _DRAIN))
+        case "elsewhere":
+            return Elsewhere(**_fields(values, _ELSEWHERE))
     if name != "run":
         raise Unreadable(f"`{name}` is no order to a worker")
     fields = _fields(values, _RUN)
@@ -59,17 +87,26 @@ def read_command(data: bytes) -> RunPipeline | StopPipeline:
     return RunPipeline(**fields)
 
 
-def write_report(report: Report) -> bytes:
-    """The bytes of a report."""
+def write_report(report: Said) -> bytes:
+    """The bytes of what a worker says."""
+    match report:
+        case Beat():
+            return _joined([codec.pack_record((VERSION, "beat", *report))])
+        case Elsewhere():
+            return _joined([_written_elsewhere(report)])
     head = (VERSION, "report", report.execution_id, report.run, report.claim, report.sender, len(report.events))
-    parts = [codec.pack_record(head), *map(write_event, report.events)]
-    return b"".join(_LENGTH.pack(len(part)) + part for part in parts)
+    return _joined([codec.pack_record(head), *map(write_event, report.events)])
 
 
-def read_report(data: bytes) -> Report:
-    """The report that bytes are. Raises Unreadable; its events are proposals that only the log's owner can judge."""
+def read_report(data: bytes) -> Said:
+    """What a worker says. Raises Unreadable; events of a report are proposals that only the owner of the log can judge."""
     parts = _parts(data)
     name, values = _read(parts[0] if parts else b"")
+    match name:
+        case "beat" if len(parts) == 1:
+            return Beat(**_fields(values, _BEAT))
+        case "elsewhere" if len(parts) == 1:
+            return Elsewhere(**_fields(values, _ELSEWHERE))
     if name != "report":
         raise Unreadable(f"`{name}` is no report")
     fields = _fields(values, _REPORT)
@@ -89,6 +126,30 @@ def read_answer(data: bytes) -> Answer:
     if name != "answer":
         raise Unreadable(f"`{name}` is no answer")
     return Answer(**_fields(values, _ANSWER))
+
+
+def write_notice(notice: Notice) -> bytes:
+    """The bytes of a notice."""
+    return codec.pack_record((VERSION, "presence" if isinstance(notice, Presence) else "serving", *notice))
+
+
+def read_notice(data: bytes) -> Notice:
+    """The notice that bytes are. Raises Unreadable."""
+    name, values = _read(data)
+    match name:
+        case "presence":
+            return Presence(**_fields(values, _PRESENCE))
+        case "serving":
+            return Serving(**_fields(values, _SERVING))
+    raise Unreadable(f"`{name}` is no notice")
+
+
+def _written_elsewhere(message: Elsewhere) -> bytes:
+    return codec.pack_record((VERSION, "elsewhere", *message))
+
+
+def _joined(parts: list[bytes]) -> bytes:
+    return b"".join(_LENGTH.pack(len(part)) + part for part in parts)
 
 
 def _read(data: bytes) -> tuple[str, list[Any]]:

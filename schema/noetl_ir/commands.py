@@ -1,4 +1,4 @@
-"""Commands: orders from the server. Each follows from events that are on disk, so a repeat is harmless.
+"""What passes between servers and workers. Orders follow from events that are on disk, so a repeat is harmless.
 
 Workers run pipelines: from a position in a step's task list until it ends, parks, or is told to stop.
 """
@@ -15,6 +15,7 @@ class RunPipeline(NamedTuple):
     `claim` is the fencing token: reports under another one are refused. `results` are step results by step name as
     far as the pipeline's expressions need them, `task_results` those of its own tasks; `tasks_run` counts the task
     runs so far and `visits` the arrivals per task; `began` is when this run or iteration began (microseconds).
+    `digest` names the plan.
     `outcome` is given when the task was parked and its outcome is here; `lost` when the attempt was given up
     after too many lost claims, so that its outcome is `worker.lost`. `ordinal` counts the step's runs from 1,
     `trace_id` is the id of the outermost caller's execution.
@@ -41,6 +42,7 @@ class RunPipeline(NamedTuple):
     lost: bool = False
     ordinal: int = 1
     trace_id: str = ""
+    digest: str = ""
 
 
 class StopPipeline(NamedTuple):
@@ -49,6 +51,12 @@ class StopPipeline(NamedTuple):
     execution_id: str
     run: str
     claim: int
+
+
+class DrainWorker(NamedTuple):
+    """Have the worker of this name take no more, finish what it has, and end."""
+
+    worker: str
 
 
 class StartChild(NamedTuple):
@@ -73,7 +81,14 @@ class ControlChild(NamedTuple):
     verb: str
 
 
-Command = RunPipeline | StopPipeline | StartChild | ControlChild
+class Elsewhere(NamedTuple):
+    """An order or a report that is too large for the bus: its bytes lie outside, behind `reference`."""
+
+    execution_id: str
+    reference: dict[str, Json]
+
+
+Command = RunPipeline | StopPipeline | DrainWorker | StartChild | ControlChild | Elsewhere
 
 
 class Report(NamedTuple):
@@ -90,7 +105,38 @@ class Report(NamedTuple):
     sender: str = ""
 
 
+class Beat(NamedTuple):
+    """A worker still has a pipeline under this claim. The answer counts 1 where it is still right to, else 0: stop."""
+
+    execution_id: str
+    run: str
+    claim: int
+    sender: str
+
+
+Said = Report | Beat | Elsewhere
+
+
 class Answer(NamedTuple):
     """How many events of a report were recorded, counted from its first; fewer than it has means: stop."""
 
     recorded: int
+
+
+class Presence(NamedTuple):
+    """A worker says that it is there: its pool, how many slots it has, and how many of them are at work."""
+
+    worker: str
+    pool: str
+    slots: int
+    busy: int
+    draining: bool
+
+
+class Serving(NamedTuple):
+    """A server says where its API is, for workers that were not told."""
+
+    url: str
+
+
+Notice = Presence | Serving

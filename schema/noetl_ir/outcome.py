@@ -38,6 +38,14 @@ class Outcome(NamedTuple):
         return Outcome(self.status, self.result, self.error, self.extras, meta)
 
 
+class LoopValue(NamedTuple):
+    """The result of a loop run: one entry per item in index order, null where failed or skipped, and the counts
+    `{total ok failed skipped}`."""
+
+    entries: list[Json]
+    stats: dict[str, Json]
+
+
 def ok(result: Json = None, **extras: Json) -> Outcome:
     """A success with the kind's extras."""
     return Outcome("ok", result, None, extras)

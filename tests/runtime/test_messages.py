@@ -7,19 +7,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noetl.engine.views import LoopValue
 from noetl.messages import (
+    VERSION,
     Unreadable,
     read_answer,
     read_command,
+    read_notice,
     read_report,
     write_answer,
     write_command,
+    write_notice,
     write_report,
 )
 from noetl_ir import codec
-from noetl_ir.commands import Answer, Report, RunPipeline, StartChild, StopPipeline
+from noetl_ir.commands import (
+    Answer,
+    Beat,
+    DrainWorker,
+    Elsewhere,
+    Presence,
+    Report,
+    RunPipeline,
+    Serving,
+    StartChild,
+    StopPipeline,
+)
 from noetl_ir.events import Event, Firing, write_event
+from noetl_ir.outcome import LoopValue
 
 JSON: Any = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -32,7 +46,8 @@ RESULTS: Any = JSON | st.builds(LoopValue, st.lists(JSON, max_size=3), MAPPINGS)
 ORDERS = st.builds(
     RunPipeline, st.text(), COUNTS, st.text(), COUNTS, COUNTS, COUNTS, COUNTS, MAPPINGS, MAPPINGS, MAPPINGS, MAPPINGS,
     st.dictionaries(st.text(), RESULTS, max_size=3), MAPPINGS, JSON, COUNTS,
-    st.dictionaries(COUNTS, COUNTS, max_size=3), COUNTS, st.none() | MAPPINGS, st.booleans(), COUNTS, st.text(),
+    st.dictionaries(COUNTS, COUNTS, max_size=3), COUNTS, st.none() | MAPPINGS, st.booleans(), COUNTS,
+    st.text(), st.text(),
 )  # fmt: skip
 EVENTS = st.builds(
     Event, st.text(), st.sampled_from(["task.started", "task.done", "retry.started"]), COUNTS, COUNTS, st.text(),
@@ -83,7 +98,7 @@ def changed(order: RunPipeline, **fields: object) -> bytes:
     """The bytes of an order with fields as no program writes them."""
     values = [fields.get(name, value) for name, value in zip(order._fields, order, strict=True)]
     values[15] = fields.get("visits", [[0, 1]])
-    return codec.pack_unsorted([1, "run", *values])  # type: ignore[list-item]
+    return codec.pack_unsorted([VERSION, "run", *values])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize(
@@ -108,8 +123,8 @@ def test_every_field_is_checked(fields: dict[str, object], told: str) -> None:
 
 def test_a_newer_version_is_refused() -> None:
     for read in (read_command, read_answer):
-        with pytest.raises(Unreadable, match="version 2; this program knows 1"):
-            read(codec.pack_unsorted([2, "run", {}]))
+        with pytest.raises(Unreadable, match="version 3; this program knows 2"):
+            read(codec.pack_unsorted([3, "run", {}]))
 
 
 def framed(*parts: bytes) -> bytes:
@@ -118,16 +133,16 @@ def framed(*parts: bytes) -> bytes:
 
 
 def test_a_worker_reports_what_workers_report_and_nothing_else() -> None:
-    head = codec.pack_unsorted([1, "report", "e", "7", 1, "w", 1])
+    head = codec.pack_unsorted([VERSION, "report", "e", "7", 1, "w", 1])
     good = Event("x", "task.done", 1)
-    assert read_report(framed(head, write_event(good))).events == (good,)
+    assert read_report(framed(head, write_event(good))) == Report("e", "7", 1, (good,), "w")
     for bad in (
         framed(head),
         framed(head, write_event(good), write_event(good)),
         framed(head, b"\x01"),
         framed(head, write_event(good._replace(event_type="playbook.cancelled"))),
         framed(head, write_event(good._replace(fired=(Firing(1, "7", "7"),)))),
-        framed(codec.pack_unsorted([1, "report", "e", "7", 1, "w", 0])),
+        framed(codec.pack_unsorted([VERSION, "report", "e", "7", 1, "w", 0])),
         framed(head, write_event(good))[:-1],
         framed(head)[:3],
     ):
@@ -138,3 +153,18 @@ def test_a_worker_reports_what_workers_report_and_nothing_else() -> None:
 def test_only_orders_to_workers_are_written() -> None:
     with pytest.raises(codec.CodecError, match="no order"):
         write_command(StartChild("e", "7", 1, "c", {}, None, "t"))
+
+
+def test_what_has_no_events_comes_back_as_it_went() -> None:
+    for order in (DrainWorker("w"), Elsewhere("e", {"key": "k"}), StopPipeline("e", "7", 2)):
+        assert read_command(write_command(order)) == order
+    for said in (Beat("e", "7", 2, "w:1"), Elsewhere("e", {"key": "k"})):
+        assert read_report(write_report(said)) == said
+        with pytest.raises(Unreadable):
+            read_report(write_report(said) + framed(b"x"))
+    for notice in (Presence("w", "default", 4, 1, True), Serving("http://127.0.0.1:1")):
+        assert read_notice(write_notice(notice)) == notice
+    with pytest.raises(Unreadable, match="no notice"):
+        read_notice(write_answer(Answer(1)))
+    with pytest.raises(Unreadable, match="no report"):
+        read_report(framed(write_notice(Serving("x"))))

@@ -107,7 +107,7 @@ class Runtime:
             wall=WallClock() if virtual is not None else None,
         )  # fmt: skip
         around = Surroundings(
-            control,
+            self.programs.load,
             self.blobs,
             root=str(settings.root),
             secrets_path=self.secrets_path,

@@ -1,25 +1,32 @@
 """What the sessions and tools of each execution have around them: results, secrets, a root folder, a log."""
 
 from collections.abc import Callable
+from weakref import WeakValueDictionary
 
 from noetl.app.vault import Vault
 from noetl.engine.program import Program
 from noetl.ports import Blobs, Call, Fence
-from noetl.server.control import ControlPlane
+from noetl.server.children import NotFound
 from noetl.worker.results import Results
 from noetl.worker.session import Kit
+from noetl_ir.commands import RunPipeline
 from noetl_ir.expr import Json
 
 Log = Callable[[Call, str], None]
 """Hears a line that a task wrote: for people, never for the event log."""
 
 
+KEPT = 1_000
+"""How many executions something is kept of beyond what sessions have; of others it is made again."""
+
+
 class Surroundings:
-    """Finds what belongs to an execution by its id. `secrets_path` is the credential store's file."""
+    """Finds what belongs to an execution. `load` gives the program of a digest; `secrets_path` is the credential
+    store's file."""
 
     def __init__(
         self,
-        control: ControlPlane,
+        load: Callable[[str], Program],
         blobs: Blobs,
         *,
         root: str,
@@ -28,48 +35,47 @@ class Surroundings:
         log: Log,
         fence: Fence | None = None,
     ) -> None:
-        self._control = control
+        self._load = load
         self._blobs = blobs
         self._root = root
         self._secrets_path = secrets_path
         self._chance = chance
         self._log = log
         self._fence = fence
-        self._vaults: dict[str, Vault] = {}
         self._kits: dict[str, Kit] = {}
+        self._vaults: WeakValueDictionary[str, Vault] = WeakValueDictionary()  # a kit has its vault
 
-    def program_of(self, execution_id: str) -> Program:
-        """The program that an execution runs."""
-        return self._control.shells[execution_id].program
+    def program_of(self, order: RunPipeline) -> Program:
+        """The program that an order is about. Raises KeyError where there is none, StoreFailure."""
+        try:
+            return self._load(order.digest)
+        except NotFound as problem:
+            raise KeyError(str(problem)) from None
 
-    def vault_of(self, execution_id: str) -> Vault:
-        """Its secrets."""
-        vault = self._vaults.get(execution_id)
-        if vault is None:
-            shell = self._control.shells[execution_id]
-            vault = self._vaults[execution_id] = Vault(
-                shell.program, execution_id, shell.execution.workload, path=self._secrets_path, root=self._root
-            )
-        return vault
-
-    def kit_of(self, execution_id: str) -> Kit:
-        """What its sessions share."""
-        kit = self._kits.get(execution_id)
+    def kit_of(self, order: RunPipeline) -> Kit:
+        """What the sessions of its execution share."""
+        name = order.execution_id
+        kit = self._kits.pop(name, None)
         if kit is None:
-            vault, program = self.vault_of(execution_id), self.program_of(execution_id)
-            results = Results(program.plan, execution_id, self._blobs, vault.redact)
-            keychain = vault.names() if program.plan.keychain else {}
-            kit = self._kits[execution_id] = Kit(results, keychain, vault.restore, self._chance)
+            program = self.program_of(order)
+            vault = self._vaults.get(name)
+            if vault is None:
+                vault = Vault(program, name, order.workload, path=self._secrets_path, root=self._root)
+                self._vaults[name] = vault
+            results = Results(program.plan, name, self._blobs, vault.redact)
+            kit = Kit(results, vault.names() if program.plan.keychain else {}, vault.restore, self._chance)
+        self._kits[name] = kit  # the last one again: what was not asked for longest goes first
+        if len(self._kits) > KEPT:
+            del self._kits[next(iter(self._kits))]
         return kit
 
     def forget(self, execution_id: str) -> None:
         """It is over: keep nothing for it."""
-        self._vaults.pop(execution_id, None)
         self._kits.pop(execution_id, None)
 
     def env_of(self, call: Call) -> "TaskEnv":
         """The surroundings of one call."""
-        vault = self.vault_of(call.execution_id)
+        vault = self._vaults[call.execution_id]
         return TaskEnv(vault, self._root, lambda text: self._log(call, text), self._fence)
 
 

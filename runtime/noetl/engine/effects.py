@@ -105,6 +105,7 @@ def _pipeline(
         region.lost >= program.plan.limits.max_lost,
         run.ordinal,
         execution.trace_id,
+        program.digest,
     )
 
 

@@ -1,19 +1,10 @@
 """How state looks to the expressions that the server evaluates: results, and the event that guards read."""
 
-from typing import NamedTuple
-
 from noetl.engine.execution import Execution, LoopRun, Mapping, Run
 from noetl.engine.program import Program
 from noetl_ir.expr import Json
-from noetl_ir.outcome import is_reference
+from noetl_ir.outcome import LoopValue, is_reference
 from noetl_ir.scopes.values import LoopResult, Reference
-
-
-class LoopValue(NamedTuple):
-    """The result of a loop run: one entry per item in index order, null where failed or skipped, and the counts."""
-
-    entries: list[Json]
-    stats: Mapping
 
 
 def loop_value(loop: LoopRun) -> LoopValue:

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 from noetl.engine.program import Program
-from noetl.engine.views import LoopValue, reference_of
+from noetl.engine.views import reference_of
 from noetl_ir.commands import RunPipeline
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
+from noetl_ir.outcome import LoopValue
 from noetl_ir.plan import Task
 from noetl_ir.scopes.play import PlayScope
 from noetl_ir.scopes.values import LoopResult, Reference

@@ -81,8 +81,8 @@ class Worker:
         pool: str,
         slots: int,
         launcher: Launcher,
-        program_of: Callable[[str], Program],
-        kit_of: Callable[[str], Kit],
+        program_of: Callable[[RunPipeline], Program],
+        kit_of: Callable[[RunPipeline], Kit],
         clock: Clock,
         name: str = "",
     ) -> None:
@@ -178,11 +178,11 @@ class Worker:
                 return
             self._free(there)
         try:
-            program = self._program_of(order.execution_id)
+            program = self._program_of(order)
         except KeyError:
             delivery.park(f"execution `{order.execution_id}` is over or unknown here")
             return
-        session = Session(program, order, self._kit_of(order.execution_id))
+        session = Session(program, order, self._kit_of(order))
         self._begun += 1
         slot = self._busy[key] = _Slot(key, f"{self._name}:{self._begun}", session, delivery)
         if order.outcome is not None:
