@@ -8,6 +8,8 @@ anywhere.
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
+from noetl.ports import Fence
+
 Network = IPv4Network | IPv6Network
 _TRANSLATED = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
 _COMPATIBLE = ip_network("::/96")  # RFC 4291 §2.5.5.1, deprecated and still read by some
@@ -61,3 +63,20 @@ def _meant(address: IPv4Address | IPv6Address) -> Iterator[IPv4Address | IPv6Add
         yield address.teredo[1]
     if address in _TRANSLATED or address in _COMPATIBLE:
         yield IPv4Address(int(address) & 0xFFFFFFFF)
+
+
+class NotAllowed(Exception):
+    """The address must not be connected to; the text says why."""
+
+
+async def address_of(host: str, port: int, fence: Fence) -> str:
+    """The first address of a name, if all of them may be connected to. Raises NotAllowed, OSError, UnicodeError."""
+    import asyncio
+    import socket
+
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = [str(row[4][0]) for row in found]
+    for address in addresses:
+        if (reason := fence(address)) is not None:
+            raise NotAllowed(f"{host}: {reason}" if host != address else reason)
+    return addresses[0]

@@ -68,6 +68,7 @@ def slow_call(kind: str, root: Path, url: str) -> Call | None:
         "duckdb": {"command": "SELECT count(*) FROM range(100000000000) a, range(100000) b WHERE a.range = b.range"},
         "postgres": {"command": "SELECT pg_sleep(613)", "dsn": postgres().url if kind == "postgres" else ""},
         "container": {"image": "slow"},
+        "nats": {"operation": "kv_keys", "bucket": "b", "url": f"nats://{url.removeprefix('http://')}"},
     }
     assert kind in fields, f"slow_call has no call of the kind {kind}"
     given = fields[kind]

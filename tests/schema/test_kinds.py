@@ -22,6 +22,7 @@ RUN = [
     "secrets",
     "wait",
     "container",
+    "nats",
 ]
 
 SAMPLE = Kind(

@@ -11,9 +11,12 @@ may not connect there), `http.request` (the request itself cannot be sent), `fie
 `extra.missing`.
 """
 
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from noetl.contents import json_of, text_of
+from noetl.egress import NotAllowed, address_of
 from noetl.ports import Call, Env, Fence
 from noetl_ir.expr import Json
 from noetl_ir.kinds import misfits, seconds_of
@@ -43,10 +46,6 @@ class TooLarge(Exception):
 _PORTS = {"http": 80, "https": 443}
 
 
-class NotAllowed(Exception):
-    """The address must not be connected to."""
-
-
 class Answer(NamedTuple):
     """An answer read to its end."""
 
@@ -74,7 +73,7 @@ async def run(call: Call, env: Env) -> Outcome:
     outcome = await _exchanged(request, call, seconds, total, env.fence())
     if outcome.error is None:
         return outcome
-    return outcome.with_detail(message=f"{request.method} {address_of(request.url)}: {outcome.error['message']}")
+    return outcome.with_detail(message=f"{request.method} {shown(request.url)}: {outcome.error['message']}")
 
 
 async def _exchanged(
@@ -102,12 +101,12 @@ async def _exchanged(
         return error("http.request", f"the request cannot be sent: {problem}")
 
 
-def address_of(url: str) -> str:
+def shown(url: str) -> str:
     """An address as a message may show it: without user, password, query and fragment, where secrets stand."""
     import re
 
-    shown = re.sub(r"^([^/?#]*//)?[^/?#]*@", r"\1", re.split(r"[?#]", url, maxsplit=1)[0])
-    return shown if len(shown) <= 200 else f"{shown[:200]}…"
+    text = re.sub(r"^([^/?#]*//)?[^/?#]*@", r"\1", re.split(r"[?#]", url, maxsplit=1)[0])
+    return text if len(text) <= 200 else f"{text[:200]}…"
 
 
 class Request(NamedTuple):
@@ -236,7 +235,10 @@ def _fenced(fence: Fence, verify: "ssl.SSLContext | bool") -> "httpx.AsyncBaseTr
     class Fenced(httpx.AsyncHTTPTransport):
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
             host = request.url.host
-            address = await _address(host, request.url.port or _PORTS.get(request.url.scheme, 0), fence)
+            try:
+                address = await address_of(host, request.url.port or _PORTS.get(request.url.scheme, 0), fence)
+            except (OSError, UnicodeError) as problem:
+                raise httpx.ConnectError(str(problem)) from None
             # Another one, because a redirect goes on from this. It has its Host header already.
             pinned = httpx.Request(
                 request.method,
@@ -248,24 +250,6 @@ def _fenced(fence: Fence, verify: "ssl.SSLContext | bool") -> "httpx.AsyncBaseTr
             return await super().handle_async_request(pinned)
 
     return Fenced(verify=verify)
-
-
-async def _address(host: str, port: int, fence: Fence) -> str:
-    """The first address of a name, if all of them may be connected to. Raises NotAllowed, httpx.ConnectError."""
-    import asyncio
-    import socket
-
-    import httpx
-
-    try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as problem:
-        raise httpx.ConnectError(str(problem)) from None
-    addresses = [str(row[4][0]) for row in found]
-    for address in addresses:
-        if (reason := fence(address)) is not None:
-            raise NotAllowed(f"{host}: {reason}" if host != address else reason)
-    return addresses[0]
 
 
 def _outcome(answer: Answer) -> Outcome:
@@ -290,29 +274,9 @@ def _data(answer: Answer) -> tuple[Json, str]:
         return None, "none"
     kind = str(answer.headers.get("content-type", "")).partition(";")[0].strip().lower()
     if kind == "application/json" or kind.endswith("+json"):
-        import json
-
-        try:
-            return json.loads(answer.content, parse_constant=_refuse, parse_float=_finite), "json"
-        except (ValueError, RecursionError):
-            pass  # said to be JSON and is none: what came is kept as it is
-    try:
-        return answer.content.decode(answer.charset or "utf-8"), "text"
-    except (UnicodeDecodeError, LookupError):
-        from base64 import b64encode
-
-        return b64encode(answer.content).decode("ascii"), "base64"
-
-
-def _refuse(constant: str) -> Json:
-    raise ValueError(f"{constant} is no JSON")
-
-
-def _finite(word: str) -> float:
-    number = float(word)
-    if number in (float("inf"), float("-inf")):
-        raise ValueError(f"{word} is no number that can be kept")
-    return number
+        with suppress(ValueError):  # said to be JSON and is none: what came is kept as it is
+            return json_of(answer.content), "json"
+    return text_of(answer.content, answer.charset)
 
 
 def _timeouts(call: Call) -> tuple["httpx.Timeout", float | None]:
