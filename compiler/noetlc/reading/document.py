@@ -23,7 +23,7 @@ from noetlc.reading.values import read_value
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, value_of
 
 _OLD = pattern(
-    r"\{\{(?:(?!\}\})[\s\S])*?(?:(?<![\w.'\"])(?:vars|response|result|data|this|status_code|error|success|attempt|output|_err)"
+    r"(?:(?<![\w.'\"])(?:vars|response|result|data|this|status_code|error|success|attempt|output|_err)"
     r"\b(?!['\"])|['\"](?:call\.done|call\.error|step\.exit|step\.finished|success)['\"])"
 )
 """Words of `noetlc.expr.legacy_names`, where an expression may have them."""
@@ -82,8 +82,9 @@ def _implicit_end(draft: DocumentDraft) -> tuple[ImplicitEnd, ...]:
 def _old_names(r: Reader, node: Mapping) -> Iterator[Sugar]:
     """Whether the file has words in braces that older dialects use: one look at its text, no expression is read."""
     text = r.source.text
+    inside = {part.partition("}}")[0] for part in text.split("{{")[1:]}  # most braces of a file hold the same few texts
     loose = any(change.construct.startswith(LOOSE) for change in r.changes)  # it had no braces to look behind
-    if loose or _OLD.search(text):
+    if loose or any(map(_OLD.search, inside)):
         yield OldNames(node.span)
     if ("env" in text or "token" in text) and _SECRET.search(text):  # the plain words are found sooner
         yield OldSecrets(node.span)
