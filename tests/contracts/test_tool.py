@@ -14,6 +14,7 @@ from types import FunctionType
 import pytest
 
 from noetl.ports import Call, Env
+from noetl.tools.quantum.jobs import Job, id_of
 from noetl_ir.codec import pack
 from noetl_ir.expr import Json
 from noetl_ir.kinds import Kind
@@ -68,6 +69,7 @@ def slow_call(kind: str, root: Path, url: str) -> Call | None:
         "duckdb": {"command": "SELECT count(*) FROM range(100000000000) a, range(100000) b WHERE a.range = b.range"},
         "postgres": {"command": "SELECT pg_sleep(613)", "dsn": postgres().url if kind == "postgres" else ""},
         "container": {"image": "slow"},
+        "quantum": {"op": "results", "job_id": id_of(Job({"qubits": 16, "gates": [["h", 0]] * 5000}, 1, 1, 0, 0))},
         "nats": {"operation": "kv_keys", "bucket": "b", "url": f"nats://{url.removeprefix('http://')}"},
     }
     assert kind in fields, f"slow_call has no call of the kind {kind}"

@@ -23,6 +23,7 @@ RUN = [
     "wait",
     "container",
     "nats",
+    "quantum",
 ]
 
 SAMPLE = Kind(

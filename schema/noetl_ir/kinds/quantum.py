@@ -1,26 +1,25 @@
-"""quantum: submits and follows jobs on a quantum backend (formal-extended §11); compiled, and not run yet."""
+"""quantum: circuits, submitted, followed and read (formal-extended §11)."""
 
 from noetl_ir.kinds import Field, Kind
 
 KIND = Kind(
     name="quantum",
-    summary="Submits and follows jobs on a quantum backend (formal-extended §11).",
+    summary="Submits, follows and reads the jobs of circuits; the local simulator is the backend there is.",
     fields={
-        "provider": Field(("text",), doc="The provider of the backend."),
-        "backend": Field(("text",), doc="The backend to run on."),
-        "op": Field(("text",), doc="What to do: submit, status or results; submit when absent."),
-        "circuit": Field(("any",), doc="The circuit to run."),
-        "shots": Field(("integer",), doc="How often the circuit is run."),
-        "job_id": Field(("text",), doc="The job that status and results are about."),
-        "options": Field(("map",), doc="Options of the provider."),
-        "auth": Field(
-            (
-                "text",
-                "map",
-            ),
-            doc="The credential to use.",
+        "op": Field(("text",), values=("submit", "status", "results"), doc="What to do; submit when absent."),
+        "provider": Field(("text",), doc="The provider of the backend: local, which is meant when absent."),
+        "backend": Field(("text",), doc="The backend to run on: simulator, which is meant when absent."),
+        "circuit": Field(
+            ("text", "map"),
+            doc="For submit: OpenQASM 2 or 3, or {qubits: N, gates: [[h, 0], [cx, 0, 1], [rz, 1, [0.5]], …]}.",
         ),
+        "shots": Field(("integer",), doc="For submit: how often the circuit is run; 1024 when absent."),
+        "job_id": Field(("text",), doc="For status and results: the job."),
+        "options": Field(
+            ("map",), doc="For submit: {seed: N, delay: DURATION}, chance and how long the job is to queue and run."
+        ),
+        "auth": Field(("text", "map"), doc="Read from older playbooks; the local simulator needs none."),
     },
-    result="{job_id, state, counts}",
-    available=False,
+    result="{job_id, state}, and for results {job_id, state, shots, counts}; a state is QUEUED, RUNNING or DONE, counts "
+    "are by the measured bits, bit 0 to the right",
 )
