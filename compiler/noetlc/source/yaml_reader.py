@@ -96,16 +96,18 @@ def _compose(events: Iterator[Any], composer: Composer, documents: list[Node | N
         kind = event.__class__
         if kind is scalar:
             node = Scalar()
-            node.text = text = event.value
+            text = event.value
             node.style = style = event.style or ""
             node.start = event.start_mark
             node.end = end = event.end_mark
             if key is None:
-                node.value = text
+                known = names.get(text)
+                node.value = node.text = known or text  # equal keys share one text, hashed once
                 key = node
-                if text not in names or event.tag is not None or event.anchor is not None:
+                if known is None or event.tag is not None or event.anchor is not None:
                     composer.named(node, event, container)
                 continue
+            node.text = text
             if style or (text in plain and event.tag is None):
                 node.value = text if style else plain[text]
             else:
