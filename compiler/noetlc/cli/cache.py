@@ -19,7 +19,7 @@ from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
 from noetlc.diag.report import Reported
 
 FOLDER = ".noetlc_cache"
-_FORMAT = "1"
+_FORMAT = "2"
 _SHARD, _MANY, _DAYS = 2, 64, 30
 _EMPTY = b"[0, []]"
 
@@ -145,27 +145,40 @@ def _frozen(kept: Kept) -> bytes:
         return _EMPTY
     import json
 
-    rows = [(one.slug, one.address, one.diagnostic) for one in kept.findings]
-    return json.dumps([kept.ignored, rows]).encode()
+    fixes: dict[Fix, int] = {}  # many findings may share one
+    rows = []
+    for one in kept.findings:
+        fix = one.diagnostic.fix
+        number = -1 if fix is None else fixes.setdefault(fix, len(fixes))
+        rows.append((one.slug, one.address, one.diagnostic[:-1], number))
+    return json.dumps([kept.ignored, rows, list(fixes)]).encode()
 
 
 def _thawed(name: str, body: bytes) -> Kept | None:
     import json
 
     try:
-        ignored, rows = json.loads(body)
-        return Kept(tuple([Reported(name, slug, address, _diagnostic(row)) for slug, address, row in rows]), ignored)
-    except (ValueError, TypeError, KeyError, RecursionError):
+        ignored, rows, written = json.loads(body)
+        fixes = [_fix(*row) for row in written]
+        found = [
+            Reported(name, slug, address, _diagnostic(row, fixes[number] if number >= 0 else None))
+            for slug, address, row, number in rows
+        ]
+        return Kept(tuple(found), ignored)
+    except (ValueError, TypeError, LookupError, RecursionError):
         return None
 
 
-def _diagnostic(row: Sequence[object]) -> Diagnostic:
-    code, severity, message, span, help, related, fix = row
+def _fix(span: object, text: str, title: str, safe: bool, rest: Sequence[Sequence[object]]) -> Fix:
+    return Fix(_span(span), text, title, safe, tuple([(_span(place), str(part)) for place, part in rest]))
+
+
+def _diagnostic(row: Sequence[object], fix: Fix | None) -> Diagnostic:
+    code, severity, message, span, help, related = row
     assert isinstance(related, list) and isinstance(severity, int)
     return Diagnostic(
         str(code), Severity(severity), str(message), _span(span), str(help),
-        tuple([Related(_span(place), text) for place, text in related]),
-        Fix(_span(fix[0]), *fix[1:]) if isinstance(fix, list) else None,
+        tuple([Related(_span(place), text) for place, text in related]), fix,
     )  # fmt: skip
 
 

@@ -3,12 +3,14 @@
 A round applies the fixes of the findings that are reported, first come first served where two overlap. Its result is
 taken when it has no more errors than before: fewest first in the source, then in the shape, and so on by the first
 digit of a code, because mending one stage uncovers what the later ones have to say. Otherwise the fixes of the round
-are tried one by one. The encoding, the byte order mark and the line ends stay.
+are tried one by one. A fix of several places, a migration, is applied by itself, when no other is left. The encoding,
+the byte order mark and the line ends stay.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from noetl_ir.span import Span
 from noetlc.cli.baseline import Entry, unknown
 from noetlc.cli.cache import Kept
 from noetlc.cli.inspection import found_in
@@ -46,9 +48,11 @@ def mended(name: str, data: bytes, takes: Callable[[Reported], bool], entries: t
 
 def _wanted(kept: Kept, takes: Callable[[Reported], bool], entries: tuple[Entry, ...], mend: str) -> Iterator[Fix]:
     new, _ = unknown([one for one in kept.findings if takes(one)], entries)
+    reported = {id(one) for one in new}
+    untouched = {one.diagnostic.fix for one in kept.findings if id(one) not in reported}  # shared with what is not told
     for one in new:
         fix = one.diagnostic.fix
-        if fix is not None and fix.span.line and (fix.safe or mend == ANY):
+        if fix is not None and fix.span.line and (fix.safe or mend == ANY) and fix not in untouched:
             yield fix
 
 
@@ -69,21 +73,24 @@ def _apart(source: Source, wanted: Iterable[Fix]) -> list[Fix]:
     """The fixes that do not touch each other, in file order; equal ones once."""
     out: list[Fix] = []
     end = -1
+    wide: list[Fix] = []
     for fix in sorted(set(wanted), key=lambda fix: (fix.span, fix.text)):
-        start, stop = _range(source, fix)
-        if start > end:
+        start, stop = _range(source, fix.span)
+        if fix.rest:
+            wide.append(fix)
+        elif start > end:
             out.append(fix)
             end = stop
-    return out
+    return out or wide[:1]
 
 
 def _tried(source: Source, data: bytes, kept: Kept, fixes: list[Fix]) -> tuple[Source, bytes, Kept] | None:
     """The file after these fixes, None where they change nothing or make errors."""
     text = source.text
     newline = "\r\n" if "\r\n" in text else "\n"
-    for fix in reversed(fixes):
-        start, stop = _range(source, fix)
-        text = text[:start] + fix.text.replace("\r\n", "\n").replace("\n", newline) + text[stop:]
+    for span, new in reversed([edit for fix in fixes for edit in fix.edits]):
+        start, stop = _range(source, span)
+        text = text[:start] + new.replace("\r\n", "\n").replace("\n", newline) + text[stop:]
     if text == source.text:
         return None
     after = encode(text, data)
@@ -91,8 +98,7 @@ def _tried(source: Source, data: bytes, kept: Kept, fixes: list[Fix]) -> tuple[S
     return (Source(source.name, text), after, found) if _errors(found) <= _errors(kept) else None
 
 
-def _range(source: Source, fix: Fix) -> tuple[int, int]:
-    span = fix.span
+def _range(source: Source, span: Span) -> tuple[int, int]:
     size = len(source.text)
     end = source.offset_of(span.end_line, span.end_column) if span.end_line <= source.line_count else size
     return source.offset_of(span.line, span.column), min(end, size)

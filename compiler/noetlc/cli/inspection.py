@@ -14,6 +14,9 @@ from noetlc.source.nodes import Scalar
 if TYPE_CHECKING:  # most files have no such comments
     from noetlc.diag.ignores import Ignore
 
+MIGRATED = frozenset({"NL111", "NL112", "NL910", "NL911", "NL912"})
+"""The notes that a migration of the file does away with."""
+
 
 def found_in(name: str, data: bytes) -> Kept:
     """Everything that there is to say about a file, less what its own comments take back."""
@@ -24,6 +27,10 @@ def found_in(name: str, data: bytes) -> Kept:
 
         found, ignored = applied(found, _ignores(compiled), _code_of())
         found.sort(key=lambda one: one.order)
+    if any(one.code in MIGRATED for one in found):
+        from noetlc.migrate.fix import with_migration
+
+        found = with_migration(compiled, data, found, MIGRATED)
     addresses = Addresses([document.node for document in compiled.documents if document.node is not None])
     rows = [Reported(name, slug_of(one.code), addresses.of(one.span), one) for one in found]
     return Kept(tuple(rows), ignored)

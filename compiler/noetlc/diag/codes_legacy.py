@@ -28,7 +28,7 @@ LEGACY_CODES: dict[str, Code] = {
     ),
     "NL910": Code(
         "lowered-exactly", _NOTE, "A legacy construct that was read as its canonical form",
-        "It means the same; `noetlc migrate` writes the canonical form.",
+        "It means the same; `noetlc migrate`, or `noetlc lint --fix`, writes the canonical form.",
         "next: b",
         "next: {spec: {mode: exclusive}, arcs: [{step: b}]}",
     ),

@@ -25,12 +25,20 @@ class Related(NamedTuple):
 
 
 class Fix(NamedTuple):
-    """Replace the text of `span` by `text`. `safe` when the meaning cannot change by accident."""
+    """Replace the text of `span` by `text`, and with it what `rest` says, further down. `safe` when the meaning cannot
+    change by accident. Findings that only one change mends together share one fix.
+    """
 
     span: Span
     text: str
     title: str
     safe: bool = True
+    rest: tuple[tuple[Span, str], ...] = ()
+
+    @property
+    def edits(self) -> tuple[tuple[Span, str], ...]:
+        """All that is replaced, in the order of the file."""
+        return ((self.span, self.text), *self.rest)
 
 
 class Diagnostic(NamedTuple):

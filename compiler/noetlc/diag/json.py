@@ -2,16 +2,16 @@
 
 from noetl_ir.expr import Json
 from noetl_ir.span import Span
-from noetlc.diag.diagnostic import Diagnostic
+from noetlc.diag.diagnostic import Diagnostic, Fix
 
 
 def diagnostic_json(diagnostic: Diagnostic, file: str, slug: str) -> dict[str, Json]:
     """`{file code slug severity message span help related fix}`; `slug` is that of the code, `fix` null when there
     is none.
 
-    Lines and columns count from 1, in code points; ends are exclusive; a span of zeros is no place.
+    Lines and columns count from 1, in code points; ends are exclusive; a span of zeros is no place. The `edits` of a
+    fix are made together or not at all.
     """
-    fix = diagnostic.fix
     return {
         "file": file,
         "code": diagnostic.code,
@@ -21,10 +21,13 @@ def diagnostic_json(diagnostic: Diagnostic, file: str, slug: str) -> dict[str, J
         "span": _span_json(diagnostic.span),
         "help": diagnostic.help,
         "related": [{"span": _span_json(item.span), "message": item.message} for item in diagnostic.related],
-        "fix": None
-        if fix is None
-        else {"span": _span_json(fix.span), "text": fix.text, "title": fix.title, "safe": fix.safe},
+        "fix": None if diagnostic.fix is None else _fix_json(diagnostic.fix),
     }
+
+
+def _fix_json(fix: Fix) -> Json:
+    edits: list[Json] = [{"span": _span_json(span), "text": text} for span, text in fix.edits]
+    return {"span": _span_json(fix.span), "text": fix.text, "title": fix.title, "safe": fix.safe, "edits": edits}
 
 
 def _span_json(span: Span) -> Json:

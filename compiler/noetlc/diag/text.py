@@ -67,7 +67,8 @@ def rendered(diagnostic: Diagnostic, file: Lines, palette: Palette = PLAIN) -> s
         fix = diagnostic.fix
         title = printable(fix.title) + ("" if fix.safe else " (may change the meaning)")
         out.append(f"{_edge(gutter, '=', palette)} fix: {title}")
-        changed = _fixed(fix.span, fix.text, file)
+        is_near = not fix.rest and fix.span.end_line <= fix.span.line + 1  # a whole file is no excerpt
+        changed = _fixed(fix.span, fix.text, file) if is_near else ()
         out += [f"{_edge(gutter, '+', palette)} {line}" for line in changed]
     return "\n".join(out) + "\n"
 

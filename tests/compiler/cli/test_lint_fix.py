@@ -191,3 +191,56 @@ def errors(kept: Kept) -> list[int]:
     """How many errors there are of each stage, the earlier ones first."""
     codes = [one.diagnostic.code for one in kept.findings if one.diagnostic.severity is Severity.ERROR]
     return [sum(code.startswith(f"NL{stage}") for code in codes) for stage in range(10)]
+
+
+LEGACY = (
+    f"{HEAD}workflow:\n  - step: start\n    type: noop   # first\n    next: b\n  - step: b\n    tool: {{kind: noop}}\n"
+)
+FORKED = (
+    f"{HEAD}workflow:\n  - step: start\n    tool: {{kind: noop}}\n    next: [{{step: a}}, {{step: b}}]\n"
+    "  - {step: a, tool: {kind: noop}, next: [{step: c}]}\n  - {step: b, tool: {kind: noop}, next: [{step: c}]}\n"
+    "  - {step: c, tool: {kind: noop}}\n"
+)
+
+
+def fixes_of(text: str) -> list[Fix | None]:
+    return [one.diagnostic.fix for one in found_in("a.yaml", text.encode()).findings]
+
+
+def test_notes_about_older_forms_share_the_migration_of_the_file(run: Run) -> None:
+    fixes = fixes_of(LEGACY)
+    assert len(fixes) == 2 and len(set(fixes)) == 1 and fixes[0] is not None and fixes[0].safe
+    put("a.yaml", LEGACY)
+    wanted = run("migrate", "a.yaml").out
+    done = run("lint", "--fix", "--no-cache", "a.yaml")
+    assert (done.status, done.err) == (0, "nothing found in 1 file, 1 fixed\n")
+    assert Path("a.yaml").read_text() == wanted and "# first" in wanted
+
+
+def test_a_migration_that_asks_for_a_look_is_unsafe(run: Run) -> None:
+    assert {fix is not None and fix.safe for fix in fixes_of(FORKED)} == {False}
+    put("a.yaml", FORKED)
+    assert run("lint", "--diff", "a.yaml").status == 0
+    done = run("lint", "--diff", "--unsafe-fixes", "a.yaml")
+    assert done.status == 1 and "join: all" in done.out
+    assert Path("a.yaml").read_text() == FORKED
+
+
+def test_a_migration_leaves_alone_what_is_not_reported(run: Run) -> None:
+    ignored = LEGACY.replace("next: b", "next: b  # noetl: ignore[NL910] it stays")
+    assert fixes_of(ignored) == [None]
+    put("a.yaml", FORKED)
+    assert "0 fixes" in run("lint", "--diff", "--unsafe-fixes", "--select", "NL912", "a.yaml").err
+    assert "1 fix" in run("lint", "--diff", "--unsafe-fixes", "--select", "NL9", "a.yaml").err
+
+
+def test_other_fixes_come_before_a_migration(run: Run) -> None:
+    put("a.yaml", LEGACY + "    desc: x  # noetl: ignore[NL601] it is reached\n")
+    assert run("lint", "--fix", "a.yaml").err == "nothing found in 1 file, 2 fixed\n"
+    assert "ignore" not in Path("a.yaml").read_text()
+
+
+def test_what_is_kept_of_a_migration_is_what_was_found(run: Run) -> None:
+    put("a.yaml", FORKED)
+    first = run("lint", "--format", "json", "a.yaml").out
+    assert run("lint", "--format", "json", "a.yaml").out == first and '"edits"' in first

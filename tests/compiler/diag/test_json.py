@@ -23,7 +23,8 @@ def test_everything_is_there() -> None:
         '{"file": "a.yaml", "code": "NL004", "slug": "duplicate-key", "severity": "error", "message": "twice", '
         f'"span": {place}, "help": "keep one", '
         '"related": [{"span": {"line": 1, "column": 1, "end_line": 1, "end_column": 5}, "message": "first"}], '
-        f'"fix": {{"span": {place}, "text": "x", "title": "do it", "safe": false}}}}'
+        f'"fix": {{"span": {place}, "text": "x", "title": "do it", "safe": false, '
+        f'"edits": [{{"span": {place}, "text": "x"}}]}}}}'
     )
 
 

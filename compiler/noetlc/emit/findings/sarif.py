@@ -5,7 +5,7 @@ they are also the steps of a code flow that ends at the finding. Regions are in 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from urllib.parse import quote
 
 from noetl_ir.expr import Json
@@ -46,9 +46,17 @@ def _rule(code: str, entry: Code | None) -> Json:
         "name": entry.slug,
         "shortDescription": {"text": f"{entry.title}."},
         "fullDescription": {"text": " ".join(entry.why.split())},
-        "help": {"text": f"{entry.why}\n\nExample\n{entry.example}\n\nInstead\n{entry.instead}"},
+        "help": {"text": "\n\n".join(_help(entry))},
         "defaultConfiguration": {"level": _LEVELS[entry.severity]},
     }
+
+
+def _help(entry: Code) -> Iterator[str]:
+    """The page of a code, part by part."""
+    yield entry.why.strip("\n")
+    for heading, body in (("Example", entry.example), ("Instead", entry.instead), ("When to ignore", entry.ignore)):
+        if body:
+            yield f"{heading}\n{body.strip(chr(10))}"
 
 
 def _result(one: Reported, index: int, fingerprint: str) -> Json:
@@ -85,8 +93,10 @@ def _flow(file: str, diagnostic: Diagnostic) -> Json:
 
 
 def _fix(file: str, fix: Fix) -> Json:
-    replacement: Json = {"deletedRegion": _region(fix.span), "insertedContent": {"text": fix.text}}
-    change: Json = {"artifactLocation": {"uri": _uri(file)}, "replacements": [replacement]}
+    replacements: list[Json] = [
+        {"deletedRegion": _region(span), "insertedContent": {"text": text}} for span, text in fix.edits
+    ]
+    change: Json = {"artifactLocation": {"uri": _uri(file)}, "replacements": replacements}
     return {"description": {"text": fix.title}, "artifactChanges": [change]}
 
 
