@@ -6,8 +6,8 @@ from noetlc.diag.diagnostic import Severity
 
 
 class Code(NamedTuple):
-    """One entry of a table of codes. `why`, `example` and `instead` are what `noetlc explain` prints, and of lint rules
-    `ignore`: when the finding may be ignored.
+    """One entry of a table of codes. `why`, `example`, `instead` and `ignore`, when it may be ignored, are what
+    `noetlc explain` prints.
     """
 
     slug: str
@@ -17,3 +17,13 @@ class Code(NamedTuple):
     example: str
     instead: str
     ignore: str = ""
+
+    @property
+    def sections(self) -> tuple[tuple[str, str], ...]:
+        """The parts of its page, each with its heading."""
+        bodies = (self.why, self.example, self.instead, self.ignore or _NEVER)
+        return tuple([(heading, body.strip("\n")) for heading, body in zip(_HEADINGS, bodies, strict=True)])
+
+
+_HEADINGS = ("Why it matters", "Example", "Instead", "When to ignore")
+_NEVER = "Never: it is an error, and `noetlc compile` reads no comments."

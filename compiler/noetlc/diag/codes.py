@@ -43,9 +43,6 @@ def page(code: str, entry: Code) -> str:
     from textwrap import indent
 
     parts = [f"{code} {entry.slug} ({entry.severity})", "", f"{entry.title}."]
-    for heading, body in (
-        ("Why it matters", entry.why), ("Example", entry.example), ("Instead", entry.instead),
-        ("When to ignore", entry.ignore),
-    ):  # fmt: skip
-        parts += ["", heading, indent(body.strip("\n"), "    ")] if body else []
+    for heading, body in entry.sections:
+        parts += ["", heading, indent(body, "    ")]
     return "\n".join(parts) + "\n"

@@ -53,6 +53,7 @@ EXPRESSION_CODES: dict[str, Code] = {
         "They stay as written. If an expression was meant, it will not be rendered.",
         "command: \"docker inspect -f '{{.Id}}' app\"",
         "Leave it if it is meant so; else write `{{ expression }}`.",
+        "Where the braces belong to the program, as in Go templates and in shell expansions.",
     ),
     "NL310": Code(
         "scalar-loop", _ERROR, "A loop over a single value",
@@ -71,5 +72,6 @@ EXPRESSION_CODES: dict[str, Code] = {
         "It has the meaning of the stronger scope, and a change elsewhere in the file can take it over.",
         "n: \"{{ total }}\"                        # a key of `ctx` and of `workload`",
         "n: \"{{ workload.total }}\"",
+        "Where both have the same value by construction.",
     ),
 }  # fmt: skip

@@ -31,17 +31,20 @@ LEGACY_CODES: dict[str, Code] = {
         "It means the same; `noetlc migrate`, or `noetlc lint --fix`, writes the canonical form.",
         "next: b",
         "next: {spec: {mode: exclusive}, arcs: [{step: b}]}",
+        "Where the file is kept in its dialect, because old engines still run it.",
     ),
     "NL911": Code(
         "lowered-safely", _NOTE, "A legacy construct on which the old engines disagreed",
         "It means the same except where the old engines disagreed among themselves.",
         "next: [{when: \"{{ ctx.a }}\", then: [{step: b}]}, {else: [{step: c}]}]   # some took every true one",
         "next: {spec: {mode: exclusive}, arcs: [{step: b, when: \"{{ ctx.a }}\"}, {step: c}]}",
+        "Where the file is kept in its dialect, and the reading is the one that was meant.",
     ),
     "NL912": Code(
         "lowered-for-review", _NOTE, "A legacy construct whose meaning should be looked at",
         "The old engines left it open, and one meaning had to be chosen. `noetlc migrate --format markdown` lists all.",
         "next: [{step: a}, {step: b}]            # and both lead to `c`: does it wait for both?",
         "next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}   # and `join: all` at `c`",
+        "Where somebody has looked, and the reading is the one that was meant.",
     ),
 }  # fmt: skip

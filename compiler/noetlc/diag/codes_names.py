@@ -83,5 +83,6 @@ NAME_CODES: dict[str, Code] = {
         "Nothing resolves it before the run.",
         "headers: {Authorization: \"Bearer {{ keychain.api_token }}\"}",
         "keychain: [{name: api_token, kind: env}]",
+        "Where the entry is known to the credential store of every place that runs the playbook.",
     ),
 }  # fmt: skip

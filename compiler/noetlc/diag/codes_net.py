@@ -26,12 +26,14 @@ NET_CODES: dict[str, Code] = {
         "with `playbook.not_found` where it is still missing.",
         "tool: {kind: playbook, path: jobs/lode}",
         "tool: {kind: playbook, path: jobs/load}  # and `--path FOLDER` with the playbook in it",
+        "Where the child is registered at run time only.",
     ),
     "NL691": Code(
         "child-with-errors", _WARNING, "A child playbook that does not compile",
         "It is not part of the plan; at run time the task that calls it fails.",
         "tool: {kind: playbook, path: jobs/broken}",
         "Run `noetlc lint` on the child and mend it.",
+        "Where the child is mended before the playbook runs.",
     ),
     "NL692": Code(
         "child-cycle", _WARNING, "A call that comes back to a playbook that is being called",
@@ -39,18 +41,21 @@ NET_CODES: dict[str, Code] = {
         "`limits.max_children_depth` ends such calls.",
         "# jobs/a\ntool: {kind: playbook, path: jobs/b}   # and jobs/b calls jobs/a",
         "Make one playbook of both, or call with a condition that ends the calls.",
+        "Where a condition surely ends the calls, as on the depth of a tree that is walked.",
     ),
     "NL693": Code(
         "child-path-template", _WARNING, "A child playbook named by a template",
         "Which playbook it is, is known at run time only; it is not checked now and not part of the plan.",
         "tool: {kind: playbook, path: \"{{ workload.job }}\"}",
         "tool: {kind: playbook, path: jobs/load}",
+        "Where the set of playbooks is open on purpose, and each of them is checked by itself.",
     ),
     "NL694": Code(
         "child-too-large", _WARNING, "A child playbook whose plan is too large to be embedded",
         "It is not part of the plan; at run time it is looked up in the catalogue.",
         "# a child that embeds children that embed the same large children",
         "Call the shared child from fewer places.",
+        "Where the child is in the catalogue of every place that runs the playbook.",
     ),
 }  # fmt: skip
 """Code → what it means."""

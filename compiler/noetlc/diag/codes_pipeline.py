@@ -29,6 +29,7 @@ PIPELINE_CODES: dict[str, Code] = {
         "It is never looked at, so that something else was probably meant.",
         "then: {do: continue, attempts: 5}",
         "then: {do: retry, attempts: 5}",
+        "Where the key is kept for a directive that is switched by hand.",
     ),
     "NL505": Code(
         "bad-max-in-flight", _ERROR, "`max_in_flight` that is no whole number of at least 1",
@@ -41,6 +42,7 @@ PIPELINE_CODES: dict[str, Code] = {
         "The step is a leaf: its token ends there.",
         "next: {spec: {mode: inclusive}, arcs: []}",
         "Leave `next` out.",
+        "Where a generator writes a router for every step.",
     ),
     "NL608": Code(
         "empty-admission", _ERROR, "An admission policy without any rule",

@@ -65,18 +65,21 @@ SHAPE_CODES: dict[str, Code] = {
         "It is part of the specifications and reserved there; nothing here acts on it.",
         "spec: {policy: {tracing: {level: debug}}}",
         "Leave it out, or keep it for another runtime.",
+        "Where the playbook also runs elsewhere, and the key acts there.",
     ),
     "NL111": Code(
         "outside-metadata", _NOTE, "`name` or `path` at the root",
         "They belong to the metadata and are read as if they stood there.",
         "name: hello",
         "metadata: {name: hello}",
+        "Where other programs read the name or the path at the root.",
     ),
     "NL112": Code(
         "short-else", _NOTE, "An `else` in a short form",
         "It is read as `else: {then: …}`, which is the only form of the specification.",
         "- else: {do: continue}",
         "- else: {then: {do: continue}}",
+        "Where files are kept as they were written; the meaning is the same.",
     ),
     "NL114": Code(
         "reserved-hook", _ERROR, "`before`, `after` or `finally` with something in it",
@@ -89,6 +92,7 @@ SHAPE_CODES: dict[str, Code] = {
         "The playbook compiles; a task of this kind gives the error outcome `kind.unavailable`.",
         "tool: {kind: rhai, code: \"40 + 2\"}",
         "Use another kind, or install one through the entry points `noetl.kinds` and `noetl.tools`.",
+        "Where the playbook is written for a worker that has the kind, and none here runs it.",
     ),
     "NL117": Code(
         "control-outside-task", _ERROR, "A control action outside a task's policy",

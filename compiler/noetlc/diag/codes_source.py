@@ -106,18 +106,21 @@ SOURCE_CODES: dict[str, Code] = {
         "mode: 0644                # 420\nat: 22:30                 # 1350\n"
         "answer: no                # false",
         'mode: "0644"\nat: "22:30"\nanswer: "no"              # or: false',
+        "Where nothing but YAML 1.1 readers ever see the file, and the value shown is the one that was meant.",
     ),
     "NL017": Code(
         "trailing-zero", N, "A number that loses a final zero",
         "A version looks like a number and is read as one: 1.10 is 1.1.",
         "version: 1.10",
         'version: "1.10"',
+        "Where a number is meant, and its last zero is nothing but writing.",
     ),
     "NL018": Code(
         "dash-without-space", W, "A key that begins with a dash",
         "`-step: a` is a mapping with the key `-step`, not a list item.",
         "workflow:\n  -step: start",
         "workflow:\n  - step: start",
+        "Where the key really begins with a dash, as in a payload of another program.",
     ),
     "NL019": Code(
         "empty-file", E, "A file without a document",
@@ -142,23 +145,27 @@ SOURCE_CODES: dict[str, Code] = {
         "The finding is gone, or the comment stands at the wrong line; left there, it will hide the next one.",
         "- step: start  # noetl: ignore[NL601] is started by hand     # and nothing is wrong with the step",
         "Delete the comment, or put it at the line of the finding or alone above it.",
+        "Where the finding comes and goes, because the file is written by another program.",
     ),
     "NL023": Code(
         "ignore-without-reason", W, "A comment that ignores a finding and does not say why",
         "Who reads the file later cannot know whether the reason still holds.",
         "- step: repair  # noetl: ignore[NL601]",
         "- step: repair  # noetl: ignore[unreachable-step] operators start here with --from",
+        "Where the reason stands in a comment beside it.",
     ),
     "NL024": Code(
         "ignore-of-nothing", W, "A comment that ignores no code, or one that does not exist",
         "It has no effect: what it was meant for is still reported, or was misspelt.",
         "# noetl: ignore[unreachable-stop] started by hand",
         "# noetl: ignore[unreachable-step] started by hand",
+        "Where the comment is for another version of `noetlc`, which has the code.",
     ),
     "NL025": Code(
         "stale-baseline", N, "An entry of the baseline that no finding matches any more",
         "What it was about is mended or moved; left there, it would hide the same mistake at the same place.",
         "an entry for `NL601 at workflow/step lonely/step`, and the step has an arc now",
         "Write the baseline anew: `noetlc lint PATH --write-baseline FILE`.",
+        "Where the baseline is shared by branches of which one still has the finding.",
     ),
 }  # fmt: skip

@@ -17,6 +17,8 @@ def test_every_code_is_explained(code: str) -> None:
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", entry.slug)
     assert entry.title and entry.why and entry.example and entry.instead
     assert not entry.title.endswith(".")
+    assert bool(entry.ignore) is (entry.severity < Severity.ERROR)
+    assert [heading for heading, _ in entry.sections] == ["Why it matters", "Example", "Instead", "When to ignore"]
 
 
 def test_slugs_are_unique() -> None:

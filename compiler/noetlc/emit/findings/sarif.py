@@ -5,7 +5,7 @@ they are also the steps of a code flow that ends at the finding. Regions are in 
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from urllib.parse import quote
 
 from noetl_ir.expr import Json
@@ -46,17 +46,9 @@ def _rule(code: str, entry: Code | None) -> Json:
         "name": entry.slug,
         "shortDescription": {"text": f"{entry.title}."},
         "fullDescription": {"text": " ".join(entry.why.split())},
-        "help": {"text": "\n\n".join(_help(entry))},
+        "help": {"text": "\n\n".join(f"{heading}\n{body}" for heading, body in entry.sections)},
         "defaultConfiguration": {"level": _LEVELS[entry.severity]},
     }
-
-
-def _help(entry: Code) -> Iterator[str]:
-    """The page of a code, part by part."""
-    yield entry.why.strip("\n")
-    for heading, body in (("Example", entry.example), ("Instead", entry.instead), ("When to ignore", entry.ignore)):
-        if body:
-            yield f"{heading}\n{body.strip(chr(10))}"
 
 
 def _result(one: Reported, index: int, fingerprint: str) -> Json:
