@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
+from noetl_ir.commands import Notice
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
 
@@ -30,6 +31,10 @@ class Owned(Exception):
 
 class Full(Exception):
     """A queue of the bus takes no more for now; the sender keeps what it has and tries again later."""
+
+
+class TooLarge(Exception):
+    """A message is larger than the bus takes, now and later; the text says how large."""
 
 
 class Record(NamedTuple):
@@ -257,6 +262,10 @@ class ReportDelivery(Delivery[_T_co], Protocol[_T_co, _A_contra]):
         """Acknowledge it and tell the reporter."""
         ...
 
+    def pass_on(self, answer: _A_contra) -> None:
+        """It is not for this server: it goes to all others, once. Where there are none, it is answered so."""
+        ...
+
 
 class Ticket(Protocol[_A_co]):
     """A report, at the worker. `answer` is None until the server's is here; send again until then."""
@@ -282,12 +291,13 @@ class Bus(Protocol[_C, _R, _A]):
     """Commands from the server to workers by pool, reports back, and an answer to each report.
 
     Nothing waits: what is there is taken, and `listen` says when to look again, so that the embedded driver
-    needs no event loop. A pool is a name; a worker's own address is one too. Queues are bounded. `key` names
+    needs no event loop. A pool is a name; one that begins with @ is an address: what is sent there is for who takes
+    from it then, and nobody later. Queues are bounded. `key` names
     a message: a bus may drop a second one of the same key and may deliver one twice, in any order.
     """
 
     def send(self, pool: str, key: str, command: _C) -> None:
-        """Queue a command; one that a crash loses before it is queued is sent again. Raises Full."""
+        """Queue a command; one that a crash loses before it is queued is sent again. Raises Full, TooLarge."""
         ...
 
     def take(self, pool: str) -> Delivery[_C] | None:
@@ -295,7 +305,7 @@ class Bus(Protocol[_C, _R, _A]):
         ...
 
     def report(self, key: str, report: _R) -> Ticket[_A]:
-        """Queue a report. Raises Full."""
+        """Queue a report. Raises Full, TooLarge."""
         ...
 
     def reports(self) -> Sequence[ReportDelivery[_R, _A]]:
@@ -319,8 +329,18 @@ class Bus(Protocol[_C, _R, _A]):
     def close(self) -> None: ...
 
 
+class Board(Protocol):
+    """Where workers and servers say that they are there: everybody else hears it, or not, and it is said again."""
+
+    def say(self, notice: Notice) -> None: ...
+
+    def notices(self) -> Sequence[Notice]:
+        """What others said since the last call."""
+        ...
+
+
 class Clock(Protocol):
-    """Time in microseconds since the epoch."""
+    """Time in microseconds since the epoch; of a monotonic one since some moment."""
 
     def now(self) -> int: ...
 

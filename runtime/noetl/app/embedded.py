@@ -14,7 +14,7 @@ from noetl.ports import Blobs, Bus, Clock, Store
 from noetl.server.control import ControlPlane
 from noetl.server.shell import Ask
 from noetl.worker.shell import Launcher, Worker
-from noetl_ir.commands import Answer, Command, Report
+from noetl_ir.commands import Answer, Command, Said
 
 POOL = "default"
 
@@ -54,7 +54,7 @@ class Parts(NamedTuple):
 
     store: Store
     blobs: Blobs
-    bus: Bus[Command, Report, Answer]
+    bus: Bus[Command, Said, Answer]
     clock: Clock
     launcher: Waiter
     control: ControlPlane

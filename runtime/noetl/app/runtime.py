@@ -25,7 +25,7 @@ from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.scripted import Script, ScriptedLauncher, Signal, VirtualClock
 from noetl.worker.shell import Worker
 from noetl_ir import registry
-from noetl_ir.commands import Answer, Command, Report
+from noetl_ir.commands import Answer, Command, Said
 from noetl_ir.events import Event
 
 DEFAULT_STORE = "sqlite:///.noetl/noetl.db"
@@ -90,7 +90,7 @@ class Runtime:
     def _assemble(self, execution_id: str, observe: Observer) -> Driver:
         settings = self.settings
         # A short queue: what the worker cannot take yet waits where priorities order it.
-        bus: MemoryBus[Command, Report, Answer] = MemoryBus(capacity=2 * settings.slots)
+        bus: MemoryBus[Command, Said, Answer] = MemoryBus(capacity=2 * settings.slots)
         script = settings.script
         virtual = VirtualClock() if script is not None or self.was_scripted(execution_id) else None
         if virtual is not None:

@@ -27,7 +27,7 @@ from noetl.server.service import Service
 from noetl.tokens import Token
 from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.shell import Worker
-from noetl_ir.commands import Answer, Command, Report
+from noetl_ir.commands import Answer, Command, Said
 from noetl_ir.events import Event
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def serve(runtime: Runtime, listening: Listening, compiler: Compile, lines: Line
 def service_of(runtime: Runtime, bell: Bell, say: Callable[[str], None]) -> Service:
     """The service of a runtime, with a worker in the same thread."""
     settings, clock = runtime.settings, WallClock()
-    bus: MemoryBus[Command, Report, Answer] = MemoryBus(capacity=2 * settings.slots)
+    bus: MemoryBus[Command, Said, Answer] = MemoryBus(capacity=2 * settings.slots)
 
     def observe(execution: Execution, program: Program, event: Event) -> None:
         if execution.is_over:

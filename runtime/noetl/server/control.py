@@ -1,34 +1,35 @@
 """The control plane of one process: its executions, their turns, and what passes between parents and children.
 
 Every round takes what waits: reports from the bus, due timers, and requests from the inbox. Each execution that
-got something has one turn. Orders go to the bus after the commit; what a full queue has no room for is kept here
-and is sent when there is, the highest priority first. What nobody claims is ordered again (`unclaimed`); an order to
-stop is not, since the report of what was not stopped is refused.
+got something has one turn. Orders go to the bus after the commit (`orders`). What nobody claims is ordered again
+(`unclaimed`), and what a worker elsewhere claimed and left (`watch`); an order to stop is not, since the report of
+what was not stopped is refused.
+
+An execution whose log somebody else has extended is given up, and whoever it belongs to; all others go on.
 """
 
-from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
-from heapq import heappop, heappush
 from itertools import count
 
 from noetl.engine.effects import resume_with
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
-from noetl.ports import STOPS, Blobs, Bus, Clock, ExecutionRow, Full, ReportDelivery, Store, Wanted
+from noetl.ports import Blobs, Bus, Clock, Conflict, ExecutionRow, Store, Wanted
 from noetl.server.agenda import Agenda
 from noetl.server.children import Child, Family, NotFound, outcome_of, request_of
+from noetl.server.hearing import Heard, Hearing
+from noetl.server.inbox import Inbox
+from noetl.server.orders import Orders
 from noetl.server.shell import Ask, Shell
 from noetl.server.unclaimed import LOOK_EVERY as LOOK_FOR_UNCLAIMED
 from noetl.server.unclaimed import Unclaimed, is_waiting
-from noetl_ir.commands import Answer, Command, Report, RunPipeline, StartChild, StopPipeline
+from noetl.server.watch import Near, Watch
+from noetl_ir.commands import Answer, Command, RunPipeline, Said, StartChild, StopPipeline
 from noetl_ir.events import Event, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import error, ok
-
-LOOK_EVERY = 50_000
-"""Microseconds between two looks into the inbox, so that a busy run does not ask all the time."""
 
 Observer = Callable[[Execution, Program, Event], None]
 """Hears every event once it is on disk."""
@@ -37,12 +38,13 @@ Observer = Callable[[Execution, Program, Event], None]
 class ControlPlane:
     """Keeps executions. `find` gives the program of a child by the calling program and the path it names.
 
-    `wall` tells the times that lists show where `clock` is a virtual one.
+    `wall` tells the times that lists show where `clock` is a virtual one. `watch` is over workers in other processes;
+    without it they are in this one, and take from `pool`.
     """
 
     def __init__(
         self,
-        bus: Bus[Command, Report, Answer],
+        bus: Bus[Command, Said, Answer],
         *,
         store: Store,
         blobs: Blobs,
@@ -52,29 +54,27 @@ class ControlPlane:
         load: Callable[[str], Program],
         observe: Observer,
         wall: Clock | None = None,
+        watch: Watch | None = None,
     ) -> None:
-        self._bus = bus
+        self._watch = watch or Near(pool)
         self._store = store
         self._blobs = blobs
         self._clock = clock
         self._wall = wall
-        self._pool = pool
         self._find = find
         self._load = load
         self._observe = observe
-        self._posted: int | None = None
-        self._looked = 0
-        self._asked: dict[str, list[Ask]] = {}
+        self._inbox = Inbox(store, clock)
         self._agenda = Agenda()
         self._ranks: dict[str, int] = {}  # which of them came first
         self._owned: dict[str, ExitStack] = {}
-        self._orders: list[tuple[int, int, RunPipeline]] = []
+        self._orders = Orders(bus, blobs)
         self._numbers = count()
-        self._stops: deque[StopPipeline] = deque()
         self._unclaimed: dict[str, Unclaimed] = {}
         self._unclaimed_due = clock.now() + LOOK_FOR_UNCLAIMED
         self._handed: dict[Child, RunPipeline] = {}
         self.shells: dict[str, Shell] = {}
+        self._hearing = Hearing(bus, store=store, blobs=blobs, shells=self.shells, watch=self._watch)
         self._children = Family()
 
     def start(self, program: Program, execution_id: str, request: Request) -> Shell:
@@ -93,8 +93,8 @@ class ControlPlane:
         shell = self._shell(program, execution_id)
         shell.load()
         if not shell.execution.is_over:
-            self._after(shell, *shell.resume())
-            self._read_inbox(shell)
+            self._after(shell, *shell.resume(self._watch.take_up(shell.execution, shell.running())))
+            self._inbox.read_for(shell)
         self._take_up_children(execution_id)
         return shell
 
@@ -141,39 +141,75 @@ class ControlPlane:
         shell = Shell(program, execution_id, store=self._store, blobs=self._blobs, clock=self._clock, wall=self._wall)
         self.shells[execution_id] = shell
         self._ranks[execution_id] = next(self._numbers)
-        if self._posted is None:  # what came before is read with each execution that is taken up
-            self._posted = self._store.posted()
+        self._inbox.open()
         return shell
 
     def step(self) -> bool:
-        """One round; False when nothing waited."""
+        """One round; False when nothing waited. Raises Conflict when all others had their turn."""
         did = self._send()
-        deliveries: dict[str, list[ReportDelivery[Report, Answer]]] = {}
-        for delivery in self._bus.reports():
-            deliveries.setdefault(delivery.body.execution_id, []).append(delivery)
-        asked = self._inbox()
+        reports = self._hearing.reports()
+        asked = self._inbox.asked(self.shells)
         now = self._clock.now()
-        concerned = {*deliveries, *asked, *self._agenda.ripe(now)}
+        concerned = {*reports, *asked, *self._agenda.ripe(now)}
+        conflict: Conflict | None = None
         for execution_id in sorted(concerned, key=lambda name: self._ranks.get(name, 0)):
-            mine = deliveries.get(execution_id, [])
+            mine = reports.get(execution_id, [])
             shell = self.shells.get(execution_id)
             if shell is None:
                 for stray in mine:
-                    stray.answer(Answer(0))
+                    self._hearing.hand_on(stray.delivery, execution_id)
                 continue
             requests, due = asked.get(execution_id, []), shell.due(now)
             if mine or requests or due:
                 did = True
-                self._turn(shell, mine, requests, due)
+                try:
+                    self._turn(shell, mine, requests, due)
+                except Conflict as problem:
+                    conflict = problem
+                    self.give_up(execution_id)
         if now >= self._unclaimed_due:
             self._order_again(now)
+        did = self._look_for_left() or did
+        if conflict is not None:
+            raise conflict
         return self._send() or did
+
+    def _look_for_left(self) -> bool:
+        """Order again what workers left that are not heard any more, or that leave."""
+        left = self._watch.look()
+        for claim in left.claims:
+            shell = self.shells.get(claim.execution_id)
+            if shell is not None and shell.runs_under(claim.run, claim.claim):
+                self._after(shell, *shell.lose([claim.run]))
+        for execution_id, loop in left.loops:
+            shell = self.shells.get(execution_id)
+            for order in shell.order_loop_again(loop) if shell is not None else ():
+                self._queue(order)
+        return bool(left.claims or left.loops)
+
+    def give_up(self, execution_id: str) -> None:
+        """Forget an execution with its callers and children; the log has all of it, and its owner may be another."""
+        root = self._root_of(execution_id)
+        for name in [name for name in self.shells if self._root_of(name) == root]:
+            self._children.pop(name)
+            self._inbox.forget(name)
+            self._let_go(name)
+
+    def _root_of(self, execution_id: str) -> str:
+        """The outermost caller that is driven here."""
+        while (shell := self.shells.get(execution_id)) is not None:
+            parent = shell.execution.parent
+            if parent is None or parent[0] not in self.shells:
+                break
+            execution_id = parent[0]
+        return execution_id
 
     def _order_again(self, now: int) -> None:
         """Order again what nobody has claimed for long, and hand up again what nobody took."""
         self._unclaimed_due = now + LOOK_FOR_UNCLAIMED
         if self._orders:
             return
+        self._watch.order_again()
         self._unclaimed = {name: self._unclaimed.get(name) or Unclaimed() for name in self.shells}
         for name, shell in self.shells.items():
             for order in shell.order_again(self._unclaimed[name]):
@@ -201,6 +237,10 @@ class ControlPlane:
     def next_due(self) -> int | None:
         """When the next timer of any execution is due, or the next look for what nobody claims."""
         due = self._agenda.next()
+        left = self._watch.left()
+        if left is not None:
+            look = self._clock.now() + left
+            due = look if due is None else min(due, look)
         if not self._agenda.unclaimed and not any(map(self._is_parked, self._handed.values())):
             return due
         return self._unclaimed_due if due is None else min(due, self._unclaimed_due)
@@ -214,23 +254,28 @@ class ControlPlane:
     def _turn(
         self,
         shell: Shell,
-        deliveries: list[ReportDelivery[Report, Answer]],
+        mine: list[Heard],
         requests: list[Ask],
         due: list[str],
     ) -> None:
-        answers, events, orders = shell.take([delivery.body for delivery in deliveries], due, requests)
-        for delivery, answer in zip(deliveries, answers, strict=True):
-            delivery.answer(answer)
+        answers, events, orders = shell.take([heard.report for heard in mine], due, requests)
+        for heard, answer in zip(mine, answers, strict=True):
+            heard.delivery.answer(answer)
         for verb in (request.verb for request in requests if request.verb != "signal"):
             for child_id, _ in self._children.of(shell.execution.execution_id):
                 self.ask(child_id, Ask(verb))
         self._after(shell, events, orders)
+        for heard, answer in zip(mine, answers, strict=True):
+            if answer.recorded:
+                for order in self._watch.hear_report(shell.program, heard.report):
+                    self._queue(order)
 
     def _after(self, shell: Shell, events: list[Event], orders: list[Command]) -> None:
         execution = shell.execution
         observe, program = self._observe, shell.program
         for event in events:
             observe(execution, program, event)
+            self._watch.note(execution.execution_id, event)
             if event.event_type == "timer.fired" and "outcome" in event.data:
                 self._stop_child(execution.execution_id, event.run)
         for order in orders:
@@ -240,7 +285,7 @@ class ControlPlane:
                 self._start_child(shell, order)
             elif isinstance(order, StopPipeline):
                 self._stop_child(execution.execution_id, order.run)
-                self._stops.append(order)
+                self._orders.add_stop(order)
         if execution.is_over:
             self._over(shell)
         else:
@@ -249,6 +294,7 @@ class ControlPlane:
     def _over(self, shell: Shell) -> None:
         execution_id = shell.execution.execution_id
         self._agenda.forget(execution_id)
+        self._watch.forget(execution_id)
         for child_id, _ in self._children.of(execution_id):
             self.ask(child_id, Ask("cancel"))
         calling = self._children.pop(execution_id)
@@ -311,6 +357,7 @@ class ControlPlane:
         self.shells.pop(child_id, None)
         self._ranks.pop(child_id, None)
         self._agenda.forget(child_id)
+        self._watch.forget(child_id)
         owning = self._owned.pop(child_id, None)
         if owning is not None:
             owning.close()
@@ -323,11 +370,10 @@ class ControlPlane:
     def drop(self) -> None:
         """Forget every execution, as a crash would: the log has all of it."""
         self.close()
-        for kept in (self.shells, self._orders, self._stops, self._unclaimed, self._handed, self._asked):
+        for kept in (self.shells, self._unclaimed, self._handed, self._ranks):
             kept.clear()
-        self._children.clear()
-        self._agenda.clear()
-        self._ranks.clear()
+        for part in (self._orders, self._inbox, self._children, self._agenda, self._watch):
+            part.clear()
 
     def _stop_child(self, parent: str, run: str) -> None:
         for child_id, child in self._children.of(parent):
@@ -335,63 +381,19 @@ class ControlPlane:
                 self._children.pop(child_id)
                 self.ask(child_id, Ask("cancel"))
 
-    def _inbox(self) -> dict[str, list[Ask]]:
-        """The requests that came since the last look, and those that waited for whom was taken up."""
-        asked, self._asked = self._asked, {}
-        now = self._clock.now()
-        if now - self._looked < LOOK_EVERY:
-            return asked
-        self._looked = now
-        posted = self._store.posted()
-        if posted != self._posted:
-            for row in self._store.posts(self._posted or 0):
-                shell = self.shells.get(row.execution_id)
-                if shell is not None and row.row > shell.execution.inbox_row:
-                    known = asked.setdefault(row.execution_id, [])
-                    if row.row not in {ask.row for ask in known}:
-                        known.append(Ask(row.verb, row.row, row.body))
-            self._posted = posted
-        return asked
-
-    def _read_inbox(self, shell: Shell) -> None:
-        """What was posted while nobody drove an execution is answered in the next round."""
-        execution_id = shell.execution.execution_id
-        if rows := self._store.inbox(execution_id, shell.execution.inbox_row):
-            self._asked[execution_id] = [Ask(row.verb, row.row, row.body) for row in rows]
-
     def _send(self) -> bool:
         """Hand waiting orders to the bus as far as it has room."""
-        did = False
-        while self._stops and self._bus.room(STOPS) > 0:
-            stop = self._stops.popleft()
-            self._bus.send(STOPS, _key_of(stop), stop)
-            did = True
-        while self._orders and self._bus.room(self._pool) > 0:
-            row = heappop(self._orders)
-            order = row[2]
-            shell = self.shells.get(order.execution_id)
-            if shell is None or shell.execution.is_over:
-                continue
-            try:
-                self._bus.send(self._pool, _key_of(order), order)
-            except Full:
-                heappush(self._orders, row)
-                break
-            did = True
-        return did
+        return self._orders.send(self._is_wanted)
+
+    def _is_wanted(self, order: RunPipeline) -> bool:
+        shell = self.shells.get(order.execution_id)
+        return shell is not None and not shell.execution.is_over
 
     def _queue(self, order: Command) -> None:
         """Keep an order until there is room for it: by the priority of its run, then as it came."""
-        if isinstance(order, RunPipeline) and (shell := self.shells.get(order.execution_id)) is not None:
+        if not isinstance(order, RunPipeline) or (shell := self.shells.get(order.execution_id)) is None:
+            return
+        pool = self._watch.pool_for(shell.program, order)
+        if pool is not None:
             run = shell.execution.runs.get(step_run_of(order.run))
-            heappush(self._orders, (-run.priority if run is not None else 0, next(self._numbers), order))
-
-
-def _key_of(order: Command) -> str:
-    """The key that names an order on the bus: the same order has the same key."""
-    if isinstance(order, RunPipeline):
-        kind = "run" if order.outcome is None else "outcome"
-        return f"{order.execution_id}:{order.run}:{order.task}:{order.visit}:{order.attempt}:{order.claim}:{kind}"
-    if isinstance(order, StopPipeline):
-        return f"{order.execution_id}:{order.run}:{order.claim}:stop"
-    return ""
+            self._orders.add(order, pool, run.priority if run is not None else 0)

@@ -170,9 +170,12 @@ class Service:
                 self._crew.take_no_more()
             did = self._crew.step() or did
             self._pause, self._trouble = FIRST_PAUSE, None
-        except (StoreFailure, Conflict) as problem:
+        except StoreFailure as problem:
             self._give_up(problem)
             did = False
+        except Conflict as problem:
+            self._say(f"another server goes on with an execution: {problem}")
+            did = True
         if not did:
             self._waiter.pass_time(self._next_due())
 
@@ -214,7 +217,7 @@ class Service:
                 continue
             try:
                 self._control.take_up(name, self._load(row.plan_digest))
-            except Owned:
+            except (Owned, Conflict):  # whoever was quicker goes on with it
                 continue
             except (NotFound, IllegalFiring, Missing) as problem:
                 if name not in self._told:

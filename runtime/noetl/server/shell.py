@@ -17,7 +17,7 @@ from noetl.engine.program import Program
 from noetl.engine.starting import Request, start
 from noetl.engine.turn import Turn
 from noetl.ports import Blobs, Clock, ExecutionRow, Record, Store, StoreFailure
-from noetl.server.unclaimed import Unclaimed
+from noetl.server.unclaimed import Unclaimed, waiting
 from noetl_ir import codec
 from noetl_ir.commands import Answer, Command, Report
 from noetl_ir.events import MAX_BYTES, MAX_DEPTH, MAX_ITEMS, Event, read_event, write_event
@@ -75,11 +75,31 @@ class Shell:
         for record in self._store.read(self.execution.execution_id):
             evolve_record(self.program, self.execution, record, self._blobs)
 
-    def resume(self) -> tuple[list[Event], list[Command]]:
-        """After a restart: attempts that were in flight are lost to their claims, and everything is ordered again."""
+    def running(self) -> list[str]:
+        """The token keys of the attempts that workers run."""
+        return [key for key, region in self.execution.regions.items() if region.phase == "run"]
+
+    def is_held(self, run: str, claim: int) -> bool:
+        """Whether a worker may still have a pipeline under this claim."""
+        if self.execution.is_over or self.execution.cancelled:
+            return False
+        region = self.execution.regions.get(run)
+        return region is not None and region.claim == claim and region.phase in ("at", "run", "parked")
+
+    def runs_under(self, run: str, claim: int) -> bool:
+        """Whether an attempt runs under this claim."""
+        region = self.execution.regions.get(run)
+        return region is not None and (region.phase, region.claim) == ("run", claim)
+
+    def resume(self, lost: Sequence[str]) -> tuple[list[Event], list[Command]]:
+        """After a restart: everything that waits is ordered again, attempts that are lost to their claims too."""
         recover(self.program, self.execution)
+        return self.lose(lost)
+
+    def lose(self, keys: Sequence[str]) -> tuple[list[Event], list[Command]]:
+        """Those who had these attempts are gone: they are lost to their claims, and ordered again."""
         turn = self._turn()
-        for key in [key for key, region in self.execution.regions.items() if region.phase == "run"]:
+        for key in keys:
             reports.lose(turn, key)
             decide(turn)
         decide(turn)
@@ -107,6 +127,13 @@ class Shell:
         self.execution.ready.extend(keys)
         self.execution.answered.extend(keys)
         return effects(self.program, self.execution) if keys else []
+
+    def order_loop_again(self, loop: str) -> list[Command]:
+        """The orders for the iterations of a loop that wait for a worker."""
+        waits = [key for key in waiting(self.execution) if key.startswith(f"{loop}/")]
+        self.execution.ready.extend(waits)
+        self.execution.answered.extend(waits)
+        return effects(self.program, self.execution) if waits else []
 
     def due(self, now: int) -> list[str]:
         """The timers that are due, earliest first; none while paused."""

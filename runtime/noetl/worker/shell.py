@@ -1,6 +1,7 @@
 """The worker's shell: take orders, run tools in slots, report, and wait for each answer before the next effect.
 
 A report that has no answer is sent again, later each time, until it has one: a bus may lose what a crash cuts off.
+What the store of values refuses for now is tried again in the same way.
 
 One thread: nothing here blocks. `step` does all that can be done now; a `Launcher` runs tools beside it and hands
 their outcomes back. Several pipelines at a time, one slot each; whatever waits (a retry delay, a child, a signal)
@@ -13,9 +14,22 @@ from contextlib import suppress
 from typing import Protocol
 
 from noetl.engine.program import Program
-from noetl.ports import STOPS, Bus, Call, Clock, Delivery, Full, Ticket
+from noetl.messages import Unreadable, read_command, write_report
+from noetl.ports import STOPS, Blobs, Bus, Call, Clock, Delivery, Full, StoreFailure, Ticket, TooLarge
+from noetl.worker.pulse import Pulse
 from noetl.worker.session import Kit, Session
-from noetl_ir.commands import Answer, Command, Report, RunPipeline, StopPipeline
+from noetl_ir.commands import (
+    Answer,
+    Beat,
+    Command,
+    DrainWorker,
+    Elsewhere,
+    Presence,
+    Report,
+    RunPipeline,
+    Said,
+    StopPipeline,
+)
 from noetl_ir.events import Event
 from noetl_ir.outcome import Outcome, error
 
@@ -25,6 +39,9 @@ BATCH = 256
 SEND_AGAIN = 1_000_000
 LONGEST_WAIT = 30_000_000
 """Microseconds until an unanswered report is sent again: the first time, doubled each time, and at most."""
+
+ASK_AGAIN = 1_000_000
+"""Microseconds until what could not be fetched or stored is tried again."""
 
 
 class Launcher(Protocol):
@@ -48,10 +65,12 @@ class Launcher(Protocol):
 
 
 class _Slot:
-    """A pipeline at work: its session, the delivery it came by, the call that waits for an answer or runs."""
+    """A pipeline at work: its session, the delivery it came by, the call that waits for an answer or runs, the outcome
+    that could not be stored yet."""
 
     __slots__ = (
-        "again", "call", "delivery", "events", "key", "name", "report", "running", "session", "tickets", "wait",
+        "again", "call", "delivery", "events", "key", "name", "outcome", "report", "running", "session", "tickets",
+        "wait",
     )  # fmt: skip
 
     def __init__(self, key: tuple[str, str], name: str, session: Session, delivery: Delivery[Command]) -> None:
@@ -60,6 +79,7 @@ class _Slot:
         self.session = session
         self.delivery = delivery
         self.call: Call | None = None
+        self.outcome: Outcome | None = None
         self.report: Report | None = None
         self.tickets: list[Ticket[Answer]] = []
         self.wait = SEND_AGAIN
@@ -71,12 +91,13 @@ class _Slot:
 class Worker:
     """Works off the orders of one pool in `slots` slots. `name` tells it from other workers of the pool.
 
-    `program_of` raises KeyError for an execution that is over or unknown.
+    `program_of` raises KeyError where there is no such plan. A worker in a process of its own has a `pulse`, and
+    `blobs` for what is too large for the bus.
     """
 
     def __init__(
         self,
-        bus: Bus[Command, Report, Answer],
+        bus: Bus[Command, Said, Answer],
         *,
         pool: str,
         slots: int,
@@ -85,11 +106,18 @@ class Worker:
         kit_of: Callable[[RunPipeline], Kit],
         clock: Clock,
         name: str = "",
+        pulse: Pulse | None = None,
+        blobs: Blobs | None = None,
     ) -> None:
         self._bus = bus
         self._name = name
         self._begun = 0
         self._pool = pool
+        self._pools = (f"@{name}", pool) if pulse is not None else (pool,)
+        self._pulse = pulse
+        self._blobs = blobs
+        self.leaving = False
+        """Whether it takes no more."""
         self._slots = slots
         self._launcher = launcher
         self._program_of = program_of
@@ -97,6 +125,7 @@ class Worker:
         self._clock = clock
         self._busy: dict[tuple[str, str], _Slot] = {}
         self._asking: deque[_Slot] = deque()
+        self._stalled: deque[_Slot] = deque()
 
     @property
     def busy(self) -> int:
@@ -114,20 +143,38 @@ class Worker:
                 did = True
         if self._asking:
             did = self._hear() or did
-        while (called_off := self._bus.take(STOPS)) is not None:
+        for _ in range(len(self._stalled)):
+            slot = self._stalled.popleft()
+            if self._clock.now() < slot.again:
+                self._stalled.append(slot)
+            elif self._busy.get(slot.key) is slot:
+                self._go_on(slot, slot.outcome)
+                did = True
+        while (word := self._bus.take(STOPS)) is not None:
             did = True
-            self._begin(called_off)
-        while len(self._busy) < self._slots:
-            delivery = self._bus.take(self._pool)
-            if delivery is None:
-                break
-            did = True
-            self._begin(delivery)
+            self._obey(word)
+        for pool in self._pools:
+            while len(self._busy) < self._slots and (delivery := self._bus.take(pool)) is not None:
+                did = True
+                self._begin(delivery)
+        if self._pulse is not None:
+            self._live(self._pulse)
         return did
 
     def due(self) -> int | None:
-        """When the next report that has no answer is to be sent again (microseconds)."""
-        return min((slot.again for slot in self._asking), default=None)
+        """When there is something to do again without a word from anybody (microseconds)."""
+        dues = [slot.again for slots in (self._asking, self._stalled) for slot in slots]
+        if self._pulse is not None:
+            dues.append(self._clock.now() + self._pulse.left())
+        return min(dues, default=None)
+
+    def _live(self, pulse: Pulse) -> None:
+        """Say that it is there, and drop what it has no claim on any more."""
+        orders = ((slot.session.order, slot.name) for slot in self._busy.values())
+        beats = (Beat(order.execution_id, order.run, order.claim, name) for order, name in orders)
+        for lost in pulse.step(beats):
+            self._free(self._busy[lost.execution_id, lost.run])
+        pulse.say(Presence(self._name, self._pool, self._slots, len(self._busy), self.leaving))
 
     def _hear(self) -> bool:
         """Take in the answers that are here, and send again what has waited long enough for one."""
@@ -154,6 +201,7 @@ class Worker:
     def take_no_more(self) -> None:
         """Begin nothing from now on; what is at work goes on."""
         self._slots = 0
+        self.leaving = True
 
     def stop(self, order: StopPipeline) -> None:
         """Stop the pipeline of a claim that was called off."""
@@ -161,11 +209,20 @@ class Worker:
         if slot is not None and slot.session.order.claim == order.claim:
             self._free(slot)
 
+    def _obey(self, delivery: Delivery[Command]) -> None:
+        """What every worker hears: to stop a pipeline, or a worker to leave."""
+        delivery.ack()
+        match delivery.body:
+            case StopPipeline() as order:
+                self.stop(order)
+            case DrainWorker(worker) if worker == self._name:
+                self.take_no_more()
+
     def _begin(self, delivery: Delivery[Command]) -> None:
-        order = delivery.body
-        if isinstance(order, StopPipeline):
-            delivery.ack()
-            self.stop(order)
+        try:
+            order = self._inside(delivery.body)
+        except StoreFailure as problem:
+            delivery.nak(str(problem), ASK_AGAIN)
             return
         if not isinstance(order, RunPipeline):
             delivery.park("not an order that this worker knows")
@@ -178,22 +235,40 @@ class Worker:
                 return
             self._free(there)
         try:
-            program = self._program_of(order)
-        except KeyError:
-            delivery.park(f"execution `{order.execution_id}` is over or unknown here")
+            session = Session(self._program_of(order), order, self._kit_of(order))
+        except KeyError as problem:
+            delivery.park(str(problem.args[0]))
             return
-        session = Session(program, order, self._kit_of(order))
+        except StoreFailure as problem:
+            delivery.nak(str(problem), ASK_AGAIN)
+            return
         self._begun += 1
         slot = self._busy[key] = _Slot(key, f"{self._name}:{self._begun}", session, delivery)
-        if order.outcome is not None:
-            self._go_on(slot, _outcome_of(order.outcome))
-        else:
-            self._advance(slot)
+        self._go_on(slot, None if order.outcome is None else _outcome_of(order.outcome))
 
-    def _go_on(self, slot: _Slot, outcome: Outcome) -> None:
-        """An outcome is here: what follows from it, and the next start, go out in one report."""
-        slot.events.append(slot.session.finished(self._clock.now(), outcome))
-        self._advance(slot)
+    def _inside(self, order: Command) -> Command | None:
+        """The order itself, where it was too large for the bus; None where it cannot be read."""
+        if not isinstance(order, Elsewhere) or self._blobs is None:
+            return order
+        try:
+            return read_command(self._blobs.get(order.reference))
+        except (KeyError, Unreadable):
+            return None
+
+    def _go_on(self, slot: _Slot, outcome: Outcome | None) -> None:
+        """What follows from an outcome, if there is one, and the next start, go out in one report."""
+        slot.outcome = outcome
+        try:
+            self._finish(slot)
+            self._advance(slot)
+        except StoreFailure:
+            slot.again = self._clock.now() + ASK_AGAIN
+            self._stalled.append(slot)
+
+    def _finish(self, slot: _Slot) -> None:
+        if slot.outcome is not None:
+            slot.events.append(slot.session.finished(self._clock.now(), slot.outcome))
+            slot.outcome = None
 
     def _advance(self, slot: _Slot) -> None:
         """Go on until a tool with an effect is due, the session is over, or the batch is full; then report."""
@@ -207,19 +282,19 @@ class Worker:
                 slot.events.append(session.faulted(now, attempt.fault))
             elif attempt.lost:
                 slot.events.append(session.started(now))
-                lost = error("worker.lost", "the worker was lost too often while the task ran", retryable=True)
-                slot.events.append(session.finished(self._clock.now(), lost))
+                slot.outcome = error("worker.lost", "the worker was lost too often while the task ran", retryable=True)
+                self._finish(slot)
             elif attempt.rendered is not None and attempt.rendered.parks:
                 slot.events.append(session.started(now, attempt.rendered.call_json()))
                 session.over = True
             else:
                 call = attempt.rendered.call if attempt.rendered is not None else None
                 slot.events.append(session.started(now))
-                outcome = self._launcher.immediate(call) if call is not None else None
-                if outcome is None:
+                slot.outcome = self._launcher.immediate(call) if call is not None else None
+                if slot.outcome is None:
                     slot.call = call
                     break
-                slot.events.append(session.finished(self._clock.now(), outcome))
+                self._finish(slot)
         self._report(slot)
 
     def _report(self, slot: _Slot) -> None:
@@ -234,8 +309,17 @@ class Worker:
         assert slot.report is not None
         slot.again = self._clock.now() + slot.wait
         slot.wait = min(slot.wait * 2, LONGEST_WAIT)
-        with suppress(Full):
-            slot.tickets.append(self._bus.report(slot.report.events[-1].event_id, slot.report))
+        key = slot.report.events[-1].event_id
+        with suppress(Full, StoreFailure):
+            try:
+                slot.tickets.append(self._bus.report(key, slot.report))
+            except TooLarge:
+                slot.tickets.append(self._bus.report(key, self._outside(slot.report)))
+
+    def _outside(self, report: Report) -> Elsewhere:
+        """Where a report lies that is too large for the bus."""
+        assert self._blobs is not None, "a bus with limits is between processes"
+        return Elsewhere(report.execution_id, self._blobs.put(report.execution_id, write_report(report)))
 
     def _answered(self, slot: _Slot, answer: Answer) -> None:
         whole = answer.recorded >= len(slot.events)
@@ -247,7 +331,7 @@ class Worker:
         if not whole or (slot.session.over and slot.call is None):
             self._free(slot)
         elif slot.call is None:
-            self._advance(slot)
+            self._go_on(slot, None)
         else:
             slot.running = True
             self._launcher.launch(slot, slot.call)

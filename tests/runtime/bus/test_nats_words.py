@@ -26,9 +26,9 @@ def test_a_frame_that_would_fill_the_memory_is_refused(monkeypatch: pytest.Monke
             with pytest.raises(Unreadable):
                 unpacked(frame)
     for data in (b"", b"x", b"x" * 10_000):
-        assert unpacked(packed(data)) == data
+        assert unpacked(packed(data, 0)) == data
     with pytest.raises(Unreadable):
-        unpacked(packed(b"x" * 10_000)[:-1])
+        unpacked(packed(b"x" * 10_000, 0)[:-1])
 
 
 def test_a_server_that_is_not_up_yet_is_tried_many_times(monkeypatch: pytest.MonkeyPatch) -> None:

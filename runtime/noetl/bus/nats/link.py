@@ -189,9 +189,9 @@ class Link:
         self._closed = True
 
         async def ended() -> None:
-            tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
             with contextlib.suppress(TimeoutError, NatsError, OSError):
                 await asyncio.wait_for(self._client.close(), 2)
+            tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)

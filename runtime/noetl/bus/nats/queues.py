@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DiscardPolicy, RetentionPolicy, StreamConfig
-from nats.js.errors import BadRequestError
+from nats.js.errors import BadRequestError, NotFoundError
 
 from noetl.bus.nats.names import token_of
 
@@ -51,10 +51,19 @@ async def make_stream(streams: JetStreamContext, prefix: str, pool: str, limits:
         await streams.update_stream(config)
 
 
-async def make_consumer(streams: JetStreamContext, prefix: str, pool: str, limits: Limits) -> None:
-    """Have what the workers of a pool take from; deliveries are counted and ended by them."""
+async def have_consumer(streams: JetStreamContext, prefix: str, pool: str, limits: Limits) -> None:
+    """Have what the workers of a pool take from; what a server made stays as it is."""
+    try:
+        await streams.consumer_info(stream_of(prefix, pool), CONSUMER)
+    except NotFoundError:
+        await make_consumer(streams, prefix, pool, limits, limits.capacity)
+
+
+async def make_consumer(streams: JetStreamContext, prefix: str, pool: str, limits: Limits, most: int) -> None:
+    """Have what the workers of a pool take from, with at most so many commands at work at once; deliveries are counted
+    and ended by the workers."""
     config = ConsumerConfig(
         durable_name=CONSUMER, ack_policy=AckPolicy.EXPLICIT, ack_wait=limits.ack_wait, max_deliver=-1,
-        max_ack_pending=limits.capacity,
+        max_ack_pending=most,
     )  # fmt: skip
     await streams.add_consumer(stream_of(prefix, pool), config)

@@ -1,8 +1,8 @@
 """Reports and their answers, straight between a worker and the server that it works for.
 
-A worker knows where a report goes from the command that it is about. Where that server is gone, NATS says so at once,
-and the report goes to any other one, whose answer will be right: what it does not drive has to stop. A report that
-gets lost is repeated by its worker, so nothing is stored on the way.
+A worker knows where a report goes from the command that it is about, and from each answer. Where that server is gone,
+NATS says so at once, and the report goes to any other one, which hands it on to all where it is not its own. A report
+that gets lost is repeated by its worker, so nothing is stored on the way.
 """
 
 import threading
@@ -18,7 +18,7 @@ from noetl.bus.nats.link import Link, Message, status_of
 from noetl.bus.nats.names import header_of, text_of
 from noetl.bus.nats.parking import Parking
 from noetl.bus.nats.queues import Limits
-from noetl.bus.nats.sending import KEY
+from noetl.bus.nats.sending import FROM, KEY
 from noetl.bus.nats.wire import Wire, packed, unpacked
 from noetl.messages import Unreadable
 from noetl.ports import Full, Parked
@@ -42,12 +42,13 @@ class NatsTicket:
 
 
 class _Asked(NamedTuple):
-    """A report that has no answer yet, when it was sent, and whether it went to any server."""
+    """A report that has no answer yet, when it was sent, whether it went to any server, and what it is about."""
 
     ticket: NatsTicket
     message: Message
     at: float
     is_any: bool
+    about: str
 
 
 class Asking:
@@ -75,19 +76,16 @@ class Asking:
         self._routes[execution_id] = sender
 
     def report(self, key: str, report: Any) -> NatsTicket:
-        """Send a report. Raises Full."""
-        frame, ticket = packed(self._wire.write_report(report)), NatsTicket()
-        if len(frame) > self._link.largest:
-            reason = f"{len(frame):,} bytes are more than the bus takes ({self._link.largest:,})"
-            self._parking.park(Parked(REPORTS, key, 1, reason), lambda: None)
-            return ticket
-        sender = self._routes.get(self._wire.about(report), "")
+        """Send a report. Raises Full, TooLarge."""
+        frame, ticket = packed(self._wire.write_report(report), self._link.largest), NatsTicket()
+        about = self._wire.about(report)
+        sender = self._routes.get(about, "")
         with self._lock:
             if not self._link.is_up or not self._has_room(key):
                 raise Full(f"the queue {REPORTS!r} takes no more for now")
             number = next(self._numbers)
             message = Message(sender or self._any, frame, f"{self._inbox}.{number}", {KEY: header_of(key)})
-            self._asked[number] = _Asked(ticket, message, time.monotonic(), not sender)
+            self._asked[number] = _Asked(ticket, message, time.monotonic(), not sender, about)
             self._keys.setdefault(key, []).append(number)
         self._link.send(message)
         return ticket
@@ -125,6 +123,8 @@ class Asking:
             asked.ticket.answer = self._wire.read_answer(unpacked(answer.data))
         except Unreadable:
             return
+        if asked.is_any and (sender := (answer.headers or {}).get(FROM)):
+            self.route(asked.about, sender)
         with self._lock:
             # The same report has the same answer, however often it was sent.
             key = text_of((asked.message.headers or {}).get(KEY))
@@ -137,11 +137,11 @@ class Asking:
 class ReportDelivery:
     """A `ReportDelivery`: one handing out of a report."""
 
-    __slots__ = ("_hearing", "_reply", "body", "is_out", "key", "redeliveries")
+    __slots__ = ("_hearing", "_message", "body", "is_out", "key", "redeliveries")
 
-    def __init__(self, hearing: "Hearing", key: str, body: Any, reply: str, redeliveries: int = 0) -> None:
+    def __init__(self, hearing: "Hearing", key: str, body: Any, message: Msg, redeliveries: int = 0) -> None:
         self._hearing = hearing
-        self._reply = reply
+        self._message = message
         self.key = key
         self.body = body
         self.redeliveries = redeliveries
@@ -149,7 +149,13 @@ class ReportDelivery:
 
     def answer(self, answer: Any) -> None:
         """`ReportDelivery.answer`."""
-        self._hearing.tell(self._reply, answer)
+        self._hearing.tell(self._message.reply, answer)
+        self.ack()
+
+    def pass_on(self, answer: Any) -> None:
+        """`ReportDelivery.pass_on`. Nobody may be there who has it yet; then it is repeated by the reporter."""
+        if self.is_out:
+            self._hearing.pass_on(self._message)
         self.ack()
 
     def ack(self) -> None:
@@ -166,7 +172,7 @@ class ReportDelivery:
             self.park(reason)
             return
         self.is_out = False
-        again = ReportDelivery(self._hearing, self.key, self.body, self._reply, self.redeliveries + 1)
+        again = ReportDelivery(self._hearing, self.key, self.body, self._message, self.redeliveries + 1)
         self._hearing.again(again, delay / 1_000_000)
 
     def in_progress(self) -> None:
@@ -189,6 +195,7 @@ class Hearing:
         self._link = link
         self._wire = wire
         self._any = f"{link.place.prefix}.report.any"
+        self._all = f"{link.place.prefix}.report.all"
         self._is_open = False
         self._lock = threading.Lock()
         self._size = 0
@@ -206,7 +213,13 @@ class Hearing:
 
     def tell(self, reply: str, answer: Any) -> None:
         """Answer a report."""
-        self._link.send(Message(reply, packed(self._wire.write_answer(answer))))
+        frame = packed(self._wire.write_answer(answer), self._link.largest)
+        self._link.send(Message(reply, frame, "", {FROM: self.address}))
+
+    def pass_on(self, message: Msg) -> None:
+        """Have all servers hear what is not for this one; what they were passed already goes no further."""
+        if message.subject != self._all:
+            self._link.send(Message(self._all, message.data, message.reply, dict(message.headers or {})))
 
     def again(self, delivery: ReportDelivery, seconds: float) -> None:
         """Have a report come again."""
@@ -223,6 +236,7 @@ class Hearing:
     async def _open(self) -> None:
         await self._link.hear(self.address, self._heard)
         await self._link.hear(self._any, self._heard, "servers")
+        await self._link.hear(self._all, self._heard)
 
     def _heard(self, message: Msg) -> None:
         """A report; when there is no room it is dropped, and comes again."""
@@ -236,7 +250,7 @@ class Hearing:
             if self._size >= self.limits.capacity:
                 return
             self._size += 1
-        self._arrive(ReportDelivery(self, key, body, message.reply))
+        self._arrive(ReportDelivery(self, key, body, message))
 
     def _arrive(self, delivery: ReportDelivery) -> None:
         self._waiting.append(delivery)

@@ -18,7 +18,7 @@ from nats.errors import Error as NatsError
 
 from noetl.bus.nats.link import Link, Message, status_of
 from noetl.bus.nats.names import header_of, token_of
-from noetl.bus.nats.queues import Limits, make_stream, stream_of, subject_of
+from noetl.bus.nats.queues import Limits, make_consumer, make_stream, stream_of, subject_of
 from noetl.ports import Full
 
 FROM, KEY = "Noetl-From", "Noetl-Key"
@@ -68,6 +68,7 @@ class Sending:
         self._address = address
         self._prefix = link.place.prefix
         self._queues: dict[str, _Queue] = {}
+        self._most: dict[str, int] = {}
         self._lock = threading.Lock()
         self._numbers = count()
         self._inbox = link.inbox
@@ -84,6 +85,12 @@ class Sending:
                 raise Full(f"the queue {pool!r} takes no more for now")
             queue.waiting.append(message)
         self._link.soon(self._flush, queue)
+
+    def limit(self, pool: str, most: int) -> None:
+        """Let at most so many commands of a pool be at work at once."""
+        self._most[pool] = most
+        with self._lock:
+            self._queue(pool)
 
     def room(self, pool: str) -> int:
         """How many more commands there is room for; none while NATS is away."""
@@ -121,6 +128,8 @@ class Sending:
         while not queue.is_made:
             try:
                 await make_stream(self._link.streams, self._prefix, queue.pool, self._limits)
+                most = self._most.get(queue.pool, self._limits.capacity)
+                await make_consumer(self._link.streams, self._prefix, queue.pool, self._limits, most)
                 state = (await self._link.streams.stream_info(stream_of(self._prefix, queue.pool))).state
             except (TimeoutError, NatsError, OSError):
                 await asyncio.sleep(LOOK_EVERY)

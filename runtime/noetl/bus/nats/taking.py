@@ -23,7 +23,7 @@ from nats.errors import Error as NatsError
 from noetl.bus.nats.link import Link, Message, status_of
 from noetl.bus.nats.names import text_of
 from noetl.bus.nats.parking import Parking
-from noetl.bus.nats.queues import CONSUMER, Limits, make_consumer, make_stream, stream_of
+from noetl.bus.nats.queues import CONSUMER, Limits, have_consumer, make_stream, stream_of
 from noetl.bus.nats.sending import FROM, KEY
 from noetl.bus.nats.wire import Wire, unpacked
 from noetl.messages import Unreadable
@@ -119,10 +119,10 @@ class _Source:
 
 
 class Taking:
-    """Takes commands. `noted` is told of each that is handed out."""
+    """Takes commands. `noted` is told of each that is handed out, and who sent it."""
 
     def __init__(
-        self, link: Link, limits: Limits, wire: Wire, parking: Parking, noted: Callable[[CommandDelivery], None]
+        self, link: Link, limits: Limits, wire: Wire, parking: Parking, noted: Callable[[Any, str], None]
     ) -> None:
         self.link = link
         self.limits = limits
@@ -157,7 +157,7 @@ class Taking:
                 continue  # others have it by now
             with self._lock:
                 self._out.add(delivery)
-            self._noted(delivery)
+            self._noted(delivery.body, delivery.sender)
             return delivery
 
     def show(self) -> None:
@@ -195,7 +195,7 @@ class Taking:
         while True:
             try:
                 await make_stream(self.link.streams, self._prefix, source.pool, self.limits)
-                await make_consumer(self.link.streams, self._prefix, source.pool, self.limits)
+                await have_consumer(self.link.streams, self._prefix, source.pool, self.limits)
                 if not source.inbox:
                     inbox = self.link.inbox
                     source.subscription = await self.link.hear(f"{inbox}.*", partial(self._arrived, source))

@@ -9,11 +9,14 @@ from noetl.messages import (
     Unreadable,
     read_answer,
     read_command,
+    read_notice,
     read_report,
     write_answer,
     write_command,
+    write_notice,
     write_report,
 )
+from noetl.ports import TooLarge
 
 _PLAIN, _DEFLATED = b"\x00", b"\x01"
 _SMALL = 4096
@@ -30,6 +33,8 @@ class Wire(NamedTuple):
     write_answer: Callable[[Any], bytes]
     read_answer: Callable[[bytes], Any]
     about: Callable[[Any], str]
+    write_notice: Callable[[Any], bytes] = write_notice
+    read_notice: Callable[[bytes], Any] = read_notice
 
 
 def _about(body: Any) -> str:
@@ -40,9 +45,12 @@ MESSAGES = Wire(write_command, read_command, write_report, read_report, write_an
 """The codec of servers and workers."""
 
 
-def packed(body: bytes) -> bytes:
-    """The frame of a body; a large one is deflated."""
-    return _PLAIN + body if len(body) < _SMALL else _DEFLATED + zlib.compress(body, 1)
+def packed(body: bytes, largest: int) -> bytes:
+    """The frame of a body; a large one is deflated. Raises TooLarge; `largest` is 0 before that is known."""
+    frame = _PLAIN + body if len(body) < _SMALL else _DEFLATED + zlib.compress(body, 1)
+    if len(frame) > largest > 0:
+        raise TooLarge(f"{len(frame):,} bytes are more than the bus takes ({largest:,})")
+    return frame
 
 
 def unpacked(frame: bytes) -> bytes:

@@ -1,0 +1,109 @@
+"""Commands to an address: whoever takes from it hears them at once, over plain NATS, and nobody later.
+
+`@stops` is heard by every worker; the address of one worker by that worker only. What gets lost there follows from the
+log and is ordered again, so nothing is stored on the way and nothing is left over by a worker that is gone.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from nats.aio.msg import Msg
+
+from noetl.bus.nats.link import Link, Message
+from noetl.bus.nats.names import header_of, text_of, token_of
+from noetl.bus.nats.queues import Limits
+from noetl.bus.nats.sending import FROM, KEY
+from noetl.bus.nats.wire import Wire, unpacked
+from noetl.messages import Unreadable
+from noetl.ports import Full
+
+
+class AddressedDelivery:
+    """A `Delivery` of a command to an address: it comes once."""
+
+    __slots__ = ("_again", "body", "key", "redeliveries", "sender")
+
+    def __init__(self, key: str, body: Any, sender: str, again: Callable[["AddressedDelivery", int], None]) -> None:
+        self._again = again
+        self.key = key
+        self.body = body
+        self.sender = sender
+        self.redeliveries = 0
+
+    def ack(self) -> None:
+        """`Delivery.ack`."""
+
+    def nak(self, reason: str, delay: int = 0) -> None:
+        """`Delivery.nak`."""
+        self.redeliveries += 1
+        self._again(self, delay)
+
+    def in_progress(self) -> None:
+        """`Delivery.in_progress`."""
+
+    def park(self, reason: str) -> None:
+        """`Delivery.park`. It is gone, and ordered again."""
+
+
+class _Address:
+    """What was heard and not taken yet, and the keys of that."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[AddressedDelivery] = deque()
+        self.keys: set[str] = set()
+
+
+class Addresses:
+    """The addresses that this bus takes from. `noted` is told of each command that is handed out, and its sender."""
+
+    def __init__(self, link: Link, limits: Limits, wire: Wire, noted: Callable[[Any, str], None]) -> None:
+        self._link = link
+        self._limits = limits
+        self._wire = wire
+        self._noted = noted
+        self._heard: dict[str, _Address] = {}
+
+    def send(self, address: str, key: str, frame: bytes, sender: str) -> None:
+        """Send a command to whoever takes from the address now. Raises Full."""
+        if not self._link.is_up:
+            raise Full(f"the address {address!r} cannot be reached for now")
+        self._link.send(Message(self._subject(address), frame, "", {KEY: header_of(key), FROM: sender}))
+
+    def take(self, address: str) -> AddressedDelivery | None:
+        """The next command, the oldest first; it is heard from the first time on."""
+        heard = self._heard.get(address)
+        if heard is None:
+            heard = self._heard[address] = _Address()
+            self._link.wait(self._link.hear(self._subject(address), partial(self._hear, heard)))
+        if not heard.waiting:
+            return None
+        delivery = heard.waiting.popleft()
+        heard.keys.discard(delivery.key)
+        if delivery.sender:
+            self._noted(delivery.body, delivery.sender)
+        return delivery
+
+    def _subject(self, address: str) -> str:
+        return f"{self._link.place.prefix}.to.{token_of(address[1:])}"
+
+    def _hear(self, heard: _Address, message: Msg) -> None:
+        """A command; one that is there already is heard once, and one too many not at all."""
+        headers = message.headers or {}
+        key = text_of(headers.get(KEY))
+        try:
+            body = self._wire.read_command(unpacked(message.data))
+        except Unreadable:
+            return
+        self._keep(heard, AddressedDelivery(key, body, headers.get(FROM, ""), partial(self._again, heard)))
+
+    def _again(self, heard: _Address, delivery: AddressedDelivery, delay: int) -> None:
+        if delivery.redeliveries < self._limits.deliveries:
+            self._link.soon(lambda: self._link.later(delay / 1_000_000, self._keep, heard, delivery))
+
+    def _keep(self, heard: _Address, delivery: AddressedDelivery) -> None:
+        if len(heard.waiting) < self._limits.capacity and delivery.key not in heard.keys:
+            heard.keys.add(delivery.key)
+            heard.waiting.append(delivery)
+            self._link.wake()

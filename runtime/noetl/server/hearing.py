@@ -1,0 +1,77 @@
+"""What workers say: reports by execution, beats answered on the spot, and what is not for this server handed on."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from noetl.messages import Unreadable, read_report
+from noetl.ports import Blobs, Bus, ReportDelivery, Store
+from noetl.server.shell import Shell
+from noetl.server.watch import Watch
+from noetl_ir.commands import Answer, Beat, Command, Elsewhere, Report, Said
+
+
+class Heard(NamedTuple):
+    """A report, and what it came by."""
+
+    delivery: ReportDelivery[Said, Answer]
+    report: Report
+
+
+class Hearing:
+    """Takes in what waits on the bus. `shells` are the executions that are driven here."""
+
+    def __init__(
+        self,
+        bus: Bus[Command, Said, Answer],
+        *,
+        store: Store,
+        blobs: Blobs,
+        shells: Mapping[str, Shell],
+        watch: Watch,
+    ) -> None:
+        self._bus = bus
+        self._store = store
+        self._blobs = blobs
+        self._shells = shells
+        self._watch = watch
+
+    def reports(self) -> dict[str, list[Heard]]:
+        """The reports that wait, by execution. A beat changes nothing in the log, so it is answered here."""
+        found: dict[str, list[Heard]] = {}
+        for delivery in self._bus.reports():
+            said = self._inside(delivery.body)
+            if said is None:
+                delivery.park("what lies outside for it cannot be read")
+            elif isinstance(said, Report):
+                found.setdefault(said.execution_id, []).append(Heard(delivery, said))
+            else:
+                self._feel(delivery, said)
+        return found
+
+    def hand_on(self, delivery: ReportDelivery[Said, Answer], execution_id: str) -> None:
+        """What is about an execution that is not driven here: it is over, or another server's."""
+        row = self._store.execution(execution_id)
+        if row is None or row.ended is not None:
+            delivery.answer(Answer(0))
+        else:
+            delivery.pass_on(Answer(0))
+
+    def _feel(self, delivery: ReportDelivery[Said, Answer], beat: Beat) -> None:
+        shell = self._shells.get(beat.execution_id)
+        if shell is None:
+            self.hand_on(delivery, beat.execution_id)
+            return
+        held = shell.is_held(beat.run, beat.claim)
+        if held:
+            self._watch.hear(beat)
+        delivery.answer(Answer(int(held)))
+
+    def _inside(self, said: Said) -> Report | Beat | None:
+        """What was too large for the bus is fetched; None where it cannot be read."""
+        if not isinstance(said, Elsewhere):
+            return said
+        try:
+            found = read_report(self._blobs.get(said.reference))
+        except (KeyError, Unreadable):
+            return None
+        return None if isinstance(found, Elsewhere) or found.execution_id != said.execution_id else found

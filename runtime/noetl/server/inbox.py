@@ -1,0 +1,57 @@
+"""The inbox of all executions that are driven here: what came since the last look, by execution."""
+
+from collections.abc import Mapping
+
+from noetl.ports import Clock, Store
+from noetl.server.shell import Ask, Shell
+
+LOOK_EVERY = 50_000
+"""Microseconds between two looks, so that a busy run does not ask all the time."""
+
+
+class Inbox:
+    """Reads requests from outside."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._posted: int | None = None
+        self._looked = 0
+        self._asked: dict[str, list[Ask]] = {}
+
+    def open(self) -> None:
+        """Requests matter from now on; those that came before are read with each execution that is taken up."""
+        if self._posted is None:
+            self._posted = self._store.posted()
+
+    def read_for(self, shell: Shell) -> None:
+        """What was posted while nobody drove an execution is answered in the next round."""
+        execution_id = shell.execution.execution_id
+        if rows := self._store.inbox(execution_id, shell.execution.inbox_row):
+            self._asked[execution_id] = [Ask(row.verb, row.row, row.body) for row in rows]
+
+    def asked(self, shells: Mapping[str, Shell]) -> dict[str, list[Ask]]:
+        """The requests that came since the last look, and those that waited for whom was taken up."""
+        asked, self._asked = self._asked, {}
+        now = self._clock.now()
+        if now - self._looked < LOOK_EVERY:
+            return asked
+        self._looked = now
+        posted = self._store.posted()
+        if posted != self._posted:
+            for row in self._store.posts(self._posted or 0):
+                shell = shells.get(row.execution_id)
+                if shell is not None and row.row > shell.execution.inbox_row:
+                    known = asked.setdefault(row.execution_id, [])
+                    if row.row not in {ask.row for ask in known}:
+                        known.append(Ask(row.verb, row.row, row.body))
+            self._posted = posted
+        return asked
+
+    def forget(self, execution_id: str) -> None:
+        """It is not driven here any more."""
+        self._asked.pop(execution_id, None)
+
+    def clear(self) -> None:
+        """Forget what was read; who is taken up again reads it again."""
+        self._asked.clear()

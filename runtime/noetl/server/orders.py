@@ -1,0 +1,83 @@
+"""Orders on their way to the bus: they wait here, by pool, until there is room; the highest priority goes first.
+
+An order that is larger than the bus takes goes outside, and a note of where it lies goes instead.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from heapq import heappop, heappush
+from itertools import count
+
+from noetl.messages import write_command
+from noetl.ports import STOPS, Blobs, Bus, Full, TooLarge
+from noetl_ir.commands import Answer, Command, Elsewhere, RunPipeline, Said, StopPipeline
+
+
+class Orders:
+    """What waits for room. Priorities are those of `noetl_ir.plan.Arc`."""
+
+    def __init__(self, bus: Bus[Command, Said, Answer], blobs: Blobs) -> None:
+        self._bus = bus
+        self._blobs = blobs
+        self._waiting: dict[str, list[tuple[int, int, RunPipeline]]] = {}
+        self._stops: deque[StopPipeline] = deque()
+        self._numbers = count()
+
+    def __len__(self) -> int:
+        """How many orders to run something wait."""
+        return sum(map(len, self._waiting.values()))
+
+    def add(self, order: RunPipeline, pool: str, priority: int) -> None:
+        """Keep an order for a pool."""
+        heappush(self._waiting.setdefault(pool, []), (-priority, next(self._numbers), order))
+
+    def add_stop(self, order: StopPipeline) -> None:
+        """Keep an order to stop."""
+        self._stops.append(order)
+
+    def send(self, is_wanted: Callable[[RunPipeline], bool]) -> bool:
+        """Hand over what there is room for, but for what nobody wants any more; whether anything went."""
+        did = False
+        while self._stops and self._bus.room(STOPS) > 0:
+            stop = self._stops.popleft()
+            self._bus.send(STOPS, key_of(stop), stop)
+            did = True
+        for pool in [*self._waiting]:
+            did = self._send_to(pool, is_wanted) or did
+        return did
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._waiting.clear()
+        self._stops.clear()
+
+    def _send_to(self, pool: str, is_wanted: Callable[[RunPipeline], bool]) -> bool:
+        did, waiting = False, self._waiting[pool]
+        while waiting and self._bus.room(pool) > 0:
+            row = heappop(waiting)
+            if not is_wanted(row[2]):
+                continue
+            try:
+                self._hand_over(pool, row[2])
+            except Full:
+                heappush(waiting, row)
+                break
+            did = True
+        if not waiting:
+            del self._waiting[pool]
+        return did
+
+    def _hand_over(self, pool: str, order: RunPipeline) -> None:
+        try:
+            self._bus.send(pool, key_of(order), order)
+        except TooLarge:
+            reference = self._blobs.put(order.execution_id, write_command(order))
+            self._bus.send(pool, key_of(order), Elsewhere(order.execution_id, reference))
+
+
+def key_of(order: RunPipeline | StopPipeline) -> str:
+    """The key that names an order on the bus: the same order has the same key."""
+    if isinstance(order, StopPipeline):
+        return f"{order.execution_id}:{order.run}:{order.claim}:stop"
+    kind = "run" if order.outcome is None else "outcome"
+    return f"{order.execution_id}:{order.run}:{order.task}:{order.visit}:{order.attempt}:{order.claim}:{kind}"

@@ -1,0 +1,64 @@
+"""The workers that there are, by what they say of themselves every few seconds; kept in memory, as it heals by itself.
+
+A server says in the same way where its API is.
+"""
+
+from typing import NamedTuple
+
+from noetl.ports import STOPS, Board, Bus, Clock
+from noetl_ir.commands import Answer, Command, DrainWorker, Presence, Said, Serving
+
+SAY_EVERY = 3_000_000
+"""Microseconds between two notices."""
+
+GONE_AFTER = 15_000_000
+"""Microseconds without a word after which a worker is not there any more."""
+
+
+class Seen(NamedTuple):
+    """A worker as it said last, and when (by the clock of the roll)."""
+
+    presence: Presence
+    at: int
+
+
+class Roll:
+    """Keeps the workers by name. `clock` is monotonic; `url` is where this server's API is, once it is known."""
+
+    def __init__(self, bus: Bus[Command, Said, Answer], board: Board, clock: Clock) -> None:
+        self.url = ""
+        self._bus = bus
+        self._board = board
+        self._clock = clock
+        self._seen: dict[str, Seen] = {}
+        self._due = 0
+
+    def look(self) -> list[str]:
+        """Take in what was said; the names of workers that take nothing more from now on."""
+        now, leaving = self._clock.now(), []
+        for notice in self._board.notices():
+            if isinstance(notice, Presence):
+                before = self._seen.get(notice.worker)
+                self._seen[notice.worker] = Seen(notice, now)
+                if notice.draining and not (before is not None and before.presence.draining):
+                    leaving.append(notice.worker)
+        if now >= self._due:
+            self._due = now + SAY_EVERY
+            if self.url:
+                self._board.say(Serving(self.url))
+            for name in [name for name, seen in self._seen.items() if now - seen.at > GONE_AFTER]:
+                del self._seen[name]
+                leaving.append(name)
+        return leaving
+
+    def workers(self) -> list[tuple[Presence, int]]:
+        """The workers by name, each with the microseconds since it was heard; from any thread."""
+        now = self._clock.now()
+        return [(seen.presence, max(now - seen.at, 0)) for _, seen in sorted([*self._seen.items()])]
+
+    def drain(self, name: str) -> bool:
+        """Have a worker finish what it has and end; whether there is one of that name. For the thread that drives."""
+        if name not in self._seen:
+            return False
+        self._bus.send(STOPS, f"drain:{name}", DrainWorker(name))
+        return True

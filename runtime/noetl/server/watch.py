@@ -1,0 +1,114 @@
+"""What a control plane asks about its workers: where orders go, and what is left behind by those who are gone."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from noetl.engine.execution import Execution
+from noetl.engine.program import Program
+from noetl_ir.commands import Beat, Report, RunPipeline
+from noetl_ir.events import Event
+
+
+class Claim(NamedTuple):
+    """The claim on an attempt that nobody has any more; `holder` is who had it, empty where that is not known."""
+
+    execution_id: str
+    run: str
+    claim: int
+    holder: str
+
+
+class Left(NamedTuple):
+    """Claims that are lost, and local loops (execution id, key) whose worker leaves or is gone."""
+
+    claims: Sequence[Claim]
+    loops: Sequence[tuple[str, str]]
+
+
+NOTHING = Left((), ())
+
+
+class Watch(Protocol):
+    """Keeps an eye on the workers of one control plane."""
+
+    def take_up(self, execution: Execution, running: Sequence[str]) -> Sequence[str]:
+        """An execution is driven here from now on; which of its attempts that run are lost."""
+        ...
+
+    def pool_for(self, program: Program, order: RunPipeline) -> str | None:
+        """The pool that an order goes to; None when it is held until it is known who has its loop."""
+        ...
+
+    def note(self, execution_id: str, event: Event) -> None:
+        """An event is on disk."""
+        ...
+
+    def hear(self, beat: Beat) -> None:
+        """The holder of a claim is there."""
+        ...
+
+    def hear_report(self, program: Program, report: Report) -> Sequence[RunPipeline]:
+        """A report was recorded; the orders that were held for that."""
+        ...
+
+    def look(self) -> Left:
+        """What was left since the last look."""
+        ...
+
+    def left(self) -> int | None:
+        """Microseconds until the next look, None for never."""
+        ...
+
+    def order_again(self) -> None:
+        """What nobody claimed is ordered again."""
+        ...
+
+    def forget(self, execution_id: str) -> None:
+        """It is over, or not driven here any more."""
+        ...
+
+    def clear(self) -> None:
+        """Forget every execution."""
+        ...
+
+
+class Near:
+    """A `Watch` of workers in this process: they end with it, and take from the one pool that there is."""
+
+    def __init__(self, pool: str) -> None:
+        self._pool = pool
+
+    def take_up(self, execution: Execution, running: Sequence[str]) -> Sequence[str]:
+        """`Watch.take_up`. Whoever ran them is gone."""
+        return running
+
+    def pool_for(self, program: Program, order: RunPipeline) -> str:
+        """`Watch.pool_for`."""
+        return self._pool
+
+    def note(self, execution_id: str, event: Event) -> None:
+        """`Watch.note`."""
+
+    def hear(self, beat: Beat) -> None:
+        """`Watch.hear`."""
+
+    def hear_report(self, program: Program, report: Report) -> Sequence[RunPipeline]:
+        """`Watch.hear_report`."""
+        return ()
+
+    def look(self) -> Left:
+        """`Watch.look`."""
+        return NOTHING
+
+    def left(self) -> int | None:
+        """`Watch.left`."""
+        return None
+
+    def order_again(self) -> None:
+        """`Watch.order_again`."""
+
+    def forget(self, execution_id: str) -> None:
+        """`Watch.forget`."""
+
+    def clear(self) -> None:
+        """`Watch.clear`."""
