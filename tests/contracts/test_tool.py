@@ -70,6 +70,7 @@ def slow_call(kind: str, root: Path, url: str) -> Call | None:
         "postgres": {"command": "SELECT pg_sleep(613)", "dsn": postgres().url if kind == "postgres" else ""},
         "container": {"image": "slow"},
         "quantum": {"op": "results", "job_id": id_of(Job({"qubits": 16, "gates": [["h", 0]] * 5000}, 1, 1, 0, 0))},
+        "gcs": {"operation": "list", "bucket": "b", "endpoint": url},
         "nats": {"operation": "kv_keys", "bucket": "b", "url": f"nats://{url.removeprefix('http://')}"},
     }
     assert kind in fields, f"slow_call has no call of the kind {kind}"

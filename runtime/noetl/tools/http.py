@@ -12,25 +12,14 @@ may not connect there), `http.request` (the request itself cannot be sent), `fie
 """
 
 from contextlib import suppress
-from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
 
 from noetl.contents import json_of, text_of
-from noetl.egress import NotAllowed, address_of
-from noetl.ports import Call, Env, Fence
+from noetl.ports import Call, Env
+from noetl.web import BODY_BYTES, SECONDS, Answer, Bounds, Request, exchanged, is_there, shown
 from noetl_ir.expr import Json
 from noetl_ir.kinds import misfits, seconds_of
 from noetl_ir.kinds.http import KIND
 from noetl_ir.outcome import Outcome, error, ok
-
-if TYPE_CHECKING:
-    import ssl
-
-    import httpx
-
-SECONDS = 30.0
-BODY_BYTES = 64 * 1024 * 1024
-REDIRECTS = 20
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
@@ -39,85 +28,23 @@ class Invalid(Exception):
     """A request that cannot be made; the text says why, in plain words."""
 
 
-class TooLarge(Exception):
-    """An answer over the limit."""
-
-
-_PORTS = {"http": 80, "https": 443}
-
-
-class Answer(NamedTuple):
-    """An answer read to its end."""
-
-    status: int
-    headers: dict[str, Json]
-    content: bytes
-    charset: str | None
-
-
 async def run(call: Call, env: Env) -> Outcome:
     """Send the request and read the answer; the connection is closed when this returns or is cancelled."""
-    try:
-        import httpx  # noqa: F401  (whether it is there is told before anything else)
-    except ImportError:
+    if not is_there():
         return error("extra.missing", "the http tool needs the extra: pip install 'noetlc[http]'")
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))
     try:
-        request = _request(call, env)
-        seconds, total = _timeouts(call)
+        request, bounds = _request(call, env), _bounds(call)
     except Invalid as problem:
         return error("fields.invalid", str(problem))
     except KeyError as problem:
         return error("credential.missing", str(problem.args[0] if problem.args else problem))
-    outcome = await _exchanged(request, call, seconds, total, env.fence())
+    answer = await exchanged(request, bounds, env.fence())
+    outcome = _outcome(answer) if isinstance(answer, Answer) else answer
     if outcome.error is None:
         return outcome
     return outcome.with_detail(message=f"{request.method} {shown(request.url)}: {outcome.error['message']}")
-
-
-async def _exchanged(
-    request: "Request", call: Call, seconds: "httpx.Timeout", total: float | None, fence: "Fence | None"
-) -> Outcome:
-    import httpx
-
-    try:
-        return _outcome(await _send(request, call, seconds, total, fence))
-    except NotAllowed as problem:
-        return error("http.refused", str(problem))
-    except TooLarge as problem:
-        return error("http.too_large", str(problem))
-    except (TimeoutError, httpx.TimeoutException) as problem:
-        return error("timeout", f"no answer in time ({type(problem).__name__})", retryable=True)
-    except httpx.ConnectError as problem:
-        return error("http.connect", f"no connection: {problem}", retryable=True)
-    except httpx.TooManyRedirects:
-        return error("http.redirects", f"more than {REDIRECTS} redirects")
-    except (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL) as problem:
-        return error("http.request", f"the request cannot be sent: {problem}")
-    except httpx.TransportError as problem:
-        return error("http.protocol", f"the connection broke: {problem}", retryable=True)
-    except (httpx.HTTPError, ValueError, TypeError) as problem:
-        return error("http.request", f"the request cannot be sent: {problem}")
-
-
-def shown(url: str) -> str:
-    """An address as a message may show it: without user, password, query and fragment, where secrets stand."""
-    import re
-
-    text = re.sub(r"^([^/?#]*//)?[^/?#]*@", r"\1", re.split(r"[?#]", url, maxsplit=1)[0])
-    return text if len(text) <= 200 else f"{text[:200]}…"
-
-
-class Request(NamedTuple):
-    """A request as httpx takes it; `params` go over those of the address."""
-
-    method: str
-    url: str
-    headers: dict[str, str]
-    params: list[tuple[str, str]]
-    content: bytes | None
-    basic: tuple[str, str] | None
 
 
 def _request(call: Call, env: Env) -> Request:
@@ -182,76 +109,6 @@ def _named(auth: Json) -> str:
     return found
 
 
-async def _send(
-    request: Request, call: Call, seconds: "httpx.Timeout", total: float | None, fence: Fence | None
-) -> Answer:
-    """Send a request and read its answer, at most the limit's bytes of it."""
-    import asyncio
-
-    import httpx
-
-    follow = _flag(call, "follow_redirects", default=False)
-    limit = call.knobs.get("max_response_bytes")
-    most = limit if isinstance(limit, int) and not isinstance(limit, bool) else BODY_BYTES
-    basic = httpx.BasicAuth(*request.basic) if request.basic else None
-    async with (
-        asyncio.timeout(total),
-        httpx.AsyncClient(
-            timeout=seconds,
-            transport=_fenced(fence, _verify(call)) if fence is not None else None,
-            trust_env=fence is None,  # a proxy would connect to what is refused here
-            verify=_verify(call),
-            follow_redirects=follow,
-            max_redirects=REDIRECTS,
-        ) as client,
-        client.stream(
-            request.method,
-            httpx.URL(request.url).copy_merge_params(_merged(request.params)),
-            headers=request.headers,
-            content=request.content,
-            auth=basic,
-        ) as response,
-    ):
-        content = bytearray()
-        async for chunk in response.aiter_bytes():
-            content += chunk
-            if len(content) > most:
-                raise TooLarge(f"the answer has more than {most} bytes")
-        headers: dict[str, Json] = dict(response.headers.items())
-        return Answer(response.status_code, headers, bytes(content), response.charset_encoding)
-
-
-def _verify(call: Call) -> "ssl.SSLContext | bool":
-    return _trust() if _flag(call, "verify_ssl", default=True) else False
-
-
-def _fenced(fence: Fence, verify: "ssl.SSLContext | bool") -> "httpx.AsyncBaseTransport":
-    """A transport that looks up a name itself, asks the fence about each address, and connects to one it asked about.
-
-    Every request comes through here, those that follow a redirect too.
-    """
-    import httpx
-
-    class Fenced(httpx.AsyncHTTPTransport):
-        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-            host = request.url.host
-            try:
-                address = await address_of(host, request.url.port or _PORTS.get(request.url.scheme, 0), fence)
-            except (OSError, UnicodeError) as problem:
-                raise httpx.ConnectError(str(problem)) from None
-            # Another one, because a redirect goes on from this. It has its Host header already.
-            pinned = httpx.Request(
-                request.method,
-                request.url.copy_with(host=address),
-                headers=request.headers,
-                stream=request.stream,
-                extensions={**request.extensions, "sni_hostname": host},
-            )
-            return await super().handle_async_request(pinned)
-
-    return Fenced(verify=verify)
-
-
 def _outcome(answer: Answer) -> Outcome:
     data, encoding = _data(answer)
     result: dict[str, Json] = {
@@ -279,24 +136,26 @@ def _data(answer: Answer) -> tuple[Json, str]:
     return text_of(answer.content, answer.charset)
 
 
-def _timeouts(call: Call) -> tuple["httpx.Timeout", float | None]:
-    """httpx's limits and the limit of the whole attempt: the task's spec, else its field, else 30 s."""
-    import httpx
-
+def _bounds(call: Call) -> Bounds:
+    """The limits of a request: of time the task's spec, else its field, else 30 s. Raises Invalid."""
+    limit = call.knobs.get("max_response_bytes")
+    most = limit if isinstance(limit, int) and not isinstance(limit, bool) else BODY_BYTES
+    verify, follow = _flag(call, "verify_ssl", default=True), _flag(call, "follow_redirects", default=False)
     for given in (call.timeout, call.fields.get("timeout"), call.fields.get("timeout_seconds")):
         if isinstance(given, dict):
-            parts = {name: seconds_of(value) for name, value in given.items() if value is not None}
             if unknown := [name for name in given if name not in ("connect", "read", "write", "pool")]:
                 raise Invalid(f"timeout has no part {unknown[0]!r}")
-            if None in parts.values():
+            parts = {name: seconds_of(value) for name, value in given.items() if value is not None}
+            known = {name: seconds for name, seconds in parts.items() if seconds is not None}
+            if len(known) != len(parts):
                 raise Invalid("the parts of timeout must be durations")
-            return httpx.Timeout(SECONDS, **parts), None
+            return Bounds(None, known, most, verify, follow)
         if given is not None:
             seconds = seconds_of(given)
             if seconds is None:
                 raise Invalid("timeout must be a duration or {connect, read}")
-            return httpx.Timeout(seconds), seconds
-    return httpx.Timeout(SECONDS), SECONDS
+            return Bounds(seconds, {}, most, verify, follow)
+    return Bounds(SECONDS, {}, most, verify, follow)
 
 
 def _flag(call: Call, name: str, *, default: bool) -> bool:
@@ -333,22 +192,6 @@ def _text(value: Json) -> str:
 
         return json.dumps(value, ensure_ascii=False)
     return str(value)
-
-
-def _merged(pairs: list[tuple[str, str]]) -> dict[str, list[str]]:
-    """The texts of each name, in order."""
-    found: dict[str, list[str]] = {}
-    for name, text in pairs:
-        found.setdefault(name, []).append(text)
-    return found
-
-
-@cache
-def _trust() -> "ssl.SSLContext":
-    """The certificates that servers are checked against; reading them takes longer than a request."""
-    import httpx
-
-    return httpx.create_ssl_context()
 
 
 def _form_bytes(form: list[tuple[str, str]]) -> bytes:

@@ -20,6 +20,6 @@ KIND = Kind(
         ),
         "auth": Field(("text", "map"), doc="Read from older playbooks; the local simulator needs none."),
     },
-    result="{job_id, state}, and for results {job_id, state, shots, counts}; a state is QUEUED, RUNNING or DONE, counts "
-    "are by the measured bits, bit 0 to the right",
+    result="{job_id, state}, and for results {job_id, state, shots, counts}; a state is QUEUED, RUNNING or DONE, "
+    "counts are by the measured bits, bit 0 to the right",
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from noetl import web
 from noetl.tools import http
 from noetl_ir.codec import pack
 from noetl_ir.expr import Json
@@ -260,7 +261,7 @@ def test_an_error_names_the_method_and_the_address_without_what_may_be_secret(en
     ],
 )
 def test_an_address_is_shown_without_user_and_query(url: str, shown: str) -> None:
-    assert http.shown(url) == shown
+    assert web.shown(url) == shown
 
 
 def test_scenario_68_an_address_that_ends_like_a_file_is_an_address(env: Surroundings, url: str) -> None:

@@ -1,0 +1,83 @@
+"""Service accounts of Google Cloud: the signed assertion that a token is given for (RFC 7523).
+
+Nothing is sent here. Two kinds of token are given: an access token for scopes, and an identity token for an audience.
+"""
+
+import json
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from noetl.contents import json_of
+from noetl.web import Request
+from noetl_ir.expr import Json
+
+TOKEN_URL = "https://oauth2.googleapis.com/token"
+GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+LIFETIME = 3600
+EXTRA = "a service account needs the extra: pip install 'noetlc[gcs]'"
+
+
+class Unusable(Exception):
+    """A service account that nothing can be signed with; the text says why and holds no secret."""
+
+
+class Account(NamedTuple):
+    """A service account as its key file describes it."""
+
+    email: str
+    key: str
+    token_url: str
+
+
+def account_of(fields: Mapping[str, Json]) -> Account | None:
+    """The account that a credential is or holds as JSON text; None where it holds none."""
+    for name in ("service_account", "service_account_json", "credentials_json", "value", "data"):
+        held = fields.get(name)
+        if isinstance(held, str) and "private_key" in held:
+            try:
+                held = json_of(held.encode("utf-8", "surrogatepass"))
+            except ValueError:
+                continue
+        if isinstance(held, dict) and (found := account_of(held)) is not None:
+            return found
+    email, key = fields.get("client_email"), fields.get("private_key")
+    if not isinstance(email, str) or not isinstance(key, str):
+        return None
+    return Account(email, key, str(fields.get("token_uri") or TOKEN_URL))
+
+
+def token_request(account: Account, claims: Mapping[str, str], now: int) -> Request:
+    """What to ask for a token: `claims` are {scope} or {target_audience}, `now` in seconds. Raises Unusable."""
+    said = {**claims, "iss": account.email, "sub": account.email, "aud": account.token_url}
+    signed = f"{_part({'alg': 'RS256', 'typ': 'JWT'})}.{_part({**said, 'iat': now, 'exp': now + LIFETIME})}"
+    form = urlencode({"grant_type": GRANT, "assertion": f"{signed}.{_encoded(_signature(account.key, signed))}"})
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+    return Request("POST", account.token_url, headers, content=form.encode("ascii"))
+
+
+def _signature(key: str, text: str) -> bytes:
+    try:
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+        from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    except ImportError:
+        raise Unusable(EXTRA) from None
+    try:
+        private = load_pem_private_key(key.encode("ascii"), None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise Unusable("the private_key of the service account is no key in PEM") from None
+    if not isinstance(private, RSAPrivateKey):
+        raise Unusable("the private_key of the service account is no RSA key")
+    return private.sign(text.encode("ascii"), PKCS1v15(), SHA256())
+
+
+def _part(value: Mapping[str, str | int]) -> str:
+    return _encoded(json.dumps(value, separators=(",", ":")).encode("ascii"))
+
+
+def _encoded(data: bytes) -> str:
+    return urlsafe_b64encode(data).rstrip(b"=").decode("ascii")

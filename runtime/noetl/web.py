@@ -1,0 +1,177 @@
+"""One HTTP request over httpx and its answer, within limits and the fence: what tools and keychain entries share.
+
+The codes of its failures: `timeout`, `http.connect`, `http.protocol`, `http.redirects`, `http.too_large`,
+`http.refused` (nothing may connect there), `http.request` (the request itself cannot be sent).
+"""
+
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from noetl.egress import NotAllowed, address_of
+from noetl.ports import Fence
+from noetl_ir.expr import Json
+from noetl_ir.outcome import Outcome, error
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
+
+SECONDS = 30.0
+BODY_BYTES = 64 * 1024 * 1024
+REDIRECTS = 20
+
+_PORTS = {"http": 80, "https": 443}
+
+
+class Request(NamedTuple):
+    """A request as httpx takes it; `params` go over those of the address."""
+
+    method: str
+    url: str
+    headers: dict[str, str]
+    params: list[tuple[str, str]] = []  # noqa: RUF012  (never written to)
+    content: bytes | None = None
+    basic: tuple[str, str] | None = None
+
+
+class Bounds(NamedTuple):
+    """What a request may take: seconds in all, and by part over `SECONDS`; bytes of its answer; and how it is sent."""
+
+    total: float | None = SECONDS
+    parts: dict[str, float] = {}  # noqa: RUF012  (never written to)
+    most: int = BODY_BYTES
+    verify: bool = True
+    follow: bool = False
+
+
+class Answer(NamedTuple):
+    """An answer read to its end."""
+
+    status: int
+    headers: dict[str, Json]
+    content: bytes
+    charset: str | None
+
+
+class TooLarge(Exception):
+    """An answer over the limit."""
+
+
+def is_there() -> bool:
+    """Whether httpx is installed."""
+    try:
+        import httpx  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+async def exchanged(request: Request, bounds: Bounds, fence: Fence | None) -> Answer | Outcome:
+    """The answer, whatever its status; else the error that there is none. The connection is closed then."""
+    import httpx
+
+    try:
+        return await _sent(request, bounds, fence)
+    except NotAllowed as problem:
+        return error("http.refused", str(problem))
+    except TooLarge as problem:
+        return error("http.too_large", str(problem))
+    except (TimeoutError, httpx.TimeoutException) as problem:
+        return error("timeout", f"no answer in time ({type(problem).__name__})", retryable=True)
+    except httpx.ConnectError as problem:
+        return error("http.connect", f"no connection: {problem}", retryable=True)
+    except httpx.TooManyRedirects:
+        return error("http.redirects", f"more than {REDIRECTS} redirects")
+    except (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL) as problem:
+        return error("http.request", f"the request cannot be sent: {problem}")
+    except httpx.TransportError as problem:
+        return error("http.protocol", f"the connection broke: {problem}", retryable=True)
+    except (httpx.HTTPError, ValueError, TypeError) as problem:
+        return error("http.request", f"the request cannot be sent: {problem}")
+
+
+def shown(url: str) -> str:
+    """An address as a message may show it: without user, password, query and fragment, where secrets stand."""
+    import re
+
+    text = re.sub(r"^([^/?#]*//)?[^/?#]*@", r"\1", re.split(r"[?#]", url, maxsplit=1)[0])
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+async def _sent(request: Request, bounds: Bounds, fence: Fence | None) -> Answer:
+    """Send a request and read its answer, at most the limit's bytes of it."""
+    import asyncio
+
+    import httpx
+
+    verify = _trust() if bounds.verify else False
+    parts = dict.fromkeys(("connect", "read", "write", "pool"), bounds.total if not bounds.parts else SECONDS)
+    async with (
+        asyncio.timeout(bounds.total),
+        httpx.AsyncClient(
+            timeout=httpx.Timeout(**{**parts, **bounds.parts}),
+            transport=_fenced(fence, verify) if fence is not None else None,
+            trust_env=fence is None,  # a proxy would connect to what is refused here
+            verify=verify,
+            follow_redirects=bounds.follow,
+            max_redirects=REDIRECTS,
+        ) as client,
+        client.stream(
+            request.method,
+            httpx.URL(request.url).copy_merge_params(_merged(request.params)),
+            headers=request.headers,
+            content=request.content,
+            auth=httpx.BasicAuth(*request.basic) if request.basic else None,
+        ) as response,
+    ):
+        content = bytearray()
+        async for chunk in response.aiter_bytes():
+            content += chunk
+            if len(content) > bounds.most:
+                raise TooLarge(f"the answer has more than {bounds.most} bytes")
+        headers: dict[str, Json] = dict(response.headers.items())
+        return Answer(response.status_code, headers, bytes(content), response.charset_encoding)
+
+
+def _fenced(fence: Fence, verify: "ssl.SSLContext | bool") -> "httpx.AsyncBaseTransport":
+    """A transport that looks up a name itself, asks the fence about each address, and connects to one it asked about.
+
+    Every request comes through here, those that follow a redirect too.
+    """
+    import httpx
+
+    class Fenced(httpx.AsyncHTTPTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            host = request.url.host
+            try:
+                address = await address_of(host, request.url.port or _PORTS.get(request.url.scheme, 0), fence)
+            except (OSError, UnicodeError) as problem:
+                raise httpx.ConnectError(str(problem)) from None
+            # Another one, because a redirect goes on from this. It has its Host header already.
+            pinned = httpx.Request(
+                request.method,
+                request.url.copy_with(host=address),
+                headers=request.headers,
+                stream=request.stream,
+                extensions={**request.extensions, "sni_hostname": host},
+            )
+            return await super().handle_async_request(pinned)
+
+    return Fenced(verify=verify)
+
+
+def _merged(pairs: list[tuple[str, str]]) -> dict[str, list[str]]:
+    """The texts of each name, in order."""
+    found: dict[str, list[str]] = {}
+    for name, text in pairs:
+        found.setdefault(name, []).append(text)
+    return found
+
+
+@cache
+def _trust() -> "ssl.SSLContext":
+    """The certificates that servers are checked against; reading them takes longer than a request."""
+    import httpx
+
+    return httpx.create_ssl_context()
