@@ -1,10 +1,19 @@
 """The view of what lint says besides the rules: about comments that ignore, and about a baseline."""
 
+from collections.abc import Iterator
+from errno import ENOENT
+from unittest.mock import patch
+
 from goldens import Case
+from noetlc import rules
 from noetlc.cli.baseline import read_baseline, unknown
-from noetlc.cli.checking import text_of
+from noetlc.cli.cache import Kept
+from noetlc.cli.checking import text_of, unusable
+from noetlc.cli.files import Unusable
 from noetlc.cli.inspection import found_in
+from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.diag.text import PLAIN
+from noetlc.rules import Rule, Unit, all_rules
 from noetlc.source.decoding import decode
 from noetlc.source.text import Source
 
@@ -12,7 +21,10 @@ from noetlc.source.text import Source
 def findings(case: Case) -> str:
     """What is reported of a file; with a baseline beside it, what that does not know, and what it knows in vain."""
     data = case.path.read_bytes()
-    found = list(found_in(case.path.name, data).findings)
+    if case.name == "unusable-file":
+        gone = Unusable(case.path.name, FileNotFoundError(ENOENT, "No such file or directory"))
+        return unusable(case.path.name, "full", PLAIN, gone).text
+    found = list((_failing if case.name == "internal-error" else found_in)(case.path.name, data).findings)
     told = ""
     if case.beside("baseline").exists():
         name = str(case.beside("baseline"))
@@ -21,3 +33,15 @@ def findings(case: Case) -> str:
         told = text_of(baseline.stale(left), Source(case.beside("baseline").name, baseline.text), "full", PLAIN)
     shown = text_of(found, decode(case.path.name, data)[0], "full", PLAIN)
     return "\n".join(filter(None, [shown, told])) or "no findings\n"
+
+
+def _failing(name: str, data: bytes) -> Kept:
+    """The same with one rule replaced by one that fails."""
+
+    def fails(unit: Unit) -> Iterator[Diagnostic]:
+        raise KeyError(unit.playbook.name)
+
+    others = [(slug, rule) for slug, rule in all_rules() if slug != "unreachable-step"]
+    broken = ("unreachable-step", Rule("NL601", Severity.WARNING, "ast", fails))
+    with patch.object(rules, "all_rules", lambda: (*others, broken)):
+        return found_in(name, data)

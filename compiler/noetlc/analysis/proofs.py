@@ -4,12 +4,13 @@ A net without a fork and without a join that waits holds one token: what its gra
 and no plan is made for it. A limit that was hit gives no claim.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from noetl_ir.plan import Plan
 from noetlc.analysis.verdict import Claim, Status, Verdict
+from noetlc.diag.internal import Bug
 
 if TYPE_CHECKING:  # most playbooks are checked without
     from noetlc.analysis.crowding import Crowded
@@ -41,6 +42,8 @@ class Proofs:
         self._make = plan
         self.single = single
         self._answers: dict[str, Verdict | None] = {}
+        self.failed: dict[str, Bug] = {}
+        """Questions that a mistake of ours left open."""
 
     @cached_property
     def plan(self) -> Plan:
@@ -100,7 +103,7 @@ class Proofs:
 
         if text not in self._answers:
             try:
-                self._answers[text] = answered(self.plan, query_of(text), text)
+                [self._answers[text]] = self._noted([answered(self.plan, query_of(text), text)])
             except QueryError:
                 self._answers[text] = None
         return self._answers[text]
@@ -111,7 +114,11 @@ class Proofs:
             return ()
         from noetlc.analysis.report import sound
 
-        return tuple(sound(self.plan, self._budget))
+        return self._noted(sound(self.plan, self._budget))
+
+    def _noted(self, found: Sequence[Verdict]) -> tuple[Verdict, ...]:
+        self.failed.update({each.question: each.bug for each in found if each.bug is not None})
+        return tuple(found)
 
     @property
     def _budget(self) -> "Budget":

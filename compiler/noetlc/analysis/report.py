@@ -4,7 +4,7 @@ A universal question is refuted, and `reachable` proved, only by a run that repl
 data were found leaves the question unknown, and the story says what guards would have to allow.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from noetl_ir.expr import Json
@@ -17,12 +17,12 @@ from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.extents import Extent, extents_of
 from noetlc.analysis.knowledge import informed
 from noetlc.analysis.petri import Petri
-from noetlc.analysis.queries import Query, query_of
+from noetlc.analysis.queries import Query, QueryError, query_of
 from noetlc.analysis.script import script_of
 from noetlc.analysis.siphons import theory_of
 from noetlc.analysis.skeleton import success_skeleton, whole_skeleton
 from noetlc.analysis.soundness import QUICK, STANDARD, Budget, assumptions_of, soundness_of, verdicts_on
-from noetlc.analysis.verdict import Line, Status, Story, Verdict
+from noetlc.analysis.verdict import Line, Status, Story, Verdict, attempted, failed
 
 EXCLUDED = "guards exclude what free choices would allow"
 MAYBE = "no data were found with which a run does this: guards may exclude it"
@@ -42,6 +42,11 @@ class Report(NamedTuple):
         """Whether any verdict has that status."""
         return any(verdict.status is status for verdict in self.verdicts)
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether a mistake of ours left a question open."""
+        return any(verdict.bug is not None for verdict in self.verdicts)
+
 
 def report_of(plan: Plan, queries: Sequence[str] = (), budget: Budget = STANDARD) -> Report:
     """The report on a plan and the children that it embeds; raises QueryError."""
@@ -50,14 +55,29 @@ def report_of(plan: Plan, queries: Sequence[str] = (), budget: Budget = STANDARD
     for query, text in zip(asked, queries, strict=True):
         verdicts.append(answered(plan, query, text, budget))
     proved = all(verdict.status is Status.PROVED for verdict in verdicts)
+    report = Report(plan.name, tuple(verdicts), assumptions_of(plan), (), None, None)
+    report = _and(report, "how often steps run", lambda: _with_extents(report, plan, budget, proved=proved))
+    return _and(report, "the children", lambda: _with_children(report, plan, budget)) if plan.children else report
+
+
+def _and(report: Report, question: str, more: Callable[[], Report]) -> Report:
+    """The report with more; with a verdict that this is unknown where a mistake of ours is in the way."""
+    try:
+        return more()
+    except Exception as error:
+        return report._replace(verdicts=(*report.verdicts, failed(question, error)))
+
+
+def _with_extents(report: Report, plan: Plan, budget: Budget, *, proved: bool) -> Report:
     extents = extents_of(plan, budget.states if proved else min(QUICK, budget.states))
-    assumed = assumptions_of(plan)
-    if plan.children:
-        children = called_by(plan, lambda child: sound(child, budget))
-        assumed = refined(plan, children, assumed)
-        verdicts = [each._replace(assumptions=assumed) for each in verdicts]
-        verdicts += verdicts_of(plan, children)
-    return Report(plan.name, tuple(verdicts), assumed, extents, bounds_of(plan, extents), None)
+    return report._replace(extents=extents, bounds=bounds_of(plan, extents))
+
+
+def _with_children(report: Report, plan: Plan, budget: Budget) -> Report:
+    children = called_by(plan, lambda child: sound(child, budget))
+    assumed = refined(plan, children, report.assumptions)
+    verdicts = [each._replace(assumptions=assumed) for each in report.verdicts]
+    return report._replace(verdicts=(*verdicts, *verdicts_of(plan, children)), assumptions=assumed)
 
 
 def with_budget(report: Report, allowed: Json) -> Report:
@@ -71,24 +91,39 @@ def with_budget(report: Report, allowed: Json) -> Report:
 
 def sound(plan: Plan, budget: Budget) -> list[Verdict]:
     """Soundness on free choices, and again with what guards show where no data were found for what that allows."""
-    free = [confirmed(plan, verdict) for verdict in soundness_of(plan, budget)]
-    if all(verdict.status is not Status.UNKNOWN for verdict in free):
+    free = [_confirmed(plan, verdict) for verdict in soundness_of(plan, budget)]
+    if all(verdict.status is not Status.UNKNOWN or verdict.bug for verdict in free):
         return free
-    skeletons = informed(success_skeleton(plan)), informed(whole_skeleton(plan))
-    known = [confirmed(plan, verdict) for verdict in verdicts_on(*skeletons, budget)]
-    found: list[Verdict] = []
+    known = attempted("what guards exclude", lambda: _informed(plan, budget))
+    found: list[Verdict] = [verdict for verdict in known if verdict.bug]
+    if found:
+        return [*free, *found]
     for question in dict.fromkeys(verdict.question for verdict in free):
         found += _together(*([each for each in side if each.question == question] for side in (free, known)))
     return found
 
 
+def _informed(plan: Plan, budget: Budget) -> list[Verdict]:
+    skeletons = informed(success_skeleton(plan)), informed(whole_skeleton(plan))
+    return [_confirmed(plan, verdict) for verdict in verdicts_on(*skeletons, budget)]
+
+
 def answered(plan: Plan, query: Query, text: str, budget: Budget = STANDARD) -> Verdict:
     """The verdict on a query, on free choices and then with what guards show; raises QueryError."""
-    free = confirmed(plan, answer(plan, query, text, budget.states))
-    if free.status is not Status.UNKNOWN:
-        return free
-    known = confirmed(plan, answer(plan, query, text, budget.states, informed))
-    return _together([free], [known])[0]
+    try:
+        free = confirmed(plan, answer(plan, query, text, budget.states))
+        if free.status is not Status.UNKNOWN:
+            return free
+        known = confirmed(plan, answer(plan, query, text, budget.states, informed))
+        return _together([free], [known])[0]
+    except QueryError:
+        raise
+    except Exception as error:
+        return failed(text, error)
+
+
+def _confirmed(plan: Plan, verdict: Verdict) -> Verdict:
+    return attempted(verdict.question, lambda: [confirmed(plan, verdict)])[0]
 
 
 def confirmed(plan: Plan, verdict: Verdict) -> Verdict:
@@ -103,7 +138,11 @@ def confirmed(plan: Plan, verdict: Verdict) -> Verdict:
 
 def with_census(report: Report, plan: Plan, budget: Budget = STANDARD) -> Report:
     """The same report with the numbers of the plan's whole skeleton."""
-    return report._replace(census=census_of(whole_skeleton(plan).net, budget.states))
+
+    def counted() -> Report:
+        return report._replace(census=census_of(whole_skeleton(plan).net, budget.states))
+
+    return _and(report, "how many states there are", counted)
 
 
 NET_QUESTIONS = (
@@ -126,6 +165,13 @@ def proved_net(net: Petri) -> Report | None:
 
 def net_report(net: Petri, budget: Budget = STANDARD) -> Report:
     """The report on a net that is no plan's, its markings counted; where a limit was hit, theorems may know more."""
+    try:
+        return _net_report(net, budget)
+    except Exception as error:
+        return Report(net.name, tuple(failed(question, error) for question in NET_QUESTIONS), (), (), None, None)
+
+
+def _net_report(net: Petri, budget: Budget) -> Report:
     census = census_of(net, budget.states)
     runs = net.transitions
     bounded = _judged(NET_QUESTIONS[0], census.pump is None, "states" in census.open)

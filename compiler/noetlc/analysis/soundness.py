@@ -10,6 +10,7 @@ of 256 branches costs no more than its branches one after the other.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from noetl_ir.net import Transition
@@ -25,7 +26,7 @@ from noetlc.analysis.siphons import is_proved_sound
 from noetlc.analysis.skeleton import Skeleton, success_skeleton, whole_skeleton
 from noetlc.analysis.story import forks_behind, left_over, story_of
 from noetlc.analysis.stubborn import Terminals, terminals_of
-from noetlc.analysis.verdict import Line, Status, Verdict
+from noetlc.analysis.verdict import Line, Status, Verdict, attempted
 
 LIMIT = 100_000
 """States that a question may cost."""
@@ -61,16 +62,20 @@ def soundness_of(plan: Plan, budget: Budget = STANDARD) -> tuple[Verdict, ...]:
 
 def verdicts_on(success: Skeleton, whole: Skeleton, budget: Budget) -> tuple[Verdict, ...]:
     """The same on skeletons of one plan. In an unbounded net only the first markings are looked at."""
-    bounded = _bounded(whole, budget)
-    if bounded.status is not Status.PROVED:
+    bounded = attempted("tokens are bounded", lambda: [_bounded(whole, budget)])
+    if bounded[0].status is not Status.PROVED:
         budget = budget._replace(states=min(budget.states, QUICK))
-    small = reduced(success.net)
-    ends = terminals_of(small.net, budget.states)
+
+    @cache
+    def searched() -> tuple[Reduced, Terminals]:
+        small = reduced(success.net)
+        return small, terminals_of(small.net, budget.states)
+
     return (
-        *_stuck(success, small, ends, budget),
-        *_cycles(success, small, ends, budget),
-        *_dead(success, whole, small, ends, budget),
-        bounded,
+        *attempted("nothing can get stuck", lambda: _stuck(success, *searched(), budget)),
+        *attempted("every cycle has an exit", lambda: _cycles(success, *searched(), budget)),
+        *attempted("every part can run", lambda: _dead(success, whole, *searched(), budget)),
+        *bounded,
     )
 
 

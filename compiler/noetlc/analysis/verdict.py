@@ -1,10 +1,12 @@
 """An answer to a question about a plan: proved, refuted with a run, or unknown with the limit that was hit."""
 
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
 from noetl_ir.expr import Json
 from noetl_ir.span import Span
+from noetlc.diag.internal import Bug, bug_of
 
 
 class Status(StrEnum):
@@ -41,7 +43,8 @@ class Script(NamedTuple):
 class Verdict(NamedTuple):
     """The answer to `question`. `about` names steps, tasks or arcs; `detail` says what was found, or hit.
 
-    A story with a `script` is one that replays; without it guards may exclude it.
+    A story with a `script` is one that replays; without it guards may exclude it. A `bug` is why the answer is not
+    known.
     """
 
     question: str
@@ -52,6 +55,7 @@ class Verdict(NamedTuple):
     span: Span | None = None
     story: Story | None = None
     script: Script | None = None
+    bug: Bug | None = None
 
 
 class Claim(NamedTuple):
@@ -59,3 +63,17 @@ class Claim(NamedTuple):
 
     verdict: Verdict
     sure: bool
+
+
+def attempted(question: str, find: Callable[[], Iterable[Verdict]]) -> list[Verdict]:
+    """The verdicts on a question; one that it is unknown where finding them fails by a mistake of ours."""
+    try:
+        return list(find())
+    except Exception as error:
+        return [failed(question, error)]
+
+
+def failed(question: str, error: Exception) -> Verdict:
+    """The verdict that a mistake of ours leaves a question unknown."""
+    bug = bug_of(error)
+    return Verdict(question, Status.UNKNOWN, f"an internal error: {bug}", bug=bug)

@@ -18,7 +18,7 @@ from noetlc.diag.diagnostic import Severity
 from noetlc.pipeline import compile_source
 from noetlc.source.nodes import value_of
 
-REFUTED, UNKNOWN = 1, 4
+REFUTED, INTERNAL, UNKNOWN = 1, 3, 4
 ASSERT = "x-assert"
 
 
@@ -46,7 +46,8 @@ def analyze_file(
 
     As JSON, a file with several documents gives a list.
 
-    Exit codes: 0 all proved, 1 something refuted, 4 something unknown under --require-proof.
+    Exit codes: 0 nothing refuted, 1 something refuted, 2 usage, 3 an internal error left a question open,
+    4 something unknown under --require-proof.
     """
     budget = STANDARD._replace(states=limit)
     data = read(file)
@@ -57,6 +58,8 @@ def analyze_file(
     if not reports:
         return REFUTED
     _show(reports, shown(file), form)
+    if any(report.is_broken for report in reports):
+        return INTERNAL
     if any(report.has(Status.REFUTED) for report in reports):
         return REFUTED
     return UNKNOWN if require_proof and any(report.has(Status.UNKNOWN) for report in reports) else 0

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from noetl_ir.span import Span
 from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
 from noetlc.diag.report import Reported
+from noetlc.diag.selection import INTERNAL
 
 FOLDER = ".noetlc_cache"
 _FORMAT = "2"
@@ -49,7 +50,9 @@ class Cache(NamedTuple):
         return Kept((), 0) if body == _EMPTY else _thawed(name, body)
 
     def put(self, name: str, data: bytes, kept: Kept) -> None:
-        """Keep what was found."""
+        """Keep what was found, unless a mistake of ours is among it: with the next version there may be more."""
+        if any(one.diagnostic.code == INTERNAL for one in kept.findings):
+            return
         body = _frozen(kept)
         path = self._path(name)
         part = f"{path}.{os.getpid()}.part"

@@ -17,8 +17,10 @@ from noetlc.cli.findings import (
     threshold_of,
 )
 from noetlc.diag.diagnostic import Severity
+from noetlc.diag.selection import INTERNAL
 from noetlc.pipeline import Compiled, compile_source
 
+BROKEN = 3
 ENDINGS = {"plan": ".ir", "json": ".ir.json", "canonical": ".canonical.yaml"}
 
 
@@ -45,12 +47,13 @@ def compile_files(
     if form == "plan" and to_terminal:
         raise click.UsageError("a plan is binary and no text for a terminal: write -o FILE, or --format json")
     catalogue = Folders(folders)
-    counts, outputs = Counts(), dict[str, bytes]()
+    counts, outputs, broken = Counts(), dict[str, bytes](), False
     threshold = min(threshold_of(fail_on, strict=strict), Severity.ERROR)
     for name in names:
         compiled = compile_source(shown(name), read_playbook(name), catalogue, at_least=threshold)
         click.echo(text_of(compiled, palette_of_stderr()), err=True, nl=False)
         counts = counts.plus(counts_of(compiled))
+        broken |= any(one.code == INTERNAL for one in compiled.diagnostics)
         if not counts.reach(threshold):
             target = _target(name, output, form, several=len(names) > 1)
             for place, data in _named(target, _emitted(compiled, form), form):
@@ -59,7 +62,7 @@ def compile_files(
                 outputs[place] = outputs.get(place, b"") + data
     if counts.reach(threshold):
         click.echo(f"{counts}: nothing is written", err=True)
-        return 1
+        return BROKEN if broken else 1
     for place, data in outputs.items():
         put(place, data)
     return 0

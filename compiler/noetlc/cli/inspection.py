@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 
 from noetl_ir.span import Span
 from noetlc.cli.cache import Kept
+from noetlc.diag.internal import bug_of
 from noetlc.diag.report import Reported
+from noetlc.diag.selection import INTERNAL
 from noetlc.pipeline import Compiled, check_source
 from noetlc.rules import slug_of
 from noetlc.source.addresses import Addresses
@@ -20,7 +22,10 @@ MIGRATED = frozenset({"NL111", "NL112", "NL910", "NL911", "NL912"})
 
 def found_in(name: str, data: bytes) -> Kept:
     """Everything that there is to say about a file, less what its own comments take back."""
-    compiled = check_source(name, data)
+    try:
+        compiled = check_source(name, data)
+    except Exception as error:  # the other files go on
+        return Kept((Reported(name, slug_of(INTERNAL), "", bug_of(error).diagnostic("the compiler")),), 0)
     found, ignored = list(compiled.diagnostics), 0
     if "noetl:" in compiled.source.text:
         from noetlc.diag.ignores import applied

@@ -6,6 +6,13 @@ from noetlc.diag.diagnostic import Severity
 E, W, N = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
 SOURCE_CODES: dict[str, Code] = {
+    "NL000": Code(
+        "internal-error", E, "A part of `noetlc` failed",
+        "It is a mistake of `noetlc`, not of the playbook. What this part would have found is not known; all others\n"
+        "were asked. The exit code is 3. The number stands for the mistake and is the same in every file.",
+        "noetlc lint orders.yaml",
+        "Please report the number with the playbook, or with as much of it as still shows the message.",
+    ),
     "NL001": Code(
         "not-utf-8", E, "The file is not text in UTF-8",
         "Editors guess encodings, each its own way; a wrong guess changes names and values without a word.",
@@ -167,5 +174,11 @@ SOURCE_CODES: dict[str, Code] = {
         "an entry for `NL601 at workflow/step lonely/step`, and the step has an arc now",
         "Write the baseline anew: `noetlc lint PATH --write-baseline FILE`.",
         "Where the baseline is shared by branches of which one still has the finding.",
+    ),
+    "NL026": Code(
+        "unusable-file", E, "A file that cannot be read, or not be written",
+        "Nothing is known of a playbook that nobody could look at. The others under the same path are looked at.",
+        "a link to a file that is gone, a file without permission to read, a write-protected one under --write",
+        "Mend the link or the permissions, or name the files that are meant.",
     ),
 }  # fmt: skip

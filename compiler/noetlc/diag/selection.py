@@ -1,13 +1,14 @@
 """Which codes are reported: selectors, each a code, the beginning of one, a name, or `ALL`.
 
 Of the selectors that fit a code the longest decides, so that `select NL2, ignore NL203` and `ignore NL2, select NL203`
-both do what they say; of two of one length the one that ignores.
+both do what they say; of two of one length the one that ignores. An internal error is always reported.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 ALL = "ALL"
+INTERNAL = "NL000"
 
 
 class Selection(NamedTuple):
@@ -18,7 +19,7 @@ class Selection(NamedTuple):
 
     def takes(self, code: str) -> bool:
         """Whether findings of that code are reported."""
-        return _longest(code, self.select) > _longest(code, self.ignore)
+        return code == INTERNAL or _longest(code, self.select) > _longest(code, self.ignore)
 
 
 class Unselectable(NamedTuple):

@@ -24,6 +24,7 @@ from noetlc.diag.code import Code
 from noetlc.diag.codes import CODES, page
 from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
 from noetlc.diag.findings import sorted_findings
+from noetlc.diag.internal import Bug, bug_of
 from noetlc.reading.kinds import Program, programs_of
 from noetlc.source.nodes import Scalar
 from noetlc.source.nodes import Sequence as SequenceNode
@@ -78,12 +79,12 @@ def check_playbook(source: Source, playbook: Playbook, at_least: Severity) -> li
 
     The playbook may be partial; no rule raises for that.
     """
-    return _found(_unit(source, playbook), "ast", at_least)
+    return _found(source, playbook, "ast", at_least)
 
 
 def check_net(source: Source, playbook: Playbook) -> list[Diagnostic]:
     """What the rules on nets find in a playbook without errors, sorted."""
-    return _found(_unit(source, playbook), "net", min(Severity))
+    return _found(source, playbook, "net", min(Severity))
 
 
 @cache
@@ -150,9 +151,22 @@ def _built(playbook: Playbook) -> Plan:
     return build_plan(playbook)
 
 
-def _found(unit: Unit, level: str, at_least: Severity) -> list[Diagnostic]:
-    rules = [rule for _, rule in all_rules() if rule.level == level and rule.severity >= at_least]
-    return list(sorted_findings(found for rule in rules for found in rule.check(unit)))
+def _found(source: Source, playbook: Playbook, level: str, at_least: Severity) -> list[Diagnostic]:
+    """What the rules of a level find. One that fails is a finding itself, and the others go on."""
+    found: list[Diagnostic] = []
+    failed: dict[Bug, list[str]] = {}
+    unit = None
+    for slug, rule in all_rules():
+        if rule.level == level and rule.severity >= at_least:
+            try:
+                unit = unit or _unit(source, playbook)
+                found += rule.check(unit)
+            except Exception as error:
+                failed.setdefault(bug_of(error), []).append(f"`{slug}`")
+    if unit is not None:
+        for question, bug in unit.proofs.failed.items():
+            failed.setdefault(bug, []).append(f'the analysis of "{question}"')
+    return list(sorted_findings([*found, *(bug.diagnostic(", ".join(parts)) for bug, parts in failed.items())]))
 
 
 def _entry(slug: str, rule: Rule) -> Code:
