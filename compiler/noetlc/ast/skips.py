@@ -6,8 +6,8 @@ from noetlc.ast.sugar import Sugar
 
 
 class Skip(Sugar):
-    """A step whose tool runs only when the guard is true; `word` is how it was written."""
+    """A step whose tool runs only when the guard is true; `key` is where it was written."""
 
-    word: str
+    key: str
     unless: Guard
     span: Span

@@ -1,6 +1,7 @@
 """lower_skip: `step.when` and `pass` become a first noop that ends the run (LANGUAGE §6).
 
     when: g, tool: t            →  __s__when (break unless g), t
+    pass: g, tool: t            →  __s__pass (break when g), t
     when: g, loop: {in: xs}     →  loop: {in: "{{ xs if g else [] }}"}
 
 A skipped step is done and routing goes on.
@@ -28,12 +29,13 @@ def _lowered(step: Step, note: Note) -> Step:
     skip, rest = taken_of(step, Skip)
     if skip is None:
         return step
+    word = f"`step.{skip.key}`"
     if rest.loop is not None:
-        note(Change(BY, skip.span, skip.word, "exact", "a loop over nothing when it is skipped"))
+        note(Change(BY, skip.span, word, "exact", "a loop over nothing when it is skipped"))
         return _lowered(rest._replace(loop=_emptied(rest.loop, skip)), note)
-    note(Change(BY, skip.span, skip.word, "exact", "a first task that ends the run when it is skipped"))
+    note(Change(BY, skip.span, word, "exact", "a first task that ends the run when it is skipped"))
     rules = (Rule(skip.unless, "continue", skip.span), Rule(None, "break", skip.span))
-    first = noop(generated_name(step.name, "when"), skip.span, rules)
+    first = noop(generated_name(step.name, skip.key), skip.span, rules)
     return _lowered(rest._replace(tasks=(first, *rest.tasks)), note)
 
 

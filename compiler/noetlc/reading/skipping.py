@@ -15,7 +15,7 @@ def take_when(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
     r.legacy_seen = True
     found = read_loose_guard(r, node, "the step's `when`")
     if found is not None:
-        draft.extras.append(Skip("`step.when`", found, key.span))
+        draft.extras.append(Skip("when", found, key.span))
 
 
 def take_pass(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
@@ -23,4 +23,4 @@ def take_pass(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
     r.legacy_seen = True
     found = read_loose_guard(r, node, "`pass`")
     if found is not None and found.expr != Const(False):
-        draft.extras.append(Skip("`pass`", guard(negated(found.expr), found.span), key.span))
+        draft.extras.append(Skip("pass", guard(negated(found.expr), found.span), key.span))

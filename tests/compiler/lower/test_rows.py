@@ -50,7 +50,7 @@ ROWS: dict[str, str] = {
         "v1-workbook v1-call workbook-args workbook-sink workbook-mapping workbook-map-plain workbook-"
         "retry workbook-reference call-args"
     ),
-    "step.when, pass": "step-when skip-pass skip-loop",
+    "step.when, pass": "step-when skip-pass skip-when-pass skip-loop",
     "set (D10)": "set-input-output set-task set-rule set-arc set-step-loop set-before-arcs",
     "input, output (D10)": "set-input-output input-merge output-names output-arc output-ref output-store",
     "loop.cursor (D11)": "cursor cursor-frame cursor-failed cursor-frame-whole",
