@@ -1,4 +1,4 @@
-"""Folders in which child playbooks are found, by `metadata.path` first and by file path second."""
+"""Where child playbooks are found: folders and files, by `metadata.path` first and by file path second."""
 
 import os
 from collections.abc import Sequence
@@ -11,16 +11,32 @@ from noetlc.source.yaml_reader import read_yaml
 
 
 class Folders:
-    """The catalogue of `--path`; of several files with one path the first counts. Files are read when asked
-    for.
+    """The catalogue of `--path`, and of files that are known without it; of several files with one path the first
+    counts. Files are read when asked for.
     """
 
-    def __init__(self, folders: Sequence[str]) -> None:
+    def __init__(self, folders: Sequence[str], files: Sequence[str] = ()) -> None:
         for folder in folders:
             if not os.path.isdir(folder):
                 raise click.UsageError(f"--path: there is no folder {folder!r}")
         self._folders = folders
+        self._named = files
         self._files: dict[str, bytes] | None = None
+        self._paths: dict[str, set[str]] = {}
+        self.seen: dict[str, Member | str] = {}
+        """The children that were checked, as `check_source` keeps them."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether what is not here is missing: folders were given."""
+        return bool(self._folders)
+
+    def print_of(self, path: str) -> str:
+        """What tells the file of a path from another version of it, "" where there is none."""
+        from hashlib import blake2b
+
+        found = self.find(path)
+        return "" if found is None else blake2b(found[1], digest_size=20).hexdigest()
 
     def find(self, path: str) -> tuple[str, bytes] | None:
         """The file that holds the playbook of that path: its name and content."""
@@ -29,12 +45,15 @@ class Folders:
     def _by_metadata(self, path: str) -> tuple[str, bytes] | None:
         last = path.rpartition("/")[2].encode("utf-8", "surrogatepass")
         for name, data in self._contents().items():
-            if last in data and path in _paths_in(name, data):
-                return name, data
+            if last in data:
+                if name not in self._paths:
+                    self._paths[name] = _paths_in(name, data)
+                if path in self._paths[name]:
+                    return name, data
         return None
 
     def _by_file(self, path: str) -> tuple[str, bytes] | None:
-        for folder in self._folders:
+        for folder in (*self._folders, *(sorted({os.path.dirname(name) for name in self._named}))):
             for suffix in ("", *SUFFIXES):
                 name = os.path.normpath(os.path.join(folder, path + suffix))
                 if name in self._contents():
@@ -44,7 +63,7 @@ class Folders:
     def _contents(self) -> dict[str, bytes]:
         if self._files is None:
             names = [name for folder in self._folders for name in playbooks_in(folder)]
-            self._files = {os.path.normpath(name): read(name) for name in names}
+            self._files = {os.path.normpath(name): read(name) for name in (*names, *self._named)}
         return self._files
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from noetlc.cli.cache import Cache, Kept
-from noetlc.cli.files import read_playbook, shown
+from noetlc.cli.files import Unusable, read_playbook, shown
 from noetlc.cli.findings import Counts
 from noetlc.diag.diagnostic import Severity
 from noetlc.diag.report import Reported
@@ -60,7 +60,10 @@ def counted(findings: Iterable[Reported]) -> Counts:
 
 def check(work: Work) -> Checked:
     """Check a file, and mend what may be mended in what is then reported."""
-    before = data = read_playbook(work.name)
+    try:
+        before = data = read_playbook(work.name)
+    except Unusable as problem:
+        return unusable(work.name, work.form, work.palette, problem)
     name = shown(work.name)
     kept = _looked_up(name, data, work)
     fixed = 0
@@ -78,6 +81,17 @@ def check(work: Work) -> Checked:
         work.name, text, tuple(new), kept.ignored, len(selected) - len(new), tuple(stale),
         before if after is not None or (work.mend and work.name == "-") else b"", after, fixed,
     )  # fmt: skip
+
+
+def unusable(name: str, form: str, palette: Palette, problem: Unusable) -> Checked:
+    """A file that cannot be read or written has this one finding, whatever is selected."""
+    from noetlc.rules import slug_of
+    from noetlc.source.decoding import decode
+
+    found = problem.finding()
+    rows = (Reported(shown(name), slug_of(found.code), "", found),)
+    text = text_of(rows, decode(shown(name), b"")[0], form, palette) if form in ("text", "full") else ""
+    return Checked(name, text, rows, 0, 0, (), b"", None, 0)
 
 
 def text_of(findings: Iterable[Reported], file: Lines, form: str, palette: Palette) -> str:

@@ -6,27 +6,47 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from typing import NoReturn
+from errno import EACCES
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from noetlc.diag.diagnostic import Diagnostic
 
 STANDARD_INPUT = "-"
 SUFFIXES = (".yaml", ".yml")
 
 
+class Unusable(click.UsageError):
+    """A file that cannot be read or written: wrong usage, but where several files are looked at a finding in it."""
+
+    def __init__(self, name: str, error: OSError, *, written: bool = False) -> None:
+        self._reason = error.strerror or str(error)
+        self._done = "written" if written else "read"
+        super().__init__(f"{name}: {self._reason}")
+
+    def finding(self) -> "Diagnostic":
+        """It as a finding about the file."""
+        from noetl_ir.span import Span
+        from noetlc.diag.codes import finding
+
+        return finding("NL026", f"the file cannot be {self._done}: {self._reason}", Span(1, 1, 1, 1))
+
+
 def read(name: str) -> bytes:
-    """The content of a file, or of standard input for `-`. A file that cannot be read is wrong usage."""
+    """The content of a file, or of standard input for `-`. Raises Unusable."""
     try:
         if name == STANDARD_INPUT:
             return sys.stdin.buffer.read()
         with open(name, "rb") as file:
             return file.read()
     except OSError as error:
-        unusable(name, error)
+        raise Unusable(name, error) from error
 
 
 def read_playbook(name: str) -> bytes:
-    """The content of a file that is to be a playbook. A plan is wrong usage."""
+    """The content of a file that is to be a playbook. A plan is wrong usage. Raises Unusable."""
     data = read(name)
     if data.startswith(_PLAN) or (data[:1] == b"{" and _JSON_PLAN in data[:100]):
         raise click.UsageError(
@@ -45,10 +65,10 @@ def shown(name: str) -> str:
 
 
 def write(name: str, data: bytes) -> None:
-    """Write a file so that nobody ever sees a part of it.
+    """Write a file so that nobody ever sees a part of it. Raises Unusable.
 
-    A link stays a link, and a file keeps its mode. What is no file, such as `/dev/null` or a pipe, is written into and
-    never replaced.
+    A link stays a link, and a file keeps its mode; one that nobody may write to is left alone. What is no file, such as
+    `/dev/null` or a pipe, is written into and never replaced.
     """
     place = os.path.realpath(name)
     part = f"{place}.{os.getpid()}.part"
@@ -57,15 +77,18 @@ def write(name: str, data: bytes) -> None:
             with open(place, "wb") as special:
                 special.write(data)
             return
+        mode = os.stat(place).st_mode & 0o7777 if os.path.exists(place) else None
+        if mode is not None and not mode & 0o222:
+            raise PermissionError(EACCES, "the file is write-protected")
         with open(part, "wb") as file:
             file.write(data)
-        if os.path.exists(place):
-            os.chmod(part, os.stat(place).st_mode & 0o7777)
+        if mode is not None:
+            os.chmod(part, mode)
         os.replace(part, place)
     except OSError as error:
         if os.path.exists(part):
             os.remove(part)
-        unusable(name, error)
+        raise Unusable(name, error, written=True) from error
 
 
 def put(name: str, data: bytes) -> None:
@@ -82,7 +105,7 @@ def expanded(paths: Iterable[str]) -> list[str]:
     """The files that paths name: files as they are, folders and globs by the playbooks among what they hold.
 
     A YAML file counts as a playbook when a line of it begins one: others, such as scripts and values, live beside
-    playbooks.
+    playbooks. One that cannot be read counts too, so that whoever reads it says so.
 
     Each once, in the order given, those of a folder or a glob sorted. A path that names nothing is wrong usage, and
     so are paths with no playbook among them.
@@ -121,7 +144,14 @@ def playbooks_in(folder: str) -> Iterator[str]:
 def _is_playbook(path: str) -> bool:
     """Whether a file that nobody named itself is one to look at."""
     name = os.path.basename(path)
-    return name.endswith(SUFFIXES) and not name.startswith(".") and _begins_a_playbook(read(path))
+    if not name.endswith(SUFFIXES) or name.startswith("."):
+        return False
+    if os.path.exists(path) and not os.path.isfile(path):
+        return False  # a pipe or a device, which would be waited for
+    try:
+        return _begins_a_playbook(read(path))
+    except Unusable:
+        return True
 
 
 _BEGINNING = re.compile(
@@ -132,8 +162,3 @@ _BEGINNING = re.compile(
 def _begins_a_playbook(data: bytes) -> bool:
     is_wide = data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     return is_wide or _BEGINNING.search(data) is not None
-
-
-def unusable(name: str, error: OSError) -> NoReturn:
-    """Say that a file cannot be used: wrong usage."""
-    raise click.UsageError(f"{name}: {error.strerror or error}") from error

@@ -9,20 +9,21 @@ import click
 
 from noetl_ir import registry
 from noetlc.cli.cache import Cache, cache_in, folder_of
-from noetlc.cli.checking import Checked, Work, check, counted, text_of
+from noetlc.cli.checking import Checked, Work, check, counted, text_of, unusable
 from noetlc.cli.cores import over_cores
-from noetlc.cli.files import STANDARD_INPUT, put, shown
+from noetlc.cli.files import STANDARD_INPUT, Unusable, put, shown
 from noetlc.cli.findings import palette_of, threshold_of
 from noetlc.cli.settings import Configurations, Settings
 from noetlc.diag.diagnostic import Severity
 from noetlc.diag.report import Report, Reported
-from noetlc.diag.selection import Selection, Unselectable, beginning_of
+from noetlc.diag.selection import INTERNAL, Selection, Unselectable, beginning_of
 from noetlc.diag.text import PLAIN, Palette
 
 if TYPE_CHECKING:  # most runs have no baseline, and start sooner
     from noetlc.cli.baseline import Baseline
 
 TEXTS = ("full", "text")
+BROKEN = 3
 FORMATS = (*TEXTS, "json", "sarif", "github", "gitlab", "junit", "markdown")
 
 
@@ -128,8 +129,8 @@ class Gate:
         asked, to_stderr = self._asked, self._to_stderr()
         seen: list[Checked] = []
         texts: list[str] = []
-        for one in list(checked) if asked.fix else checked:  # nothing is written before all can be read
-            _write_fixes(one)
+        for found in list(checked) if asked.fix else checked:  # nothing is written before all are looked at
+            one = self._with_fixes_written(found)
             if one.text and asked.output == STANDARD_INPUT:
                 click.echo(one.text, err=to_stderr)
             texts.append(one.text)
@@ -148,7 +149,18 @@ class Gate:
                 self._put("\n".join([*filter(None, [*texts, told]), ""]))
         if asked.form in TEXTS or asked.output != STANDARD_INPUT:
             click.echo(_summary(seen, stale), err=True)
-        return 1 if self._fails(seen, stale) else 0
+        return BROKEN if _is_broken(seen) else 1 if self._fails(seen, stale) else 0
+
+    def _with_fixes_written(self, one: Checked) -> Checked:
+        """Write a mended file; standard input goes to standard output, mended or not."""
+        try:
+            if one.after is not None:
+                put(one.name, one.after)
+            elif one.name == STANDARD_INPUT and one.before:
+                put(one.name, one.before)
+        except Unusable as problem:
+            return unusable(one.name, self._asked.form, self._palette(), problem)
+        return one
 
     def _put(self, text: str) -> None:
         data = text.encode("utf-8", "backslashreplace")
@@ -193,6 +205,8 @@ class Gate:
     def _written(self, checked: list[Checked], name: str) -> int:
         from noetlc.cli.baseline import write_baseline
 
+        if _is_broken(checked):
+            raise click.ClickException("an internal error is no finding for a baseline: lint without one tells more")
         found = [each for one in checked for each in one.findings]
         write_baseline(name, found)
         click.echo(f"{name}: {len(found)} finding{'' if len(found) == 1 else 's'}, from now on known", err=True)
@@ -226,18 +240,15 @@ def _refuse_folder(name: str) -> None:
         raise click.UsageError(f"{name}: there is no folder {folder!r}")
 
 
+def _is_broken(seen: list[Checked]) -> bool:
+    """Whether a mistake of ours is among the findings."""
+    return any(found.diagnostic.code == INTERNAL for one in seen for found in one.findings)
+
+
 def _whole(form: str, report: Report) -> str:
     from noetlc.rules import every_code
 
     return str(registry.load("noetlc.emit.findings", form, "emitted", FunctionType)(report, every_code()))
-
-
-def _write_fixes(one: Checked) -> None:
-    """Write a mended file; standard input goes to standard output, mended or not."""
-    if one.after is not None:
-        put(one.name, one.after)
-    elif one.name == STANDARD_INPUT and one.before:
-        put(one.name, one.before)
 
 
 def _diffs(checked: list[Checked]) -> int:

@@ -6,11 +6,12 @@ from typing import NamedTuple
 import click
 
 from noetlc.cli.cores import over_cores
-from noetlc.cli.files import STANDARD_INPUT, expanded, put, read, shown
+from noetlc.cli.files import STANDARD_INPUT, Unusable, expanded, put, read, shown
 from noetlc.cli.migration_report import Row, json_report, markdown_report, text_of_row, text_report
 from noetlc.diag.text import ANSI, PLAIN, Palette, rendered
 from noetlc.migrate.dialect import CANONICAL, dialect_of_file
 from noetlc.migrate.migration import Migration, checked, glanced, migrated
+from noetlc.source.decoding import decode
 
 BROKEN = 3
 
@@ -62,7 +63,7 @@ def migrate_paths(paths: tuple[str, ...], check: bool, diff: bool, write: bool, 
     rows = list(over_cores(_migrated, [_Work(name, check, palette) for name in names]))
     source = form is None and not check and not diff and (len(names) == 1 if not write else names == [STANDARD_INPUT])
     if write:
-        _write(rows)
+        rows = [_written(row, palette) for row in rows]
     if diff and form is None:
         _show_diffs(rows)
     elif source:
@@ -89,7 +90,11 @@ def _check(names: list[str], palette: Palette) -> int:
 
 def _seen(work: _Work) -> _Seen:
     name = shown(work.name)
-    glance = glanced(name, read(work.name))
+    try:
+        data = read(work.name)
+    except Unusable as problem:
+        return _Seen(f"{name}: cannot be migrated\n{_unusable_text(name, problem, work.palette)}", False, True)
+    glance = glanced(name, data)
     if glance.problems:
         problems = "".join(rendered(problem, glance.source, work.palette) for problem in glance.problems)
         return _Seen(f"{name}: cannot be migrated\n{problems}", False, True)
@@ -100,19 +105,32 @@ def _seen(work: _Work) -> _Seen:
     return _Seen(f"{name}: would change {where}\n", True, False)
 
 
+def _unusable_text(name: str, problem: Unusable, palette: Palette) -> str:
+    return rendered(problem.finding(), decode(name, b"")[0], palette)
+
+
 def _migrated(work: _Work) -> Row:
-    data = read(work.name)
+    try:
+        data = read(work.name)
+    except Unusable as problem:
+        text = _unusable_text(shown(work.name), problem, work.palette)
+        return Row(work.name, "", (), (problem.finding(),), (text,), b"", None, False)
     made: Migration = checked(shown(work.name), data) if work.check else migrated(shown(work.name), data)
     texts = tuple(rendered(problem, made.source, work.palette) for problem in made.problems)
     dialect = dialect_of_file(work.name, data) if made.changes or made.problems else CANONICAL
     return Row(work.name, dialect, made.changes, made.problems, texts, data, made.after, made.is_broken)
 
 
-def _write(rows: list[Row]) -> None:
-    """Write what changed, each file whole or not at all."""
-    for row in rows:
-        if row.after is not None and row.after != row.before and row.name != STANDARD_INPUT:
-            put(row.name, row.after)
+def _written(row: Row, palette: Palette) -> Row:
+    """Write what changed, whole or not at all; a file that cannot be written is refused."""
+    if row.after is None or row.after == row.before or row.name == STANDARD_INPUT:
+        return row
+    try:
+        put(row.name, row.after)
+    except Unusable as problem:
+        text = _unusable_text(shown(row.name), problem, palette)
+        return row._replace(problems=(problem.finding(),), texts=(text,))
+    return row
 
 
 def _show_source(row: Row) -> None:

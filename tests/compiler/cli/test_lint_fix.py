@@ -244,3 +244,16 @@ def test_what_is_kept_of_a_migration_is_what_was_found(run: Run) -> None:
     put("a.yaml", FORKED)
     first = run("lint", "--format", "json", "a.yaml").out
     assert run("lint", "--format", "json", "a.yaml").out == first and '"edits"' in first
+
+
+def test_a_file_that_cannot_be_read_or_mended_is_a_finding_and_the_others_are_mended(run: Run) -> None:
+    put("a.yaml", IDLE)
+    put("protected.yaml", IDLE)
+    Path("protected.yaml").chmod(0o444)
+    Path("gone.yaml").symlink_to("nowhere")
+    done = run("lint", "--fix", "--format", "text", ".")
+    assert done.status == 1
+    assert "gone.yaml:1:1: error[NL026] the file cannot be read: No such file or directory" in done.out
+    assert "protected.yaml:1:1: error[NL026] the file cannot be written: the file is write-protected" in done.out
+    assert Path("protected.yaml").read_text("utf-8") == IDLE
+    assert Path("a.yaml").read_text("utf-8") == MENDED

@@ -1,6 +1,7 @@
 """`noetlc migrate`: what it prints, what it writes, and how it ends."""
 
 import json
+import os
 from functools import partial
 from pathlib import Path
 
@@ -141,3 +142,30 @@ def test_many_files_are_migrated_over_the_cores(run: Run) -> None:
         put(f"{number:02}.yaml", OLD)
     done = run("--check", ".")
     assert (done.status, done.err) == (1, "30 of 30 files would change\n")
+
+
+def _unusable_ones() -> None:
+    put("a.yaml", OLD)
+    put("protected.yaml", OLD)
+    Path("protected.yaml").chmod(0o444)
+    Path("gone.yaml").symlink_to("nowhere")
+
+
+def test_a_file_that_cannot_be_read_or_written_keeps_no_other_from_being_migrated(run: Run) -> None:
+    _unusable_ones()
+    done = run("--check", ".")
+    assert done.status == 1
+    assert "gone.yaml:1:1: error[NL026] the file cannot be read: No such file or directory" in done.out
+    assert done.err == "2 of 3 files would change, 1 cannot be migrated\n"
+    done = run("--write", ".")
+    assert done.status == 1
+    assert "protected.yaml:1:1: error[NL026] the file cannot be written: the file is write-protected" in done.out
+    assert "3 files: 1 migrated, 2 refused" in done.out
+    assert (Path("a.yaml").read_text("utf-8"), Path("protected.yaml").read_text("utf-8")) == (NEW, OLD)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="makes a POSIX pipe")
+def test_a_pipe_in_a_folder_is_not_waited_for(run: Run) -> None:
+    put("a.yaml", NEW)
+    os.mkfifo("pipe.yaml")
+    assert run("--check", ".") == (0, "", "0 of 1 file would change\n")
