@@ -36,6 +36,10 @@ class Answer(NamedTuple):
     headers: Mapping[str, str]
 
 
+class Unreachable(StoreFailure):
+    """The server does not answer, or cannot do it now: another one may, and this one later."""
+
+
 class Connection:
     """Requests to a server at `url`. Raises StoreFailure with the server's own words where it refuses."""
 
@@ -62,10 +66,12 @@ class Connection:
                 method, self.url + path, params=query, content=body, headers=kind if body is not None else None
             )
         except httpx.HTTPError as error:
-            raise StoreFailure(f"{self.url} cannot be reached: {error or type(error).__name__}") from None
+            raise Unreachable(f"{self.url} cannot be reached: {error or type(error).__name__}") from None
         except (httpx.InvalidURL, UnicodeError) as error:
             raise StoreFailure(f"{self.url} is no address of a server: {error}") from None
         answer = Answer(got.status_code, got.content, got.headers)
+        if answer.status >= 500 or answer.status == 429:
+            raise Unreachable(f"{self.url}: {_detail(answer)}")
         if answer.status >= 400 and answer.status != 404:
             raise StoreFailure(f"{self.url}: {_detail(answer)}")
         return answer
@@ -111,7 +117,7 @@ def open_store(url: str) -> Store:
 
 def open_blobs(url: str) -> Blobs:
     """The blobs of the server at `http(s)://HOST:PORT`."""
-    return RemoteBlobs(url)
+    return PassingBlobs(url)
 
 
 class RemoteStore:
@@ -249,8 +255,8 @@ class RemoteStore:
             raise StoreFailure(f"{self._connection.url} does not answer as a noetl server does") from None
 
 
-class RemoteBlobs:
-    """`Blobs` that are read over the API."""
+class PassingBlobs:
+    """`Blobs` that are read over the API, few of them, so that no connection is kept."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -261,10 +267,32 @@ class RemoteBlobs:
 
     def get(self, reference: Mapping[str, Json]) -> bytes:
         """`Blobs.get`."""
+        with closing(Connection(self._url)) as connection:
+            return RemoteBlobs(connection).get(reference)
+
+    def close(self) -> None:
+        """`Blobs.close`. Nothing is open."""
+
+
+class RemoteBlobs:
+    """`Blobs` over the API, as a worker uses them."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def put(self, execution_id: str, data: bytes) -> dict[str, Json]:
+        """`Blobs.put`."""
+        answer = self._connection.ask("PUT", f"/blobs/{quote(execution_id, safe='')}", raw=data)
+        reference = self._connection.object_of(answer).get("reference")
+        if answer.status == 404 or not isinstance(reference, dict):
+            raise StoreFailure(f"{self._connection.url}: {_detail(answer)}")
+        return reference
+
+    def get(self, reference: Mapping[str, Json]) -> bytes:
+        """`Blobs.get`."""
         from hashlib import sha256
 
-        with closing(Connection(self._url)) as connection:  # few are fetched, so none is kept open
-            answer = connection.ask("POST", "/blobs", data={"reference": dict(reference)})
+        answer = self._connection.ask("POST", "/blobs", data={"reference": dict(reference)})
         if answer.status == 404:
             raise KeyError(_detail(answer))
         if sha256(answer.body).hexdigest() != reference.get("checksum"):
@@ -272,7 +300,8 @@ class RemoteBlobs:
         return answer.body
 
     def close(self) -> None:
-        """`Blobs.close`. Nothing is open."""
+        """`Blobs.close`."""
+        self._connection.close()
 
 
 def _of(execution_id: str) -> str:

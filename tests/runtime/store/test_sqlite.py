@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from noetl.ports import ExecutionRow, PlanRow, StoreFailure
+from noetl.ports import Conflict, ExecutionRow, PlanRow, StoreFailure
 from noetl.store.sqlite import SqliteStore, opening, schema
 from noetl.store.sqlite.failures import TEXTS, failure
 
@@ -184,6 +184,39 @@ def test_a_database_of_schema_1_goes_on(path: str, monkeypatch: pytest.MonkeyPat
     store = SqliteStore(path)
     assert store.plans() == (PlanRow("p", 1, "d"),)
     assert store.plan_at("p") == ("d", b"\x01")
+    store.close()
+
+
+def test_ids_of_the_server_are_kept_apart_by_their_position(path: str) -> None:
+    """They are not in the index, so that one at another position would not be seen twice."""
+
+    def add(expected: int, *records: tuple[str, bytes]) -> int:
+        return store.append("e1", expected, records, status="running", ended=None)
+
+    store = filled(path, 1)
+    assert add(1, ("s2", b"x"), ("7:1", b"y"), ("s4", b"z")) == 4
+    assert add(4, ("s2", b"x")) == add(1, ("s2", b"x"), ("7:1", b"y")) == 4
+    for records in ((("s2", b"other"),), (("s9", b"x"),), (("s6", b"x"),), (("7:1", b"other"),)):
+        with pytest.raises(Conflict, match=records[0][0]):
+            add(4, *records)
+    assert add(4, ("s", b"1"), ("seven", b"2"), ("s7", b"3")) == 7
+    assert [record.event_id for record in store.read("e1")] == ["v0", "s2", "7:1", "s4", "s", "seven", "s7"]
+    store.close()
+
+
+def test_a_database_of_schema_2_goes_on(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(schema, "VERSION", 2)
+        two = schema.files()[:2]
+        older.setattr(schema, "files", lambda: two)
+        before = filled(path, 2)
+        before.append("e1", 2, [("s3", b"x"), ("7:1", b"y")], status="running", ended=None)
+        before.close()
+    store = SqliteStore(path)
+    assert store.append("e1", 2, [("s3", b"x"), ("7:1", b"y"), ("s5", b"z")], status="running", ended=None) == 5
+    with pytest.raises(Conflict, match="7:1"):
+        store.append("e1", 5, [("7:1", b"z")], status="running", ended=None)
+    assert [record.event_id for record in store.read("e1")] == ["v0", "v1", "s3", "7:1", "s5"]
     store.close()
 
 

@@ -62,6 +62,13 @@ FROM executions x LEFT JOIN events e ON e.key =
   (SELECT max(key) FROM events WHERE key > x.number << 32 AND key < (x.number + 1) << 32)
 WHERE x.execution_id = ?
 """
+_NAMED = """
+SELECT key & 4294967295, body FROM events WHERE key = (?1 << 32) + CAST(substr(?2, 2) AS INTEGER) AND event_id = ?2
+UNION ALL
+SELECT key & 4294967295, body FROM events WHERE key >> 32 = ?1 AND event_id = ?2 AND event_id NOT GLOB 's[0-9]*'
+"""
+"""An event by its id: the server's own stand at the position that they name, all others are in the index."""
+
 _READ = f"SELECT key, event_id, body, chain FROM events WHERE key > ? AND key < ? ORDER BY key LIMIT {_PAGE}"
 _T = TypeVar("_T")
 _open: "weakref.WeakSet[SqliteStore]" = weakref.WeakSet()
@@ -79,6 +86,10 @@ class Head(NamedTuple):
     chain: int
     status: str
     ended: int | None
+
+
+class Misplaced(Conflict):
+    """An id of the server's own that names another position: what the index does not see could be there twice."""
 
 
 def open_store(url: str, *, hook: Hook | None = None) -> Store:
@@ -154,7 +165,7 @@ class SqliteStore:
                 head = known
                 try:
                     after = self._transact("append", quickly)
-                except sqlite3.IntegrityError:
+                except (sqlite3.IntegrityError, Misplaced):
                     after = self._write("append", carefully)
                 except TRANSLATED as error:
                     raise failure(error, self.path) from error
@@ -347,10 +358,8 @@ class SqliteStore:
     def _missing(
         self, cursor: sqlite3.Cursor, head: Head, expected: int, records: Sequence[tuple[str, bytes]]
     ) -> list[tuple[str, bytes]]:
-        query = "SELECT key & 4294967295, body FROM events WHERE key >> 32 = ? AND event_id = ?"
-
         def stored(event_id: str) -> tuple[int, bytes] | None:
-            found: tuple[int, bytes] | None = cursor.execute(query, (head.number, event_id)).fetchone()
+            found: tuple[int, bytes] | None = cursor.execute(_NAMED, (head.number, event_id)).fetchone()
             return found
 
         return missing(expected, head.position, records, stored)
@@ -361,6 +370,8 @@ class SqliteStore:
         rows = []
         for event_id, body in records:
             key += 1
+            if event_id[:1] == "s" and event_id != f"s{key & 0xFFFFFFFF}" and "0" <= event_id[1:2] <= "9":
+                raise Misplaced(f"event {event_id!r} does not stand at the position that it names")
             chain = crc32(body, crc32(event_id.encode(), chain))
             rows.append((key, event_id, body, chain))
         cursor.executemany("INSERT INTO events VALUES (?, ?, ?, ?)", rows)
