@@ -25,6 +25,10 @@ class StoreFailure(Exception):
     """
 
 
+class Refused(StoreFailure):
+    """The store will not do it, however often it is asked."""
+
+
 class Owned(Exception):
     """Another live process owns the execution; the text names it where it is known."""
 

@@ -1,4 +1,4 @@
-"""The wall clock."""
+"""The clocks of the operating system."""
 
 import time
 
@@ -16,3 +16,12 @@ class WallClock:
         if now > self._last:
             self._last = now
         return self._last
+
+
+class MonotonicClock:
+    """Microseconds since some moment, by a clock that nobody can set: for how long, never for when."""
+
+    __slots__ = ()
+
+    def now(self) -> int:
+        return time.monotonic_ns() // 1000

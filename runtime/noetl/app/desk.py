@@ -18,7 +18,9 @@ from noetl.engine.starting import Request
 from noetl.ports import ExecutionRow, PlanRow, Record, Wanted
 from noetl.server.api.desk import Faulty, Refused, Start, Unknown
 from noetl.server.children import NotFound
+from noetl.server.roll import Roll
 from noetl.server.service import Service, Standing
+from noetl_ir.commands import Presence
 from noetl_ir.envelope import Origin, envelope_of, origin_of
 from noetl_ir.expr import Json
 from noetl_ir.plan_format import MAGIC
@@ -50,9 +52,12 @@ class Bell:
 
 
 class StoreDesk:
-    """A `Desk` over a runtime and its service."""
+    """A `Desk` over a runtime and its service. `roll` has the workers where they are other processes."""
 
-    def __init__(self, runtime: Runtime, service: Service, bell: Bell, compiler: Compile) -> None:
+    def __init__(
+        self, runtime: Runtime, service: Service, bell: Bell, compiler: Compile, roll: Roll | None = None
+    ) -> None:
+        self._roll = roll
         self._runtime = runtime
         self._service = service
         self._compile = compiler
@@ -168,6 +173,26 @@ class StoreDesk:
         except KeyError as problem:
             raise Unknown(str(problem.args[0])) from None
 
+    def put_blob(self, execution_id: str, data: bytes) -> dict[str, Json]:
+        """`Desk.put_blob`."""
+        self._row(execution_id)
+        return self._runtime.blobs.put(execution_id, data)
+
+    def workers(self) -> list[dict[str, Json]]:
+        """`Desk.workers`. Where there is no other process, the one of this process."""
+        if self._roll is None:
+            stand, slots = self._service.standing(), self._runtime.settings.slots
+            return [_shown(Presence("server", "default", slots, stand.busy, stand.stopping), 0)]
+        return [_shown(presence, ago) for presence, ago in self._roll.workers()]
+
+    def drain(self, worker: str) -> None:
+        """`Desk.drain`."""
+        roll = self._roll
+        if roll is None:
+            raise Refused("the only worker is the server itself: stop the server")
+        if not self._service.do(lambda _: roll.drain(worker)).result():
+            raise Unknown(f"there is no worker `{worker}`")
+
     def stop(self) -> None:
         """`Desk.stop`."""
         self._service.stop(DRAIN)
@@ -205,6 +230,12 @@ class StoreDesk:
             return f"playbook `{path}` has no version {version}: the newest is {max(known)}"
         near = get_close_matches(path, {row.path for row in rows}, n=1)
         return f"no playbook `{path}` is registered" + (f"; did you mean `{near[0]}`?" if near else "")
+
+
+def _shown(presence: Presence, ago: int) -> dict[str, Json]:
+    worker, pool, slots, busy, draining = presence
+    state = "draining" if draining else "ready"
+    return {"name": worker, "pool": pool, "slots": slots, "busy": busy, "state": state, "heard": ago / 1_000_000}
 
 
 def _catalogued(row: PlanRow) -> dict[str, Json]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import uvicorn
 
 from noetl.app.clock import WallClock
+from noetl.app.cluster import ClusterBus, cluster_of
 from noetl.app.desk import DRAIN, Bell, Compile, StoreDesk
 from noetl.app.embedded import POOL
 from noetl.app.runtime import Runtime
@@ -48,6 +49,8 @@ class Listening(NamedTuple):
     tokens: Callable[[], Sequence[Token]] = tuple
     certificate: Path | None = None
     key: Path | None = None
+    announced: str = ""
+    """Where workers on other machines reach it; empty: where it listens."""
 
 
 class Lines(NamedTuple):
@@ -57,15 +60,19 @@ class Lines(NamedTuple):
     ready: Callable[[str], None]
 
 
-def serve(runtime: Runtime, listening: Listening, compiler: Compile, lines: Lines) -> bool:
+def serve(
+    runtime: Runtime, listening: Listening, compiler: Compile, lines: Lines, bus: ClusterBus | None = None
+) -> bool:
     """Serve until told to stop: by a signal, by the API, or by an error. Returns whether all ended well.
 
-    Raises OSError when the address cannot be had.
+    Its workers are on the bus; without one there is a worker in this process. Raises OSError when the address cannot
+    be had.
     """
     bell = Bell()
-    service = service_of(runtime, bell, lines.say)
+    cluster = cluster_of(runtime, bus, bell.ring, lines.say) if bus is not None else None
+    service, roll = cluster or (service_of(runtime, bell, lines.say), None)
     guard = Guard(listening.tokens)
-    app = application(StoreDesk(runtime, service, bell, compiler), guard, lines.say)
+    app = application(StoreDesk(runtime, service, bell, compiler, roll), guard, lines.say)
     certificate = str(listening.certificate) if listening.certificate is not None else None
     key = str(listening.key) if listening.key is not None else certificate
     with _bound(listening) as bound:
@@ -77,8 +84,11 @@ def serve(runtime: Runtime, listening: Listening, compiler: Compile, lines: Line
         driving = _Driving(service, server, lines.say)
         host, port = bound.getsockname()[:2]
         with _stopped_by_signals(server, service):
+            url = f"http{'s' if certificate else ''}://{f'[{host}]' if ':' in host else host}:{port}"
+            if roll is not None:
+                roll.url = listening.announced or url
             driving.start()
-            lines.ready(f"http{'s' if certificate else ''}://{f'[{host}]' if ':' in host else host}:{port}")
+            lines.ready(url)
             server.run(sockets=[bound])
             service.stop(DRAIN)
             driving.join()

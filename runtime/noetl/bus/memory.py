@@ -8,7 +8,7 @@ again; without `ack_wait` a message is its taker's for good, since both die toge
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from heapq import heappop, heappush
 from itertools import count, islice
 from typing import Generic, TypeVar
@@ -25,8 +25,8 @@ _A = TypeVar("_A")
 _T = TypeVar("_T")
 
 
-def open_bus(url: str) -> Bus[object, object, object]:
-    """A bus of its own, whatever the URL says behind `memory:`."""
+def open_bus(url: str, limits: Mapping[str, int]) -> Bus[object, object, object]:
+    """A bus of its own, whatever the URL says behind `memory:`; its taker limits itself by its slots."""
     bus: MemoryBus[object, object, object] = MemoryBus()
     return bus
 

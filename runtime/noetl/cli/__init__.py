@@ -30,6 +30,8 @@ COMMANDS: dict[str, str] = {
     "signal": "Send a signal to an execution that waits for one.",
     "credential": "Keep the credentials that playbooks name.",
     "server": "Serve the API and drive executions.",
+    "worker": "Run tasks for servers on a bus.",
+    "workers": "List the workers of a server, and let them leave.",
     "register": "Give a playbook to a server's catalogue.",
     "start": "Have a server run a playbook.",
     "token": "Say who may do what with a server.",

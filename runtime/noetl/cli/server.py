@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
 
 from noetl.app.runtime import DEFAULT_SLOTS, Settings
+from noetl.cli.buses import bus_at, limits_of
 from noetl.cli.remote import asked, connected
 from noetl.cli.stores import opened, path_option, store_option
 from noetl.cli.text import Problem, escaped
@@ -26,6 +28,9 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--behind-proxy", is_flag=True, help="A proxy in front of it ends TLS.")
 @click.option("--tokens", "tokens_path", metavar="FILE", help="Who may do what; beside the store by default.")
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
+@click.option("--bus", "bus_url", metavar="URL", help="The bus to workers in other processes: nats://HOST:PORT.")
+@click.option("--pool-limit", "limits", multiple=True, metavar="POOL=N", callback=limits_of, help="Most at once.")
+@click.option("--announce", default="", metavar="URL", help="Where workers reach it; where it listens by default.")
 @click.option("--allow-address", "allowed", multiple=True, metavar="NETWORK", help="Let the http tool reach it.")
 @path_option
 @store_option
@@ -39,6 +44,9 @@ def server(
     behind_proxy: bool,
     tokens_path: str | None,
     slots: int,
+    bus_url: str | None,
+    limits: dict[str, int],
+    announce: str,
     allowed: tuple[str, ...],
     folders: tuple[Path, ...],
     url: str,
@@ -48,6 +56,9 @@ def server(
     It listens on loopback unless told otherwise; elsewhere it needs tokens (`noetl token add`) and TLS. The first
     SIGINT or SIGTERM lets what is in flight finish, the second one ends at once. Whatever is on disk goes on with the
     next server. The http tool reaches public addresses only; --allow-address 10.0.0.0/8 lets it reach others.
+
+    With --bus its workers are other processes (`noetl worker`), and --pool-limit bounds how many pipelines of a pool
+    run at once, over all of them; without it tasks run in this process.
     """
     if context.invoked_subcommand is not None:
         return 0
@@ -71,10 +82,13 @@ def server(
     except BadNetwork as problem:
         raise click.UsageError(f"--allow-address {problem}") from None
     settings = Settings(folders=folders, slots=slots, log=_log, fence=fence)
-    with opened(url, settings) as runtime:
+    if limits and bus_url is None:
+        raise click.UsageError("--pool-limit is about workers on a bus: give --bus too")
+    with opened(url, settings) as runtime, bus_at(bus_url, limits) as bus:
         listening = Listening(host, port, tokens, tls_cert, tls_key)
         try:
-            good = serve(runtime, listening, lambda data, name: compiled(data, name, folders), Lines(_say, _ready))
+            compiler = partial(compiled, folders=folders)
+            good = serve(runtime, listening, compiler, Lines(_say, _ready), bus)
         except OSError as problem:
             raise Problem(f"{host}:{port} cannot be listened on: {problem.strerror or problem}") from None
     return 0 if good else 3

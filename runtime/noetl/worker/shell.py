@@ -15,7 +15,7 @@ from typing import Protocol
 
 from noetl.engine.program import Program
 from noetl.messages import Unreadable, read_command, write_report
-from noetl.ports import STOPS, Blobs, Bus, Call, Clock, Delivery, Full, StoreFailure, Ticket, TooLarge
+from noetl.ports import STOPS, Blobs, Bus, Call, Clock, Delivery, Full, Refused, StoreFailure, Ticket, TooLarge
 from noetl.worker.pulse import Pulse
 from noetl.worker.session import Kit, Session
 from noetl_ir.commands import (
@@ -266,9 +266,15 @@ class Worker:
             self._stalled.append(slot)
 
     def _finish(self, slot: _Slot) -> None:
-        if slot.outcome is not None:
-            slot.events.append(slot.session.finished(self._clock.now(), slot.outcome))
-            slot.outcome = None
+        if slot.outcome is None:
+            return
+        try:
+            event = slot.session.finished(self._clock.now(), slot.outcome)
+        except Refused as problem:
+            slot.outcome = error("result.refused", f"the result cannot be stored: {problem}")
+            event = slot.session.finished(self._clock.now(), slot.outcome)
+        slot.events.append(event)
+        slot.outcome = None
 
     def _advance(self, slot: _Slot) -> None:
         """Go on until a tool with an effect is due, the session is over, or the batch is full; then report."""

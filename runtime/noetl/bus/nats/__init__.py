@@ -9,6 +9,7 @@ JetStream acknowledges before it forces to disk. That is enough here: a command 
 from the log, and the server orders it again.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from noetl.bus import BusFailure
@@ -17,10 +18,16 @@ from noetl.ports import Bus
 EXTRA = "a bus over NATS needs the extra: pip install 'noetlc[nats]'"
 
 
-def open_bus(url: str) -> Bus[Any, Any, Any]:
-    """The bus at `nats://[USER:PASSWORD@]HOST[:PORT][,…][/PREFIX][?creds=FILE]`. Raises BusFailure."""
+def open_bus(url: str, limits: Mapping[str, int]) -> Bus[Any, Any, Any]:
+    """The bus at `nats://[USER:PASSWORD@]HOST[:PORT][,…][/PREFIX][?creds=FILE]`. Raises BusFailure.
+
+    `limits` are how many commands of a pool may be at work at once, over all workers.
+    """
     try:
         from noetl.bus.nats.bus import NatsBus
     except ImportError as missing:
         raise BusFailure(f"{EXTRA} ({missing})") from None
-    return NatsBus(url)
+    bus = NatsBus(url)
+    for pool, most in limits.items():
+        bus.limit(pool, most)
+    return bus

@@ -11,7 +11,8 @@ from noetl_ir import codec
 
 BODY_BYTES = 1 << 20
 SOURCE_BYTES = 32 << 20
-"""The most bytes of a JSON body, and of a playbook or plan."""
+BLOB_BYTES = 256 << 20
+"""The most bytes of a JSON body, of a playbook or plan, and of a value from a worker."""
 
 LONGEST_PAGE = 1_000
 """The most rows that one answer has."""

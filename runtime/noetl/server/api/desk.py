@@ -92,6 +92,16 @@ class Desk(Protocol):
 
     def blob(self, reference: Mapping[str, Json]) -> bytes: ...
 
+    def put_blob(self, execution_id: str, data: bytes) -> dict[str, Json]:
+        """Keep a value of an execution outside of its log; its reference."""
+        ...
+
+    def workers(self) -> list[dict[str, Json]]: ...
+
+    def drain(self, worker: str) -> None:
+        """Have a worker take no more, finish what it has, and end."""
+        ...
+
     def stop(self) -> None:
         """Begin nothing new, let what is in flight finish, then end."""
         ...

@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse, Response
 
 from noetl.ports import Wanted
 from noetl.server.api.bodies import (
+    BLOB_BYTES,
     LONGEST_PAGE,
     SOURCE_BYTES,
     BlobBody,
@@ -188,6 +189,25 @@ async def get_blob(request: Request) -> Response:
     body = await body_of(request, BlobBody)
     reference: dict[str, Any] = body.reference
     return Response(await run_in_threadpool(desk_of(request).blob, reference), media_type=BYTES)
+
+
+async def put_blob(request: Request) -> Response:
+    """Keep a value of an execution outside of its log; for workers."""
+    data = await raw_body(request, BLOB_BYTES)
+    reference = await run_in_threadpool(desk_of(request).put_blob, _id(request), data)
+    return JSONResponse({"reference": reference}, 201)
+
+
+async def list_workers(request: Request) -> Response:
+    """The workers that were heard of within the last seconds."""
+    return JSONResponse({"workers": await run_in_threadpool(desk_of(request).workers)})
+
+
+async def drain(request: Request) -> Response:
+    """Have a worker take no more, finish what it has, and end."""
+    name = request.path_params["worker"]
+    await run_in_threadpool(desk_of(request).drain, name)
+    return JSONResponse({"worker": name, "asked": "drain"}, 202)
 
 
 async def stop(request: Request) -> Response:

@@ -41,6 +41,9 @@ ROUTES = (
     Operation("GET", "/playbooks/{path:path}", "viewer", handlers.get_plan_at, query=("version",)),
     Operation("GET", "/plans/{digest}", "viewer", handlers.get_plan),
     Operation("POST", "/blobs", "viewer", handlers.get_blob, BlobBody),
+    Operation("PUT", "/blobs/{execution_id}", "worker", handlers.put_blob, status=201),
+    Operation("GET", "/workers", "viewer", handlers.list_workers),
+    Operation("POST", "/workers/{worker}/drain", "operator", handlers.drain, status=202),
     Operation("POST", "/stop", "admin", handlers.stop, status=202),
 )
 

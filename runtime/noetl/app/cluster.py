@@ -1,0 +1,111 @@
+"""A server whose workers are other processes: the bus between them, and the service over it."""
+
+import threading
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import NamedTuple, Protocol
+
+from noetl.app.clock import MonotonicClock, WallClock
+from noetl.app.runtime import Runtime
+from noetl.bus import BusFailure
+from noetl.engine.execution import Execution
+from noetl.engine.program import Program
+from noetl.ports import Board, Bus
+from noetl.server.control import ControlPlane
+from noetl.server.far import Far
+from noetl.server.leases import Leases
+from noetl.server.roll import Roll
+from noetl.server.service import Service
+from noetl_ir import registry
+from noetl_ir.commands import Answer, Command, Said
+from noetl_ir.events import Event
+
+LONGEST_SLEEP = 0.2
+"""Seconds; requests to another server of the same store are seen within this time."""
+
+
+class ClusterBus(Bus[Command, Said, Answer], Board, Protocol):
+    """A bus between processes."""
+
+
+class Cluster(NamedTuple):
+    """A service, and the workers that it knows of."""
+
+    service: Service
+    roll: Roll
+
+
+def open_bus(url: str, limits: Mapping[str, int] | None = None) -> ClusterBus:
+    """The bus at a URL; `limits` are how many commands of a pool may be at work at once. Raises BusFailure."""
+    scheme = url.partition("://")[0]
+    name = "nats" if scheme in ("nats", "tls") else scheme
+    if name not in registry.names("noetl.bus") or name == "memory":
+        raise BusFailure("a bus between processes is written nats://HOST:PORT")
+    opener = registry.load("noetl.bus", name, "open_bus", FunctionType)
+    bus: ClusterBus = opener(url, limits or {})
+    return bus
+
+
+def cluster_of(runtime: Runtime, bus: ClusterBus, changed: Callable[[], None], say: Callable[[str], None]) -> Cluster:
+    """The service of a runtime over a bus. `changed` is called after events were written."""
+
+    def observe(execution: Execution, program: Program, event: Event) -> None:
+        changed()
+
+    clock, monotonic, sleeper = WallClock(), MonotonicClock(), Sleeper()
+    roll = Roll(bus, bus, monotonic)
+    control = ControlPlane(
+        bus, store=runtime.store, blobs=runtime.blobs, clock=clock, pool="",
+        find=runtime.programs.find, load=runtime.programs.load, observe=observe, watch=Far(Leases(monotonic), roll),
+    )  # fmt: skip
+    bus.listen(sleeper.wake)
+    service = Service(
+        control, store=runtime.store, crew=NoCrew(), waiter=sleeper, clock=clock,
+        load=runtime.programs.load, skips=runtime.was_scripted, say=say,
+    )  # fmt: skip
+    return Cluster(service, roll)
+
+
+class NoCrew:
+    """A `Crew` of workers that are elsewhere."""
+
+    busy = 0
+
+    def step(self) -> bool:
+        """`Crew.step`."""
+        return False
+
+    def due(self) -> int | None:
+        """`Crew.due`."""
+        return None
+
+    def take_no_more(self) -> None:
+        """`Crew.take_no_more`."""
+
+    def drop_all(self) -> None:
+        """`Crew.drop_all`."""
+
+
+class Sleeper:
+    """A `Waiter` that does nothing else."""
+
+    def __init__(self) -> None:
+        self._woken = threading.Event()
+        self._clock = WallClock()
+
+    def open(self) -> None:
+        """`Waiter.open`."""
+
+    def pass_time(self, due: int | None) -> bool:
+        """`Waiter.pass_time`."""
+        left = LONGEST_SLEEP if due is None else (due - self._clock.now()) / 1_000_000
+        self._woken.wait(min(max(left, 0.0), LONGEST_SLEEP))
+        self._woken.clear()
+        return True
+
+    def wake(self) -> None:
+        """`Waiter.wake`."""
+        self._woken.set()
+
+    def close(self) -> None:
+        """`Waiter.close`."""

@@ -1,0 +1,90 @@
+"""A worker in a process of its own: the bus, what it needs of the servers, and the tools, in one thread."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from noetl.app.clock import MonotonicClock, WallClock
+from noetl.app.cluster import open_bus
+from noetl.app.depot import Depot
+from noetl.app.runtime import Settings
+from noetl.app.surroundings import Surroundings
+from noetl.store.http import Unreachable
+from noetl.worker.launcher import AsyncLauncher
+from noetl.worker.pulse import Pulse
+from noetl.worker.shell import Worker
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+
+class Place(NamedTuple):
+    """Where a worker works: the bus, the URL of a server (empty: those that announce themselves), its pool, its name,
+    and the file of its credential store."""
+
+    bus: str
+    server: str
+    pool: str
+    name: str
+    secrets_path: str
+
+
+def new_name() -> str:
+    """A name that no other worker has: the machine, the process, and some chance."""
+    return f"{socket.gethostname()}-{os.getpid()}-{os.urandom(3).hex()}"
+
+
+def work(place: Place, settings: Settings, ready: Callable[[str], None]) -> None:
+    """Work until told to leave, by a signal or by a server; returns when what was at work is done.
+
+    The second signal ends it at once: then its claims end with their leases. Raises BusFailure, and StoreFailure where
+    the server refuses it.
+    """
+    clock = WallClock()
+    with closing(open_bus(place.bus)) as bus, closing(Depot(place.server, bus)) as depot:
+        with suppress(Unreachable):  # one that is away now may come; one that refuses does not change its mind
+            depot.check()
+        around = Surroundings(
+            depot.program, depot, root=str(settings.root), secrets_path=place.secrets_path,
+            chance=random.SystemRandom().random, log=settings.log, fence=settings.fence,
+        )  # fmt: skip
+        launcher = AsyncLauncher(around.env_of, clock)
+        worker = Worker(
+            bus, pool=place.pool, slots=settings.slots, launcher=launcher,
+            program_of=around.program_of, kit_of=around.kit_of, clock=clock,
+            name=place.name, pulse=Pulse(bus, bus, MonotonicClock()), blobs=depot,
+        )  # fmt: skip
+        launcher.open()
+        bus.listen(launcher.wake)
+        with closing(launcher), _leaving_by_signals(worker, launcher):
+            ready(place.name)
+            while worker.busy or not worker.leaving:
+                depot.look()
+                if not worker.step():
+                    launcher.pass_time(worker.due())
+            worker.step()  # the last word: that it leaves
+
+
+@contextmanager
+def _leaving_by_signals(worker: Worker, launcher: AsyncLauncher) -> Iterator[None]:
+    """The first SIGINT or SIGTERM lets what is at work finish, the next one ends it."""
+    import signal
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        if worker.leaving:
+            worker.drop_all()
+        worker.take_no_more()
+        launcher.wake()
+
+    watched = (signal.SIGINT, signal.SIGTERM)
+    before = [(name, signal.signal(name, leave)) for name in watched]
+    try:
+        yield
+    finally:
+        for name, handler in before:
+            signal.signal(name, handler)

@@ -1,0 +1,42 @@
+"""The bus that a command names, and what is said of its pools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from noetl.bus import BusFailure
+from noetl.cli.text import Problem, escaped
+
+if TYPE_CHECKING:
+    from noetl.app.cluster import ClusterBus
+
+
+def limits_of(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, int]:
+    """The limits of pools, written POOL=N. Raises UsageError."""
+    found = {}
+    for text in given:
+        pool, equals, most = text.rpartition("=")
+        if not (equals and pool and most.isascii() and most.isdigit() and int(most) > 0):
+            raise click.UsageError(f"--pool-limit {escaped(text)}: write it as POOL=N, with N at least 1")
+        found[pool] = int(most)
+    return found
+
+
+@contextmanager
+def bus_at(url: str | None, limits: Mapping[str, int]) -> Iterator[ClusterBus | None]:
+    """The bus at a URL, None without one. What goes wrong with it is a Problem."""
+    if url is None:
+        yield None
+        return
+    from noetl.app.cluster import open_bus
+
+    try:
+        bus = open_bus(url, limits)
+    except BusFailure as problem:
+        raise Problem(str(problem)) from None
+    with closing(bus):
+        yield bus
