@@ -26,12 +26,16 @@ class TooMany(Exception):
 
 
 class Writing(NamedTuple):
-    """The storage form of a task: `rows` of one table's columns, upserted where `key` names columns."""
+    """The storage form of a task: `rows` of one table's columns, upserted where `key` names columns.
+
+    `replaces`: they take the place of all rows that were there.
+    """
 
     table: str
     key: tuple[str, ...]
     columns: tuple[str, ...]
     rows: tuple[tuple[Json, ...], ...]
+    replaces: bool = False
 
 
 def texts_of(fields: Mapping[str, Json], root: str) -> tuple[str, ...]:
@@ -90,7 +94,7 @@ def writing_of(fields: Mapping[str, Json], args: Mapping[str, Json]) -> Writing 
     if mode == "upsert" and not set(keys) <= set(columns):
         raise Invalid("key names a column that is not written")
     values = tuple(tuple(bindable(row.get(column)) for column in columns) for row in mappings)
-    return Writing(str(fields["table"]), keys if mode == "upsert" else (), columns, values)
+    return Writing(str(fields["table"]), keys if mode == "upsert" else (), columns, values, mode == "replace")
 
 
 def insert_text(writing: Writing, placeholder: str) -> str:
@@ -104,6 +108,11 @@ def insert_text(writing: Writing, placeholder: str) -> str:
     changes = [f"{quoted(name)} = excluded.{quoted(name)}" for name in writing.columns if name not in writing.key]
     action = f"DO UPDATE SET {', '.join(changes)}" if changes else "DO NOTHING"
     return f"{text} ON CONFLICT ({', '.join(map(quoted, writing.key))}) {action}"
+
+
+def emptying_text(writing: Writing) -> str:
+    """The DELETE of all rows, every identifier quoted."""
+    return f"DELETE FROM {'.'.join(map(quoted, writing.table.split('.')))}"
 
 
 def most_rows(knobs: Mapping[str, Json]) -> int:

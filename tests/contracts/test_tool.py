@@ -21,6 +21,7 @@ from noetl_ir.kinds import Kind
 from noetl_ir.outcome import Outcome
 from noetl_ir.registry import load, names
 from services import postgres
+from snowflake_emulation import Stuck
 from tool_doubles import Surroundings, call_of, failed, http_server, processes, waited
 
 KINDS = names("noetl.tools")
@@ -50,6 +51,13 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
 
 
+@pytest.fixture(autouse=True)
+def session(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Snowflake session whose statements never end."""
+    if "[snowflake]" in request.node.name:
+        monkeypatch.setattr("snowflake.connector.connect", Stuck)
+
+
 def run_of(kind: str) -> Run:
     return load("noetl.tools", kind, "run", FunctionType)
 
@@ -70,6 +78,7 @@ def slow_call(kind: str, root: Path, url: str) -> Call | None:
         "postgres": {"command": "SELECT pg_sleep(613)", "dsn": postgres().url if kind == "postgres" else ""},
         "container": {"image": "slow"},
         "quantum": {"op": "results", "job_id": id_of(Job({"qubits": 16, "gates": [["h", 0]] * 5000}, 1, 1, 0, 0))},
+        "snowflake": {"command": "SELECT 1", "auth": {"account": "a", "user": "u", "password": "p"}},
         "gcs": {"operation": "list", "bucket": "b", "endpoint": url},
         "nats": {"operation": "kv_keys", "bucket": "b", "url": f"nats://{url.removeprefix('http://')}"},
     }

@@ -21,6 +21,7 @@ from noetl.rows import (
     TooMany,
     Writing,
     bindable_array,
+    emptying_text,
     insert_text,
     most_rows,
     parameters_of,
@@ -106,6 +107,8 @@ def _perform(connection: "duckdb.DuckDBPyConnection", asked: _Work) -> dict[str,
     if asked.writing is not None:
         _fence(connection, asked.root, [])
         with _transaction(connection, 2):
+            if asked.writing.replaces:
+                connection.execute(emptying_text(asked.writing))
             text = insert_text(asked.writing, "?")
             counts = [_count(connection.execute(text, list(row)).fetchall()) for row in asked.writing.rows]
             return rows_result((), (), sum(counts))

@@ -18,6 +18,7 @@ from noetl.rows import (
     TooMany,
     Writing,
     bindable_array,
+    emptying_text,
     insert_text,
     most_rows,
     parameters_of,
@@ -150,6 +151,8 @@ async def _perform(
     """The result of the last statement, or of the rows written."""
     if writing is not None:
         async with connection.transaction(), connection.cursor() as cursor:
+            if writing.replaces:
+                await cursor.execute(emptying_text(writing).encode())
             await cursor.executemany(insert_text(writing, "%s").encode(), writing.rows)
             return rows_result((), (), cursor.rowcount)
     params = parameters_of(call.fields, bindable_array)

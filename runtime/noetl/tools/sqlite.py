@@ -18,6 +18,7 @@ from noetl.rows import (
     TooMany,
     Writing,
     bindable,
+    emptying_text,
     insert_text,
     most_rows,
     parameters_of,
@@ -114,6 +115,8 @@ def _perform(
     """The result of the last statement, or of the rows written."""
     if writing is not None:
         with _transaction(connection, 2):
+            if writing.replaces:
+                connection.execute(emptying_text(writing))
             cursor = connection.executemany(insert_text(writing, "?"), writing.rows)
             return rows_result((), (), cursor.rowcount)
     params = parameters_of(call.fields, bindable)

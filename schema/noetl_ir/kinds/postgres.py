@@ -20,8 +20,8 @@ KIND = Kind(
         "key": Field(("text", "list"), doc="Storage form: the columns that tell rows apart, for `mode: upsert`."),
         "mode": Field(
             ("text",),
-            values=("insert", "append", "upsert"),
-            doc="Storage form: upsert with `key`, else insert.",
+            values=("insert", "append", "upsert", "replace"),
+            doc="Storage form: upsert with `key`, else insert; replace removes all other rows.",
         ),
         "data": Field(("map", "list"), doc="Storage form: the row or rows to write; `args` when absent."),
         "auth": Field(("text", "map"), doc="A keychain entry or stored credential that names the server and the user."),
