@@ -311,11 +311,12 @@ class Worker:
         self._asking.append(slot)
 
     def _send(self, slot: _Slot) -> None:
-        """Send a slot's report. The same report has the same answer, so the first that comes is taken."""
+        """Send a slot's report. The same report has the same answer, so the first that comes is taken. Event ids are
+        of an execution, and another session may say the same: the key names all three."""
         assert slot.report is not None
         slot.again = self._clock.now() + slot.wait
         slot.wait = min(slot.wait * 2, LONGEST_WAIT)
-        key = slot.report.events[-1].event_id
+        key = f"{slot.report.execution_id}:{slot.name}:{slot.report.events[-1].event_id}"
         with suppress(Full, StoreFailure):
             try:
                 slot.tickets.append(self._bus.report(key, slot.report))
