@@ -38,6 +38,7 @@ from noetlc.build.family import (
     embedded_in,
     family_of,
     obstacle_finding,
+    obstacles_of,
 )
 from noetlc.build.refusals import refusals_of
 from noetlc.diag.change import Change, Note
@@ -152,13 +153,17 @@ class Catalogue(Protocol):
 
 
 class Document(NamedTuple):
-    """What became of the document `node`: `plan` is None with an error in its findings, or when none was asked."""
+    """What became of the document `node`: `plan` is None with an error in its findings, or when none was asked.
+
+    `called` are the paths that were looked up for it when it was linted, those of its children among them.
+    """
 
     playbook: Playbook | None
     plan: Plan | None
     diagnostics: tuple[Diagnostic, ...]
     changes: tuple[Change, ...] = ()
     node: Node | None = None
+    called: tuple[str, ...] = ()
 
 
 class Understood(NamedTuple):
@@ -231,10 +236,15 @@ def compile_source(
         return (run := _Run(catalogue, observer, at_least)).documents(name, data, run.plan)
 
 
-def check_source(name: str, data: bytes, observer: Observer = QUIET) -> Compiled:
-    """Everything that there is to say about a file, the rules on nets included, without plans."""
+def check_source(
+    name: str, data: bytes, catalogue: Catalogue = NO_CATALOGUE, seen: "dict[str, Member | str] | None" = None
+) -> Compiled:
+    """Everything that there is to say about a file, the rules on nets included, without plans.
+
+    `seen` keeps the children of a catalogue from one file to the next.
+    """
     with uncollected():
-        return (run := _Run(NO_CATALOGUE, observer, min(Severity))).documents(name, data, run.lint)
+        return (run := _Run(catalogue, QUIET, min(Severity), seen)).documents(name, data, run.lint)
 
 
 def understood(source: Source, node: Node | None, observer: Observer = QUIET) -> Understood:
@@ -298,11 +308,17 @@ def _told(change: Change) -> Diagnostic:
 class _Run:
     """One call: the catalogue, the observer, which rules are asked, and the children looked up so far."""
 
-    def __init__(self, catalogue: Catalogue, observer: Observer, at_least: Severity) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        observer: Observer,
+        at_least: Severity,
+        seen: dict[str, Member | str] | None = None,
+    ) -> None:
         self._catalogue = catalogue
         self._observer = observer
         self._at_least = at_least
-        self._seen: dict[str, Member | str] = {}
+        self._seen = {} if seen is None else seen
 
     def documents(self, name: str, data: bytes, each: Callable[[Source, Node], Document]) -> Compiled:
         reading = read_yaml(name, data)
@@ -326,7 +342,12 @@ class _Run:
         document = self.check(source, node)
         if document.playbook is None or _has_errors(document.diagnostics):
             return document
-        return document._replace(diagnostics=(*document.diagnostics, *check_net(source, document.playbook)))
+        document = document._replace(diagnostics=(*document.diagnostics, *check_net(source, document.playbook)))
+        if self._catalogue is NO_CATALOGUE or document.playbook is None:
+            return document
+        family, root = family_of(Member(source.name, document.playbook), self._look)
+        found = (*document.diagnostics, *obstacles_of(family, root))
+        return document._replace(diagnostics=found, called=(*family.keys, *family.missing))
 
     def plan(self, source: Source, node: Node) -> Document:
         document = self.check(source, node)

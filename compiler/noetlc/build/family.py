@@ -117,6 +117,14 @@ def embedded_in(family: Family, caller: str, made: Mapping[str, Child]) -> tuple
     return tuple(found.values()), findings
 
 
+def obstacles_of(family: Family, caller: str) -> Iterator[Diagnostic]:
+    """What is in the way of the calls of a playbook, as far as it is known without plans."""
+    for path, span in calls_of(family.members[caller].playbook):
+        code = family.obstacle(caller, path) if path is not None else ""
+        if path is not None and code:
+            yield obstacle_finding(code, span, path)
+
+
 def obstacle_finding(code: str, span: Span, path: str) -> Diagnostic:
     """The finding about a call that stays a path."""
     message = {

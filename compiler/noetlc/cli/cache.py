@@ -3,8 +3,8 @@
 An entry is a file of its own, named after the playbook's path. Its first line is a digest of everything that the
 findings follow from (the content of the playbook, its name, this program down to the times of its modules, the
 interpreter) and of the entry's own text: one that is old, cut off or damaged is not believed. Entries are put in place
-whole, so that runs at the same time only repeat work. Lint reads nothing but the playbook itself, no child and no
-catalogue, and what is selected or known to a baseline is decided afterwards: neither goes into the digest.
+whole, so that runs at the same time only repeat work. Of children, which lint looks up in its catalogue, an entry has
+the states that they were in; whoever gets it compares. What is selected or known to a baseline is decided afterwards.
 
 Nothing fails for the cache: where it cannot be read or written there is none.
 """
@@ -20,16 +20,19 @@ from noetlc.diag.report import Reported
 from noetlc.diag.selection import INTERNAL
 
 FOLDER = ".noetlc_cache"
-_FORMAT = "2"
+_FORMAT = "3"
 _SHARD, _MANY, _DAYS = 2, 64, 30
 _EMPTY = b"[0, []]"
 
 
 class Kept(NamedTuple):
-    """What is known of a file: its findings after its own comments, and how many those took back."""
+    """What is known of a file: its findings after its own comments, how many those took back, and the children that
+    were looked up for it: each path with the state of its file.
+    """
 
     findings: tuple[Reported, ...]
     ignored: int
+    children: tuple[tuple[str, str], ...] = ()
 
 
 class Cache(NamedTuple):
@@ -144,7 +147,7 @@ def _forget_old(shard: str) -> None:
 
 
 def _frozen(kept: Kept) -> bytes:
-    if not kept.findings and not kept.ignored:
+    if not kept.findings and not kept.ignored and not kept.children:
         return _EMPTY
     import json
 
@@ -154,20 +157,20 @@ def _frozen(kept: Kept) -> bytes:
         fix = one.diagnostic.fix
         number = -1 if fix is None else fixes.setdefault(fix, len(fixes))
         rows.append((one.slug, one.address, one.diagnostic[:-1], number))
-    return json.dumps([kept.ignored, rows, list(fixes)]).encode()
+    return json.dumps([kept.ignored, rows, list(fixes), kept.children]).encode()
 
 
 def _thawed(name: str, body: bytes) -> Kept | None:
     import json
 
     try:
-        ignored, rows, written = json.loads(body)
+        ignored, rows, written, children = json.loads(body)
         fixes = [_fix(*row) for row in written]
         found = [
             Reported(name, slug, address, _diagnostic(row, fixes[number] if number >= 0 else None))
             for slug, address, row, number in rows
         ]
-        return Kept(tuple(found), ignored)
+        return Kept(tuple(found), ignored, tuple([(str(path), str(state)) for path, state in children]))
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
 

@@ -1,10 +1,12 @@
 """Where child playbooks are found: folders and files, by `metadata.path` first and by file path second."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 
 import click
 
+from noetlc.build.family import Member
 from noetlc.cli.files import SUFFIXES, playbooks_in, read
 from noetlc.source.nodes import Mapping, Node, Scalar
 from noetlc.source.yaml_reader import read_yaml
@@ -26,17 +28,23 @@ class Folders:
         self.seen: dict[str, Member | str] = {}
         """The children that were checked, as `check_source` keeps them."""
 
+    def __reduce__(self) -> "tuple[Callable[..., Folders], tuple[tuple[str, ...], tuple[str, ...]]]":
+        """By what it is of: another process reads the files itself, once."""
+        return catalogue_of, (tuple(self._folders), tuple(self._named))
+
     @property
     def is_whole(self) -> bool:
-        """Whether what is not here is missing: folders were given."""
+        """Whether what is not here is missing: there are folders."""
         return bool(self._folders)
 
-    def print_of(self, path: str) -> str:
-        """What tells the file of a path from another version of it, "" where there is none."""
+    def state_of(self, path: str) -> str:
+        """What tells the file of a path from another version of it, `missing` or "" where there is none."""
         from hashlib import blake2b
 
         found = self.find(path)
-        return "" if found is None else blake2b(found[1], digest_size=20).hexdigest()
+        if found is None:
+            return "missing" if self.is_whole else ""
+        return blake2b(found[1], digest_size=20).hexdigest()
 
     def find(self, path: str) -> tuple[str, bytes] | None:
         """The file that holds the playbook of that path: its name and content."""
@@ -63,8 +71,15 @@ class Folders:
     def _contents(self) -> dict[str, bytes]:
         if self._files is None:
             names = [name for folder in self._folders for name in playbooks_in(folder)]
-            self._files = {os.path.normpath(name): read(name) for name in (*names, *self._named)}
+            self._files = {os.path.normpath(name): read(name) for name in names}
+            self._files.update((os.path.normpath(name), read(name)) for name in self._named if os.access(name, os.R_OK))
         return self._files
+
+
+@cache
+def catalogue_of(folders: tuple[str, ...], files: tuple[str, ...]) -> Folders:
+    """The catalogue of these folders and files, made once in a process that checks files for another one."""
+    return Folders(folders, files)
 
 
 def _paths_in(name: str, data: bytes) -> set[str]:

@@ -1,9 +1,11 @@
 """What lint finds in one file: checked or remembered, less what comments, the selection and the baseline take out."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from noetlc.cli.cache import Cache, Kept
+from noetlc.cli.catalogue import Folders
 from noetlc.cli.files import Unusable, read_playbook, shown
 from noetlc.cli.findings import Counts
 from noetlc.diag.diagnostic import Severity
@@ -17,7 +19,7 @@ if TYPE_CHECKING:  # most runs have no baseline, and start sooner
 
 class Work(NamedTuple):
     """A file to check: what is reported of it and how. `form` is `text`, `full`, or a format of whole reports;
-    `mend` is `safe`, `any`, or "" for no fixes.
+    `mend` is `safe`, `any`, or "" for no fixes. Its children are looked up in `catalogue`.
     """
 
     name: str
@@ -27,6 +29,7 @@ class Work(NamedTuple):
     entries: "tuple[Entry, ...]"
     cache: Cache | None
     mend: str
+    catalogue: Folders
 
 
 class Checked(NamedTuple):
@@ -70,7 +73,10 @@ def check(work: Work) -> Checked:
     if work.mend and any(one.diagnostic.fix is not None for one in kept.findings):
         from noetlc.cli.fixing import mended
 
-        made = mended(name, data, lambda one: work.selection.takes(one.diagnostic.code), work.entries, work.mend)
+        def takes(one: Reported) -> bool:
+            return work.selection.takes(one.diagnostic.code)
+
+        made = mended(name, data, takes, work.entries, work.mend, partial(_found, work))
         data, fixed = made.data, made.fixes
         kept = _looked_up(name, data, work)
     selected = [one for one in kept.findings if work.selection.takes(one.diagnostic.code)]
@@ -104,13 +110,22 @@ def text_of(findings: Iterable[Reported], file: Lines, form: str, palette: Palet
 def _looked_up(name: str, data: bytes, work: Work) -> Kept:
     """What is in the cache; else it is found and put there."""
     kept = work.cache.get(name, data) if work.cache is not None else None
-    if kept is None:
-        from noetlc.cli.inspection import found_in
-
-        kept = found_in(name, data)
+    if kept is None or not _is_current(kept, work):
+        kept = _found(work, name, data)
         if work.cache is not None:
             work.cache.put(name, data, kept)
     return kept
+
+
+def _found(work: Work, name: str, data: bytes) -> Kept:
+    from noetlc.cli.inspection import found_in
+
+    return found_in(name, data, work.catalogue)
+
+
+def _is_current(kept: Kept, work: Work) -> bool:
+    """Whether the children that were looked up are what they were."""
+    return all(work.catalogue.state_of(path) == state for path, state in kept.children)
 
 
 def _compared(found: list[Reported], work: Work) -> "tuple[list[Reported], list[Entry]]":

@@ -8,7 +8,7 @@ the byte order mark and the line ends stay.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from noetl_ir.span import Span
 from noetlc.cli.baseline import Entry, unknown
@@ -18,6 +18,8 @@ from noetlc.diag.diagnostic import Fix, Severity
 from noetlc.diag.report import Reported
 from noetlc.source.decoding import decode, encode
 from noetlc.source.text import Source
+
+Find: TypeAlias = Callable[[str, bytes], Kept]
 
 ROUNDS = 20
 ANY = "any"
@@ -30,15 +32,23 @@ class Mended(NamedTuple):
     fixes: int
 
 
-def mended(name: str, data: bytes, takes: Callable[[Reported], bool], entries: tuple[Entry, ...], mend: str) -> Mended:
-    """The file after the fixes of the findings that `takes` and no entry of the baseline knows."""
+def mended(
+    name: str,
+    data: bytes,
+    takes: Callable[[Reported], bool],
+    entries: tuple[Entry, ...],
+    mend: str,
+    find: Find | None = None,
+) -> Mended:
+    """The file after the fixes of the findings that `takes` and no entry of the baseline knows; `find` finds them."""
+    find = find or found_in
     source, trouble = decode(name, data)
     if trouble is not None:
         return Mended(data, 0)
-    kept, count = found_in(name, data), 0
+    kept, count = find(name, data), 0
     for _ in range(ROUNDS):
         wanted = list(_wanted(kept, takes, entries, mend))
-        step = _step(source, data, kept, wanted)
+        step = _step(source, data, kept, wanted, find)
         if step is None:
             break
         source, data, kept, applied = step
@@ -56,14 +66,16 @@ def _wanted(kept: Kept, takes: Callable[[Reported], bool], entries: tuple[Entry,
             yield fix
 
 
-def _step(source: Source, data: bytes, kept: Kept, wanted: list[Fix]) -> tuple[Source, bytes, Kept, int] | None:
+def _step(
+    source: Source, data: bytes, kept: Kept, wanted: list[Fix], find: Find
+) -> tuple[Source, bytes, Kept, int] | None:
     """The file after as many of the fixes as can be applied at once, None where none can."""
     chosen = _apart(source, wanted)
-    whole = _tried(source, data, kept, chosen)
+    whole = _tried(source, data, kept, chosen, find)
     if whole is not None:
         return *whole, len(chosen)
     for fix in chosen if len(chosen) > 1 else ():
-        alone = _tried(source, data, kept, [fix])
+        alone = _tried(source, data, kept, [fix], find)
         if alone is not None:
             return *alone, 1
     return None
@@ -84,7 +96,7 @@ def _apart(source: Source, wanted: Iterable[Fix]) -> list[Fix]:
     return out or wide[:1]
 
 
-def _tried(source: Source, data: bytes, kept: Kept, fixes: list[Fix]) -> tuple[Source, bytes, Kept] | None:
+def _tried(source: Source, data: bytes, kept: Kept, fixes: list[Fix], find: Find) -> tuple[Source, bytes, Kept] | None:
     """The file after these fixes, None where they change nothing or make errors."""
     text = source.text
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -94,7 +106,7 @@ def _tried(source: Source, data: bytes, kept: Kept, fixes: list[Fix]) -> tuple[S
     if text == source.text:
         return None
     after = encode(text, data)
-    found = found_in(source.name, after)
+    found = find(source.name, after)
     return (Source(source.name, text), after, found) if _errors(found) <= _errors(kept) else None
 
 

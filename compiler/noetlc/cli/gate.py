@@ -9,6 +9,7 @@ import click
 
 from noetl_ir import registry
 from noetlc.cli.cache import Cache, cache_in, folder_of
+from noetlc.cli.catalogue import Folders
 from noetlc.cli.checking import Checked, Work, check, counted, text_of, unusable
 from noetlc.cli.cores import over_cores
 from noetlc.cli.files import STANDARD_INPUT, Unusable, put, shown
@@ -44,6 +45,7 @@ class Asked(NamedTuple):
     config: str | None
     cached: bool
     cache_dir: str | None
+    folders: tuple[str, ...]
 
     @property
     def mend(self) -> str:
@@ -63,6 +65,7 @@ class Gate:
         self._selections: dict[tuple[tuple[str, ...], tuple[str, ...]], Selection] = {}
         self._baselines: dict[str, Baseline] = {}
         self._caches: dict[str, Cache] = {}
+        self._catalogue = Folders(asked.folders, [name for name in names if name != STANDARD_INPUT])
 
     def status(self) -> int:
         """Do what was asked, and return the exit code."""
@@ -83,6 +86,7 @@ class Gate:
         return Work(
             name, asked.form, self._palette(), self._selection(name, settings),
             baseline.of(shown(name)) if baseline is not None else (), self._cache(name, settings), asked.mend,
+            self._catalogue,
         )  # fmt: skip
 
     def _palette(self) -> Palette:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from noetl_ir.span import Span
+from noetlc.build.family import NOT_FOUND
 from noetlc.cli.cache import Kept
 from noetlc.diag.internal import bug_of
 from noetlc.diag.report import Reported
@@ -13,17 +14,18 @@ from noetlc.rules import slug_of
 from noetlc.source.addresses import Addresses
 from noetlc.source.nodes import Scalar
 
-if TYPE_CHECKING:  # most files have no such comments
+if TYPE_CHECKING:  # most files have no such comments, and call nothing
+    from noetlc.cli.catalogue import Folders
     from noetlc.diag.ignores import Ignore
 
 MIGRATED = frozenset({"NL111", "NL112", "NL910", "NL911", "NL912"})
 """The notes that a migration of the file does away with."""
 
 
-def found_in(name: str, data: bytes) -> Kept:
+def found_in(name: str, data: bytes, catalogue: "Folders | None" = None) -> Kept:
     """Everything that there is to say about a file, less what its own comments take back."""
     try:
-        compiled = check_source(name, data)
+        compiled = check_source(name, data) if catalogue is None else _in_catalogue(name, data, catalogue)
     except Exception as error:  # the other files go on
         return Kept((Reported(name, slug_of(INTERNAL), "", bug_of(error).diagnostic("the compiler")),), 0)
     found, ignored = list(compiled.diagnostics), 0
@@ -38,7 +40,16 @@ def found_in(name: str, data: bytes) -> Kept:
         found = with_migration(compiled, data, found, MIGRATED)
     addresses = Addresses([document.node for document in compiled.documents if document.node is not None])
     rows = [Reported(name, slug_of(one.code), addresses.of(one.span), one) for one in found]
-    return Kept(tuple(rows), ignored)
+    called = sorted({path for document in compiled.documents for path in document.called})
+    return Kept(tuple(rows), ignored, tuple((path, catalogue.state_of(path)) for path in called if catalogue))
+
+
+def _in_catalogue(name: str, data: bytes, catalogue: "Folders") -> Compiled:
+    """The file checked with its children; that one is missing is known of whole catalogues only."""
+    compiled = check_source(name, data, catalogue, catalogue.seen)
+    if catalogue.is_whole:
+        return compiled
+    return compiled._replace(diagnostics=tuple(one for one in compiled.diagnostics if one.code != NOT_FOUND))
 
 
 def _code_of() -> Callable[[str], str]:

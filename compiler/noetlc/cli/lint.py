@@ -20,6 +20,7 @@ from noetlc.cli.gate import FORMATS, Asked, Gate
 @click.option("--fix", is_flag=True, help="Apply the fixes that cannot change the meaning by accident.")
 @click.option("--unsafe-fixes", "unsafe", is_flag=True, help="With --fix or --diff: apply the others too.")
 @click.option("--diff", is_flag=True, help="Print what --fix would change, and change nothing.")
+@click.option("--path", "folders", multiple=True, metavar="CATALOGUE", help="A folder with child playbooks.")
 @click.option("--config", metavar="FILE", help="The configuration of all files, instead of the nearest above each.")
 @click.option("--skip-others", is_flag=True, help="Pass by files that are no playbooks, also where they are named.")
 @click.option("--cache/--no-cache", "cached", default=True, help="Remember what was found in unchanged files.")
@@ -28,6 +29,9 @@ def lint_paths(paths: tuple[str, ...], skip_others: bool, **options: object) -> 
     """Check playbooks and report what is wrong.
 
     PATH is a file, a folder or a glob (the playbooks among its .yaml and .yml files), or - for standard input.
+
+    Calls of playbooks are followed into the files that are checked together, and into the folders of --path; with
+    these a child that is nowhere is a finding, too.
 
     A comment `# noetl: ignore[CODE] reason` takes a finding back in its line, alone in a line in the next one.
     noetlc.toml or [tool.noetlc] in pyproject.toml, the nearest above a file, has the keys select, ignore,

@@ -60,10 +60,10 @@ def test_nothing_of_it_is_remembered(run: Run, monkeypatch: pytest.MonkeyPatch) 
 def test_a_file_that_cannot_be_checked_does_not_keep_the_others(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     check = inspection.check_source
 
-    def fails_on_a(name: str, data: bytes) -> Compiled:
+    def fails_on_a(name: str, data: bytes, *more: object) -> Compiled:
         if name == "a.yaml":
             raise RecursionError("deep")
-        return check(name, data)
+        return check(name, data, *more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(inspection, "check_source", fails_on_a)
     put("a.yaml", FORK)
