@@ -1,0 +1,144 @@
+"""Servers and workers as processes of their own, over real PostgreSQL and NATS servers, and what they did."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from harness.invariants import check
+from harness.running import HEAD
+from noetl.app.runtime import Runtime, Settings, open_runtime
+from noetl.engine.evolve import evolve
+from noetl.engine.execution import Execution
+from noetl_ir.events import Event
+from services import nats, postgres, waited_for
+
+TESTS = Path(__file__).resolve().parent.parent
+Process = subprocess.Popen[str]
+
+
+class Cluster:
+    """Processes in one folder, over one store and one bus that are new."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.store, self.bus = postgres().store_url(), nats().bus_url()
+        self.urls: dict[int, str] = {}
+        self._processes: list[Process] = []
+        path = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("NOETL_")}
+        self._env = {**kept, "PYTHONPATH": path}
+
+    def server(self, *words: str) -> Process:
+        """A server; `urls` has where it listens."""
+        child = self._begun("server", "--port", "0", "--store", self.store, "--bus", self.bus, *words)
+        assert child.stderr is not None
+        line = child.stderr.readline()
+        assert line.startswith("listening on "), line + child.stderr.read()
+        self.urls[child.pid] = line.split()[-1]
+        return child
+
+    def worker(self, *words: str) -> Process:
+        """A worker, once it is ready."""
+        child = self._begun("worker", "--bus", self.bus, *words)
+        assert child.stderr is not None
+        line = child.stderr.readline()
+        assert line.startswith("working as "), line + child.stderr.read()
+        return child
+
+    def noetl(self, *words: str, server: Process) -> str:
+        """What a command says to a server."""
+        done = subprocess.run(
+            [sys.executable, "-m", "noetl.cli", *words, "--server", self.urls[server.pid]],
+            cwd=self.folder, env=self._env, text=True, capture_output=True, timeout=120,
+        )  # fmt: skip
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+        return done.stdout
+
+    def begin(self, body: str, server: Process, *words: str) -> str:
+        """Start a playbook; the id of its execution."""
+        (self.folder / "t.yaml").write_text(HEAD + body)
+        return str(json.loads(self.noetl("start", "t.yaml", *words, "--json", server=server))["execution_id"])
+
+    @contextmanager
+    def looking(self) -> Iterator[Runtime]:
+        """The store, to look at."""
+        with open_runtime(self.store, Settings(), _no_catalogue) as runtime:
+            yield runtime
+
+    def ended(self, *names: str, seconds: float = 60.0) -> list[list[Event]]:
+        """The logs of executions once they are over; all completed, and each a run of its net."""
+        with self.looking() as runtime:
+            waited_for(lambda: all(_is_over(runtime, name) for name in names), "not all come to their end", seconds)
+            return [checked(runtime, name) for name in names]
+
+    def reached(self, text: str, name: str = "calls") -> None:
+        """Wait until a tool has written a line to a file."""
+        file = self.folder / name
+        waited_for(lambda: file.exists() and text in file.read_text().split("\n"), f"{name} never has {text}")
+
+    def lines(self, name: str = "calls") -> list[str]:
+        """What tools wrote to a file."""
+        return (self.folder / name).read_text().splitlines()
+
+    def stop(self) -> None:
+        """Kill what is left."""
+        for child in self._processes:
+            child.kill()
+            child.communicate()
+
+    def _begun(self, *words: str) -> Process:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "harness.hurried", *words], cwd=self.folder, env=self._env, text=True,
+            stderr=subprocess.PIPE,
+        )  # fmt: skip
+        self._processes.append(child)
+        return child
+
+
+def checked(runtime: Runtime, name: str, status: str = "completed") -> list[Event]:
+    """The log of an execution that ended so; it is a run of its net, and folds to what is said of it."""
+    row = runtime.store.execution(name)
+    assert row is not None and row.status == status, row
+    program = runtime.program_of(name)
+    log = [event for _, event in runtime.events(name)]
+    folded = Execution(name, program)
+    for event in log:
+        evolve(program, folded, event)
+    check(program, log, folded)
+    return log
+
+
+def killed(child: Process) -> None:
+    """End a process as a crash does."""
+    child.kill()
+    child.wait(20)
+
+
+def told(child: Process) -> None:
+    """Tell a process to end in its own time."""
+    child.send_signal(signal.SIGTERM)
+
+
+def by_token(log: list[Event]) -> dict[str, list[tuple[Any, ...]]]:
+    """What happened to each token, in its order: without times, ids and claims."""
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for event in log:
+        data = {key: value for key, value in event.data.items() if key not in ("outcome", "digest", "due", "arcs")}
+        row = (event.event_type, event.step, event.task, event.visit, event.attempt, data)
+        found.setdefault(event.run, []).append(row)
+    return found
+
+
+def _is_over(runtime: Runtime, name: str) -> bool:
+    row = runtime.store.execution(name)
+    return row is not None and row.ended is not None
+
+
+def _no_catalogue(path: Path) -> bytes:
+    raise AssertionError(f"nothing is looked for in a catalogue: {path}")
