@@ -4,6 +4,7 @@ Text that merely looks like a path is data; only the fields that a kind declares
 """
 
 import os
+from contextlib import suppress
 
 from noetl_ir.expr import Json
 
@@ -48,15 +49,35 @@ def script_text(root: str, script: Json) -> str:
     """The text of the file that a `script` field names."""
     path = script_path(root, script)
     try:
-        with open(path, "rb") as file:
-            data = file.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise Refused(f"{path!r} has more than {MOST_BYTES} bytes")
-        return data.decode("utf-8")
-    except OSError as problem:
-        raise Refused(f"{path!r} cannot be read: {problem.strerror}") from None
+        return read_file(path, MOST_BYTES).decode("utf-8")
     except UnicodeDecodeError:
         raise Refused(f"{path!r} is not UTF-8 text") from None
+
+
+def read_file(path: str, most: int) -> bytes:
+    """The bytes of a file, at most so many."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(most + 1)
+    except OSError as problem:
+        raise Refused(f"{path!r} cannot be read: {problem.strerror}") from None
+    if len(data) > most:
+        raise Refused(f"{path!r} has more than {most} bytes")
+    return data
+
+
+def write_file(path: str, data: bytes) -> None:
+    """Write a file whole or not at all, with the folders that it needs."""
+    draft = f"{path}.{os.getpid()}.part"
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(draft, "wb") as file:
+            file.write(data)
+        os.replace(draft, path)
+    except OSError as problem:
+        with suppress(OSError):
+            os.unlink(draft)
+        raise Refused(f"{path!r} cannot be written: {problem.strerror}") from None
 
 
 def _local(address: str) -> str:

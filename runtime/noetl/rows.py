@@ -28,7 +28,7 @@ class TooMany(Exception):
 class Writing(NamedTuple):
     """The storage form of a task: `rows` of one table's columns, upserted where `key` names columns.
 
-    `replaces`: they take the place of all rows that were there.
+    `replaces`: they take the place of all rows that were there; only then there may be none.
     """
 
     table: str
@@ -83,12 +83,13 @@ def writing_of(fields: Mapping[str, Json], args: Mapping[str, Json]) -> Writing 
     data = fields["data"] if fields.get("data") is not None else dict(args)
     rows = data if isinstance(data, list) else [data]
     mappings = [row for row in rows if isinstance(row, dict) and row]
-    if not mappings or len(mappings) != len(rows):
+    mode = fields.get("mode")
+    if len(mappings) != len(rows) or not (mappings or mode == "replace"):
         raise Invalid("the rows to write must be mappings with at least one column")
     columns = tuple(dict.fromkeys(column for row in mappings for column in row))
     key = fields.get("key")
     keys = tuple(str(name) for name in key) if isinstance(key, list) else (str(key),) if key is not None else ()
-    mode = fields.get("mode") or ("upsert" if keys else "insert")
+    mode = mode or ("upsert" if keys else "insert")
     if mode == "upsert" and not keys:
         raise Invalid("mode upsert needs key")
     if mode == "upsert" and not set(keys) <= set(columns):

@@ -79,6 +79,7 @@ def slow_call(kind: str, root: Path, url: str) -> Call | None:
         "container": {"image": "slow"},
         "quantum": {"op": "results", "job_id": id_of(Job({"qubits": 16, "gates": [["h", 0]] * 5000}, 1, 1, 0, 0))},
         "snowflake": {"command": "SELECT 1", "auth": {"account": "a", "user": "u", "password": "p"}},
+        "transfer": {"source": {"kind": "sqlite", "query": endless}, "target": {"kind": "file", "path": "x.csv"}},
         "gcs": {"operation": "list", "bucket": "b", "endpoint": url},
         "nats": {"operation": "kv_keys", "bucket": "b", "url": f"nats://{url.removeprefix('http://')}"},
     }

@@ -23,6 +23,7 @@ RUN = [
     "wait",
     "container",
     "nats",
+    "transfer",
     "snowflake",
     "gcs",
     "quantum",

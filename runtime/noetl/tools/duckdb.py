@@ -109,7 +109,7 @@ def _perform(connection: "duckdb.DuckDBPyConnection", asked: _Work) -> dict[str,
         with _transaction(connection, 2):
             if asked.writing.replaces:
                 connection.execute(emptying_text(asked.writing))
-            text = insert_text(asked.writing, "?")
+            text = insert_text(asked.writing, "?") if asked.writing.rows else ""
             counts = [_count(connection.execute(text, list(row)).fetchall()) for row in asked.writing.rows]
             return rows_result((), (), sum(counts))
     statements = [statement for text in asked.texts for statement in connection.extract_statements(text)]

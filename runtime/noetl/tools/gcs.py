@@ -15,7 +15,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from noetl.contents import bytes_of, json_of, text_of, value_of
-from noetl.files import Refused, inside
+from noetl.files import Refused, inside, read_file, write_file
 from noetl.google import Unusable, account_of, token_request
 from noetl.ports import Call, Env, Fence
 from noetl.web import BODY_BYTES, SECONDS, Answer, Bounds, Request, exchanged, is_there
@@ -131,7 +131,7 @@ async def _upload(storage: _Storage, bucket: str, name: str, fields: Mapping[str
         raise Invalid("upload needs source, a file, or data")
     data = fields.get("data")
     if fields.get("source") is not None:
-        content = _read(inside(root, str(fields["source"])))
+        content = read_file(inside(root, str(fields["source"])), BODY_BYTES)
     else:
         content = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes_of(data)
     guessed = mimetypes.guess_type(name)[0] or ("application/json" if isinstance(data, dict | list) else None)
@@ -147,7 +147,7 @@ async def _download(storage: _Storage, bucket: str, name: str, destination: Json
     answer = await storage.answer("GET", _path(bucket, name), alt="media")
     found: dict[str, Json] = {"uri": f"gs://{bucket}/{name}", "size": len(answer.content)}
     if target is not None:
-        _write(target, answer.content)
+        write_file(target, answer.content)
         return ok(found, http={"status": answer.status})
     kind = str(answer.headers.get("content-type", ""))
     data = value_of(answer.content)[0] if "json" in kind else text_of(answer.content)[0]
@@ -200,28 +200,3 @@ def _field(answer: Answer, name: str) -> Json:
         found = json_of(answer.content)
         return found.get(name) if isinstance(found, dict) else None
     return None
-
-
-def _read(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            data = file.read(BODY_BYTES + 1)
-    except OSError as problem:
-        raise Refused(f"{path!r} cannot be read: {problem.strerror}") from None
-    if len(data) > BODY_BYTES:
-        raise Refused(f"{path!r} has more than {BODY_BYTES} bytes")
-    return data
-
-
-def _write(path: str, data: bytes) -> None:
-    """Write a file, whole or not at all."""
-    draft = f"{path}.{os.getpid()}.part"
-    try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(draft, "wb") as file:
-            file.write(data)
-        os.replace(draft, path)
-    except OSError as problem:
-        with suppress(OSError):
-            os.unlink(draft)
-        raise Refused(f"{path!r} cannot be written: {problem.strerror}") from None

@@ -153,6 +153,8 @@ async def _perform(
         async with connection.transaction(), connection.cursor() as cursor:
             if writing.replaces:
                 await cursor.execute(emptying_text(writing).encode())
+            if not writing.rows:
+                return rows_result((), (), 0)
             await cursor.executemany(insert_text(writing, "%s").encode(), writing.rows)
             return rows_result((), (), cursor.rowcount)
     params = parameters_of(call.fields, bindable_array)

@@ -117,6 +117,8 @@ def _perform(
         with _transaction(connection, 2):
             if writing.replaces:
                 connection.execute(emptying_text(writing))
+            if not writing.rows:
+                return rows_result((), (), 0)
             cursor = connection.executemany(insert_text(writing, "?"), writing.rows)
             return rows_result((), (), cursor.rowcount)
     params = parameters_of(call.fields, bindable)

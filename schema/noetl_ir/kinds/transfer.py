@@ -1,24 +1,33 @@
-"""transfer: copies rows between two stores; compiled, and not run yet."""
+"""transfer: rows from one database or file into another (DIALECTS §2, LANGUAGE §7)."""
 
 from noetl_ir.kinds import Field, Kind
 
 KIND = Kind(
     name="transfer",
-    summary="Copies rows between two stores.",
+    summary="Copies rows from one database or file into another.",
     fields={
-        "source": Field(("map",), doc="Where rows come from: kind, auth and query."),
-        "target": Field(("map",), doc="Where rows go: kind, auth and table."),
-        "mode": Field(("text",), doc="How rows are written: append, replace or upsert."),
-        "chunk_size": Field(("integer",), doc="How many rows go at once."),
-        "direction": Field(("text",), doc="From which side to which, in older playbooks."),
-        "auth": Field(
-            (
-                "text",
-                "map",
-            ),
-            doc="Credentials of both sides.",
+        "source": Field(
+            ("map",),
+            required=True,
+            doc="Where rows come from: {kind: postgres, duckdb, sqlite or snowflake, query, …} with the fields of that "
+            "kind, or {kind: file, path, format: csv, json or jsonl}.",
+        ),
+        "target": Field(
+            ("map",),
+            required=True,
+            doc="Where rows go: {kind, table, key, …} with the fields of that kind, or {kind: file, path, format}.",
+        ),
+        "mode": Field(
+            ("text",),
+            values=("append", "insert", "replace", "upsert"),
+            doc="How rows are written: append when absent, upsert by the target's `key`, or replace all there is.",
+        ),
+        "auth": Field(("text", "map"), doc="Credentials of both sides, {source, target}, where these name none."),
+        "chunk_size": Field(("integer",), doc="Read from older playbooks; all rows go in one transaction here."),
+        "direction": Field(
+            ("text",), doc="The kinds of both sides, as in snowflake_to_postgres, where these name none."
         ),
     },
-    result="{rows_transferred}",
-    available=False,
+    knobs={"max_rows": Field(("integer",), doc="Most rows that are copied; 1,000,000 when absent.")},
+    result="{rows_transferred, columns}",
 )

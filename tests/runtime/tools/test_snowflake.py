@@ -82,6 +82,8 @@ def test_the_storage_form(env: Surroundings) -> None:
     assert rows(env, "SELECT name FROM u WHERE id = 3") == [{"NAME": "y"}]
     ask(env, table="u", mode="replace", data=[{"id": 7}, {"id": 8}])
     assert rows(env, "SELECT id FROM u ORDER BY id") == [{"ID": 7}, {"ID": 8}]
+    assert ask(env, table="u", mode="replace", data=[]).status == "ok"
+    assert rows(env, "SELECT id FROM u") == []
 
 
 def test_values_are_what_json_holds(env: Surroundings) -> None:

@@ -105,6 +105,8 @@ def test_the_storage_form_inserts_and_upserts(database: Database) -> None:
     assert database.rows("SELECT id FROM u ORDER BY id") == [{"id": 7}, {"id": 8}]
     assert database.ask(table="u", mode="replace", data=[{"id": 9}, {"id": "no number"}, {"id": 9}]).status == "error"
     assert database.rows("SELECT id FROM u ORDER BY id") == [{"id": 7}, {"id": 8}]
+    assert database.ask(table="u", mode="replace", data=[]).result == {"rows": [], "row_count": 0, "columns": []}
+    assert database.rows("SELECT id FROM u") == []
     database.ask('CREATE TABLE IF NOT EXISTS "odd ""name" ("a""b" TEXT)')
     assert database.ask(table='odd "name', args={'a"b': "v"}).status == "ok"
     database.ask('DROP TABLE "odd ""name"')
