@@ -20,7 +20,7 @@ from noetlc.diag.report import Reported
 from noetlc.diag.selection import INTERNAL
 
 FOLDER = ".noetlc_cache"
-_FORMAT = "3"
+_FORMAT = "4"
 _SHARD, _MANY, _DAYS = 2, 64, 30
 _EMPTY = b"[0, []]"
 
@@ -156,7 +156,7 @@ def _frozen(kept: Kept) -> bytes:
     for one in kept.findings:
         fix = one.diagnostic.fix
         number = -1 if fix is None else fixes.setdefault(fix, len(fixes))
-        rows.append((one.slug, one.address, one.diagnostic[:-1], number))
+        rows.append((one.slug, one.address, one.diagnostic._replace(fix=None), number))
     return json.dumps([kept.ignored, rows, list(fixes), kept.children]).encode()
 
 
@@ -180,11 +180,11 @@ def _fix(span: object, text: str, title: str, safe: bool, rest: Sequence[Sequenc
 
 
 def _diagnostic(row: Sequence[object], fix: Fix | None) -> Diagnostic:
-    code, severity, message, span, help, related = row
-    assert isinstance(related, list) and isinstance(severity, int)
+    code, severity, message, span, help, related, _, run = row
+    assert isinstance(related, list) and isinstance(run, list) and isinstance(severity, int)
     return Diagnostic(
         str(code), Severity(severity), str(message), _span(span), str(help),
-        tuple([Related(_span(place), text) for place, text in related]), fix,
+        tuple([Related(_span(place), text) for place, text in related]), fix, tuple(run),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""graph: a playbook as a picture, with findings, proofs or an execution painted on it."""
+"""graph: a playbook, a plan or a net as a picture, with findings, proofs or an execution painted on it."""
 
 import sys
 from collections.abc import Callable
@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from noetlc.cli.files import STANDARD_INPUT, put, read_playbook, shown
-from noetlc.cli.findings import palette_of_stderr, text_of
-from noetlc.diag.diagnostic import Severity
+from noetlc.cli.files import STANDARD_INPUT, put
 
 if TYPE_CHECKING:  # each command line needs a few of them
     from noetl_ir.plan import Plan
-    from noetlc.ast.playbook import Playbook
+    from noetlc.analysis.report import Report
+    from noetlc.cli.subjects import Subject, Subjects
     from noetlc.emit.pictures.execution import Log
     from noetlc.emit.pictures.picture import Picture
-    from noetlc.pipeline import Compiled
 
 LEVELS = ("steps", "tasks", "net", "states")
 FORMATS = ("mermaid", "dot", "svg", "png", "html", "pnml", "json")
@@ -41,8 +39,8 @@ class Asked(NamedTuple):
 
 
 @click.command("graph", short_help="Draw a playbook, with findings or an execution on it.")
-@click.argument("file", metavar="FILE")
-@click.option("--level", type=click.Choice(LEVELS), help="What to draw: steps, unless the format is pnml.")
+@click.argument("file", metavar="FILE|PLAN|NET.pnml")
+@click.option("--level", type=click.Choice(LEVELS), help="What to draw: steps; of PNML the net.")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="By default what OUT ends in, else mermaid.")
 @click.option("--finding", "findings", multiple=True, metavar="CODE", help="Paint findings, or the run of a proof.")
 @click.option("--analysis", is_flag=True, help="Paint how often each step can run, and what is refuted.")
@@ -71,7 +69,7 @@ def graph_playbook(
     folders: tuple[str, ...],
     output: str,
 ) -> int:
-    """Draw a playbook: its steps, its tasks, its net, or the states that the net can reach.
+    """Draw a playbook or a plan: its steps, its tasks, its net, or the states that the net can reach; or a PNML net.
 
     Arcs that only a failure takes are dashed. SVG and PNG have at most 80 boxes: parts with one way in and one way out
     are folded (--boxes). An HTML page has all of them, folds and unfolds, and shows the source.
@@ -79,24 +77,29 @@ def graph_playbook(
     CODE is the code or name of a finding, `all`, a proof (stuck, cycle, dead, bounds), or a question as
     `noetlc analyze --query` has it; its run is painted step by step.
     """
+    from noetlc.cli.catalogue import Folders
+    from noetlc.cli.subjects import subjects_in
+
     form = form or SUFFIXES.get(splitext(output)[1].lower(), "mermaid")
-    level = level or ("net" if form == "pnml" else "steps")
-    if form == "pnml" and level != "net":
+    if form == "pnml" and level not in ("net", None):
         raise click.UsageError("PNML is a format for nets: leave --level out")
     if form == "png" and output == STANDARD_INPUT and sys.stdout.isatty():
         raise click.UsageError("a PNG is no text: name a file, as -o picture.png")
     if execution is not None and events is not None:
         raise click.UsageError("--run and --events are two ways to name one execution")
-    asked = Asked(level, form, findings, analysis, _log(execution, store, events), boxes, limit)
-    data = read_playbook(file)
-    compiled = _compiled(file, data, folders)
-    if compiled.count_of(Severity.ERROR):
-        click.echo(text_of(compiled, palette_of_stderr()), err=True, nl=False)
+    log = _log(execution, store, events)
+    is_checked = any(_code(name) is not None for name in findings)
+    found = subjects_in(file, Folders(folders), checked=is_checked)
+    if found is None:
         return 1
-    rows = _documents(compiled, document, form)
-    if any(_code(name) is not None for name in findings):
-        compiled = _checked(compiled, file, data)
-    put(output, _written(compiled, rows, asked))
+    rows = _chosen(found.rows, document, form)
+    if rows[0].net is not None:
+        _refuse_for_nets(level, findings, log)
+    elif rows[0].playbook is None and is_checked:
+        raise click.UsageError("findings are about playbooks: of a plan ask for a proof or a question")
+    level = level or ("net" if form == "pnml" or rows[0].net is not None else "steps")
+    asked = Asked(level, form, findings, analysis, log, boxes, limit)
+    put(output, _written(found._replace(rows=rows), asked))
     return 0
 
 
@@ -111,23 +114,22 @@ PROOFS = {
 """Short names of the questions of soundness."""
 
 
-def _compiled(file: str, data: bytes, folders: tuple[str, ...]) -> "Compiled":
-    from noetlc.cli.catalogue import Folders
-    from noetlc.pipeline import compile_source
-
-    return compile_source(shown(file), data, Folders(folders))
+NET_PROOFS = ("bounds", "stuck", "dead", "cycle")
+"""The same of the questions about a net that is no plan's, in their order."""
 
 
-def _checked(compiled: "Compiled", file: str, data: bytes) -> "Compiled":
-    """With what the rules on nets find, too, which costs more than a picture."""
-    from noetlc.pipeline import check_source
+def _refuse_for_nets(level: str | None, findings: tuple[str, ...], log: "Log | None") -> None:
+    """Say what a net in PNML does not have."""
+    if level in ("steps", "tasks"):
+        raise click.UsageError("a PNML net has no steps: its levels are net and states")
+    if log is not None:
+        raise click.UsageError("a PNML net has no executions")
+    for name in findings:
+        if name not in NET_PROOFS:
+            raise click.UsageError(f"--finding {name}: of a PNML net the proofs are {', '.join(NET_PROOFS)}")
 
-    found = dict.fromkeys((*compiled.diagnostics, *check_source(shown(file), data).diagnostics))
-    return compiled._replace(diagnostics=tuple(sorted(found, key=lambda one: one.order)))
 
-
-def _documents(compiled: "Compiled", number: int | None, form: str) -> "list[tuple[Playbook, Plan | None]]":
-    rows = [(one.playbook, one.plan) for one in compiled.documents if one.playbook is not None]
+def _chosen(rows: "list[Subject]", number: int | None, form: str) -> "list[Subject]":
     if number is not None:
         if number > len(rows):
             raise click.UsageError(f"the file has {len(rows)} playbooks and no {number}th")
@@ -137,31 +139,31 @@ def _documents(compiled: "Compiled", number: int | None, form: str) -> "list[tup
     return rows
 
 
-def _written(compiled: "Compiled", rows: "list[tuple[Playbook, Plan | None]]", asked: Asked) -> bytes:
+def _written(found: "Subjects", asked: Asked) -> bytes:
     if asked.form == "pnml":
-        from noetlc.emit.pnml import emitted as pnml
+        from noetlc.emit.pnml import document, emitted
 
-        return pnml(_needed(rows[0][1])).encode("utf-8")
-    pictures = [_picture(compiled, playbook, plan, asked) for playbook, plan in rows]
-    return FORM[asked.form](pictures, compiled, asked)
+        net = found.rows[0].net
+        return (emitted(_needed(found.rows[0].plan)) if net is None else document(net)).encode("utf-8")
+    pictures = [_picture(found, subject, asked) for subject in found.rows]
+    return FORM[asked.form](pictures, found, asked)
 
 
-def _picture(compiled: "Compiled", playbook: "Playbook", plan: "Plan | None", asked: Asked) -> "Picture":
+def _picture(found: "Subjects", subject: "Subject", asked: Asked) -> "Picture":
     """The picture of one playbook with everything painted on it, parts folded where the format needs it."""
-    picture = _bare(playbook, plan, asked)
+    picture, plan = _bare(subject, asked), subject.plan
     for name in asked.findings:
-        picture = _with_finding(picture, compiled, plan, name)
+        picture = _with_finding(picture, found, subject, name)
     if asked.analysis:
-        from noetlc.analysis.report import report_of
         from noetlc.analysis.verdict import Status
         from noetlc.emit.pictures.story import with_extents, with_verdict
 
-        report = report_of(_needed(plan))
+        report = _report(subject, [])
         picture = with_extents(picture, report.extents)
         for verdict in report.verdicts:
             bare = verdict._replace(story=None)  # the runs would lie over each other
-            picture = with_verdict(picture, _needed(plan), bare)
-        if all(verdict.status is Status.PROVED for verdict in report.verdicts):
+            picture = with_verdict(picture, plan, bare)
+        if plan is not None and all(verdict.status is Status.PROVED for verdict in report.verdicts):
             picture = picture.saying("Sound.")
     if asked.log is not None:
         from noetl_ir.plan_format import digest_of, write_plan
@@ -176,41 +178,57 @@ def _picture(compiled: "Compiled", playbook: "Playbook", plan: "Plan | None", as
     return folded(picture, most)
 
 
-def _bare(playbook: "Playbook", plan: "Plan | None", asked: Asked) -> "Picture":
-    if asked.level == "net":
-        from noetlc.emit.pictures.net import net_of
+def _bare(subject: "Subject", asked: Asked) -> "Picture":
+    match asked.level:
+        case "net":
+            from noetlc.emit.pictures.net import net_of, net_of_petri
 
-        return net_of(_needed(plan))
-    if asked.level == "states":
-        from noetlc.emit.pictures.states import states_of
+            return net_of(_needed(subject.plan)) if subject.net is None else net_of_petri(subject.net)
+        case "states":
+            from noetlc.emit.pictures.states import states_of, states_of_petri
 
-        return states_of(_needed(plan), asked.limit)
+            if subject.net is not None:
+                return states_of_petri(subject.net, asked.limit)
+            return states_of(_needed(subject.plan), asked.limit)
+    if subject.playbook is None:
+        from noetlc.emit.pictures.plan_steps import steps_of_plan, tasks_of_plan
+
+        return (tasks_of_plan if asked.level == "tasks" else steps_of_plan)(_needed(subject.plan))
     from noetlc.emit.pictures.steps import steps_of, tasks_of
 
-    return tasks_of(playbook) if asked.level == "tasks" else steps_of(playbook)
+    return (tasks_of if asked.level == "tasks" else steps_of)(subject.playbook)
 
 
-def _with_finding(picture: "Picture", compiled: "Compiled", plan: "Plan | None", name: str) -> "Picture":
+def _with_finding(picture: "Picture", found: "Subjects", subject: "Subject", name: str) -> "Picture":
     from noetlc.emit.pictures.story import with_findings, with_verdict
 
     code = _code(name)
-    if code is not None:
-        found = [one for one in compiled.diagnostics if code in ("", one.code)]
-        return with_findings(picture, found) if found else picture.saying(f"No finding {name}.")
+    if code is not None and subject.net is None:
+        fitting = [one for one in found.findings if code in ("", one.code)]
+        if not fitting:
+            return picture.saying(f"No finding {name}.")
+        return with_findings(picture, _needed(subject.plan), fitting)
     from noetlc.analysis.queries import QueryError
-    from noetlc.analysis.report import report_of
 
-    question = PROOFS.get(name, name)
     try:
-        report = report_of(_needed(plan), [] if name in PROOFS else [name])
+        report = _report(subject, [] if name in PROOFS else [name])
     except QueryError as problem:
         raise click.UsageError(
             f"--finding {name}: no code or name of a finding, no proof, and no question: {problem}"
         ) from None
+    if subject.net is not None:
+        return with_verdict(picture, None, report.verdicts[NET_PROOFS.index(name)])
+    question = PROOFS.get(name, name)
     for verdict in report.verdicts:
         if verdict.question == question:
-            return with_verdict(picture, _needed(plan), verdict)
+            return with_verdict(picture, subject.plan, verdict)
     return picture
+
+
+def _report(subject: "Subject", queries: list[str]) -> "Report":
+    from noetlc.analysis.report import net_report, report_of
+
+    return net_report(subject.net) if subject.net is not None else report_of(_needed(subject.plan), queries)
 
 
 def _code(name: str) -> str | None:
@@ -236,22 +254,22 @@ def _log(execution: str | None, store: str | None, events: str | None) -> "Log |
     return read_log(execution, store, events)
 
 
-Form = Callable[["list[Picture]", "Compiled", Asked], bytes]
+Form = Callable[["list[Picture]", "Subjects", Asked], bytes]
 
 
-def _mermaid(pictures: "list[Picture]", compiled: "Compiled", asked: Asked) -> bytes:
+def _mermaid(pictures: "list[Picture]", found: "Subjects", asked: Asked) -> bytes:
     from noetlc.emit.pictures.mermaid import emitted
 
     return "\n".join([emitted(picture) for picture in pictures]).encode("utf-8")
 
 
-def _dot(pictures: "list[Picture]", compiled: "Compiled", asked: Asked) -> bytes:
+def _dot(pictures: "list[Picture]", found: "Subjects", asked: Asked) -> bytes:
     from noetlc.emit.pictures.dot import emitted
 
     return "\n".join([emitted(picture) for picture in pictures]).encode("utf-8")
 
 
-def _json(pictures: "list[Picture]", compiled: "Compiled", asked: Asked) -> bytes:
+def _json(pictures: "list[Picture]", found: "Subjects", asked: Asked) -> bytes:
     import json
 
     from noetlc.emit.pictures.json import document_of
@@ -260,13 +278,13 @@ def _json(pictures: "list[Picture]", compiled: "Compiled", asked: Asked) -> byte
     return (json.dumps(documents[0] if len(documents) == 1 else documents, indent=1) + "\n").encode("ascii")
 
 
-def _svg(pictures: "list[Picture]", compiled: "Compiled", asked: Asked) -> bytes:
+def _svg(pictures: "list[Picture]", found: "Subjects", asked: Asked) -> bytes:
     from noetlc.emit.pictures.svg import emitted
 
     return emitted(pictures[0]).encode("utf-8")
 
 
-def _png(pictures: "list[Picture]", compiled: "Compiled", asked: Asked) -> bytes:
+def _png(pictures: "list[Picture]", found: "Subjects", asked: Asked) -> bytes:
     from noetlc.emit.pictures.png import NoRenderer, emitted
 
     try:
@@ -275,10 +293,10 @@ def _png(pictures: "list[Picture]", compiled: "Compiled", asked: Asked) -> bytes
         raise click.UsageError(str(problem)) from None
 
 
-def _html(pictures: "list[Picture]", compiled: "Compiled", asked: Asked) -> bytes:
+def _html(pictures: "list[Picture]", found: "Subjects", asked: Asked) -> bytes:
     from noetlc.emit.pictures.html import emitted
 
-    return emitted(pictures, compiled.source, asked.boxes).encode("utf-8")
+    return emitted(pictures, found.source, asked.boxes).encode("utf-8")
 
 
 FORM: dict[str, Form] = {

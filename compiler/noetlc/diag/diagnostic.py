@@ -42,7 +42,9 @@ class Fix(NamedTuple):
 
 
 class Diagnostic(NamedTuple):
-    """One finding. `code` is stable and never reused (HOUSE §4.7); `help` says what to write instead."""
+    """One finding. `code` is stable and never reused (HOUSE §4.7); `help` says what to write instead; `run` are the
+    transitions of a run that leads there, of the plan of its document.
+    """
 
     code: str
     severity: Severity
@@ -51,6 +53,7 @@ class Diagnostic(NamedTuple):
     help: str = ""
     related: tuple[Related, ...] = ()
     fix: Fix | None = None
+    run: tuple[str, ...] = ()
 
     @property
     def order(self) -> tuple[int, int, str, str]:

@@ -69,9 +69,11 @@ class Rule(NamedTuple):
     def story(self, message: str, span: Span, *, help: str, story: Story | None, sure: bool) -> Diagnostic:
         """A finding that tells the run which leads there; a note where guards may exclude that run."""
         related = tuple(Related(line.span, line.text) for line in _shortened(story) if line.span is not None)
+        run = story.run if story is not None else ()
         if sure:
-            return Diagnostic(self.code, self.severity, message, span, help, related)
-        return Diagnostic(self.code, Severity.NOTE, f"{message}, unless its guards exclude that", span, help, related)
+            return Diagnostic(self.code, self.severity, message, span, help, related, None, run)
+        message = f"{message}, unless its guards exclude that"
+        return Diagnostic(self.code, Severity.NOTE, message, span, help, related, None, run)
 
 
 def check_playbook(source: Source, playbook: Playbook, at_least: Severity) -> list[Diagnostic]:

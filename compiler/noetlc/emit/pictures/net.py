@@ -2,6 +2,7 @@
 
 from noetl_ir.net import Arc, Place, Transition
 from noetl_ir.plan import Plan
+from noetlc.analysis.petri import Petri
 from noetlc.emit.pictures.picture import Edge, Kind, Node, Picture, Shape
 
 
@@ -17,6 +18,21 @@ def net_of(plan: Plan) -> Picture:
     return Picture(plan.name, "net", tuple(nodes), tuple(_edges(plan)))
 
 
+def net_of_petri(net: Petri) -> Picture:
+    """A net that is no plan's."""
+    nodes = [
+        Node(place_id(id), Shape.PLACE, id, facts=_dots(tokens))
+        for id, tokens in zip(net.places, net.initial, strict=True)
+    ]
+    nodes += [Node(transition_id(id), Shape.TRANSITION, id) for id in net.transitions]
+    edges: list[Edge] = []
+    rows = zip(net.transitions, net.inputs, net.outputs, strict=True)
+    for here, (id, inputs, outputs) in enumerate(rows, len(net.places)):
+        edges += [Edge(f"in {id} {place}", place, here, text=_count(weight)) for place, weight in inputs]
+        edges += [Edge(f"out {id} {place}", here, place, text=_count(weight)) for place, weight in outputs]
+    return Picture(net.name, "net", tuple(nodes), tuple(edges))
+
+
 def place_id(place: str) -> str:
     """The id of a place's box."""
     return f"place {place}"
@@ -28,8 +44,11 @@ def transition_id(transition: str) -> str:
 
 
 def _place(place: Place, tokens: int) -> Node:
-    facts = ("●" * tokens if tokens < 4 else f"{tokens} ●",) if tokens else ()
-    return Node(place_id(place.id), Shape.PLACE, place.id, (), place.span, facts=facts)
+    return Node(place_id(place.id), Shape.PLACE, place.id, (), place.span, facts=_dots(tokens))
+
+
+def _dots(tokens: int) -> tuple[str, ...]:
+    return ("●" * tokens if tokens < 4 else f"{tokens} ●",) if tokens else ()
 
 
 def _transition(transition: Transition) -> Node:
@@ -61,3 +80,7 @@ def _edges(plan: Plan) -> list[Edge]:
 
 def _weight(arc: Arc) -> str:
     return "" if arc.weight == 1 else str(arc.weight)
+
+
+def _count(weight: int) -> str:
+    return "" if weight == 1 else str(weight)

@@ -1,7 +1,10 @@
 """The markings that a net can reach as a picture, as many as are asked for."""
 
+from collections.abc import Callable
+
 from noetl_ir.net import PlaceClass
 from noetl_ir.plan import Plan
+from noetlc.analysis.petri import Marking, Petri
 from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.skeleton import whole_skeleton
 from noetlc.emit.pictures.net import is_failure
@@ -15,25 +18,50 @@ MOST_TOKENS = 5
 def states_of(plan: Plan, most: int = MOST) -> Picture:
     """The whole skeleton's markings, breadth first from the initial one; a box names the places of control."""
     skeleton = whole_skeleton(plan)
-    graph = graph_of(skeleton.net, most)
+
+    def node(state: int, marking: Marking) -> Node:
+        shape = Shape.ENTRY if not state else Shape.END if skeleton.is_final(marking) else Shape.STATE
+        return Node(state_id(state), shape, f"{state}", _tokens(plan, marking))
+
+    def edge(state: int, transition: int, target: int) -> Edge:
+        each = skeleton.transition(transition)
+        kind = Kind.KO if is_failure(plan, each) else Kind.OK
+        return Edge(f"edge {state} {each.id}", state, target, kind, each.id, each.span)
+
+    return _drawn(plan.name, skeleton.net, most, node, edge)
+
+
+def states_of_petri(net: Petri, most: int = MOST) -> Picture:
+    """The markings of a net that is no plan's."""
+
+    def node(state: int, marking: Marking) -> Node:
+        held = [_held(id, count) for id, count in zip(net.places, marking, strict=True) if count]
+        return Node(state_id(state), Shape.STATE if state else Shape.ENTRY, f"{state}", _first(held))
+
+    def edge(state: int, transition: int, target: int) -> Edge:
+        id = net.transitions[transition]
+        return Edge(f"edge {state} {id}", state, target, Kind.OK, id)
+
+    return _drawn(net.name, net, most, node, edge)
+
+
+def _drawn(
+    title: str, net: Petri, most: int, node: Callable[[int, Marking], Node], edge: Callable[[int, int, int], Edge]
+) -> Picture:
+    graph = graph_of(net, most)
     shown = min(most, len(graph.markings))
-    markings = [graph.code.marking(sum_) for sum_ in graph.markings[:shown]]
     nodes, edges = [], []
     cut = False
-    for state, marking in enumerate(markings):
-        final = skeleton.is_final(marking)
-        shape = Shape.ENTRY if not state else Shape.END if final else Shape.STATE
-        nodes.append(Node(state_id(state), shape, f"{state}", _tokens(plan, marking)))
+    for state, code in enumerate(graph.markings[:shown]):
+        nodes.append(node(state, graph.code.marking(code)))
         row = zip(graph.enabled[state], graph.targets[state], strict=True) if state < len(graph.targets) else ()
         cut = cut or state >= len(graph.targets)
         for transition, target in row:
             if target < shown:
-                each = skeleton.transition(transition)
-                kind = Kind.KO if is_failure(plan, each) else Kind.OK
-                edges.append(Edge(f"edge {state} {each.id}", state, target, kind, each.id, each.span))
+                edges.append(edge(state, transition, target))
             else:
                 cut = True
-    picture = Picture(plan.name, "states", tuple(nodes), tuple(edges))
+    picture = Picture(title, "states", tuple(nodes), tuple(edges))
     if graph.pump is not None:
         picture = picture.saying("The net is unbounded: there are infinitely many states.")
     if cut or not graph.complete:
@@ -46,12 +74,16 @@ def state_id(state: int) -> str:
     return f"state {state}"
 
 
-def _tokens(plan: Plan, marking: tuple[int, ...]) -> tuple[str, ...]:
-    held = [
-        place.id if count == 1 else f"{count} × {place.id}"
-        for place, count in zip(plan.net.places, marking, strict=False)
-        if count and place.kind is PlaceClass.CONTROL
-    ]
+def _tokens(plan: Plan, marking: Marking) -> tuple[str, ...]:
+    rows = zip(plan.net.places, marking, strict=False)
+    return _first([_held(place.id, count) for place, count in rows if count and place.kind is PlaceClass.CONTROL])
+
+
+def _held(place: str, count: int) -> str:
+    return place if count == 1 else f"{count} × {place}"
+
+
+def _first(held: list[str]) -> tuple[str, ...]:
     return tuple(
         held if len(held) <= MOST_TOKENS else [*held[: MOST_TOKENS - 1], f"{len(held) - MOST_TOKENS + 1} more"]
     )

@@ -75,7 +75,11 @@ def _node(step: Step, entry: str) -> Node:
 
 
 def _kinds(step: Step) -> str:
-    kinds = [task.kind for task in step.tasks if not task.generated]
+    return kinds_of([task.kind for task in step.tasks if not task.generated])
+
+
+def kinds_of(kinds: list[str]) -> str:
+    """The kinds of a pipeline in a line."""
     return " → ".join([*kinds[:MAX_KINDS], f"{len(kinds) - MAX_KINDS} more"] if len(kinds) > MAX_KINDS + 1 else kinds)
 
 
@@ -138,14 +142,24 @@ def _rules(task: Task) -> Iterator[str]:
             continue
         if rule.directive == "jump":
             continue  # an arrow
-        act = f"retry, {rule.attempts} tries" if rule.directive == "retry" else rule.directive
         sets = [f"iter.{key}" for key, _ in rule.set_iter] + [f"ctx.{key}" for key, _ in rule.set_ctx]
-        act = f"{act}, sets {', '.join(sets)}" if sets else act
-        yield f"{clipped(act, MAX_RULE)} ({_when(rule)})"
+        yield rule_line(rule.directive, rule.attempts, sets, _when(rule))
+
+
+def rule_line(directive: str, attempts: int, sets: list[str], when: str) -> str:
+    """What a rule does, and when."""
+    act = f"retry, {attempts} tries" if directive == "retry" else directive
+    act = f"{act}, sets {', '.join(sets)}" if sets else act
+    return f"{clipped(act, MAX_RULE)} ({when})"
 
 
 def _when(rule: Rule) -> str:
     if rule.when is None:
         return "else"
-    text = " ".join(rule.when.text.split())
-    return clipped(text.replace("outcome.status == 'error'", "error").replace("outcome.status == 'ok'", "ok"), MAX_RULE)
+    return clipped(when_text(rule.when.text), MAX_RULE)
+
+
+def when_text(guard: str) -> str:
+    """The guard of a rule on a line, with short words for what most ask."""
+    text = " ".join(guard.split())
+    return text.replace("outcome.status == 'error'", "error").replace("outcome.status == 'ok'", "ok")

@@ -14,8 +14,12 @@ from noetlc.emit.pictures.states import state_id
 from noetlc.emit.pictures.steps import arc_id, step_id, task_id
 
 
-def with_findings(picture: Picture, found: Iterable[Diagnostic]) -> Picture:
-    """Each finding on the smallest box or arrow that it is in, its other places told; the rest as captions."""
+def with_findings(picture: Picture, plan: Plan, found: Sequence[Diagnostic]) -> Picture:
+    """Each finding on the smallest box or arrow that it is in, its other places told; the rest as captions. Of a few
+    findings the first run is painted, too: several would lie over each other.
+    """
+    if len({one.code for one in found}) == 1:
+        picture = _told(picture, plan, next((one.run for one in found if one.run), ()))
     for one in found:
         mark = Mark.BAD if one.severity is Severity.ERROR else Mark.WARNED
         note = f"{one.code}: {one.message}"
@@ -26,8 +30,10 @@ def with_findings(picture: Picture, found: Iterable[Diagnostic]) -> Picture:
     return picture
 
 
-def with_verdict(picture: Picture, plan: Plan, verdict: Verdict) -> Picture:
-    """The run of a verdict, step by step, what it is about, and its story as captions."""
+def with_verdict(picture: Picture, plan: Plan | None, verdict: Verdict) -> Picture:
+    """The run of a verdict, step by step, what it is about, and its story as captions; of a net that is no plan's where
+    there is none.
+    """
     picture = picture.saying(
         f"{verdict.question}: {verdict.status}" + (f", {verdict.detail}" if verdict.detail else "")
     )
@@ -70,10 +76,12 @@ def _facts(extent: Extent) -> tuple[str, ...]:
     return tuple(filter(None, (runs, at_once)))
 
 
-def _told(picture: Picture, plan: Plan, run: Sequence[str]) -> Picture:
+def _told(picture: Picture, plan: Plan | None, run: Sequence[str]) -> Picture:
     """The boxes and arrows that a run passes, with the numbers of its turns on arrows."""
     if picture.level == "states":
         return _marked(picture, _walked(picture, run))
+    if plan is None:
+        return _marked(picture, {transition_id(id): Mark.TOLD for id in run})
     by_id = {each.id: each for each in plan.net.transitions}
     passed: dict[str, list[int]] = {}
     number = 0

@@ -1,0 +1,121 @@
+"""The steps of a plan as a picture, as `steps` draws those of a playbook: guards and rules in canonical writing."""
+
+from noetl_ir.expr import Expr, Native
+from noetl_ir.plan import Plan, Rule, Step, Task
+from noetl_ir.span import Span
+from noetlc.ast.graph import END
+from noetlc.ast.truth import truth
+from noetlc.emit.pictures.metrics import clipped
+from noetlc.emit.pictures.picture import Edge, Kind, Node, Picture, Shape
+from noetlc.emit.pictures.steps import MAX_GUARD, MAX_RULE, arc_id, kinds_of, rule_line, step_id, task_id, when_text
+from noetlc.expr.unparse import unparse
+
+
+def steps_of_plan(plan: Plan) -> Picture:
+    """The steps of a plan; the places are those of the playbook that it was made of."""
+    nodes = [_node(plan, number) for number in range(len(plan.steps))]
+    edges: list[Edge] = []
+    end = len(nodes)
+    guards, failing = _guards(plan)
+    for number, step in enumerate(plan.steps):
+        for position, index in enumerate(step.arcs):
+            arc = plan.arcs[index]
+            if arc.target < 0 and len(nodes) == end:
+                nodes.append(Node(step_id(END), Shape.END, END))
+            guard = _expr(plan, guards.get(index, -1))
+            done: dict[tuple[str, ...], str] = {
+                ("event", "name"): "loop.done" if step.loops else "step.done",
+                ("event", "status"): "ok",
+            }
+            fails = index in failing and guard is not None and truth(guard, done) is False
+            texts = [clipped(unparse(guard), MAX_GUARD)] if guard is not None else []
+            text = ", ".join([*texts, *(["after a delay"] if arc.delay >= 0 else [])])
+            target = arc.target if arc.target >= 0 else end
+            kind = Kind.KO if fails else Kind.OK
+            edges.append(Edge(arc_id(step.name, position), number, target, kind, text, _place(arc.span)))
+    return Picture(plan.name, "steps", tuple(nodes), tuple(edges))
+
+
+def tasks_of_plan(plan: Plan) -> Picture:
+    """The same with their tasks inside."""
+    picture = steps_of_plan(plan)
+    nodes = list(picture.nodes)
+    for number, step in enumerate(plan.steps):
+        inner = _pipeline(plan, step)
+        if inner.nodes:
+            lines = nodes[number].lines[1:] if _shown(plan, step) else nodes[number].lines
+            nodes[number] = nodes[number]._replace(lines=lines, inner=inner)
+    return picture._replace(level="tasks", nodes=tuple(nodes))
+
+
+def _node(plan: Plan, number: int) -> Node:
+    step = plan.steps[number]
+    tasks = [task.kind for task in _shown(plan, step)]
+    lines = [kinds_of(tasks)] if tasks else []
+    lines += [f"{'sequential' if loop.sequential else 'parallel'} loop: {loop.iterator}" for loop in step.loops]
+    joins = step.join.mode != "any"
+    if joins:
+        lines.append(f"join: {step.join.n if step.join.mode == 'count' else step.join.mode}")
+    if step.gated or step.waits:
+        lines.append("admit: waits" if step.waits else "admit")
+    forks = step.inclusive and len(step.arcs) > 1
+    lines += ["inclusive fork"] if forks else []
+    shape = Shape.ENTRY if number == plan.entry else Shape.LOOP if step.loops else Shape.STEP
+    return Node(step_id(step.name), shape, step.name, tuple(lines), _place(step.span), joins=joins, forks=forks)
+
+
+def _pipeline(plan: Plan, step: Step) -> Picture:
+    tasks = _shown(plan, step)
+    numbers = {task.name: number for number, task in enumerate(tasks)}
+    nodes = tuple([_task(plan, step, task) for task in tasks])
+    edges = [
+        Edge(f"next {step.name} {number}", number, number + 1)
+        for number, task in enumerate(tasks[:-1])
+        if not task.rules or task.passes_errors or any(rule.directive == "continue" for rule in task.rules)
+    ]
+    for task in tasks:
+        for position, rule in enumerate(task.rules):
+            to = plan.tasks[rule.to].name if rule.directive == "jump" else ""
+            if to in numbers:
+                ends = numbers[task.name], numbers[to]
+                id = f"jump {step.name} {task.name} {position}"
+                edges.append(Edge(id, *ends, Kind.JUMP, _when(plan, rule), _place(rule.span)))
+    return Picture(step.name, "tasks", nodes, tuple(edges))
+
+
+def _task(plan: Plan, step: Step, task: Task) -> Node:
+    rules = [rule for rule in task.rules if rule.directive != "jump"]
+    keys = [
+        [*(f"iter.{key}" for key, _ in rule.set_iter), *(f"ctx.{key}" for key, _ in rule.set_ctx)] for rule in rules
+    ]
+    lines = [
+        rule_line(rule.directive, rule.attempts, sets, _when(plan, rule))
+        for rule, sets in zip(rules, keys, strict=True)
+        if rule.directive != "continue" or sets
+    ]
+    return Node(task_id(step.name, task.name), Shape.TASK, task.name, (task.kind, *lines), _place(task.span))
+
+
+def _shown(plan: Plan, step: Step) -> list[Task]:
+    return [plan.tasks[index] for index in step.tasks if not plan.tasks[index].generated]
+
+
+def _guards(plan: Plan) -> tuple[dict[int, int], set[int]]:
+    """The guards of arcs, and the arcs that take part on failure."""
+    takes = [each for each in plan.net.transitions if each.role == "take"]
+    failing = {each.arc for each in takes if each.id.startswith(f"take {plan.steps[each.step].name} ko ")}
+    return {each.arc: each.guard for each in takes if each.guard >= 0}, failing
+
+
+def _when(plan: Plan, rule: Rule) -> str:
+    guard = _expr(plan, rule.when)
+    return "else" if guard is None else clipped(when_text(unparse(guard)), MAX_RULE)
+
+
+def _expr(plan: Plan, index: int) -> Expr | None:
+    template = plan.templates[index] if index >= 0 else None
+    return template.expr if isinstance(template, Native) else None
+
+
+def _place(span: Span) -> Span | None:
+    return span if span.line else None
