@@ -154,11 +154,11 @@ def _is_playbook(path: str) -> bool:
         return True
 
 
-_BEGINNING = re.compile(
-    rb"""^[ "'{]*(apiVersion["']?\s*:\s*["']?[\w.]*noetl|kind["']?\s*:\s*["']?Playbook|workflow["']?\s*:)""", re.M
+_BEGINNING = (
+    rb"""(?m)^[ "'{]*(apiVersion["']?\s*:\s*["']?[\w.]*noetl|kind["']?\s*:\s*["']?Playbook|workflow["']?\s*:)"""
 )
 
 
 def _begins_a_playbook(data: bytes) -> bool:
     is_wide = data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    return is_wide or _BEGINNING.search(data) is not None
+    return is_wide or re.search(_BEGINNING, data) is not None

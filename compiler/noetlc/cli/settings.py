@@ -15,9 +15,7 @@ from noetlc.cli.files import read
 from noetlc.cli.findings import FAIL_ON
 
 OWN, SHARED = "noetlc.toml", "pyproject.toml"
-_TABLE = re.compile(
-    rb"""tool["']?\s*\.\s*["']?noetlc|^\s*\[\s*["']?tool["']?\s*\]|^\s*["']?tool["']?\s*=""", re.MULTILINE
-)
+_TABLE = rb"""(?m)tool["']?\s*\.\s*["']?noetlc|^\s*\[\s*["']?tool["']?\s*\]|^\s*["']?tool["']?\s*="""
 """What a `pyproject.toml` with a table of ours has: only such a one is worth reading as TOML."""
 
 
@@ -82,7 +80,7 @@ def _in(folder: str) -> Settings | None:
         return _read_file(own)
     if os.path.isfile(shared):
         data = read(shared)
-        if _TABLE.search(data):
+        if re.search(_TABLE, data):
             tool = _toml(shared, data).get("tool")
             if isinstance(tool, dict) and "noetlc" in tool:
                 return _settings(shared, data, tool["noetlc"])

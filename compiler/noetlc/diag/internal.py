@@ -5,7 +5,6 @@ from lines or data, so that two reports of one mistake have one number.
 """
 
 from collections.abc import Iterator
-from hashlib import blake2b
 from types import TracebackType
 from typing import NamedTuple
 
@@ -40,6 +39,8 @@ def bug_of(error: Exception) -> Bug:
     """The bug that an exception shows. What only the system can mend is raised again."""
     if isinstance(error, OSError | MemoryError):
         raise error
+    from hashlib import blake2b  # there should be none, and importing it costs 4 ms
+
     frames = list(_frames(error.__traceback__))[1:]  # the first is where it was caught
     named = "\n".join([type(error).__name__, *(name for name, _ in frames[-_NAMING:])])
     number = blake2b(named.encode("utf-8", "backslashreplace"), digest_size=4).hexdigest()

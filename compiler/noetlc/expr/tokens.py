@@ -19,17 +19,14 @@ MAX_BRACKETS = 100
 
 END = "$END"
 
-_TOKEN = re.compile(
-    r"""(?P<SPACE>\s+)
+_TOKEN = r"""(?isx)(?P<SPACE>\s+)
     |(?P<FLOAT>(?<!\.)(?:\d+_)*\d+(?:(?:\.(?:\d+_)*\d+)?e[+\-]?(?:\d+_)*\d+|\.(?:\d+_)*\d+))
     |(?P<INT>0b(?:_?[0-1])+|0o(?:_?[0-7])+|0x(?:_?[\da-f])+|[1-9](?:_?\d)*|0(?:_?0)*)
     |(?P<WORD>(?:\w|[^\x00-\x7f\s])+)
     |(?P<STRING>'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*")
     |(?P<OPEN>[(\[{])
     |(?P<CLOSE>[)\]}])
-    |(?P<OPERATOR>\*\*|//|==|!=|>=|<=|[-+/*%~><=.:|,])""",
-    re.IGNORECASE | re.VERBOSE | re.DOTALL,
-)
+    |(?P<OPERATOR>\*\*|//|==|!=|>=|<=|[-+/*%~><=.:|,])"""
 _KEYWORD_ARGUMENT = re.compile(r"\s*=(?!=)")
 
 _OPERATORS = {
@@ -76,7 +73,7 @@ def _scan(text: str, at: int, closing: "re.Pattern[str] | None") -> Run:
     tokens: list[Token] = []
     brackets: list[tuple[str, int]] = []
     add = tokens.append
-    match = _TOKEN.match
+    match = re.compile(_TOKEN).match  # when it is needed: most files have plain expressions only
     first, size = at, len(text)
     while at < size:
         if closing is not None and not brackets and (end := closing.match(text, at)):

@@ -1,4 +1,7 @@
-"""Jinja2's filter `urlize`: addresses in a text become HTML links."""
+"""Jinja2's filter `urlize`: addresses in a text become HTML links.
+
+Its patterns are compiled when they are first asked: hardly anybody uses it, and whoever evaluates imports it.
+"""
 
 import re
 from collections.abc import Callable, Iterable
@@ -7,17 +10,15 @@ from noetl_ir.evaluate.limits import check_chars
 from noetl_ir.evaluate.settle import text_of
 from noetl_ir.evaluate.text_filters import escape
 
-_SCHEME = re.compile(r"([\w.+-]{2,}:(/){0,2})")
-_ADDRESS = re.compile(
-    r"""((https?://|www\.)(([\w%-]+\.)+)?([a-z]{2,63}|xn--[\w%]{2,59})
+_SCHEME = r"([\w.+-]{2,}:(/){0,2})"
+_ADDRESS = r"""(?ix)
+    ((https?://|www\.)(([\w%-]+\.)+)?([a-z]{2,63}|xn--[\w%]{2,59})
     |([\w%-]{2,63}\.)+(com|net|int|edu|gov|org|info|mil)
     |(https?://)((([\d]{1,3})(\.[\d]{1,3}){3})|(\[([\da-f]{0,4}:){2}([\da-f]{0,4}:?){1,6}])))
-    (?::[\d]{1,5})?(?:[/?#]\S*)?$""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_MAIL = re.compile(r"^\S+@\w[\w.-]*\.\w+$")
-_HEAD = re.compile(r"^([(<]|&lt;)+")
-_TAIL = re.compile(r"([)>.,\n]|&gt;)+$")
+    (?::[\d]{1,5})?(?:[/?#]\S*)?$"""
+_MAIL = r"^\S+@\w[\w.-]*\.\w+$"
+_HEAD = r"^([(<]|&lt;)+"
+_TAIL = r"([)>.,\n]|&gt;)+$"
 
 
 def urlize(
@@ -30,7 +31,7 @@ def urlize(
 ) -> str:
     schemes = tuple(extra_schemes or ())
     for scheme in schemes:
-        if not _SCHEME.fullmatch(scheme):
+        if not re.fullmatch(_SCHEME, scheme):
             raise ValueError(f"{scheme!r} is no URI scheme")
     words = sorted({*(rel or "").split(), "noopener", *(["nofollow"] if nofollow else [])})
     attributes = f' rel="{escape(" ".join(words))}"' + (f' target="{escape(target)}"' if target else "")
@@ -47,16 +48,16 @@ def urlize(
 
 def _linked(word: str, attributes: str, shown: Callable[[str], str], schemes: tuple[str, ...]) -> str:
     head, middle, tail = _trimmed(word)
-    if _ADDRESS.match(middle):
+    if re.match(_ADDRESS, middle):
         goal = middle if middle.startswith(("https://", "http://")) else f"https://{middle}"
         middle = f'<a href="{goal}"{attributes}>{shown(middle)}</a>'
-    elif middle.startswith("mailto:") and _MAIL.match(middle[7:]):
+    elif middle.startswith("mailto:") and re.match(_MAIL, middle[7:]):
         middle = f'<a href="{middle}">{middle[7:]}</a>'
     elif (
         "@" in middle
         and not middle.startswith(("www.", "@"))
         and ":" not in middle
-        and _MAIL.match(middle)
+        and re.match(_MAIL, middle)
     ):  # fmt: skip
         middle = f'<a href="mailto:{middle}">{middle}</a>'
     else:
@@ -69,9 +70,9 @@ def _linked(word: str, attributes: str, shown: Callable[[str], str], schemes: tu
 def _trimmed(word: str) -> tuple[str, str, str]:
     """The brackets before an address, the address, and the punctuation behind it."""
     head, middle, tail = "", word, ""
-    if found := _HEAD.match(middle):
+    if found := re.match(_HEAD, middle):
         head, middle = found.group(), middle[found.end() :]
-    if middle.endswith((")", ">", ".", ",", "\n", "&gt;")) and (found := _TAIL.search(middle)):
+    if middle.endswith((")", ">", ".", ",", "\n", "&gt;")) and (found := re.search(_TAIL, middle)):
         tail, middle = found.group(), middle[: found.start()]
     for start, end in (("(", ")"), ("<", ">"), ("&lt;", "&gt;")):
         opened = middle.count(start)
