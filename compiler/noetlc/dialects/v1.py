@@ -2,7 +2,7 @@
 
 from noetlc.dialects import Dialect
 from noetlc.reading import evaluations, iteration, skipping, step, storage, task
-from noetlc.reading.reader import Tables
+from noetlc.reading.reader import Tables, no_effect
 
 _DIALECT = "v1 dialect"
 
@@ -20,10 +20,15 @@ DIALECT = Dialect(
             "when": skipping.take_when,
             "pass": skipping.take_pass,
             "end_loop": iteration.take_end_loop,
+            "assert": no_effect,
         },
         task={"save": storage.take_sink, "eval": evaluations.take_eval},
         task_spec={"eval": evaluations.take_eval},
-        task_fallback=dict.fromkeys(("with", "input", "data", "payload", "params", "parameters"), task.take_carrier),
+        task_fallback={
+            **dict.fromkeys(("with", "input", "data", "payload", "params", "parameters"), task.take_carrier),
+            "exports": task.idle_in("shell"),
+            "task": task.idle_in("playbook"),
+        },
     ),
     legacy={
         "document": _named("steps", "tasks", "environment", "context"),

@@ -76,7 +76,7 @@ class _Document:
                 lines += self._copies.copy(own[key], column)
             elif entry is not None:
                 lines += self._entry(key, here.under(key, moved=moved), entry, column)
-            elif moved or not here.implies(key):
+            elif moved or not here.implies(key) or _stood_in(own.get("spec"), tree[key]):
                 lines += self._new_entry(key, here.under(key, moved=True), column)
         return lines
 
@@ -299,6 +299,13 @@ class _Document:
         if here.read is None or here.moved or self._touched.has_legacy(start, stop):
             return False
         return is_same(value, plain_tree(here.read))
+
+
+def _stood_in(spec: Entry | None, tree: Tree) -> bool:
+    """Whether a key of this mapping was written in its `spec`, as older forms have fields of tools."""
+    if spec is None or not isinstance(spec.value, Mapping) or not isinstance(tree, Value | Guard | Placed):
+        return False
+    return any(value.span == tree.span for _, value in spec.value.entries)
 
 
 def _came_from(key: str, tree: Tree, entry: Entry) -> bool:

@@ -10,10 +10,11 @@ from noetlc.reading.loop import read_loop
 from noetlc.reading.reader import Reader, Table, no_effect, stray_key, take_all
 from noetlc.reading.routing import read_router
 from noetlc.reading.shapes import choice_of, is_empty, is_misspelt, mapping_of, missing, name_of, text_of, wrong_shape
+from noetlc.reading.storage import take_sink
 from noetlc.reading.targets import read_targets
 from noetlc.reading.task import read_timeout, read_tool
 from noetlc.reading.values import read_duration
-from noetlc.reading.word_tool import has_word_tool, tool_of_call, tool_of_words
+from noetlc.reading.word_tool import STEP_KEYS, has_word_tool, sink_of_words, tool_of_call, tool_of_words
 from noetlc.source.nodes import Mapping, Node, Scalar, mapping_at
 
 _FAILURE_MODES = ("fail_fast", "best_effort")
@@ -50,7 +51,13 @@ def _take_keys(r: Reader, draft: StepDraft, node: Mapping) -> None:
     if not has_word_tool(node):
         take_all(r, "step", r.tables.step, draft, _without_stray_tool(r, node))
         return
-    draft.tool, own = tool_of_words(r, node)
+    stored = sink_of_words(r, node)
+    if stored is None:
+        draft.tool, own = tool_of_words(r, node)
+    else:
+        own = [entry for entry in node.entries if entry[0].text in STEP_KEYS]
+        if stored[1].entries:
+            take_sink(r, draft, *stored)
     for key, value in own:
         take = r.tables.step.get(key.text)
         if take is not None:

@@ -8,7 +8,7 @@ from noetlc.reading.drafts import TaskDraft
 from noetlc.reading.field import check_required, read_field
 from noetlc.reading.kinds import kind_names, kind_of
 from noetlc.reading.policy import read_policy
-from noetlc.reading.reader import Reader, Table, nearest, stray_key, unknown
+from noetlc.reading.reader import Reader, Table, Take, nearest, no_effect, stray_key, unknown
 from noetlc.reading.shapes import choice_of, mapping_of, missing, name_of, text_of, wrong_shape
 from noetlc.reading.values import read_args, read_duration
 from noetlc.reading.word_tool import as_reference, unwrapped
@@ -217,15 +217,27 @@ def _spec(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
             take(r, draft, name, value)
         elif kind is not None and name.text in kind.knobs:
             draft.knobs.append((name.text, read_field(r, kind.knobs[name.text], name.text, value)))
-        elif kind is not None and name.text in kind.fields:
-            r.report(
-                "NL101",
-                f"`{name.text}` is a field of the task, not of its `spec`",
-                name.span,
-                help="move it beside `kind`",
-            )
+        elif (kind is not None and name.text in kind.fields) or name.text == "args":
+            _field_in_spec(r, draft, name, value)
+        elif name.text in r.tables.task_fallback:
+            r.tables.task_fallback[name.text](r, draft, name, value)
         elif not name.text.startswith("x-"):
             _stray_knob(r, name, () if kind is None else tuple(kind.knobs), draft.kind)
+
+
+def _field_in_spec(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
+    """A field that older playbooks have in `spec`; beside `kind` is its place, and what is there counts."""
+    if draft.node.get(key.text) is not None:
+        help = f"delete one of them: the place of `{key.text}` is beside `kind`"
+        r.report("NL101", f"`{key.text}` stands in the task and in its `spec`", key.span, help=help)
+        return
+    r.respelt(key.span, f"`{key.text}` in the task's `spec`", "a field of the task")
+    kind = kind_of(draft.kind)
+    if key.text == "args" or kind is None:
+        _args(r, draft, key, node)
+        return
+    draft.fields.append((key.text, read_field(r, kind.fields[key.text], key.text, node)))
+    draft.field_spans.append((key.text, key.span))
 
 
 def _stray_knob(r: Reader, key: Scalar, knobs: tuple[str, ...], kind: str) -> None:
@@ -275,6 +287,19 @@ def take_carrier(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
     elif carried is not None and below is not None and above is not None:
         both = {**below, **above} if draft.node.get("args") is not None else {**above, **below}
         draft.args = Value(template_of_pairs(both), draft.args.span, None)
+
+
+def idle_in(kind: str) -> Take[TaskDraft]:
+    """Take a field that old engines of one kind knew and that has no effect; of other kinds it is unknown."""
+
+    def take(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
+        if draft.kind == kind:
+            no_effect(r, draft, key, node)
+        else:
+            known = kind_of(draft.kind)
+            _stray_field(r, draft, key, () if known is None else tuple(known.fields))
+
+    return take
 
 
 KEYS: Table[TaskDraft] = {"name": _skip, "kind": _skip, "desc": _desc, "args": _args, "spec": _spec}

@@ -33,6 +33,17 @@ def tool_of_words(r: Reader, node: Mapping) -> tuple[Mapping, list[tuple[Scalar,
     return mapping_at([(_named(key, "kind"), kind), *rest], node.span), own
 
 
+def sink_of_words(r: Reader, node: Mapping) -> tuple[Scalar, Mapping] | None:
+    """What a step of the type `save` stores, and the key that says so; None for other steps."""
+    word = "type" if node.get("type") is not None else "tool"
+    key, kind = node.key(word), node.get(word)
+    if key is None or not isinstance(kind, Scalar) or kind.text != "save":
+        return None
+    r.respelt(key.span, f"`{word}: save`", "`save` of a step without a tool")
+    rest = [entry for entry in node.entries if entry[0].text not in STEP_KEYS and entry[0] is not key]
+    return key, mapping_at(rest, node.span)
+
+
 def tool_of_call(r: Reader, key: Scalar, node: Node) -> Mapping | None:
     """`call: {task, with}` as a task of the workbook."""
     if not isinstance(node, Mapping):

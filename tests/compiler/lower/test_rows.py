@@ -71,10 +71,11 @@ ROWS: dict[str, str] = {
     "labelled, wrapped, unnamed, single task": (
         "task-wrapped v1-word-tool v10-7.2-1 v10-7.3-1 canonical-5.1-1 labelled task-unnamed"
     ),
-    "type: K, tool: K": "v1-word-tool tool-string type-names",
+    "type: K, tool: K": "v1-word-tool tool-string type-names type-save",
     "with, input, data, args as carriers": (
         "next-forms v1-word-tool v1-call carriers carriers-conflict carriers-http next-carriers"
     ),
+    "fields in tool.spec; assert": "task-spec-fields",
     "condition, cond": "next-condition",
     "retry: true, N; tool.spec.retry": "retry-exhausted case-7-1 retry-true retry-number retry-tool-spec",
     "loop forms, type iterator": "loop-forms iterator loop-collection loop-mapping iterator-kind",
