@@ -211,9 +211,7 @@ class Blobs(Protocol):
         """The bytes of a reference, checked against its checksum; KeyError when they are gone or altered."""
         ...
 
-    def close(self) -> None:
-        """Let go of what is open."""
-        ...
+    def close(self) -> None: ...
 
 
 Hook: TypeAlias = Callable[[str], None]
@@ -384,9 +382,7 @@ class Env(Protocol):
         """The fields of a keychain entry, else of the credential store; raises KeyError with a clear text."""
         ...
 
-    def root(self) -> str:
-        """The folder that relative paths of tools stay inside."""
-        ...
+    def root(self) -> str: ...  # the folder that relative paths of tools stay inside
 
     def fence(self) -> Fence | None:
         """What addresses are held against before they are connected to; None where every one may be."""

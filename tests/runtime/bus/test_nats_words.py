@@ -49,7 +49,7 @@ def test_a_server_that_is_not_up_yet_is_tried_many_times(monkeypatch: pytest.Mon
         refusing = threading.Thread(target=refuse)
         refusing.start()
         with pytest.raises(BusFailure, match="cannot be reached"):
-            open_bus(f"nats://joe:hunter22@127.0.0.1:{listener.getsockname()[1]}")
+            open_bus(f"nats://joe:hunter22@127.0.0.1:{listener.getsockname()[1]}", {})
         listener.shutdown(socket.SHUT_RDWR)
     refusing.join()
     assert len(attempts) >= 3

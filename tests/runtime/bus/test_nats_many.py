@@ -1,0 +1,132 @@
+"""NATS between several servers and workers: addresses, reports that find their server, notices, limits of pools."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from noetl.bus.nats.bus import NatsBus
+from noetl.ports import Delivery
+from noetl_ir.commands import Presence, Serving
+from services import PLAIN, nats, waited_for
+
+Opener = Callable[[], NatsBus]
+
+
+@pytest.fixture
+def opened() -> Iterator[Opener]:
+    """Opens ends of one bus."""
+    url, buses = nats().bus_url(), []
+
+    def opener() -> NatsBus:
+        buses.append(NatsBus(url, wire=PLAIN))
+        return buses[-1]
+
+    yield opener
+    for bus in buses:
+        bus.close()
+
+
+def taken(bus: NatsBus, pool: str = "p") -> Delivery[object]:
+    """The next command, which must come."""
+    found: list[Delivery[object]] = []
+
+    def take() -> bool:
+        if (delivery := bus.take(pool)) is not None:
+            found.append(delivery)
+        return bool(found)
+
+    waited_for(take, f"nothing comes to {pool!r}")
+    return found[0]
+
+
+def test_an_address_is_one_worker_s_and_keeps_nothing_for_later(opened: Opener) -> None:
+    server, workers = opened(), [opened(), opened()]
+    workers[0].notices()
+    server.send("@w0", "early", "nobody is there")
+    server.say(Serving("http://x"))  # behind it
+    waited_for(workers[0].notices, "nothing is heard")
+    assert [worker.take(f"@w{number}") for number, worker in enumerate(workers)] == [None, None]
+    for key in ("a", "b", "a"):
+        server.send("@w0", key, key)
+    first = taken(workers[0], "@w0")
+    assert first.body == "a"
+    assert taken(workers[0], "@w0").body == "b"
+    assert workers[0].take("@w0") is None and workers[1].take("@w1") is None
+    first.nak("not now", 1_000)
+    again = taken(workers[0], "@w0")
+    assert (again.body, again.redeliveries) == ("a", 1)
+
+
+def test_a_report_finds_the_server_that_it_is_for(opened: Opener) -> None:
+    servers, worker = [opened(), opened(), opened()], opened()
+    for server in servers:
+        server.reports()
+    servers[2].send("p", "k", "order")
+    taken(worker).ack()
+    servers[2].close()  # whoever it was for is gone, and the second one goes on with that
+    ticket = worker.report("r", "done")
+
+    def answered() -> bool:
+        for stray in servers[0].reports():
+            stray.pass_on("nobody")
+        for report in servers[1].reports():
+            report.answer("right")
+        return ticket.answer is not None
+
+    waited_for(answered, "no answer comes")
+    assert ticket.answer == "right"
+    next_one = worker.report("s", "more")
+    waited_for(lambda: [each.answer("straight") for each in servers[1].reports()] or next_one.answer, "it goes astray")
+    assert servers[0].reports() == []
+
+
+def test_what_nobody_has_is_passed_on_once(opened: Opener) -> None:
+    servers, worker = [opened(), opened()], opened()
+    for server in servers:
+        server.reports()
+    worker.report("r", "stray")
+    passed = 0
+
+    def look() -> bool:
+        nonlocal passed
+        for server in servers:
+            for stray in server.reports():
+                passed += 1
+                stray.pass_on("nobody")
+        return passed == 3  # by the first that heard it, then by both
+
+    waited_for(look, "it is not passed on")
+    servers[0].say(Serving("http://x"))  # behind which nothing more can be on its way
+    waited_for(lambda: servers[1].notices() or servers[0].say(Serving("http://x")), "nothing is heard")
+    assert not any(server.reports() for server in servers)
+
+
+def test_notices_are_heard_by_all_who_look(opened: Opener) -> None:
+    one, two, mute = opened(), opened(), opened()
+    assert not (one.notices() or two.notices())
+    mute.say(Presence("w", "p", 4, 1, False))
+    for bus in (one, two):
+        heard: list[object] = []
+        waited_for(lambda: heard.extend(bus.notices()) or heard, "nothing is heard")  # noqa: B023
+        assert heard == [Presence("w", "p", 4, 1, False)]
+
+
+def test_a_pool_has_a_limit_over_all_its_workers(opened: Opener) -> None:
+    server, workers = opened(), [opened(), opened()]
+    server.limit("p", 2)
+    waited_for(lambda: server._sending._queues["p"].is_made, "there is no queue")
+    for number in range(6):
+        server.send("p", f"k{number}", number)
+    out, most, done = [], 0, 0
+    until = time.monotonic() + 30
+    while done < 6:
+        assert time.monotonic() < until
+        out += [found for worker in workers if (found := worker.take("p")) is not None]
+        most = max(most, len(out))
+        if len(out) == 2 or done == 5:
+            for found in out:
+                found.ack()
+                done += 1
+            out = []
+    assert most == 2
