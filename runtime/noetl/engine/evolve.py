@@ -13,12 +13,17 @@ from noetl.engine import evolve_tasks as tasks
 from noetl.engine.execution import Execution
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
-from noetl_ir.events import Event
+from noetl_ir.events import INPUT_EVENTS, Event
 
 
 def evolve(program: Program, execution: Execution, event: Event) -> None:
-    """Fold one event in. Raises IllegalFiring when the net and the marking do not allow it."""
+    """Fold one event in. Raises IllegalFiring when the net and the marking do not allow it.
+
+    Before anything came from outside, all that there was to decide had been decided, but for what a pause held back.
+    """
     event_type = event.event_type
+    if event_type in INPUT_EVENTS and not execution.paused:
+        execution.agenda.clear()
     if execution.status not in _OPEN and event_type != "playbook.processed":
         raise IllegalFiring(f"`{event_type}` after the end of the execution")
     apply = _APPLY.get(event_type)

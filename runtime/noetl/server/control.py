@@ -8,15 +8,15 @@ what was not stopped is refused.
 An execution whose log somebody else has extended is given up, and whoever it belongs to; all others go on.
 """
 
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import count
 
 from noetl.engine.effects import resume_with
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
-from noetl.ports import Blobs, Bus, Clock, Conflict, ExecutionRow, Store, Wanted
+from noetl.ports import Blobs, Bus, Clock, Conflict, ExecutionRow, Owned, Store, Wanted
 from noetl.server.agenda import Agenda
 from noetl.server.children import Child, Family, NotFound, outcome_of, request_of
 from noetl.server.hearing import Heard, Hearing
@@ -74,6 +74,7 @@ class ControlPlane:
         self._unclaimed_due = clock.now() + LOOK_FOR_UNCLAIMED
         self._handed: dict[Child, RunPipeline] = {}
         self.shells: dict[str, Shell] = {}
+        self._conflict: Conflict | None = None
         self._hearing = Hearing(bus, store=store, blobs=blobs, shells=self.shells, watch=self._watch)
         self._children = Family()
 
@@ -100,20 +101,22 @@ class ControlPlane:
 
     def begin(self, program: Program, execution_id: str, request: Request) -> None:
         """Own a new execution and start it."""
-        self._own(execution_id)
-        try:
+        with self._owning(execution_id):
             self.start(program, execution_id, request)
-        except BaseException:
-            self._let_go(execution_id)
-            raise
 
     def take_up(self, execution_id: str, program: Program) -> None:
         """Own an execution that is there and go on with it; raises Owned."""
+        with self._owning(execution_id):
+            self.resume(execution_id, program)
+
+    @contextmanager
+    def _owning(self, execution_id: str) -> Iterator[None]:
+        """Own an execution, and keep nothing of it, nor of its children, when that fails."""
         self._own(execution_id)
         try:
-            self.resume(execution_id, program)
+            yield
         except BaseException:
-            self._let_go(execution_id)
+            self.give_up(execution_id)
             raise
 
     def open(self, execution_id: str, program: Program) -> Shell:
@@ -151,7 +154,6 @@ class ControlPlane:
         asked = self._inbox.asked(self.shells)
         now = self._clock.now()
         concerned = {*reports, *asked, *self._agenda.ripe(now)}
-        conflict: Conflict | None = None
         for execution_id in sorted(concerned, key=lambda name: self._ranks.get(name, 0)):
             mine = reports.get(execution_id, [])
             shell = self.shells.get(execution_id)
@@ -162,17 +164,25 @@ class ControlPlane:
             requests, due = asked.get(execution_id, []), shell.due(now)
             if mine or requests or due:
                 did = True
-                try:
+                with self._alone(execution_id):
                     self._turn(shell, mine, requests, due)
-                except Conflict as problem:
-                    conflict = problem
-                    self.give_up(execution_id)
         if now >= self._unclaimed_due:
             self._order_again(now)
         did = self._look_for_left() or did
+        did = self._send() or did
+        conflict, self._conflict = self._conflict, None
         if conflict is not None:
             raise conflict
-        return self._send() or did
+        return did
+
+    @contextmanager
+    def _alone(self, execution_id: str) -> Iterator[None]:
+        """Where somebody else goes on with an execution it is given up, and all others have their turn."""
+        try:
+            yield
+        except (Conflict, Owned) as problem:
+            self._conflict = Conflict(str(problem))
+            self.give_up(execution_id)
 
     def _look_for_left(self) -> bool:
         """Order again what workers left that are not heard any more, or that leave."""
@@ -180,7 +190,8 @@ class ControlPlane:
         for claim in left.claims:
             shell = self.shells.get(claim.execution_id)
             if shell is not None and shell.runs_under(claim.run, claim.claim):
-                self._after(shell, *shell.lose([claim.run]))
+                with self._alone(claim.execution_id):
+                    self._after(shell, *shell.lose([claim.run]))
         for execution_id, loop in left.loops:
             shell = self.shells.get(execution_id)
             for order in shell.order_loop_again(loop) if shell is not None else ():
@@ -221,13 +232,7 @@ class ControlPlane:
     def _is_parked(self, order: RunPipeline) -> bool:
         """Whether the task that waited for this outcome still does."""
         shell = self.shells.get(order.execution_id)
-        region = shell.execution.regions.get(order.run) if shell is not None else None
-        return (
-            region is not None
-            and region.phase == "parked"
-            and (region.task, region.attempt, region.claim) == (order.task, order.attempt, order.claim)
-            and region.visits[region.task] == order.visit
-        )
+        return shell is not None and shell.is_parked(order)
 
     @property
     def is_open(self) -> bool:
@@ -251,13 +256,7 @@ class ControlPlane:
         if shell is not None:
             self._turn(shell, [], [ask], [])
 
-    def _turn(
-        self,
-        shell: Shell,
-        mine: list[Heard],
-        requests: list[Ask],
-        due: list[str],
-    ) -> None:
+    def _turn(self, shell: Shell, mine: list[Heard], requests: list[Ask], due: list[str]) -> None:
         answers, events, orders = shell.take([heard.report for heard in mine], due, requests)
         for heard, answer in zip(mine, answers, strict=True):
             heard.delivery.answer(answer)

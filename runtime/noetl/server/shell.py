@@ -19,7 +19,7 @@ from noetl.engine.turn import Turn
 from noetl.ports import Blobs, Clock, ExecutionRow, Record, Store, StoreFailure
 from noetl.server.unclaimed import Unclaimed, waiting
 from noetl_ir import codec
-from noetl_ir.commands import Answer, Command, Report
+from noetl_ir.commands import Answer, Command, Report, RunPipeline
 from noetl_ir.events import MAX_BYTES, MAX_DEPTH, MAX_ITEMS, Event, read_event, write_event
 from noetl_ir.expr import Json
 from noetl_ir.outcome import is_reference
@@ -91,6 +91,16 @@ class Shell:
         region = self.execution.regions.get(run)
         return region is not None and (region.phase, region.claim) == ("run", claim)
 
+    def is_parked(self, order: RunPipeline) -> bool:
+        """Whether the task that an order hands an outcome to still waits for it."""
+        region = self.execution.regions.get(order.run)
+        return (
+            region is not None
+            and region.phase == "parked"
+            and (region.task, region.attempt, region.claim) == (order.task, order.attempt, order.claim)
+            and region.visits[region.task] == order.visit
+        )
+
     def resume(self, lost: Sequence[str]) -> tuple[list[Event], list[Command]]:
         """After a restart: everything that waits is ordered again, attempts that are lost to their claims too."""
         recover(self.program, self.execution)
@@ -114,7 +124,7 @@ class Shell:
             if _apply(turn, ask):
                 decide(turn)
         for name in due:
-            if name in self.execution.timers and not self.execution.is_over:
+            if name in self.execution.timers and not (self.execution.is_over or self.execution.paused):
                 reports.fire_timer(turn, name)
                 decide(turn)
         answers = [self._answer(turn, report) for report in said]
