@@ -10,7 +10,7 @@ that finds errors ends the way of its document, and the others go on.
 
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from noetl_ir import registry
 from noetl_ir.collecting import uncollected
@@ -133,6 +133,9 @@ CODE_OF_CLASS = {"exact": "NL910", "safe": "NL911", "review": "NL912", "refused"
 TRANSFORMS: tuple[Pass, ...] = ()
 """Plan to plan. None pays yet: what could be pruned, unreachable steps, is what findings are about."""
 
+Seen: TypeAlias = dict[str, Member | str]
+"""Path → the child there, checked, or the code that says what is in the way."""
+
 READ, BUILD = "read", "build"
 """The names of the stages that are no passes."""
 
@@ -153,9 +156,8 @@ class Catalogue(Protocol):
 
 
 class Document(NamedTuple):
-    """What became of the document `node`: `plan` is None with an error in its findings, or when none was asked.
-
-    `called` are the paths that were looked up for it when it was linted, those of its children among them.
+    """What became of the document `node`: `plan` is None with an error in its findings, or when none was asked; in
+    `called` are the paths that lint looked up for it, those of its children among them.
     """
 
     playbook: Playbook | None
@@ -214,7 +216,6 @@ class NoCatalogue:
 
     def find(self, path: str) -> tuple[str, bytes] | None:
         """None."""
-        return None
 
 
 QUIET, NO_CATALOGUE = Quiet(), NoCatalogue()
@@ -236,13 +237,8 @@ def compile_source(
         return (run := _Run(catalogue, observer, at_least)).documents(name, data, run.plan)
 
 
-def check_source(
-    name: str, data: bytes, catalogue: Catalogue = NO_CATALOGUE, seen: "dict[str, Member | str] | None" = None
-) -> Compiled:
-    """Everything that there is to say about a file, the rules on nets included, without plans.
-
-    `seen` keeps the children of a catalogue from one file to the next.
-    """
+def check_source(name: str, data: bytes, catalogue: Catalogue = NO_CATALOGUE, seen: Seen | None = None) -> Compiled:
+    """Everything to say about a file, also by the rules on nets, without plans; `seen` keeps children between files."""
     with uncollected():
         return (run := _Run(catalogue, QUIET, min(Severity), seen)).documents(name, data, run.lint)
 
@@ -308,17 +304,11 @@ def _told(change: Change) -> Diagnostic:
 class _Run:
     """One call: the catalogue, the observer, which rules are asked, and the children looked up so far."""
 
-    def __init__(
-        self,
-        catalogue: Catalogue,
-        observer: Observer,
-        at_least: Severity,
-        seen: dict[str, Member | str] | None = None,
-    ) -> None:
+    def __init__(self, catalogue: Catalogue, observer: Observer, at_least: Severity, seen: Seen | None = None) -> None:
         self._catalogue = catalogue
         self._observer = observer
         self._at_least = at_least
-        self._seen = {} if seen is None else seen
+        self._seen: Seen = {} if seen is None else seen
 
     def documents(self, name: str, data: bytes, each: Callable[[Source, Node], Document]) -> Compiled:
         reading = read_yaml(name, data)

@@ -141,9 +141,11 @@ class Gate:
             seen.append(one._replace(text="", before=b"", after=None))
         stale = self._stale(seen)
         if asked.form not in TEXTS:
-            report = Report(
-                tuple(shown(one.name) for one in seen), (*(found for one in seen for found in one.findings), *stale)
-            )
+            files = tuple(shown(one.name) for one in seen)
+            thresholds = {
+                shown(name): self._threshold(name) for name in (*(one.name for one in seen), *self._baselines)
+            }
+            report = Report(files, (*(found for one in seen for found in one.findings), *stale), thresholds)
             self._put(_whole(asked.form, report))
         elif stale or asked.output != STANDARD_INPUT:
             told = self._text_of_stale(stale)
@@ -195,16 +197,16 @@ class Gate:
         return "\n".join(parts)
 
     def _fails(self, seen: list[Checked], stale: list[Reported]) -> bool:
-        asked = self._asked
-
-        def threshold(name: str) -> Severity:
-            if asked.strict or asked.fail_on:
-                return threshold_of(asked.fail_on or "error", strict=asked.strict)
-            return threshold_of(self._configurations.of(name).fail_on, strict=False)
-
-        return any(one.counts.reach(threshold(one.name)) for one in seen) or any(
-            one.diagnostic.severity >= threshold(one.file) for one in stale
+        return any(one.counts.reach(self._threshold(one.name)) for one in seen) or any(
+            one.diagnostic.severity >= self._threshold(one.file) for one in stale
         )
+
+    def _threshold(self, name: str) -> Severity:
+        """How severe a finding in a file is at least that fails the run."""
+        asked = self._asked
+        if asked.strict or asked.fail_on:
+            return threshold_of(asked.fail_on or "error", strict=asked.strict)
+        return threshold_of(self._configurations.of(name).fail_on, strict=False)
 
     def _written(self, checked: list[Checked], name: str) -> int:
         from noetlc.cli.baseline import write_baseline

@@ -1,8 +1,9 @@
 """Findings of several files, as the formats take them."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from noetlc.diag.diagnostic import Diagnostic
+from noetlc.diag.diagnostic import Diagnostic, Severity
 
 
 class Reported(NamedTuple):
@@ -15,10 +16,17 @@ class Reported(NamedTuple):
 
 
 class Report(NamedTuple):
-    """All files that were looked at, in order, and what is reported of them."""
+    """All files that were looked at, in order, and what is reported of them. `thresholds` say for each file how severe
+    what fails the run is at least.
+    """
 
     files: tuple[str, ...]
     findings: tuple[Reported, ...]
+    thresholds: Mapping[str, Severity]
+
+    def fails(self, one: Reported) -> bool:
+        """Whether a finding fails the run."""
+        return one.diagnostic.severity >= self.thresholds.get(one.file, Severity.NOTE)
 
 
 def fingerprints(report: Report) -> list[str]:

@@ -6,6 +6,7 @@ coloured nets, entity declarations (which is how XML bombs are made), several ne
 limits on size and depth.
 """
 
+import re
 from typing import NamedTuple
 from xml.parsers import expat
 
@@ -17,6 +18,8 @@ NODES = frozenset({"place", "transition", "referencePlace", "referenceTransition
 PLAIN_ARCS = frozenset({"", "normal", "ordinary"})
 SKIPPED = frozenset({"toolspecific", "graphics", "declaration"})
 WEIGHTS = frozenset({"inscription", "initialMarking"})
+TYPES = frozenset({"type", "arctype", "arcType"})
+_OTHER = re.compile(r"\b(inhibitor|reset|read|test)(?=arc|\b)", re.IGNORECASE)
 
 
 class PnmlError(Exception):
@@ -96,6 +99,7 @@ class _Reading:
             raise PnmlError(f"elements are nested more than {MAX_DEPTH} deep")
         if self._skipping or kind in SKIPPED:
             self._skipping += 1
+            self._refuse_other_arcs(f"{kind} {' '.join(attributes.values())}")
             return
         self._text = []
         if len(self._path) == 1 and kind != "pnml":
@@ -106,14 +110,23 @@ class _Reading:
             self._begin_net(attributes)
         if kind in ("inhibitor", "reset", "readArc", "inhibitorArc", "resetArc"):
             raise PnmlError(f"<{kind}> is not supported: the analysis has no {kind} arcs")
-        if kind == "type" and self._open and self._open[-1].kind == "arc":
+        if kind in TYPES and self._open and self._open[-1].kind == "arc":
             self._open[-1].type = attributes.get("value", self._open[-1].type)
         if kind in ("hlinitialMarking", "hlinscription"):
             raise PnmlError("the net is coloured (high-level); only place/transition nets are read")
 
     def text(self, text: str) -> None:
-        if not self._skipping:
+        if self._skipping:
+            self._refuse_other_arcs(text)
+        else:
             self._text.append(text)
+
+    def _refuse_other_arcs(self, text: str) -> None:
+        """Tools say in parts of their own that an arc is no plain one."""
+        found = _OTHER.search(text) if self._open and self._open[-1].kind == "arc" else None
+        if found is not None:
+            id = self._open[-1].attributes.get("id", "")
+            raise PnmlError(f"the arc {id!r} is of the type {found[0]!r}: only plain arcs are supported")
 
     def entity(self, name: str, *_: object) -> None:
         raise PnmlError(f"it declares the entity {name!r}; entities are refused")
@@ -128,7 +141,7 @@ class _Reading:
         around = self._path[-1] if self._path else ""
         if kind in NODES:
             self._close(self._open.pop())
-        elif self._open and text and (kind in ("text", "value") or kind in WEIGHTS or kind == "name"):
+        elif self._open and text and (kind in ("text", "value", "name") or kind in WEIGHTS or kind in TYPES):
             what = around if kind in ("text", "value") else kind
             self._label(self._open[-1], what, text)
 
@@ -156,7 +169,7 @@ class _Reading:
     def _label(self, node: _Open, what: str, text: str) -> None:
         if what == "name":
             node.name = node.name or text
-        elif what == "type" and node.kind == "arc":
+        elif what in TYPES and node.kind == "arc":
             node.type = text
         elif what in WEIGHTS:
             # PIPE writes `Default,3`: a colour that is the only one there is.

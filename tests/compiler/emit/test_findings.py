@@ -33,7 +33,7 @@ def found(
 
 
 def report(*findings: Reported, files: tuple[str, ...] = ("a.yaml",)) -> Report:
-    return Report(files, findings)
+    return Report(files, findings, {})
 
 
 STORY = found(
@@ -101,6 +101,13 @@ def test_gitlab_has_the_fields_that_gitlab_reads() -> None:
         assert row["severity"] in ("info", "minor", "major", "critical", "blocker")
         assert row["location"]["lines"]["begin"] >= 1
     assert len({row["fingerprint"] for row in rows}) == 3
+
+
+def test_junit_fails_for_what_fails_the_run() -> None:
+    rows = found("a note", severity=Severity.NOTE), found("bad", severity=Severity.ERROR)
+    text = junit.emitted(Report(("a.yaml",), rows, {"a.yaml": Severity.WARNING}), CODES)
+    assert 'tests="2" failures="1"' in text and text.count("<failure ") == 1
+    assert "<system-out>note: a.yaml" in text
 
 
 def test_junit_counts_files_without_findings_as_passed() -> None:

@@ -1,4 +1,7 @@
-"""JUnit's XML, as the test reports of CI servers read it: a suite for each file, a case for each finding."""
+"""JUnit's XML, as the test reports of CI servers read it: a suite for each file, a case for each finding.
+
+A finding that does not fail the run is a case that passes, and is told as its output.
+"""
 
 import re
 from collections.abc import Mapping
@@ -18,26 +21,29 @@ def emitted(report: Report, codes: Mapping[str, Code]) -> str:
         found.setdefault(one.file, []).append(one)
     tests = sum(max(1, len(ones)) for ones in found.values())
     out = ['<?xml version="1.0" encoding="UTF-8"?>']
-    out.append(f'<testsuites name="noetlc lint" tests="{tests}" failures="{len(report.findings)}">')
+    failures = sum(map(report.fails, report.findings))
+    out.append(f'<testsuites name="noetlc lint" tests="{tests}" failures="{failures}">')
     for name, ones in found.items():
-        out.append(f'  <testsuite name={_quoted(name)} tests="{max(1, len(ones))}" failures="{len(ones)}">')
-        out += [line for one in ones for line in _case(one)] or [
+        failures = sum(map(report.fails, ones))
+        out.append(f'  <testsuite name={_quoted(name)} tests="{max(1, len(ones))}" failures="{failures}">')
+        out += [line for one in ones for line in _case(one, report)] or [
             f'    <testcase name="lint" classname={_quoted(name)}/>'
         ]
         out.append("  </testsuite>")
     return "\n".join([*out, "</testsuites>", ""])
 
 
-def _case(one: Reported) -> list[str]:
+def _case(one: Reported, report: Report) -> list[str]:
     diagnostic = one.diagnostic
     title = f"{diagnostic.code} {one.slug} at {diagnostic.span.line}:{diagnostic.span.column}"
     place = f"{one.file}:{diagnostic.span.line}:{diagnostic.span.column}"
     text = "\n".join(part for part in (f"{place}: {diagnostic.message}", diagnostic.help) if part)
+    severity, told = str(diagnostic.severity), escape(_writable(text))
+    failure = f"<failure type={_quoted(severity)} message={_quoted(diagnostic.message)}>{told}</failure>"
     return [
         f"    <testcase name={_quoted(title)} classname={_quoted(one.file)} file={_quoted(one.file)}"
         f' line="{diagnostic.span.line}">',
-        f"      <failure type={_quoted(str(diagnostic.severity))} message={_quoted(diagnostic.message)}>"
-        f"{escape(_writable(text))}</failure>",
+        f"      {failure if report.fails(one) else f'<system-out>{severity}: {told}</system-out>'}",
         "    </testcase>",
     ]
 
