@@ -14,7 +14,6 @@ from typing import cast
 
 from noetl_ir import codec
 from noetl_ir.collecting import uncollected
-from noetl_ir.expr import Json
 from noetl_ir.net import Arc as NetArc
 from noetl_ir.net import Net, Place, PlaceClass, Transition, Trigger
 from noetl_ir.plan import (
@@ -98,7 +97,7 @@ class PlanError(Exception):
 def write_plan(plan: Plan) -> bytes:
     """The bytes of a plan."""
     with uncollected():
-        body = codec.pack_unsorted(cast("Json", _body(plan)))
+        body = codec.pack_record(_body(plan))
     head = MAGIC + VERSION.to_bytes(2, "big") + len(body).to_bytes(8, "big")
     children = [child.data for child in plan.children]
     return b"".join([head, _sha256([head, body, *children]), body, *children])
@@ -154,7 +153,7 @@ def _sha256(parts: Iterable[bytes | memoryview]) -> bytes:
     return digest.digest()
 
 
-def _body(plan: Plan) -> Plain:
+def _body(plan: Plan) -> tuple[Plain, ...]:
     expressions = Expressions()
     templates = [row_of(template, expressions) for template in plan.templates]
     net = [
@@ -169,7 +168,7 @@ def _body(plan: Plan) -> Plain:
         _KEYCHAIN.flatten(plan.keychain),
         _LIMITS.flatten([plan.limits]),
     ]
-    return [
+    return (
         [plan.name, plan.path, plan.version, plan.source],
         net,
         [expressions.listed(), templates, SPAN.flatten(plan.template_spans)],
@@ -180,7 +179,7 @@ def _body(plan: Plan) -> Plain:
         plan.executor,
         list(plan.kinds),
         [[child.path, child.digest, len(child.data)] for child in plan.children],
-    ]
+    )
 
 
 def _plan(body: object, children: memoryview) -> Plan:

@@ -14,7 +14,7 @@ from noetl_ir.span import Span
 
 T = TypeVar("T")
 Plain: TypeAlias = object
-"""Whatever the codec can write: lists, mappings, text, numbers, booleans, null."""
+"""Whatever the codec can write: lists and tuples, mappings, text, numbers, booleans, null."""
 
 MAX_NUMBER = 2**53
 NO_SPAN = Span(-1, -1, -1, -1)
@@ -28,7 +28,7 @@ class Column(Protocol[T]):
     """A way to write many values of one type."""
 
     def flatten(self, values: Sequence[T]) -> Plain:
-        """The values as something that the codec can write."""
+        """The values as something that the codec can write as a record; themselves where they are."""
         ...
 
     def restore(self, column: Plain) -> list[T]:
@@ -50,7 +50,7 @@ class _Scalars(Generic[T]):
         self._allowed = frozenset(allowed)
 
     def flatten(self, values: Sequence[T]) -> Plain:
-        return list(values)
+        return values
 
     def restore(self, column: Plain) -> list[T]:
         values = listed(column)
@@ -103,6 +103,8 @@ class _Weights:
     """Arc weights: a number, or what a loop run fixes as a negative one."""
 
     def flatten(self, values: Sequence[int | Weight]) -> Plain:
+        if _WEIGHTS.keys().isdisjoint(values):  # no loop has an arc here
+            return values
         return [_WEIGHTS.get(value, value) for value in values]
 
     def restore(self, column: Plain) -> list[int | Weight]:
