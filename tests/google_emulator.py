@@ -38,6 +38,7 @@ class Google(BaseHTTPRequestHandler):
     tokens: ClassVar[set[str]] = set()
     asked: ClassVar[list[dict[str, Any]]] = []
     failing: ClassVar[list[int]] = []
+    revoked: ClassVar[list[str]] = []
 
     def do_GET(self) -> None:
         """An object, a page of a list, or a version of a secret."""
@@ -89,9 +90,16 @@ class Google(BaseHTTPRequestHandler):
     def _token(self, form: dict[str, str]) -> None:
         """RFC 7523 for a service account; RFC 6749 §4.4 for a client `id` with the secret `s3cret-of-the-client`."""
         if form.get("grant_type") == "client_credentials":
-            if (form.get("client_id"), form.get("client_secret")) != ("id", "s3cret-of-the-client"):
+            basic = "Basic " + b64encode(b"id:s3cret-of-the-client").decode()
+            given = (form.get("client_id"), form.get("client_secret")) == ("id", "s3cret-of-the-client")
+            if not given and self.headers.get("Authorization") != basic:
                 return self._json(401, {"error": "invalid_client"})
-            return self._given({"access_token": f"client-token-{len(self.tokens)}", "scope": form.get("scope", "")})
+            again: dict[str, Json] = {"refresh_token": "refresh-secret-1"} if form.get("scope") == "offline" else {}
+            return self._given({"access_token": f"client-token-{len(self.tokens)}", **again})
+        if form.get("grant_type") == "refresh_token":
+            if form["refresh_token"] != "refresh-secret-1" or self.revoked:
+                return self._json(400, {"error": "invalid_grant"})
+            return self._given({"access_token": f"refreshed-token-{len(self.tokens)}"})
         header, claims, signature = form["assertion"].split(".")
         try:
             key().public_key().verify(_decoded(signature), f"{header}.{claims}".encode(), PKCS1v15(), SHA256())
@@ -138,7 +146,7 @@ class Google(BaseHTTPRequestHandler):
 @contextmanager
 def google() -> Iterator[str]:
     """The address of an emulator with nothing in it."""
-    for kept in (Google.objects, Google.secrets, Google.tokens, Google.asked, Google.failing):
+    for kept in (Google.objects, Google.secrets, Google.tokens, Google.asked, Google.failing, Google.revoked):
         kept.clear()
     with http_server(Google) as url:
         yield url

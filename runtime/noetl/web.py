@@ -4,8 +4,9 @@ The codes of its failures: `timeout`, `http.connect`, `http.protocol`, `http.red
 `http.refused` (nothing may connect there), `http.request` (the request itself cannot be sent).
 """
 
+from collections.abc import Callable, Coroutine
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from noetl.egress import NotAllowed, address_of
 from noetl.ports import Fence
@@ -21,6 +22,7 @@ SECONDS = 30.0
 BODY_BYTES = 64 * 1024 * 1024
 REDIRECTS = 20
 
+_T = TypeVar("_T")
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -89,6 +91,20 @@ async def exchanged(request: Request, bounds: Bounds, fence: Fence | None) -> An
         return error("http.protocol", f"the connection broke: {problem}", retryable=True)
     except (httpx.HTTPError, ValueError, TypeError) as problem:
         return error("http.request", f"the request cannot be sent: {problem}")
+
+
+def answered(request: Request, bounds: Bounds, fence: Fence | None) -> Answer | Outcome:
+    """`exchanged` for whoever cannot await, in a thread with a loop of its own."""
+    return waited(lambda: exchanged(request, bounds, fence))
+
+
+def waited(work: Callable[[], Coroutine[object, object, _T]]) -> _T:
+    """What some work gives, in a thread with a loop of its own; its caller waits."""
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: asyncio.run(work())).result()
 
 
 def shown(url: str) -> str:

@@ -60,7 +60,9 @@ class Surroundings:
             program = self.program_of(order)
             vault = self._vaults.get(name)
             if vault is None:
-                vault = Vault(program, name, order.workload, path=self._secrets_path, root=self._root)
+                vault = Vault(
+                    program, name, order.workload, path=self._secrets_path, root=self._root, fence=self._fence
+                )
                 self._vaults[name] = vault
             results = Results(program.plan, name, self._blobs, vault.redact)
             kit = Kit(results, vault.names() if program.plan.keychain else {}, vault.restore, self._chance)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from noetl.engine.program import Program
 from noetl.engine.starting import rendered_keychain
+from noetl.ports import Fence
 from noetl_ir.expr import Json
 
 if TYPE_CHECKING:
@@ -17,9 +18,22 @@ if TYPE_CHECKING:
 
 
 class Vault:
-    """Credentials, markers and their redaction. `path` is the credential store's file, `root` where files start."""
+    """Credentials, markers and their redaction.
 
-    def __init__(self, program: Program, execution_id: str, workload: dict[str, Json], *, path: str, root: str) -> None:
+    `path` is the credential store's file, `root` where files start; the `fence` is asked before values are fetched.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        execution_id: str,
+        workload: dict[str, Json],
+        *,
+        path: str,
+        root: str,
+        fence: Fence | None = None,
+    ) -> None:
+        self._fence = fence
         self._program = program
         self._execution_id = execution_id
         self._workload = workload
@@ -37,12 +51,15 @@ class Vault:
 
     def names(self) -> dict[str, Json]:
         """What `keychain` means in task fields: markers for secrets, other fields as they are."""
+        from noetl.secrets.keychain import secrets_of
+
         names: dict[str, Json] = {}
         for entry in self._program.plan.keychain:
             try:
                 fields = self._keychain().fields(entry.name)
             except KeyError:
                 continue
+            self._hiding().learn((entry.name, field, value) for field, value in secrets_of(fields))
             names[entry.name] = self._hiding().redact(fields)
         return names
 
@@ -66,10 +83,11 @@ class Vault:
         if self._chain is None:
             from noetl.secrets.credentials import Credentials
             from noetl.secrets.keychain import Entry, Keychain
+            from noetl.secrets.remote import Fetcher
 
             rendered = rendered_keychain(self._program, self._execution_id, self._workload)
             entries = [Entry(name, kind, fields) for name, kind, fields in rendered]
-            self._chain = Keychain(entries, Credentials(self._path), root=self._root)
+            self._chain = Keychain(entries, Credentials(self._path), root=self._root, fetcher=Fetcher(self._fence))
         return self._chain
 
     def _hiding(self) -> Redactor:

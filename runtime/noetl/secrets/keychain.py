@@ -1,7 +1,7 @@
 """The keychain of an execution: declared entries, each resolved by its name when it is used.
 
-Nothing is kept: a rotated value is seen at its next use. A name that no entry declares is looked up in the
-credential store. What each kind reads, as `fields` of its entry:
+Nothing is kept but, for a while, what came over the network: a rotated value is seen at its next use. A name that no
+entry declares is looked up in the credential store. What each kind reads, as `fields` of its entry:
 
     env                  `var` (else the entry's name), or `map` of field to variable
     file                 `path`, its text without the last line end; `format: json` for a mapping of fields
@@ -10,6 +10,8 @@ credential store. What each kind reads, as `fields` of its entry:
     postgres_credential  `host port user password dbname` or `dsn`; else the stored `credential` (or entry's name)
     credential           the stored credential named by `credential`, `key` or `auth` (else the entry's name)
     secrets              `map` of field to stored credential, or to variable with `provider: env`
+    secret_manager       `provider` env (when absent), file, nats or google; the rest is in `noetl.secrets.remote`
+    oauth2 google_id_token  in `noetl.secrets.remote`
 """
 
 import json
@@ -19,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from noetl.secrets.credentials import CredentialProblem, Credentials
+from noetl.secrets.remote import Asked, Fetcher, NotFetched, named_secrets
 from noetl_ir.expr import Json
 
 PUBLIC = frozenset(
@@ -29,7 +32,6 @@ PUBLIC = frozenset(
 """Fields that are no secret, whatever the kind; every other text is one."""
 ADDRESSES = frozenset({"url", "uri", "dsn", "endpoint", "base_url", "token_url"})
 """Fields that are secret only when they hold a password."""
-UNREACHABLE = frozenset({"oauth2", "secret_manager", "google_id_token"})
 
 _NO_FIELDS = frozenset({"scope", "auto_renew", "ttl", "cache", "provider", "map", "description", "desc"})
 _DERIVED = "#password"
@@ -51,7 +53,7 @@ class Entry(NamedTuple):
 
 
 class Keychain:
-    """Resolves the names of one execution. `root` is where relative file paths start."""
+    """Resolves the names of one execution. `root` is where relative file paths start; `fetcher` asks the network."""
 
     def __init__(
         self,
@@ -60,11 +62,13 @@ class Keychain:
         *,
         root: str,
         environ: Mapping[str, str] = os.environ,
+        fetcher: Fetcher | None = None,
     ) -> None:
         self._entries = {entry.name: entry for entry in entries}
         self._store = store
         self._root = root
         self._environ = environ
+        self._fetcher = Fetcher() if fetcher is None else fetcher
 
     def fields(self, name: str) -> dict[str, Json]:
         """The fields behind a name, as they are now. Raises Unresolved."""
@@ -107,11 +111,6 @@ class Keychain:
         return tuple(problems)
 
     def _resolved(self, entry: Entry) -> dict[str, Json]:
-        if entry.kind in UNREACHABLE:
-            raise Unresolved(
-                f"keychain entry {entry.name!r}: kind {entry.kind!r} cannot be resolved in this version; store its "
-                "value with `noetl credential add` and declare the entry with kind credential"
-            )
         resolve = _KINDS.get(entry.kind)
         if resolve is None:
             raise Unresolved(f"keychain entry {entry.name!r}: there is no kind {entry.kind!r}")
@@ -142,6 +141,24 @@ class Keychain:
         except (OSError, UnicodeError) as problem:
             reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8 text"
             raise Unresolved(f"keychain entry {entry.name!r}: {path!r} cannot be read: {reason}") from None
+
+    def fetched(
+        self, entry: Entry, fetch: Callable[[Fetcher, Asked], tuple[float, dict[str, Json]]]
+    ) -> dict[str, Json]:
+        """What the network gives, told about as the entry's problem. Raises Unresolved."""
+        held: dict[str, Json] = {}
+        if (name := _first(entry, "credential", "auth")) is not None:
+            held = self.stored(entry, name)
+        elif (path := _first(entry, "file", "service_account_file")) is not None:
+            held = {"value": self.file(entry, path)}
+        fields = dict(entry.fields)
+        for field in ("client_id", "client_secret", "refresh_token"):
+            if (name := fields.pop(f"{field}_env", None)) is not None:
+                fields[field] = self.variable(entry, name)
+        try:
+            return self._fetcher.fetched(Asked(entry.name, fields, held), fetch)
+        except NotFetched as problem:
+            raise Unresolved(f"keychain entry {entry.name!r}: {problem}") from None
 
     def stored(self, entry: Entry, name: Json) -> dict[str, Json]:
         """A stored credential, told about as the entry's problem. Raises Unresolved."""
@@ -251,6 +268,21 @@ def _secrets(keychain: Keychain, entry: Entry) -> dict[str, Json]:
     raise Unresolved(f"keychain entry {entry.name!r}: there is no provider {provider!r} in this version")
 
 
+def _secret_manager(keychain: Keychain, entry: Entry) -> dict[str, Json]:
+    provider, names = entry.fields.get("provider"), named_secrets(Asked(entry.name, entry.fields, {}))
+    match provider:
+        case None | "env" | "environment":
+            return {field: keychain.variable(entry, name) for field, name in names.items()}
+        case "file":
+            folder = str(entry.fields.get("folder") or "")
+            return {field: keychain.file(entry, os.path.join(folder, name)) for field, name in names.items()}
+        case "nats" | "nats_kv":
+            return keychain.fetched(entry, Fetcher.nats_secrets)
+        case "google" | "gcp" | "google_secret_manager":
+            return keychain.fetched(entry, Fetcher.google_secrets)
+    raise Unresolved(f"keychain entry {entry.name!r}: there is no provider {provider!r}: use env, file, nats or google")
+
+
 def _only(entry: Entry, fields: dict[str, Json]) -> Json:
     """The one value of a credential: its token or value, else its only secret field."""
     for name in ("value", "token", "secret", "api_key", "password"):
@@ -274,4 +306,7 @@ _KINDS: dict[str, Callable[[Keychain, Entry], dict[str, Json]]] = {
     "credential": _credential,
     "secrets": _secrets,
     "secret": _secrets,
+    "secret_manager": _secret_manager,
+    "oauth2": lambda keychain, entry: keychain.fetched(entry, Fetcher.oauth2),
+    "google_id_token": lambda keychain, entry: keychain.fetched(entry, Fetcher.google_id_token),
 }

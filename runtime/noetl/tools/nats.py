@@ -11,12 +11,11 @@ Error codes: `nats.connect`, `nats.refused` (a server may not connect there), `n
 
 import asyncio
 import re
-from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING
 
 from noetl.contents import bytes_of, value_of
-from noetl.egress import NotAllowed, address_of
+from noetl.egress import NotAllowed
+from noetl.natsclient import EXTRA, SECONDS, Target, Unreachable, connected, is_there, target_of
 from noetl.ports import Call, Env, Fence
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits, seconds_of
@@ -27,9 +26,7 @@ if TYPE_CHECKING:
     from nats.aio.client import Client
     from nats.js import JetStreamContext
 
-SECONDS = 30.0
 VALUE_BYTES = 64 * 1024 * 1024
-PORT = 4222
 WRONG_REVISION = 10071  # JetStream's code for a last sequence that is another one
 
 _KEY = re.compile(r"[-/_=a-zA-Z0-9]+(\.[-/_=a-zA-Z0-9]+)*")
@@ -40,37 +37,22 @@ _NEEDS = {"publish": ("subject", "data"), "request": ("subject", "data"), "kv_ke
 _NEEDS |= {"kv_put": ("bucket", "key", "value"), "object_put": ("bucket", "key", "value")}
 
 
-class Invalid(Exception):
-    """A task that cannot be done; the text says why, in plain words."""
-
-
 class TooLarge(Exception):
     """A value over the limit."""
 
 
-class _Target(NamedTuple):
-    """A server, without its secrets, and what to log in with."""
-
-    scheme: str
-    host: str
-    port: int
-    login: dict[str, str]
-
-
 async def run(call: Call, env: Env) -> Outcome:
     """Do the operation on a connection of its own, closed when this returns or is cancelled."""
-    try:
-        import nats  # noqa: F401  (whether it is there is told before anything else)
-    except ImportError:
-        return error("extra.missing", "the nats tool needs the extra: pip install 'noetlc[nats]'")
+    if not is_there():
+        return error("extra.missing", f"the nats tool {EXTRA}")
     if wrong := (*misfits(KIND, call.fields), *_unfit(call.fields)):
         return error("fields.invalid", "; ".join(wrong))
     seconds = limit_of(call.timeout)
     try:
         target = _target(call.fields, env)
         async with asyncio.timeout(SECONDS if seconds is None else seconds):
-            return await _connected(target, call, env.fence())
-    except Invalid as problem:
+            return await _outcome(target, call, env.fence())
+    except ValueError as problem:
         return error("fields.invalid", str(problem))
     except KeyError as problem:
         return error("credential.missing", str(problem.args[0] if problem.args else problem))
@@ -92,56 +74,25 @@ def _unfit(fields: dict[str, Json]) -> list[str]:
     return wrong
 
 
-def _target(fields: dict[str, Json], env: Env) -> _Target:
-    """The server and the login. Raises KeyError, Invalid."""
+def _target(fields: dict[str, Json], env: Env) -> Target:
+    """The server and the login. Raises KeyError, ValueError."""
     auth = fields["auth"] if fields.get("auth") is not None else fields.get("credential")
     named = auth.get("credential", auth.get("name")) if isinstance(auth, dict) else auth
     given = env.credential(str(named)) if isinstance(named, str | int) else auth if isinstance(auth, dict) else {}
-    url = fields.get("url")
-    for name in ("nats_url", "url", "value"):
-        url = given.get(name) if url is None else url
-    if url is None:
-        raise Invalid("nothing says which server: give url, or auth with nats_url")
-    text = str(url)
-    try:
-        parts = urlsplit(text if "://" in text else f"nats://{text}")
-        host, port = parts.hostname, parts.port or PORT
-    except ValueError:
-        host, port = None, 0
-    if host is None or parts.scheme not in ("nats", "tls"):
-        raise Invalid("a server is written nats://HOST:PORT or tls://HOST:PORT")
-    login = {name: unquote(value) for name, value in (("user", parts.username), ("password", parts.password)) if value}
-    for name, keys in _LOGIN.items():
-        if (value := next((given[key] for key in keys if given.get(key) is not None), None)) is not None:
-            login[name] = str(value)
-    return _Target(parts.scheme, host, port, login)
+    return target_of(fields.get("url"), given)
 
 
-_LOGIN = {
-    "user": ("nats_user", "user", "username"),
-    "password": ("nats_password", "password"),
-    "token": ("nats_token", "token"),
-    "creds": ("nats_creds", "creds"),
-}
-"""What a login has → the fields of a credential that may hold it, the first that is there."""
-
-
-async def _connected(target: _Target, call: Call, fence: Fence | None) -> Outcome:
-    from nats.aio.client import Client
+async def _outcome(target: Target, call: Call, fence: Fence | None) -> Outcome:
     from nats.errors import Error, MaxPayloadError, NoRespondersError
     from nats.js.errors import APIError, NotFoundError
 
     try:
-        host = target.host if fence is None else await address_of(target.host, target.port, fence)
+        async with connected(target, fence) as client:
+            return await _done(client, call)
     except NotAllowed as problem:
         return error("nats.refused", str(problem))
-    except (OSError, UnicodeError) as problem:
-        return _unreachable(target, problem)
-    client = Client()
-    try:
-        if (failure := await _connect(client, host, target)) is not None:
-            return _unreachable(target, failure)
-        return await _done(client, call)
+    except Unreachable as problem:
+        return error("nats.connect", str(problem), retryable=True)
     except (TooLarge, MaxPayloadError) as problem:
         return error("nats.too_large", str(problem) or "the message is larger than the server takes")
     except NotFoundError:  # of buckets, keys, objects and streams
@@ -156,44 +107,6 @@ async def _connected(target: _Target, call: Call, fence: Fence | None) -> Outcom
         if isinstance(problem, TimeoutError):
             raise
         return error("nats.error", f"NATS: {problem or type(problem).__name__}")
-    finally:
-        with suppress(Error, OSError, AssertionError):  # the last when it was cancelled before it began to connect
-            await asyncio.shield(asyncio.ensure_future(client.close()))
-
-
-def _unreachable(target: _Target, problem: Exception) -> Outcome:
-    reason = str(problem) or type(problem).__name__
-    return error("nats.connect", f"no connection to {target.host}:{target.port}: {reason}", retryable=True)
-
-
-async def _connect(client: "Client", host: str, target: _Target) -> Exception | None:
-    """Connect once to a host or address; what went wrong, if anything did."""
-    from nats.aio.client import RawCredentials
-    from nats.errors import Error
-
-    login = dict(target.login)
-    creds = login.pop("creds", None)
-    connecting = True
-
-    async def erred(problem: Exception) -> None:
-        """While connecting, the first problem ends it; later ones are raised where they are waited for."""
-        if connecting:
-            raise problem
-
-    try:
-        place = f"[{host}]" if ":" in host else host
-        await client.connect(
-            f"{target.scheme}://{place}:{target.port}", name="noetl", allow_reconnect=False, error_cb=erred,
-            connect_timeout=SECONDS,  # type: ignore[arg-type]
-            tls_hostname=target.host if target.scheme == "tls" else None,
-            user=login.get("user"), password=login.get("password"), token=login.get("token"),
-            user_credentials=None if creds is None else RawCredentials(creds),
-        )  # fmt: skip
-    except (Error, OSError, ValueError, ImportError) as problem:
-        return client.last_error or problem
-    finally:
-        connecting = False
-    return None
 
 
 async def _done(client: "Client", call: Call) -> Outcome:

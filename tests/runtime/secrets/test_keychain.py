@@ -54,6 +54,10 @@ def keychain(store: Credentials, tmp_path: Path, *entries: tuple[str, str, dict[
         ("secrets", {"map": {"a": "single", "b": "odd"}}, {"a": "stored-value", "b": "stored-private"}),
         ("secrets", {"secret_name": "single"}, {"value": "stored-value"}),
         ("secrets", {"provider": "env", "map": {"a": "TOKEN"}}, {"a": "tok-from-env"}),
+        ("secret_manager", {}, {"value": "by-its-name"}),
+        ("secret_manager", {"provider": "env", "secret": "TOKEN"}, {"value": "tok-from-env"}),
+        ("secret_manager", {"map": {"a": "TOKEN"}}, {"a": "tok-from-env"}),
+        ("secret_manager", {"provider": "file", "secret": "token.txt"}, {"value": "tok-from-file"}),
     ],
 )  # fmt: skip
 def test_what_a_kind_resolves_to(
@@ -77,9 +81,17 @@ def test_what_a_kind_resolves_to(
         ("credential", {}, "no stored credential named 'named'"),
         ("postgres_credential", {}, "no stored credential named 'named'"),
         ("secrets", {"provider": "gcp", "map": {"a": "x"}}, "there is no provider 'gcp'"),
-        ("oauth2", {}, "kind 'oauth2' cannot be resolved in this version"),
-        ("secret_manager", {}, "noetl credential add"),
-        ("google_id_token", {}, "cannot be resolved in this version"),
+        ("secret_manager", {"secret": "MISSING"}, "the environment variable 'MISSING' is not set"),
+        ("secret_manager", {"provider": "file", "folder": "none"}, "cannot be read"),
+        ("secret_manager", {"provider": "vault"}, "there is no provider 'vault': use env, file, nats or google"),
+        ("secret_manager", {"provider": "nats"}, "bucket is missing"),
+        ("secret_manager", {"provider": "nats", "bucket": "b"}, "nothing says which server"),
+        ("secret_manager", {"provider": "google"}, "a service account is missing"),
+        ("oauth2", {}, "token_url is missing"),
+        ("oauth2", {"token_url": "http://x", "client_id": "i"}, "client_secret is missing"),
+        ("oauth2", {"token_url": "http://x", "credential": "nobody"}, "no stored credential named 'nobody'"),
+        ("google_id_token", {}, "audience is missing"),
+        ("google_id_token", {"audience": "a", "file": "list.json"}, "a service account is missing"),
     ],
 )
 def test_what_cannot_be_resolved_is_said_before_the_run(

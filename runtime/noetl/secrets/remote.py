@@ -1,0 +1,217 @@
+"""Keychain entries whose values are asked for over the network: tokens, and secrets kept elsewhere.
+
+    oauth2           `token_url`, `client_id`, and the secret: `client_secret_env`, or all of them in the stored
+                     `credential`; `scopes`, `audience`; `client_auth: basic` for a server that wants it so
+    google_id_token  `audience`, and the service account: a stored `credential`, or `file`, a key file
+    secret_manager   `provider` google: `project`, `version`, and a service account as above; nats: `bucket`, and `url`
+                     or a stored `credential`; it is `secret` (else the entry's name), or `map` of field to secret
+
+What is fetched is kept as long as it holds: a token until shortly before it ends, a secret for a minute. Every
+request stays inside the fence. No text that a server sent is in a message, but for the error words of RFC 6749.
+"""
+
+import re
+import time
+from base64 import b64decode
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+from urllib.parse import quote, urlencode
+
+from noetl.contents import json_of
+from noetl.google import Unusable, account_of, token_request
+from noetl.ports import Fence
+from noetl.web import Answer, Bounds, Request, answered, is_there, shown, waited
+from noetl_ir.expr import Json
+from noetl_ir.outcome import Outcome
+
+SECONDS = 10.0
+ANSWER_BYTES = 1 << 20
+LEEWAY = 60.0  # seconds before its end in which a token is not used any more
+KEPT = 60.0
+SECRETS_URL = "https://secretmanager.googleapis.com"
+SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+
+_WORD = re.compile(r"[a-z_]{1,40}")
+
+
+class NotFetched(Exception):
+    """A value that is not to be had now; the text says why and holds no secret."""
+
+
+class Asked(NamedTuple):
+    """What an entry says: its name, its fields, and those of the credential that it names."""
+
+    name: str
+    fields: Mapping[str, Json]
+    held: Mapping[str, Json]
+
+    def text(self, *names: str) -> str | None:
+        """The first of some fields that is given, by the entry itself or by its credential."""
+        values = [where[name] for where in (self.fields, self.held) for name in names if where.get(name) is not None]
+        return str(values[0]) if values else None
+
+
+class Fetcher:
+    """Fetches values and keeps them while they hold. `now` is a monotonic clock."""
+
+    def __init__(self, fence: Fence | None = None, now: Callable[[], float] = time.monotonic) -> None:
+        self._fence = fence
+        self._now = now
+        self._kept: dict[str, tuple[float, dict[str, Json]]] = {}
+        self._refresh: dict[str, str] = {}
+
+    def fetched(
+        self, asked: Asked, fetch: "Callable[[Fetcher, Asked], tuple[float, dict[str, Json]]]"
+    ) -> dict[str, Json]:
+        """The fields of an entry: what is kept, else what `fetch` gives for some seconds. Raises NotFetched."""
+        kept = self._kept.get(asked.name)
+        if kept is None or kept[0] <= self._now():
+            seconds, fields = fetch(self, asked)
+            kept = self._kept[asked.name] = (self._now() + seconds, fields)
+        return dict(kept[1])
+
+    def oauth2(self, asked: Asked) -> tuple[float, dict[str, Json]]:
+        """A token by client credentials (RFC 6749 §4.4), by a refresh token where there is one (§6)."""
+        form = {"scope": _scopes(asked), "audience": asked.text("audience")}
+        refresh = self._refresh.get(asked.name) or asked.text("refresh_token")
+        if refresh is not None:
+            try:
+                return self._granted(asked, {"grant_type": "refresh_token", "refresh_token": refresh, **form})
+            except NotFetched:
+                if self._refresh.pop(asked.name, None) is None:
+                    raise
+        return self._granted(asked, {"grant_type": "client_credentials", **form})
+
+    def google_id_token(self, asked: Asked) -> tuple[float, dict[str, Json]]:
+        """An identity token of a service account for an audience."""
+        audience = asked.text("audience", "target_audience")
+        if audience is None:
+            raise NotFetched("audience is missing")
+        found = self._google(asked, {"target_audience": audience})
+        token = _secret(found, "id_token")
+        return 3600 - LEEWAY, {"token": token, "id_token": token}
+
+    def google_secrets(self, asked: Asked) -> tuple[float, dict[str, Json]]:
+        """Secrets of Google Secret Manager."""
+        token = _secret(self._google(asked, {"scope": SCOPE}), "access_token")
+        endpoint = (asked.text("endpoint") or SECRETS_URL).rstrip("/")
+        found: dict[str, Json] = {}
+        for field, secret in named_secrets(asked).items():
+            name = secret
+            if not name.startswith("projects/"):
+                project = asked.text("project", "project_id")
+                if project is None:
+                    raise NotFetched("project is missing")
+                name = f"projects/{project}/secrets/{secret}"
+            if "/versions/" not in name:
+                name = f"{name}/versions/{asked.text('version') or 'latest'}"
+            url = f"{endpoint}/v1/{quote(name, safe='/')}:access"
+            payload = self._json(Request("GET", url, {"Authorization": f"Bearer {token}"}), name).get("payload")
+            data = payload.get("data") if isinstance(payload, dict) else None
+            try:
+                found[field] = b64decode(str(data), validate=True).decode("utf-8")
+            except ValueError:
+                raise NotFetched(f"{name} is no text") from None
+        return KEPT, found
+
+    def nats_secrets(self, asked: Asked) -> tuple[float, dict[str, Json]]:
+        """Values of a NATS key-value bucket."""
+        import asyncio
+
+        from noetl import natsclient
+        from noetl.egress import NotAllowed
+
+        bucket = asked.text("bucket")
+        if bucket is None:
+            raise NotFetched("bucket is missing")
+        if not natsclient.is_there():
+            raise NotFetched(f"secrets in NATS: {natsclient.EXTRA}")
+        try:
+            target = natsclient.target_of(asked.fields.get("url"), asked.held)
+            secrets = named_secrets(asked)
+            kept = natsclient.kept_values(target, self._fence, bucket, tuple(secrets.values()))
+            values = waited(lambda: asyncio.wait_for(kept, SECONDS))
+            return KEPT, {field: values[secret].decode("utf-8") for field, secret in secrets.items()}
+        except TimeoutError:
+            raise NotFetched("NATS did not answer in time") from None
+        except UnicodeDecodeError:
+            raise NotFetched("a secret in NATS is no text") from None
+        except (natsclient.Unreachable, NotAllowed, ValueError) as problem:
+            raise NotFetched(str(problem)) from None
+
+    def _google(self, asked: Asked, claims: dict[str, str]) -> dict[str, Json]:
+        account = account_of(asked.held) or account_of(asked.fields)
+        if account is None:
+            raise NotFetched("a service account is missing: name a stored credential, or file, its key file")
+        try:
+            return self._json(token_request(account, claims, int(time.time())), "the token")
+        except Unusable as problem:
+            raise NotFetched(str(problem)) from None
+
+    def _granted(self, asked: Asked, form: Mapping[str, str | None]) -> tuple[float, dict[str, Json]]:
+        url = asked.text("token_url", "token_endpoint", "endpoint", "url")
+        client, secret = asked.text("client_id"), asked.text("client_secret")
+        if url is None or client is None or secret is None:
+            missing = "token_url" if url is None else "client_id" if client is None else "client_secret"
+            raise NotFetched(f"{missing} is missing")
+        headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+        sent = {name: value for name, value in form.items() if value is not None}
+        basic = None
+        if asked.text("client_auth") == "basic":
+            basic = (quote(client, safe=""), quote(secret, safe=""))  # RFC 6749 §2.3.1
+        else:
+            sent |= {"client_id": client, "client_secret": secret}
+        request = Request("POST", url, headers, content=urlencode(sent).encode("ascii"), basic=basic)
+        found = self._json(request, "the token")
+        token = _secret(found, "access_token")
+        if isinstance(again := found.get("refresh_token"), str) and again:
+            self._refresh[asked.name] = again
+        seconds = found.get("expires_in")
+        lasts = float(seconds) if isinstance(seconds, int | float) else 300.0
+        return max(lasts - LEEWAY, lasts / 2), {"token": token, "access_token": token}
+
+    def _json(self, request: Request, what: str) -> dict[str, Json]:
+        """The mapping that a server answers with. Raises NotFetched."""
+        if not is_there():
+            raise NotFetched("what is asked for over HTTP needs the extra: pip install 'noetlc[http]'")
+        answer = answered(request, Bounds(SECONDS, most=ANSWER_BYTES), self._fence)
+        if isinstance(answer, Outcome):
+            raise NotFetched(f"{shown(request.url)}: {(answer.error or {}).get('message')}")
+        try:
+            found = json_of(answer.content)
+        except ValueError:
+            found = None
+        if answer.status >= 300 or not isinstance(found, dict):
+            raise NotFetched(f"{shown(request.url)} does not give {what}: {_reason(answer, found)}")
+        return found
+
+
+def named_secrets(asked: Asked) -> dict[str, str]:
+    """The secrets that an entry names, by the field that each becomes."""
+    mapping = asked.fields.get("map")
+    if isinstance(mapping, dict):
+        return {field: str(secret) for field, secret in mapping.items()}
+    own = Asked(asked.name, asked.fields, {})
+    return {"value": own.text("secret", "secret_name", "key", "path") or asked.name}
+
+
+def _secret(found: Mapping[str, Json], name: str) -> str:
+    token = found.get(name)
+    if not isinstance(token, str) or not token:
+        raise NotFetched(f"the answer has no {name}")
+    return token
+
+
+def _scopes(asked: Asked) -> str | None:
+    """The scopes of a token; `scope: global` and the like say in older playbooks for whom a token is kept."""
+    given = asked.fields.get("scopes")
+    if isinstance(given, list):
+        return " ".join(map(str, given))
+    scope = asked.text("scopes", "scope")
+    return None if scope in ("global", "catalog", "local", "shared") else scope
+
+
+def _reason(answer: Answer, found: Json) -> str:
+    word = found.get("error") if isinstance(found, dict) else None
+    told = f" ({word})" if isinstance(word, str) and _WORD.fullmatch(word) else ""
+    return f"status {answer.status}{told}"
