@@ -5,7 +5,7 @@ Every task has a name and every expression is parsed. Values keep the node they 
 finding inside a template can be shown at its place in the file.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from noetl_ir.expr import Expr, Json, Template
 from noetl_ir.span import Span
@@ -13,12 +13,26 @@ from noetlc.ast.sugar import Sugar
 from noetlc.source.nodes import Node, Scalar
 
 
+Place: TypeAlias = Span | Node
+"""Where something stands: its span, or the node that works it out when it is asked for, which most never are."""
+
+
+def span_at(place: Place) -> Span:
+    """The span of a place."""
+    return place if isinstance(place, Span) else place.span
+
+
 class Value(NamedTuple):
     """A value that may hold templates; `node` is None for a generated one."""
 
     template: Template
-    span: Span
+    place: Place
     node: Node | None
+
+    @property
+    def span(self) -> Span:
+        """Where it stands."""
+        return span_at(self.place)
 
 
 class Guard(NamedTuple):
@@ -29,9 +43,14 @@ class Guard(NamedTuple):
 
     expr: Expr
     text: str
-    span: Span
+    place: Place
     node: Scalar | None
     offset: int
+
+    @property
+    def span(self) -> Span:
+        """Where it stands."""
+        return span_at(self.place)
 
 
 class Rule(NamedTuple):

@@ -3,7 +3,7 @@
 from noetl_ir.expr import Block, Expr, ListTemplate, Literal, MapTemplate, Native, Template, Text
 from noetl_ir.plan_format.nodes import Expressions
 from noetl_ir.span import Span
-from noetlc.ast.playbook import Guard, Value
+from noetlc.ast.playbook import Guard, Place, Value, span_at
 from noetlc.ast.workbook import template_of_pairs
 
 
@@ -24,7 +24,7 @@ class Pool:
         self._kept: list[Template] = []  # an id in `_known` must not be given to another object
         self._expressions = Expressions()
 
-    def add(self, template: Template, span: Span) -> int:
+    def add(self, template: Template, place: Place) -> int:
         """The index of the template."""
         found = self._known.get(id(template))
         if found is None:
@@ -33,27 +33,27 @@ class Pool:
             if found is None:
                 found = self._index[key] = len(self.templates)
                 self.templates.append(template)
-                self.spans.append(span)
+                self.spans.append(span_at(place))
             self._kept.append(template)
             self._known[id(template)] = found
         return found
 
     def value(self, value: Value | None) -> int:
         """The index of a value's template, -1 for none."""
-        return -1 if value is None else self.add(value.template, value.span)
+        return -1 if value is None else self.add(value.template, value.place)
 
     def guard(self, guard: Guard | None) -> int:
         """The index of a guard's expression, -1 for none."""
-        return -1 if guard is None else self.expression(guard.expr, guard.text, guard.span)
+        return -1 if guard is None else self.expression(guard.expr, guard.text, guard.place)
 
-    def expression(self, expr: Expr, text: str, span: Span) -> int:
+    def expression(self, expr: Expr, text: str, place: Place) -> int:
         """The index of a lone expression; a guard's text stands without braces."""
         key = ("guard", self._expressions.add(expr), text)
         found = self._index.get(key)
         if found is None:
             found = self._index[key] = len(self.templates)
             self.templates.append(Native(expr, text))
-            self.spans.append(span)
+            self.spans.append(span_at(place))
         return found
 
     def mapping(self, items: tuple[tuple[str, Value], ...], span: Span) -> int:
@@ -62,7 +62,7 @@ class Pool:
 
     def pairs(self, items: tuple[tuple[str, Value], ...]) -> tuple[tuple[str, int], ...]:
         """Named values, each under its own index."""
-        return tuple([(name, self.add(value.template, value.span)) for name, value in items]) if items else ()
+        return tuple([(name, self.add(value.template, value.place)) for name, value in items]) if items else ()
 
     def _key(self, template: Template) -> object:
         match template:

@@ -122,31 +122,31 @@ class _Checks:
             if type(template) is Literal:
                 continue
             if type(template) is Native and isinstance(value.node, Scalar):
-                self._check(template.expr, value.node, value.span, place, names)
+                self._check(template.expr, value.node, value, place, names)
                 continue
             if place is not Place.TASK and any(True for _ in blocks_in(value)):
                 message = f"block templates have no place in {place.value}"
                 self.r.report("NL306", message, value.span, help=_INSTEAD.get(place, _ONE_EXPRESSION))
             for expr, scalar in expressions_in(value):
-                self._check(expr, scalar, value.span, place, names)
+                self._check(expr, scalar, value, place, names)
 
     def guards(self, guards: Iterable[Guard], place: Place, names: Names) -> None:
         """Check some guards."""
         for guard in guards:
-            self._check(guard.expr, guard.node, guard.span, place, names)
+            self._check(guard.expr, guard.node, guard, place, names)
 
-    def _check(self, expr: Expr, scalar: Scalar | None, span: Span, place: Place, names: Names) -> None:
+    def _check(self, expr: Expr, scalar: Scalar | None, around: Value | Guard, place: Place, names: Names) -> None:
         verdict = self._verdict(expr, place, names)
         if verdict is _FINE:
             return
         problems, credentials = verdict
         for problem in problems:
-            self._tell(problem, self._place(scalar, span, problem.start, problem.end))
+            self._tell(problem, self._place(scalar, around, problem.start, problem.end))
         for access in credentials:
-            self._tell_credential(access, self._place(scalar, span, access.root.start, access.nodes[0].end))
+            self._tell_credential(access, self._place(scalar, around, access.root.start, access.nodes[0].end))
 
-    def _place(self, scalar: Scalar | None, span: Span, start: int, end: int) -> Span:
-        return span if scalar is None else self.r.source.inner_span(scalar, start, end)
+    def _place(self, scalar: Scalar | None, around: Value | Guard, start: int, end: int) -> Span:
+        return around.span if scalar is None else self.r.source.inner_span(scalar, start, end)
 
     def _verdict(self, expr: Expr, place: Place, names: Names) -> _Verdict:
         key = (id(expr), id(place), len(names.iterators))

@@ -15,7 +15,7 @@ from noetlc.source.nodes import Mapping, Node, Scalar, value_of
 
 def read_value(r: Reader, node: Node) -> Value:
     """The value of a node with every template in it parsed."""
-    return Value(template_of(r, node), node.span, node)
+    return Value(template_of(r, node), node, node)
 
 
 def template_of(r: Reader, node: Node) -> Template:
@@ -51,7 +51,7 @@ def report_template(r: Reader, node: Scalar, error: TemplateError) -> None:
 def literal_text(r: Reader, node: Node) -> Value:
     """Text that is never a template: program code, and what a kind calls literal."""
     del r
-    return Value(Literal(value_of(node)), node.span, node)
+    return Value(Literal(value_of(node)), node, node)
 
 
 def read_pairs(r: Reader, node: Node, what: str) -> Pairs:
@@ -103,7 +103,7 @@ def read_guard(r: Reader, node: Node, what: str) -> Guard | None:
             report_template(r, node, error)
         if isinstance(template, Native):
             inner, offset = _inside_braces(text)
-            return Guard(template.expr, inner, node.span, node, offset)
+            return Guard(template.expr, inner, node, node, offset)
         if errors:
             return None
     r.report(
