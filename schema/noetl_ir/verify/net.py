@@ -21,7 +21,8 @@ _Shape: TypeAlias = tuple[str, Trigger, _Side, _Side]
 """Role, trigger, and both sides of a transition."""
 
 _RUNNING = ("run", "parked")
-_CHOOSING = ("done", "failed", "c", "n", "s")
+_ASKED = ("c", "n", "s")
+_CHOOSING = ("done", "failed", *_ASKED)
 
 SHAPES: dict[str, tuple[tuple[str, str], ...]] = {
     "enter": (("in", "gate"),),
@@ -138,10 +139,12 @@ def _transitions(plan: Plan) -> Found:
             yield id, "has neither a span nor a maker"
         sides: list[_Side] = []
         for side in (inputs, outputs):
-            if len(side) == 1 and side[0][1] == 1 and 0 <= side[0][0] < size and owners[side[0][0]] == step:
-                sides.append(roles[side[0][0]])
-                continue
-            if not all(0 <= place < size for place, _ in side):
+            if len(side) == 1:
+                ((place, weight),) = side
+                if weight == 1 and 0 <= place < size and owners[place] == step:
+                    sides.append(roles[place])
+                    continue
+            if side and not all(0 <= place < size for place, _ in side):
                 yield id, "has an arc to no place"
                 return
             sides.append(tuple([(roles[place], weight, owners[place] == step) for place, weight in side]))
@@ -223,29 +226,23 @@ def _choices(plan: Plan) -> Found:
     for t in plan.net.transitions:
         if t[6]:  # a fault
             caught.add(t.inputs[0].place)
-        elif t[2] in DECIDING:  # the role; by position, as this is the one check that cannot judge by shape
-            _decide(plan, t, last=last, head=head, asked=asked)
+        elif (role := t[2]) in DECIDING:  # by position, as this is the one check that cannot judge by shape
+            place = t.inputs[0].place
+            here = head.get(place, place)
+            if t.trigger is Trigger.NOW:
+                last[place] = t
+            if role in BRANCHING:
+                for following, _ in t.outputs:
+                    if places[following].role in _ASKED:
+                        head[following] = here
+            if t.guard >= 0 or role == "expand" or _asks(plan, t):
+                asked.setdefault(here, t.id)
     for t in last.values():
         if t.guard >= 0:
             yield t.id, "is the last choice at its place and has a guard"
     for here, id in asked.items():
         if here not in caught:
             yield id, f"asks an expression, and nothing takes its fault at {places[here].id}"
-
-
-def _decide(
-    plan: Plan, t: Transition, *, last: dict[int, Transition], head: dict[int, int], asked: dict[int, str]
-) -> None:
-    place = t.inputs[0].place
-    here = head.get(place, place)
-    if t.trigger is Trigger.NOW:
-        last[place] = t
-    if t.role in BRANCHING:
-        for arc in t.outputs:
-            if plan.net.places[arc.place].role in ("c", "n", "s"):
-                head[arc.place] = here
-    if t.guard >= 0 or t.role == "expand" or _asks(plan, t):
-        asked.setdefault(here, t.id)
 
 
 def _asks(plan: Plan, t: Transition) -> bool:
