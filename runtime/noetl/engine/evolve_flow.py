@@ -162,6 +162,7 @@ def _drop_waiting(execution: Execution) -> None:
 def paused(program: Program, execution: Execution, event: Event) -> None:
     note_row(execution, event)
     execution.paused = event.event_type == "playbook.paused"
+    execution.paused_by_caller = execution.paused and "row" not in event.data
     if not execution.paused:
         execution.ready.extend(
             key for key, region in execution.regions.items() if region.phase == "at" and region.task >= 0

@@ -113,7 +113,7 @@ def stop_loop(program: Program, execution: Execution, loop_key: str) -> None:
     loop.stopping = True
     net = program.plan.net
     execution.agenda.append((_place_of(program, "begin", loop.step, loop.level), loop_key))
-    for key in sorted(loop.running, key=len):
+    for key in sorted(loop.running, key=lambda key: (len(key), key)):
         region = execution.regions[key]
         if key in execution.loops:
             stop_loop(program, execution, key)

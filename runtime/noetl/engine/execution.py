@@ -231,6 +231,7 @@ class Execution:
         "parent",
         "parked",
         "paused",
+        "paused_by_caller",
         "plan_digest",
         "position",
         "ready",
@@ -257,6 +258,7 @@ class Execution:
         self.plan_digest = ""
         self.status: Status = "new"
         self.paused = False
+        self.paused_by_caller = False
         self.cancelled = False
         self.position = 0
         self.now = 0

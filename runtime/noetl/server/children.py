@@ -2,8 +2,10 @@
 
 from typing import NamedTuple
 
+from noetl.engine.execution import Execution
 from noetl.engine.starting import Request
 from noetl.engine.views import plain_result
+from noetl.ports import ExecutionRow
 from noetl.server.shell import Shell
 from noetl_ir.commands import StartChild
 from noetl_ir.expr import Json
@@ -51,6 +53,17 @@ class Family:
         """Forget everybody."""
         self._calls.clear()
         self._of.clear()
+
+
+def missed(child: Execution, caller: ExecutionRow | None) -> str | None:
+    """What a child was to be told by its caller, and was not, since a crash came between the two; None for nothing."""
+    if child.is_over or child.detached or caller is None:
+        return None
+    if caller.ended is not None:
+        return "cancel"
+    if caller.status == "paused":
+        return None if child.paused else "pause"
+    return "resume" if child.paused_by_caller else None
 
 
 def request_of(order: StartChild, depth: int) -> Request:

@@ -18,7 +18,7 @@ from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.ports import Blobs, Bus, Clock, Conflict, ExecutionRow, Owned, Store, Wanted
 from noetl.server.agenda import Agenda
-from noetl.server.children import Child, Family, NotFound, outcome_of, request_of
+from noetl.server.children import Child, Family, NotFound, missed, outcome_of, request_of
 from noetl.server.hearing import Heard, Hearing
 from noetl.server.inbox import Inbox
 from noetl.server.orders import Orders
@@ -97,6 +97,10 @@ class ControlPlane:
             self._after(shell, *shell.resume(self._watch.take_up(shell.execution, shell.running())))
             self._inbox.read_for(shell)
         self._take_up_children(execution_id)
+        if parent := shell.execution.parent:
+            verb = missed(shell.execution, self._store.execution(parent[0]))
+            if verb is not None:
+                self.ask(execution_id, Ask(verb))
         return shell
 
     def begin(self, program: Program, execution_id: str, request: Request) -> None:
@@ -154,7 +158,7 @@ class ControlPlane:
         asked = self._inbox.asked(self.shells)
         now = self._clock.now()
         concerned = {*reports, *asked, *self._agenda.ripe(now)}
-        for execution_id in sorted(concerned, key=lambda name: self._ranks.get(name, 0)):
+        for execution_id in sorted(concerned, key=lambda name: (self._ranks.get(name, 0), name)):
             mine = reports.get(execution_id, [])
             shell = self.shells.get(execution_id)
             if shell is None:
@@ -170,8 +174,8 @@ class ControlPlane:
             self._order_again(now)
         did = self._look_for_left() or did
         did = self._send() or did
-        conflict, self._conflict = self._conflict, None
-        if conflict is not None:
+        if self._conflict is not None:
+            conflict, self._conflict = self._conflict, None
             raise conflict
         return did
 
@@ -241,14 +245,12 @@ class ControlPlane:
 
     def next_due(self) -> int | None:
         """When the next timer of any execution is due, or the next look for what nobody claims."""
-        due = self._agenda.next()
-        left = self._watch.left()
-        if left is not None:
-            look = self._clock.now() + left
-            due = look if due is None else min(due, look)
-        if not self._agenda.unclaimed and not any(map(self._is_parked, self._handed.values())):
-            return due
-        return self._unclaimed_due if due is None else min(due, self._unclaimed_due)
+        dues = [self._agenda.next()]
+        if (left := self._watch.left()) is not None:
+            dues.append(self._clock.now() + left)
+        if self._agenda.unclaimed or any(map(self._is_parked, self._handed.values())):
+            dues.append(self._unclaimed_due)
+        return min((due for due in dues if due is not None), default=None)
 
     def ask(self, execution_id: str, ask: Ask) -> None:
         """Cancel, pause or resume, handed down to children; or a signal."""

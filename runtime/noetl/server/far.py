@@ -57,7 +57,7 @@ class Far:
     def look(self) -> Left:
         """`Watch.look`."""
         ended = self._leases.ended()
-        leaving = {*self._roll.look(), *(claim.holder for claim in ended if claim.holder)}
+        leaving = sorted({*self._roll.look(), *(claim.holder for claim in ended if claim.holder)})
         return Left(ended, [left for worker in leaving for left in self._homes.leave(worker)])
 
     def left(self) -> int | None:
