@@ -38,7 +38,7 @@ class Wire(NamedTuple):
 
 
 def _about(body: Any) -> str:
-    return str(body.execution_id)
+    return str(getattr(body, "execution_id", ""))  # an order to a worker is about none
 
 
 MESSAGES = Wire(write_command, read_command, write_report, read_report, write_answer, read_answer, _about)

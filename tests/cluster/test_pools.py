@@ -1,0 +1,129 @@
+"""Pools, their limits, workers that leave, and loops that spread or stay."""
+
+import json
+from collections import Counter
+
+from harness.clusters import Cluster
+from services import waited_for
+
+WHO = "echo $PPID >> calls"
+"""A command that tells which worker runs it."""
+
+
+def test_a_step_runs_in_its_pool(cluster: Cluster) -> None:
+    server = cluster.server()
+    workers = {pool: cluster.worker("--pool", pool) for pool in ("default", "house", "own")}
+    named = f"""
+executor: {{kind: local, spec: {{pool: house}}}}
+workflow:
+- {{step: start, tool: {{kind: shell, command: "{WHO}"}}, next: {{arcs: [{{step: two}}]}}}}
+- {{step: two, spec: {{pool: own}}, tool: {{kind: shell, command: "{WHO}"}}}}
+"""
+    plain = f'workflow:\n- {{step: start, tool: {{kind: shell, command: "{WHO}"}}}}\n'
+    cluster.ended(cluster.begin(named, server))
+    cluster.ended(cluster.begin(plain, server))
+    assert cluster.lines() == [str(workers[pool].pid) for pool in ("house", "own", "default")]
+
+
+def test_a_pool_has_a_limit_over_executions_and_workers(cluster: Cluster) -> None:
+    server = cluster.server("--pool-limit", "narrow=2")
+    for _ in range(2):
+        cluster.worker("--pool", "narrow", "--slots", "8")
+    body = """
+workflow:
+- step: start
+  spec: {pool: narrow}
+  loop: {in: "{{ range(4) | list }}", iterator: n, spec: {mode: parallel}}
+  tool: {kind: shell, command: "echo 1 >> calls; sleep 0.1; echo -1 >> calls"}
+"""
+    cluster.ended(*[cluster.begin(body, server) for _ in range(3)])
+    running, most = 0, 0
+    for line in cluster.lines():
+        running += int(line)
+        most = max(most, running)
+    assert (running, most) == (0, 2)
+
+
+def test_a_worker_that_is_drained_ends_and_the_others_go_on(cluster: Cluster) -> None:
+    server = cluster.server()
+    leaving = cluster.worker("--name", "leaving", "--slots", "3")
+    waited_for(lambda: _names(cluster, server) == {"leaving": "ready"}, "it is not seen")
+    slow = cluster.begin(
+        'workflow:\n- {step: start, tool: {kind: shell, command: "echo go >> calls; sleep 1"}}\n', server
+    )
+    cluster.reached("go")
+    assert "asked leaving to leave" in cluster.noetl("workers", "drain", "leaving", server=server)
+    cluster.worker("--name", "staying")
+    assert leaving.wait(30) == 0, leaving.stderr.read()  # type: ignore[union-attr]
+    cluster.ended(slow)
+    cluster.ended(cluster.begin(f'workflow:\n- {{step: start, tool: {{kind: shell, command: "{WHO}"}}}}\n', server))
+    assert len(cluster.lines()) == 2
+    assert _names(cluster, server)["staying"] == "ready"
+
+
+def test_a_local_loop_stays_where_it_began_and_others_spread(cluster: Cluster) -> None:
+    server = cluster.server()
+    workers = {str(cluster.worker("--slots", "2").pid) for _ in range(2)}
+    body = """
+workflow:
+- step: start
+  loop: {in: "{{ range(12) | list }}", iterator: n, spec: {mode: parallel, policy: {exec: %s}}}
+  tool: {kind: shell, command: "echo $PPID >> calls; sleep 0.1"}
+"""
+    cluster.ended(cluster.begin(body % "local", server))
+    assert len(cluster.lines()) == 12 and len(set(cluster.lines())) == 1
+    (cluster.folder / "calls").unlink()
+    cluster.ended(cluster.begin(body % "distributed", server))
+    assert Counter(cluster.lines()).keys() == workers
+
+
+def test_a_local_loop_moves_when_its_worker_is_gone(cluster: Cluster) -> None:
+    server = cluster.server()
+    first = cluster.worker("--slots", "2")
+    body = """
+workflow:
+- step: start
+  loop: {in: "{{ range(6) | list }}", iterator: n, spec: {mode: parallel, policy: {exec: local}}}
+  tool: {kind: shell, command: "echo $PPID >> calls; until test -e go; do sleep 0.05; done"}
+"""
+    name = cluster.begin(body, server)
+    waited_for(lambda: (cluster.folder / "calls").exists() and len(cluster.lines()) == 2, "it does not begin")
+    first.kill()
+    second = cluster.worker("--slots", "2")
+    (cluster.folder / "go").touch()
+    log = cluster.ended(name)[0]
+    assert cluster.lines() == [str(first.pid)] * 2 + [str(second.pid)] * 6
+    names = [event.event_type for event in log]
+    assert (names.count("task.lost"), names.count("loop.iteration.done"), names.count("loop.done")) == (2, 6, 1)
+
+
+def test_nested_loops_and_children_need_no_more_than_one_slot(cluster: Cluster) -> None:
+    server = cluster.server()
+    cluster.worker("--slots", "1")
+    (cluster.folder / "c").mkdir()
+    (cluster.folder / "c" / "c.yaml").write_text("""\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: c, path: t/c}
+workflow:
+- step: start
+  loop: {in: "{{ range(2) | list }}", iterator: n, spec: {mode: parallel}}
+  tool: {kind: shell, command: "echo child >> calls"}
+""")
+    body = """
+workflow:
+- step: start
+  loop:
+    in: "{{ range(3) | list }}"
+    iterator: outer
+    spec: {mode: parallel}
+    loop: {in: "{{ range(2) | list }}", iterator: inner, spec: {mode: parallel}}
+  tool: [{name: a, kind: shell, command: "echo own >> calls"}, {name: c, kind: playbook, path: t/c}]
+"""
+    cluster.ended(cluster.begin(body, server, "--path", "c"), seconds=90)
+    assert Counter(cluster.lines()) == {"own": 6, "child": 12}
+
+
+def _names(cluster: Cluster, server: object) -> dict[str, str]:
+    rows = json.loads(cluster.noetl("workers", "list", "--json", server=server))  # type: ignore[arg-type]
+    return {row["name"]: row["state"] for row in rows}
