@@ -7,7 +7,7 @@ once for all of them; rules of the level `ast` look at the tree.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from sys import modules
 from typing import Literal, NamedTuple
 
@@ -37,17 +37,32 @@ _TOLD = 5
 _HEADING = re.compile(r"^(?:Why it matters|Example|Instead|When to ignore)\n", re.MULTILINE)
 
 
-class Unit(NamedTuple):
-    """What a rule looks at: one playbook, its source, its steps as a graph, its programs by language, what can be
-    proved about its net, for which there must be no error in it, and what its guards allow.
-    """
+class Unit:
+    """What a rule looks at: one playbook, its source, and what follows from them, worked out when a rule asks."""
 
-    source: Source
-    playbook: Playbook
-    graph: StepGraph
-    programs: Mapping[Text, Sequence[Program]]
-    proofs: Proofs
-    choices: Choices
+    def __init__(self, source: Source, playbook: Playbook) -> None:
+        self.source = source
+        self.playbook = playbook
+
+    @cached_property
+    def graph(self) -> StepGraph:
+        """The steps as a graph."""
+        return graph_of(self.playbook)
+
+    @cached_property
+    def programs(self) -> Mapping[Text, Sequence[Program]]:
+        """The programs by language."""
+        return programs_of(self.playbook)
+
+    @cached_property
+    def proofs(self) -> Proofs:
+        """What can be proved about the net, for which there must be no error in the playbook."""
+        return _proofs(self.playbook)
+
+    @cached_property
+    def choices(self) -> Choices:
+        """What the guards allow."""
+        return Choices(self.playbook)
 
 
 class Rule(NamedTuple):
@@ -139,10 +154,6 @@ def _shortened(story: Story | None) -> Sequence[Line]:
     return [*told[-_TOLD:], *(story.related if story is not None else ())]
 
 
-def _unit(source: Source, playbook: Playbook) -> Unit:
-    return Unit(source, playbook, graph_of(playbook), programs_of(playbook), _proofs(playbook), Choices(playbook))
-
-
 def _proofs(playbook: Playbook) -> Proofs:
     return Proofs(lambda: _built(playbook), holds_one_token(playbook))
 
@@ -157,17 +168,16 @@ def _found(source: Source, playbook: Playbook, level: str, at_least: Severity) -
     """What the rules of a level find. One that fails is a finding itself, and the others go on."""
     found: list[Diagnostic] = []
     failed: dict[Bug, list[str]] = {}
-    unit = None
+    unit = Unit(source, playbook)
     for slug, rule in all_rules():
         if rule.level == level and rule.severity >= at_least:
             try:
-                unit = unit or _unit(source, playbook)
                 found += rule.check(unit)
             except Exception as error:
                 failed.setdefault(bug_of(error), []).append(f"`{slug}`")
-    if unit is not None:
-        for question, bug in unit.proofs.failed.items():
-            failed.setdefault(bug, []).append(f'the analysis of "{question}"')
+    asked: Proofs | None = vars(unit).get("proofs")
+    for question, bug in asked.failed.items() if asked is not None else ():
+        failed.setdefault(bug, []).append(f'the analysis of "{question}"')
     return list(sorted_findings([*found, *(bug.diagnostic(", ".join(parts)) for bug, parts in failed.items())]))
 
 
