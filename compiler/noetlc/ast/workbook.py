@@ -33,6 +33,8 @@ def inline_workbook(playbook: Playbook, bind: Callable[[Task, Value | None], Tas
     any. A name that the workbook does not have, or a circle, leaves the task as it is: the reader has
     reported it.
     """
+    if not playbook.workbook:
+        return playbook
     entries = dict(playbook.workbook)
 
     def inlined(step: Step, task: Task) -> Task:

@@ -175,16 +175,18 @@ def _blocks(template: Template) -> Iterator[Block]:
 
 def _of_the_worker(step: Step) -> Iterator[Template]:
     for task in step.tasks:
-        for value in (task.args, task.timeout, *(value for _, value in (*task.fields, *task.knobs))):
-            if value is not None and type(value.template) is not Literal:
-                yield value.template
+        values = [value for _, value in task.fields]
+        values += [value for _, value in task.knobs]
+        values += filter(None, (task.args, task.timeout))
         for rule in task.rules:
             if rule.when is not None:
                 yield Native(rule.when.expr, "")
-            given = (rule.delay, rule.max_delay, rule.code, rule.message)
-            for value in (*given, *(value for _, value in (*rule.set_iter, *rule.set_ctx))):
-                if value is not None and type(value.template) is not Literal:
-                    yield value.template
+            values += filter(None, (rule.delay, rule.max_delay, rule.code, rule.message))
+            values += [value for _, value in rule.set_iter]
+            values += [value for _, value in rule.set_ctx]
+        for value in values:
+            if type(value.template) is not Literal:
+                yield value.template
 
 
 def roots_of(expr: Expr) -> Iterator[tuple[str, Path]]:
