@@ -72,8 +72,16 @@ def target_of(url: Json, given: Mapping[str, Json]) -> Target:
 @asynccontextmanager
 async def connected(target: Target, fence: Fence | None) -> "AsyncIterator[Client]":
     """A connection, closed on leaving. Raises NotAllowed, Unreachable."""
+    client = await opened(target, fence)
+    try:
+        yield client
+    finally:
+        await _close(client)
+
+
+async def opened(target: Target, fence: Fence | None) -> "Client":
+    """A connection, which its caller closes. Raises NotAllowed, Unreachable."""
     from nats.aio.client import Client
-    from nats.errors import Error
 
     try:
         host = target.host if fence is None else await address_of(target.host, target.port, fence)
@@ -81,12 +89,21 @@ async def connected(target: Target, fence: Fence | None) -> "AsyncIterator[Clien
         raise _unreachable(target, problem) from None
     client = Client()
     try:
-        if (failure := await _connect(client, host, target)) is not None:
-            raise _unreachable(target, failure)
-        yield client
-    finally:
-        with suppress(Error, OSError, AssertionError):  # the last when it was cancelled before it began to connect
-            await asyncio.shield(asyncio.ensure_future(client.close()))
+        failure = await _connect(client, host, target)
+    except BaseException:
+        await _close(client)
+        raise
+    if failure is not None:
+        await _close(client)
+        raise _unreachable(target, failure)
+    return client
+
+
+async def _close(client: "Client") -> None:
+    from nats.errors import Error
+
+    with suppress(Error, OSError, AssertionError):  # the last when it was cancelled before it began to connect
+        await asyncio.shield(asyncio.ensure_future(client.close()))
 
 
 async def kept_values(target: Target, fence: Fence | None, bucket: str, keys: Sequence[str]) -> dict[str, bytes]:

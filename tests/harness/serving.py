@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from noetl.app.desk import Bell, StoreDesk, compiled
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.serving import service_of
+from noetl.app.sessions import sessions_beside
 from noetl.server.api.guard import Guard
 from noetl.server.api.routes import application
 from noetl.server.service import Service
@@ -36,7 +37,7 @@ def served(folder: Path, *tokens: Token, host: str = "http://localhost") -> Iter
         bell = Bell()
         service = service_of(runtime, bell, said.append)
         desk = StoreDesk(runtime, service, bell, lambda data, name: compiled(data, name, ()))
-        app = application(desk, Guard(lambda: tokens), said.append)
+        app = application(desk, Guard(lambda: tokens), said.append, sessions_beside(runtime.secrets_path))
         thread = threading.Thread(target=service.run)
         thread.start()
         try:

@@ -26,6 +26,7 @@ from noetl.server.api.routes import application
 from noetl.server.control import ControlPlane
 from noetl.server.service import Service
 from noetl.tokens import Token
+from noetl.user_sessions import Sessions
 from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.shell import Worker
 from noetl_ir.commands import Answer, Command, Said
@@ -61,7 +62,13 @@ class Lines(NamedTuple):
 
 
 def serve(
-    runtime: Runtime, listening: Listening, compiler: Compile, lines: Lines, bus: ClusterBus | None = None
+    runtime: Runtime,
+    listening: Listening,
+    compiler: Compile,
+    lines: Lines,
+    *,
+    sessions: Sessions,
+    bus: ClusterBus | None = None,
 ) -> bool:
     """Serve until told to stop: by a signal, by the API, or by an error. Returns whether all ended well.
 
@@ -72,7 +79,7 @@ def serve(
     cluster = cluster_of(runtime, bus, bell.ring, lines.say) if bus is not None else None
     service, roll = cluster or (service_of(runtime, bell, lines.say), None)
     guard = Guard(listening.tokens)
-    app = application(StoreDesk(runtime, service, bell, compiler, roll), guard, lines.say)
+    app = application(StoreDesk(runtime, service, bell, compiler, roll), guard, lines.say, sessions)
     certificate = str(listening.certificate) if listening.certificate is not None else None
     key = str(listening.key) if listening.key is not None else certificate
     with _bound(listening) as bound:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from noetl.cli.text import Problem, escaped
 from noetl.egress import BadNetwork, Egress, networks_of
 from noetl.ports import Call
 from noetl.tokens import TokenFile, TokenProblem
+from noetl.user_sessions import Sessions
 
 DEFAULT_PORT = 8082
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -88,7 +90,9 @@ def server(
         listening = Listening(host, port, tokens, tls_cert, tls_key)
         try:
             compiler = partial(compiled, folders=folders)
-            good = serve(runtime, listening, compiler, Lines(_say, _ready), bus)
+            lines = Lines(_say, _ready)
+            with closing(_sessions(bus_url, runtime.secrets_path)) as sessions:
+                good = serve(runtime, listening, compiler, lines, sessions=sessions, bus=bus)
         except OSError as problem:
             raise Problem(f"{host}:{port} cannot be listened on: {problem.strerror or problem}") from None
     return 0 if good else 3
@@ -101,6 +105,13 @@ def stop(server: str) -> int:
     asked(server, "POST", "/stop")
     click.echo("stopping")
     return 0
+
+
+def _sessions(bus_url: str | None, secrets_path: str) -> Sessions:
+    """Where the sessions of users lie."""
+    from noetl.app.sessions import sessions_beside, sessions_on
+
+    return sessions_beside(secrets_path) if bus_url is None else sessions_on(bus_url)
 
 
 def _say(text: str) -> None:

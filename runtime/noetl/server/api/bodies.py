@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, m
 from starlette.requests import Request
 
 from noetl.server.api.problems import BadRequest
+from noetl.user_sessions import LIFETIME, LONGEST
 from noetl_ir import codec
 
 BODY_BYTES = 1 << 20
@@ -49,6 +50,38 @@ class SignalBody(Body):
 
     name: Annotated[str, Field(min_length=1, max_length=512)]
     data: JsonValue = None
+
+
+Roles = Annotated[list[Annotated[str, Field(max_length=128)]], Field(max_length=100)]
+
+
+class SessionBody(Body):
+    """A session of a user, who has shown elsewhere who they are (case-dialect §6.3)."""
+
+    user_id: Annotated[str, Field(min_length=1, max_length=512)] | Annotated[int, Field(ge=0, lt=1 << 53)]
+    email: Annotated[str, Field(max_length=320)] | None = None
+    display_name: Annotated[str, Field(max_length=512)] | None = None
+    roles: Roles = Field(default_factory=list)
+    client_ip: Annotated[str, Field(max_length=64)] | None = None
+    auth0_id: Annotated[str, Field(max_length=512)] | None = None
+    ttl_seconds: int = Field(LIFETIME, ge=1, le=LONGEST, description="How long it lasts without activity.")
+
+
+class SessionTokenBody(Body):
+    """The token of a session."""
+
+    token: Annotated[str, Field(min_length=1, max_length=512)]
+
+
+class ActivityBody(SessionTokenBody):
+    """Activity in a session: the revision that was read, and what changes, if anything does."""
+
+    revision: int = Field(ge=1, lt=1 << 53)
+    email: Annotated[str, Field(max_length=320)] | None = None
+    display_name: Annotated[str, Field(max_length=512)] | None = None
+    roles: Roles = Field(default_factory=list)
+    client_ip: Annotated[str, Field(max_length=64)] | None = None
+    auth0_id: Annotated[str, Field(max_length=512)] | None = None
 
 
 class BlobBody(Body):
@@ -100,3 +133,15 @@ def _told(error: ValidationError) -> str:
         text = one["msg"].removeprefix("Value error, ")
         found.append(f"`{place}`: {text}" if place else text)
     return "; ".join(found)
+
+
+def number_of(request: Request, name: str, default: int, least: int, most: int) -> int:
+    """A whole number of the query. Raises BadRequest."""
+    return natural(name, request.query_params.get(name, str(default)), least, most)
+
+
+def natural(name: str, text: str, least: int, most: int) -> int:
+    """A whole number between bounds. Raises BadRequest."""
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
+        raise BadRequest(f"`{name}` is a whole number from {least} to {most}")
+    return int(text)

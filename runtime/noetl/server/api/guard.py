@@ -11,6 +11,7 @@ from ipaddress import ip_address
 from starlette.requests import HTTPConnection
 
 from noetl.server.api.problems import BadRequest
+from noetl.server.api.throttle import Throttle
 from noetl.tokens import MAY, Token, digest_of
 
 _SCHEME = "bearer "
@@ -29,9 +30,10 @@ class Guard:
         self._tokens = tokens
         self._open = not tokens()
         self._hosts = frozenset(hosts)
+        self._wrong = Throttle(100, 1)
 
     def check(self, connection: HTTPConnection, role: str) -> None:
-        """Raises BadRequest with 401 or 403."""
+        """Raises BadRequest with 401 or 403, and with 429 after many wrong tokens of one client."""
         tokens = self._tokens()
         self._open = self._open and not tokens
         if self._open:
@@ -40,6 +42,8 @@ class Guard:
                 raise BadRequest(f"this server answers to {', '.join(sorted(self._hosts))} only", 403)
             return
         token = _token_of(connection, tokens)
+        if token is None and not self._wrong.allows(connection.client.host if connection.client is not None else ""):
+            raise BadRequest("too many requests without a valid token came from there just now", 429)
         if token is None:
             raise BadRequest("a valid token is needed: send `Authorization: Bearer TOKEN`", 401)
         if role not in MAY[token.role]:

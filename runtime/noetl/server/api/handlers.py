@@ -16,6 +16,8 @@ from noetl.server.api.bodies import (
     StartBody,
     Status,
     body_of,
+    natural,
+    number_of,
     raw_body,
 )
 from noetl.server.api.desk import Desk, Start, Unknown
@@ -69,7 +71,7 @@ async def list_executions(request: Request) -> Response:
     status = request.query_params.get("status", "")
     if status and status not in _STATUSES:
         raise BadRequest(f"`status` is one of {', '.join(sorted(_STATUSES))}")
-    limit = _number(request, "limit", PAGE, 1, LONGEST_PAGE)
+    limit = number_of(request, "limit", PAGE, 1, LONGEST_PAGE)
     given = request.query_params
     wanted = Wanted(status, given.get("parent", ""), given.get("open") == "true", given.get("before", ""), limit)
     rows = await run_in_threadpool(desk_of(request).executions, wanted)
@@ -122,17 +124,17 @@ async def get_events(request: Request) -> Response:
     if "text/event-stream" in request.headers.get("accept", ""):
         last = request.headers.get("last-event-id") or request.query_params.get("after", "0")
         await run_in_threadpool(desk.is_over, execution_id)  # raises Unknown before anything is sent
-        return followed(desk, execution_id, _natural("after", last, 0, 1 << 53))
-    after = _number(request, "after", 0, 0, 1 << 53)
-    limit = _number(request, "limit", PAGE, 1, LONGEST_PAGE)
+        return followed(desk, execution_id, natural("after", last, 0, 1 << 53))
+    after = number_of(request, "after", 0, 0, 1 << 53)
+    limit = number_of(request, "limit", PAGE, 1, LONGEST_PAGE)
     found = await run_in_threadpool(desk.events, execution_id, after, limit)
     return JSONResponse({"events": found, "next": after + len(found) if len(found) == limit else None})
 
 
 async def get_log(request: Request) -> Response:
     """The same as stored: msgpack, a list of [position, event id, body]; what `noetl --server` folds itself."""
-    after = _number(request, "after", 0, 0, 1 << 53)
-    limit = _number(request, "limit", PAGE, 1, LONGEST_PAGE)
+    after = number_of(request, "after", 0, 0, 1 << 53)
+    limit = number_of(request, "limit", PAGE, 1, LONGEST_PAGE)
     records = await run_in_threadpool(desk_of(request).log, _id(request), after, limit)
     rows: list[Json] = [[record.position, record.event_id, record.body.hex()] for record in records]
     return Response(codec.pack(rows), media_type=BYTES)
@@ -179,7 +181,7 @@ async def get_plan(request: Request) -> Response:
 
 async def get_plan_at(request: Request) -> Response:
     """The bytes of a version of a path, the newest when none is given; `X-Digest` says which plan it is."""
-    version = _number(request, "version", 0, 0, 1 << 31) or None
+    version = number_of(request, "version", 0, 0, 1 << 31) or None
     digest, data = await run_in_threadpool(desk_of(request).plan_at, request.path_params["path"], version)
     return Response(data, headers={"X-Digest": digest}, media_type=BYTES)
 
@@ -226,13 +228,3 @@ def _id(request: Request) -> str:
     if not name.isprintable():
         raise Unknown("there is no such execution")
     return name
-
-
-def _number(request: Request, name: str, default: int, least: int, most: int) -> int:
-    return _natural(name, request.query_params.get(name, str(default)), least, most)
-
-
-def _natural(name: str, text: str, least: int, most: int) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
-        raise BadRequest(f"`{name}` is a whole number from {least} to {most}")
-    return int(text)

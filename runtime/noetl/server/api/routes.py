@@ -7,12 +7,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from noetl.server.api import handlers
-from noetl.server.api.bodies import BlobBody, SignalBody, StartBody
+from noetl.server.api import handlers, sessions
+from noetl.server.api.bodies import ActivityBody, BlobBody, SessionBody, SessionTokenBody, SignalBody, StartBody
 from noetl.server.api.desk import Desk
 from noetl.server.api.guard import Guard
 from noetl.server.api.operation import Handler, Operation
 from noetl.server.api.problems import answering, problem_of
+from noetl.user_sessions import Sessions
 
 _ONE = "/executions/{execution_id}"
 ROUTES = (
@@ -44,18 +45,24 @@ ROUTES = (
     Operation("PUT", "/blobs/{execution_id}", "worker", handlers.put_blob, status=201),
     Operation("GET", "/workers", "viewer", handlers.list_workers),
     Operation("POST", "/workers/{worker}/drain", "operator", handlers.drain, status=202),
+    Operation("POST", "/sessions", "operator", sessions.create_session, SessionBody, status=201),
+    Operation("POST", "/sessions/validate", "viewer", sessions.validate_session, SessionTokenBody),
+    Operation("POST", "/sessions/activity", "operator", sessions.update_session, ActivityBody),
+    Operation("POST", "/sessions/invalidate", "operator", sessions.invalidate_session, SessionTokenBody),
+    Operation("GET", "/users/{user_id}/sessions", "operator", sessions.list_sessions, query=("limit",)),
     Operation("POST", "/stop", "admin", handlers.stop, status=202),
 )
 
 
-def application(desk: Desk, guard: Guard, say: Callable[[str], None]) -> Starlette:
-    """The ASGI application over a desk. `say` hears of errors of ours."""
+def application(desk: Desk, guard: Guard, say: Callable[[str], None], kept: Sessions) -> Starlette:
+    """The ASGI application over a desk and the sessions of users. `say` hears of errors of ours."""
     routes = [
         Route(row.path, answering(_guarded(row, guard), say), methods=[row.method], name=row.handler.__name__)
         for row in ROUTES
     ]
     app = Starlette(routes=routes, exception_handlers={404: _failed, 405: _failed})
     app.state.desk = desk
+    app.state.sessions = sessions.SessionBook(kept)
     app.state.operations = ROUTES
     return app
 

@@ -1,0 +1,42 @@
+"""Which sessions a server has: in NATS where its workers are on a bus there, else in a file beside the store."""
+
+import os
+
+from noetl.app.clock import WallClock
+from noetl.natsclient import Target, target_of
+from noetl.ports import StoreFailure
+from noetl.sessions import KeptSessions
+from noetl.sessions.sqlite import SqliteSessions
+from noetl.user_sessions import Sessions
+from noetl_ir.expr import Json
+
+FILE = "sessions.db"
+
+
+def sessions_beside(secrets_path: str) -> Sessions:
+    """Sessions in a file beside that of the credentials."""
+    return KeptSessions(SqliteSessions(os.path.join(os.path.dirname(secrets_path), FILE)), WallClock())
+
+
+def sessions_on(bus_url: str) -> Sessions:
+    """Sessions on the NATS of a bus; buses of different prefixes have different ones. Raises StoreFailure."""
+    from noetl.sessions.nats import NatsSessions
+
+    target, prefix = _place(bus_url)
+    return KeptSessions(NatsSessions(target, f"{prefix}_sessions"), WallClock())
+
+
+def _place(url: str) -> tuple[Target, str]:
+    """The first server of a bus, and its prefix."""
+    from noetl.bus import BusFailure
+    from noetl.bus.nats.names import place_of
+
+    try:
+        place = place_of(url)
+        given: dict[str, Json] = {}
+        if place.credentials is not None:
+            with open(place.credentials, encoding="utf-8") as file:
+                given = {"creds": file.read()}
+        return target_of(place.servers[0], given), place.prefix
+    except (BusFailure, ValueError, OSError) as problem:
+        raise StoreFailure(f"the sessions in NATS: {problem}") from None

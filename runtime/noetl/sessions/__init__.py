@@ -1,0 +1,157 @@
+"""Sessions of users (case-dialect §6): made, validated, kept alive, ended, and listed by user.
+
+Where they lie is behind `Storage`. A token is shown once, to whoever made the session; what is kept is its hash. The
+value has the fields of the specification, and nothing else: how long a session lasts without activity is the time from
+`last_activity_at` to `expires_at`.
+"""
+
+import hashlib
+import json
+import secrets
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple, Protocol
+
+from noetl.ports import Clock, StoreFailure
+from noetl.user_sessions import FIELDS, LIFETIME, Found
+from noetl_ir.expr import Json
+
+SECOND = 1_000_000
+PREFIX = "noetl_session_"
+"""Tokens begin with it, so that scanners for secrets find one that was written down."""
+
+
+class Kept(NamedTuple):
+    """A value of the storage, with the revision to change it under."""
+
+    data: bytes
+    revision: int
+
+
+class Storage(Protocol):
+    """Where sessions lie, by the hash of their token, with an index by user. Raises StoreFailure.
+
+    What is older than its `seconds` goes away by itself, sooner or later.
+    """
+
+    def create(self, key: str, user: str, data: bytes, seconds: int) -> int:
+        """Keep a value under a new key; returns its revision."""
+        ...
+
+    def get(self, key: str) -> Kept | None: ...
+
+    def update(self, key: str, user: str, kept: Kept, seconds: int) -> int:
+        """Replace the value of the revision in `kept`; returns the new one. Raises Stale."""
+        ...
+
+    def delete(self, key: str, user: str) -> None: ...
+
+    def of_user(self, user: str, most: int) -> Sequence[bytes]:
+        """The values of a user's sessions."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class KeptSessions:
+    """`noetl.user_sessions.Sessions` over a storage. `clock` says what time it is for those who look."""
+
+    def __init__(self, storage: Storage, clock: Clock) -> None:
+        self._storage = storage
+        self._clock = clock
+
+    def create(self, user_id: str | int, said: dict[str, Json], seconds: int = LIFETIME) -> tuple[str, Found]:
+        """A new session and its token."""
+        token, now = PREFIX + secrets.token_urlsafe(32), self._now()
+        session: dict[str, Json] = {
+            "session_id": secrets.randbits(53),
+            "user_id": user_id,
+            **{field: said.get(field) for field in FIELDS},
+            "created_at": _text(now),
+            "expires_at": _text(now + seconds),
+            "last_activity_at": _text(now),
+        }
+        data = _packed(session)
+        return token, Found(session, self._storage.create(_key(token), _user(user_id), data, seconds))
+
+    def validate(self, token: str) -> Found | None:
+        """The session of a token, None where there is none any more."""
+        kept = self._storage.get(_key(token))
+        if kept is None:
+            return None
+        found = Found(_unpacked(kept.data), kept.revision)
+        return found if self._seconds_left(found.session) > 0 else None
+
+    def update(self, token: str, revision: int, said: dict[str, Json]) -> Found | None:
+        """Note activity: the session lasts as long again from now, and what is `said` is changed. Raises Stale."""
+        found = self.validate(token)
+        if found is None:
+            return None
+        session, now = found.session, self._now()
+        seconds = _time(session, "expires_at") - _time(session, "last_activity_at")
+        changed: dict[str, Json] = {
+            **session,
+            **{field: said[field] for field in FIELDS if field in said},
+            "expires_at": _text(now + seconds),
+            "last_activity_at": _text(now),
+        }
+        kept = Kept(_packed(changed), revision)
+        return Found(changed, self._storage.update(_key(token), _user(session["user_id"]), kept, seconds))
+
+    def invalidate(self, token: str) -> bool:
+        """End a session; whether there was one."""
+        found = self.validate(token)
+        if found is not None:
+            self._storage.delete(_key(token), _user(found.session["user_id"]))
+        return found is not None
+
+    def of_user(self, user_id: str | int, most: int) -> list[dict[str, Json]]:
+        """The sessions of a user that last, the oldest first, without their tokens."""
+        found = [_unpacked(data) for data in self._storage.of_user(_user(user_id), most)]
+        lasting = [session for session in found if self._seconds_left(session) > 0]
+        return sorted(lasting, key=lambda session: (str(session["created_at"]), str(session["session_id"])))
+
+    def close(self) -> None:
+        """Let go of the storage."""
+        self._storage.close()
+
+    def _now(self) -> int:
+        return self._clock.now() // SECOND
+
+    def _seconds_left(self, session: dict[str, Json]) -> int:
+        return _time(session, "expires_at") - self._now()
+
+
+def _key(token: str) -> str:
+    """What is kept of a token: it has 256 random bits, so a plain hash cannot be reversed."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _user(user_id: Json) -> str:
+    """The index of a user: any text or number, as a key can hold it. 7 and "7" are one user."""
+    return hashlib.sha256(str(user_id).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _packed(session: dict[str, Json]) -> bytes:
+    return json.dumps(session).encode("ascii")
+
+
+def _unpacked(data: bytes) -> dict[str, Json]:
+    try:
+        found: Json = json.loads(data)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or "user_id" not in found:
+        raise StoreFailure("a session was altered where it is kept")
+    return found
+
+
+def _text(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _time(session: dict[str, Json], field: str) -> int:
+    try:
+        return int(datetime.fromisoformat(str(session[field])).timestamp())
+    except (KeyError, ValueError):
+        raise StoreFailure("a session was altered where it is kept") from None

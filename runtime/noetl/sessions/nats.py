@@ -1,0 +1,135 @@
+"""Sessions in a NATS key-value bucket, for any number of servers (case-dialect §6).
+
+`session.<hash of the token>` holds the value, `user.<hash of the user>.<hash of the token>` is the index. Both have the
+session's time to live and are put again when it is kept alive, the index first, so that it never ends before its
+session. NATS 2.11 or newer removes what is over.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from noetl.egress import NotAllowed
+from noetl.natsclient import Target, Unreachable, opened
+from noetl.ports import StoreFailure
+from noetl.sessions import Kept
+from noetl.user_sessions import Stale
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+    from nats.js import JetStreamContext
+    from nats.js.kv import KeyValue
+
+SECONDS = 10.0
+_WRONG_REVISION = 10071  # JetStream's code for a last sequence that is another one
+_EXPECTED = "Nats-Expected-Last-Subject-Sequence"
+_T = TypeVar("_T")
+
+
+class NatsSessions:
+    """A `Storage` in a bucket, which is made when it is missing. Its connection lives in a thread of its own."""
+
+    def __init__(self, target: Target, bucket: str) -> None:
+        self._target = target
+        self._bucket = bucket
+        self._client: Client | None = None
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="noetl-sessions", daemon=True)
+        self._thread.start()
+
+    def create(self, key: str, user: str, data: bytes, seconds: int) -> int:
+        """`Storage.create`."""
+        return self._done(lambda: self._put(key, user, Kept(data, 0), seconds))
+
+    def get(self, key: str) -> Kept | None:
+        """`Storage.get`."""
+        return self._done(lambda: self._got(f"session.{key}"))
+
+    def update(self, key: str, user: str, kept: Kept, seconds: int) -> int:
+        """`Storage.update`."""
+        return self._done(lambda: self._put(key, user, kept, seconds))
+
+    def delete(self, key: str, user: str) -> None:
+        """`Storage.delete`."""
+
+        async def deleted() -> None:
+            store = await self._store()
+            await store.purge(f"session.{key}")
+            await store.purge(f"user.{user}.{key}")
+
+        self._done(deleted)
+
+    def of_user(self, user: str, most: int) -> Sequence[bytes]:
+        """`Storage.of_user`."""
+
+        async def found() -> list[bytes]:
+            store = await self._store()
+            watcher = await store.watch(f"user.{user}.*", ignore_deletes=True, meta_only=True)
+            keys: list[str] = []
+            async for entry in watcher:
+                if entry is None or len(keys) == most:
+                    break
+                keys.append(str(entry.key).rpartition(".")[2])
+            await watcher.stop()  # type: ignore[no-untyped-call]
+            kept = [await self._got(f"session.{key}") for key in keys]
+            return [value.data for value in kept if value is not None]
+
+        return self._done(found)
+
+    def close(self) -> None:
+        """`Storage.close`."""
+        if self._client is not None:
+            asyncio.run_coroutine_threadsafe(self._client.close(), self._loop).result(SECONDS)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(SECONDS)
+        self._loop.close()
+
+    async def _put(self, key: str, user: str, kept: Kept, seconds: int) -> int:
+        await self._store()
+        streams, subject = self._streams(), f"$KV.{self._bucket}"
+        await streams.publish(f"{subject}.user.{user}.{key}", msg_ttl=float(seconds))
+        headers = {_EXPECTED: str(kept.revision)}
+        done = await streams.publish(f"{subject}.session.{key}", kept.data, msg_ttl=float(seconds), headers=headers)
+        return done.seq
+
+    async def _got(self, key: str) -> Kept | None:
+        from nats.js.errors import NotFoundError
+
+        try:
+            entry = await (await self._store()).get(key)
+        except NotFoundError:
+            return None
+        return Kept(entry.value or b"", entry.revision or 0)
+
+    async def _store(self) -> "KeyValue":
+        from nats.js.errors import NotFoundError
+
+        if self._client is None or not self._client.is_connected:
+            self._client = await opened(self._target, None)
+        try:
+            return await self._streams().key_value(self._bucket)
+        except NotFoundError:
+            return await self._streams().create_key_value(bucket=self._bucket)
+
+    def _streams(self) -> "JetStreamContext":
+        assert self._client is not None
+        return self._client.jetstream(timeout=SECONDS)
+
+    def _done(self, work: Callable[[], Coroutine[object, object, _T]]) -> _T:
+        """What some work in the thread gives. Raises Stale, StoreFailure."""
+        from nats.errors import Error
+        from nats.js.errors import APIError
+
+        async def bounded() -> _T:
+            async with asyncio.timeout(SECONDS):
+                return await work()
+
+        try:
+            return asyncio.run_coroutine_threadsafe(bounded(), self._loop).result()
+        except APIError as problem:
+            if problem.err_code == _WRONG_REVISION:
+                raise Stale from None
+            raise StoreFailure(f"the sessions in NATS: {problem.description}") from None
+        except (Unreachable, NotAllowed, Error, TimeoutError, OSError, RuntimeError) as problem:
+            raise StoreFailure(f"the sessions in NATS: {problem or type(problem).__name__}") from None

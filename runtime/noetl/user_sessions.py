@@ -1,0 +1,48 @@
+"""The port of users' sessions (case-dialect §6): what the API needs of them, wherever they lie."""
+
+from typing import NamedTuple, Protocol
+
+from noetl_ir.expr import Json
+
+FIELDS = ("email", "display_name", "roles", "client_ip", "auth0_id")
+"""What is said of a user when a session is made, and may be changed (case-dialect §6.3)."""
+LIFETIME = 24 * 3600
+LONGEST = 31 * 24 * 3600
+"""How long a session lasts without activity: as a rule, and at most."""
+
+
+class Stale(Exception):
+    """The session was changed by somebody else since it was read."""
+
+
+class Found(NamedTuple):
+    """A session as it is now: its fields, and the revision to change it under."""
+
+    session: dict[str, Json]
+    revision: int
+
+
+class Sessions(Protocol):
+    """Sessions of users (case-dialect §6.4). Raises StoreFailure."""
+
+    def create(self, user_id: str | int, said: dict[str, Json], seconds: int) -> tuple[str, Found]:
+        """A new session and its token, which is kept nowhere."""
+        ...
+
+    def validate(self, token: str) -> Found | None:
+        """The session of a token, None where there is none any more."""
+        ...
+
+    def update(self, token: str, revision: int, said: dict[str, Json]) -> Found | None:
+        """Note activity: the session lasts as long again from now, and what is `said` is changed. Raises Stale."""
+        ...
+
+    def invalidate(self, token: str) -> bool:
+        """End a session; whether there was one."""
+        ...
+
+    def of_user(self, user_id: str | int, most: int) -> list[dict[str, Json]]:
+        """The sessions of a user that last, the oldest first, without their tokens."""
+        ...
+
+    def close(self) -> None: ...
