@@ -1,9 +1,10 @@
 """What a step with `case` does, said as plainly as `spec/case-dialect.md` §1–2 and LANGUAGE §6 say it.
 
-An interpreter of `Body`: it knows nothing of rules, jumps, places or plans. Where the texts leave something open:
-for http, `call.done` is any response, then `call.error` what no rule for `call.done` takes; `vars` come before the
-case (formal §3.4); what the route gives is computed when the step is over, and what it gives of an iteration when that
-is over; a used-up retry leaves the last outcome to the rules.
+An interpreter of `Body`: it knows nothing of rules, jumps, places or plans. Where the texts leave something open: for
+http, `call.done` is any response, then `call.error` what no rule for `call.done` takes; in exclusive mode a success is
+first the end of the call and then the end of the step, `step.exit`, unless a rule routed before; `vars` come before
+the case (formal §3.4); what the route gives is computed when the step is over, and what it gives of an iteration when
+that is over; a used-up retry leaves the last outcome to the rules.
 """
 
 from collections.abc import Sequence
@@ -83,11 +84,16 @@ class _Run:
         outcome = self.called({"tag": "tool", **who}, max(self.body.attempts, 1))
         if self.body.takes_v and outcome["status"] == "ok":
             self.ctx["v"] = outcome["result"]["k"]
-        for events in _events(self.body.kind, outcome):
-            fired = self.firing(rules, events, outcome)
-            if fired:
-                return self.branches(fired, outcome, who)
-        if outcome["status"] == "error":
+        any_fired = False
+        for events in _events(self.body, outcome):
+            if any_fired and not events & {"step.exit"}:
+                break
+            if fired := self.firing(rules, events, outcome):
+                any_fired = True
+                reached = self.branches(fired, outcome, who)
+                if reached is not None:
+                    return reached
+        if outcome["status"] == "error" and not any_fired:
             raise Failed
         return None
 
@@ -99,7 +105,7 @@ class _Run:
             for rule in self.in_order(rules)
             if not rule.is_else and rule.asks.of(seen) and events & set(rule.events or ("success",))
         ]
-        if not fired and "success" in events:
+        if "else" in events:
             fired = [rule for rule in rules if rule.is_else]
         return fired if self.body.mode == "inclusive" else fired[:1]
 
@@ -164,10 +170,12 @@ def _route_of(rule: CaseRule) -> Next:
     return next(part for part in rule.chain if isinstance(part, Next))
 
 
-def _events(kind: str, outcome: Any) -> list[set[str]]:
+def _events(body: Body, outcome: Any) -> list[set[str]]:
     """What has happened, as the events a rule can name; one set after the other."""
+    if outcome["status"] == "ok" and body.mode == "inclusive":
+        return [{"success", "call.done", "step.exit"}, {"else"}]
     if outcome["status"] == "ok":
-        return [{"success", "call.done", "step.exit"}]
-    if kind == "http" and "http" in outcome:
+        return [{"success", "call.done"}, {"step.exit"}, {"else"}]
+    if body.kind == "http" and "http" in outcome:
         return [{"call.done"}, {"call.error"}]
     return [{"call.error"}]

@@ -12,7 +12,7 @@ from noetlc.ast.repeat import Repetition
 from noetlc.ast.walk import expressions_in, rule_guards, rule_values, task_values
 from noetlc.expr.case_settings import reached, route_of, winner
 from noetlc.expr.counting import again
-from noetlc.expr.events import FAILED, FALSE, LOOP, TRUE, events_in, on_failure, on_response, on_success
+from noetlc.expr.events import EXIT, FAILED, FALSE, LOOP, TRUE, events_in, on_failure, on_response, on_success
 from noetlc.expr.generated import constant, generated_name, guard, jump, noop
 from noetlc.expr.legacy_names import renamed
 from noetlc.expr.patching import OUTCOME, kept, meanings_after
@@ -65,6 +65,12 @@ def in_order(case: Case) -> list[tuple[int, CaseRule]]:
 def events_of(rule: CaseRule) -> frozenset[str]:
     """The events that a rule names."""
     return frozenset() if rule.when is None else events_in(rule.when.expr)
+
+
+def is_for_exit(rule: CaseRule) -> bool:
+    """Whether a rule is about the end of its step, which comes behind the end of the call."""
+    names = events_of(rule)
+    return bool(names) and names <= EXIT
 
 
 def is_for_loop(rule: CaseRule, step: Step) -> bool:

@@ -17,6 +17,9 @@ RESPONDED = defined(path("outcome", "http", "status"))
 """For http: a response came."""
 
 DONE = frozenset({"call.done", "step.exit", "step.done", "step.finished", "tool.processed"})
+EXIT = DONE - {"call.done", "tool.processed"}
+"""What comes behind the call: the step is done."""
+
 FAILED = frozenset({"call.error", "step.failed"})
 LOOP = frozenset({"loop.done", "loop.finished"})
 

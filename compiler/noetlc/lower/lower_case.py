@@ -11,8 +11,9 @@
            __s__merge
            arcs: [{step: a, when: "iter.__route == 'case0'"}, {step: b}]
 
-In a loop the rules are asked in each iteration, and those for `loop.done` are arcs. For http, rules for `call.error`
-come behind those for `call.done`: they are for what no such rule takes.
+Rules for `step.exit` come behind those for `call.done`, and are asked again where one of these has run and routes
+nowhere (`__s__exit`). In a loop the rules are asked in each iteration, and those for `loop.done` are arcs. For http,
+rules for `call.error` come behind those for `call.done`: they are for what no such rule takes.
 """
 
 from typing import NamedTuple
@@ -38,6 +39,7 @@ from noetlc.expr.case_rules import (
     failures,
     in_chain,
     in_order,
+    is_for_exit,
     is_for_loop,
     is_http,
     keeping,
@@ -106,6 +108,8 @@ class _Lowered(NamedTuple):
         rules = in_order(self.case)
         enter = [(n, rule) for n, rule in rules if events_of(rule) == {"step.enter"}]
         rules = [pair for pair in rules if pair not in enter]
+        if self.case.eval == "on_entry":
+            rules.sort(key=lambda pair: 2 if pair[1].when is None else is_for_exit(pair[1]))
         in_tool = [pair for pair in rules if not is_for_loop(pair[1], step)]
         if not arcs_only:
             step = self._with_branches(step, [ready(step, number, rule) for number, rule in in_tool])
@@ -161,21 +165,32 @@ class _Lowered(NamedTuple):
     def _with_branches(self, step: Step, rules: list[Ready]) -> Step:
         first, main, after = split(step)
         merge, span = generated_name(step.name, "merge"), self.case.span
-        tasks = [self._branch(rule, main, merge) for rule in rules]
+        exit_name = generated_name(step.name, "exit") if self._asks_twice(rules) else ""
+        ends = [exit_name if exit_name and _stays(rule) else merge for rule in rules]
+        tasks = [self._branch(rule, main, end) for rule, end in zip(rules, ends, strict=True)]
         branches = tuple(task for branch in tasks for task in branch)
+        made = [
+            _Branch(rule, own, own[0].name if own else end if branches or end != merge else "")
+            for rule, own, end in zip(rules, tasks, ends, strict=True)
+        ]
         target = merge if branches else ""
-        made = [_Branch(rule, own, own[0].name if own else target) for rule, own in zip(rules, tasks, strict=True)]
         policy = policy_of(main)
+        if exit_name and any(_stays(rule) and rule.success == TRUE for rule in rules):
+            first_asked = [one for one in made if not is_for_exit(one.rule.rule)]
+        else:
+            first_asked = made
         waits = self.case.eval == "on_event"
         # What stands behind the tool, and what it sets, comes first: rules about success are asked behind it.
         if after or (sets_first(policy.ok) and not waits):
-            asked = [(one, when) for one in made if (when := later_guard(one.rule, main, self.known)) is not None]
+            asked = [
+                (one, when) for one in first_asked if (when := later_guard(one.rule, main, self.known)) is not None
+            ]
             done = [rule for one, when in asked for rule in _taking(one, when)]
             rest = jump(merge, span) if branches else Rule(None, "continue", span)
             dispatch: Tasks = (noop(generated_name(step.name, "case"), span, _until_else((*done, rest))),)
             onward = self._served(main, rules) if waits else (Rule(guard(OUTCOME_OK, span), "continue", span),)
         else:
-            asked = [(one, when) for one in made if (when := success_guard(one.rule)) is not None]
+            asked = [(one, when) for one in first_asked if (when := success_guard(one.rule)) is not None]
             done, dispatch = [rule for one, when in asked for rule in _taking(one, when)], ()
             end = jump(merge, span) if branches else Rule(None, "continue", span)
             if waits:  # what no rule takes is waited for again
@@ -184,12 +199,38 @@ class _Lowered(NamedTuple):
         by_label = {one.rule.label: one for one in made}
         failing = [rule for one, when in failures(rules) for rule in _taking(by_label[one.label], when)]
         patched = (rule if rule.to == main.name else _patched(rule, policy.ok) for rule in onward)
-        ends = (*policy.before, *failing, *patched, unmatched(policy, target, span))
-        tool = main._replace(rules=_until_else(ends))
+        every = (*policy.before, *failing, *patched, unmatched(policy, target, span))
+        tool = main._replace(rules=_until_else(every))
+        leaving = self._leaving(exit_name, main, made, target) if exit_name else ()
+        branches = (*branches, *leaving)
         tool = keeping(tool, (*branches, *dispatch), self.case)
         end_task: Tasks = (merged_result(main, merge, branches, self.case.tool),) if branches else ()
         first = self._when_called(first, made, (tool, *branches))
         return step._replace(tasks=(*first, tool, *after, *dispatch, *branches, *end_task))
+
+    def _asks_twice(self, rules: list[Ready]) -> bool:
+        """Whether rules about the end of the step are asked behind one about the end of its call, which stays in it."""
+        if self.case.eval != "on_entry":
+            return False
+        leaving = [rule for rule in rules if is_for_exit(rule.rule)]
+        return bool(leaving) and all(rule.rule.again is None for rule in leaving) and any(map(_stays, rules))
+
+    def _leaving(self, name: str, main: Task, made: list[_Branch], merge: str) -> Tasks:
+        """The task behind branches that stay in the step: the rules about its end are asked, if it succeeded."""
+        may_fail = any(_stays(one.rule) and one.rule.failure != FALSE for one in made)
+        leaving = [one.rule for one in made if is_for_exit(one.rule.rule)]
+        if may_fail:
+            leaving = [
+                rule._replace(success=OUTCOME_OK if rule.success == TRUE else both(OUTCOME_OK, rule.success))
+                for rule in leaving
+            ]
+        by_label = {one.rule.label: one for one in made}
+        asked = [(by_label[rule.label], later_guard(rule, main, self.known)) for rule in leaving]
+        found = [rule for one, when in asked if when is not None for rule in _taking(one, when)]
+        done = [rule._replace(when=None) if rule.when and rule.when.expr == TRUE else rule for rule in found]
+        span = self.case.span
+        rest = jump(merge, span) if merge else Rule(None, "continue", span)
+        return (noop(name, span, _until_else((*done, rest))),)
 
     def _when_called(self, first: Tasks, made: list[_Branch], tasks: Tasks) -> Tasks:
         """What stands before a wait: the rules of the case are asked first of what the tool did."""
@@ -248,6 +289,11 @@ class _Lowered(NamedTuple):
             name = generated_name(step.name, rule.label, "enter")
             found.append(noop(name, rule.rule.span, (rule.sets._replace(directive="continue"),)))
         return step._replace(tasks=(*found, *step.tasks))
+
+
+def _stays(rule: Ready) -> bool:
+    """Whether a rule about success routes nowhere, so that the step goes on to its end."""
+    return rule.success != FALSE and rule.route is None and rule.rule.when is not None and not is_for_exit(rule.rule)
 
 
 def _taking(branch: _Branch, when: Guard) -> tuple[Rule, ...]:
