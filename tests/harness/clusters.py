@@ -6,7 +6,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from harness.running import HEAD
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
+from noetl.store.http import Connection
 from noetl_ir.events import Event
+from noetl_ir.expr import Json
 from services import nats, postgres, waited_for
 
 TESTS = Path(__file__).resolve().parent.parent
@@ -64,6 +67,20 @@ class Cluster:
         """Start a playbook; the id of its execution."""
         (self.folder / "t.yaml").write_text(HEAD + body)
         return str(json.loads(self.noetl("start", "t.yaml", *words, "--json", server=server))["execution_id"])
+
+    def flooded(self, like: str, server: Process, count: int) -> list[str]:
+        """Start many executions of the plan of another one, at once."""
+        with self.looking() as runtime:
+            row = runtime.store.execution(like)
+        assert row is not None
+        start: Json = {"playbook_id": row.plan_digest}
+
+        def begun(_: int) -> str:
+            with closing(Connection(self.urls[server.pid])) as connection:
+                return str(connection.json("POST", "/executions", data=start)["execution_id"])
+
+        with ThreadPoolExecutor(8) as pool:
+            return [*pool.map(begun, range(count))]
 
     @contextmanager
     def looking(self) -> Iterator[Runtime]:

@@ -1,0 +1,85 @@
+"""What a cluster lives through: messages larger than the bus takes, NATS and PostgreSQL that restart, floods."""
+
+from harness.clusters import Cluster, killed
+from services import nats, postgres, waited_for
+
+BUSY = """
+workflow:
+- step: start
+  loop: {in: "{{ range(20) | list }}", iterator: n, spec: {mode: parallel, max_in_flight: 4}}
+  tool: {kind: shell, command: "echo {{ iter.n }} >> calls; sleep 0.05"}
+  next: {arcs: [{step: last}]}
+- {step: last, tool: {kind: noop}}
+"""
+
+
+def test_orders_and_reports_larger_than_the_bus_takes_go_another_way(cluster: Cluster) -> None:
+    server = cluster.server()
+    cluster.worker()
+    body = """
+workflow:
+- step: start
+  tool:
+    - name: made
+      kind: python
+      code: "import random; result = random.Random(1).randbytes(450_000).hex()"
+      spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {a: "{{ outcome.result }}", b: "{{ outcome.result }}", c: "{{ outcome.result }}"}}}}]}}
+  next: {arcs: [{step: more}]}
+- {step: more, tool: {kind: python, args: {big: "{{ ctx.a ~ ctx.b ~ ctx.c }}"}, code: "result = len(big)"}}
+"""
+    log = cluster.ended(cluster.begin(body, server))[0]
+    assert log[-1].event_type == "playbook.processed"
+    results = [event.data["result"] for event in log if event.event_type == "task.done"]
+    assert results[1] == 2_700_000  # more than NATS takes, and too dense to be deflated below that
+
+
+def test_runs_go_on_after_nats_restarts(cluster: Cluster) -> None:
+    server = cluster.server()
+    cluster.worker()
+    name = cluster.begin(BUSY, server)
+    waited_for(lambda: (cluster.folder / "calls").exists() and len(cluster.lines()) > 4, "nothing moves")
+    nats().kill()
+    nats().start()
+    log = cluster.ended(name)[0]
+    assert sorted(map(int, set(cluster.lines()))) == list(range(20))
+    assert sum(event.event_type == "loop.done" for event in log) == 1
+
+
+def test_runs_go_on_after_postgresql_restarts(cluster: Cluster) -> None:
+    server = cluster.server()
+    cluster.worker()
+    name = cluster.begin(BUSY, server)
+    waited_for(lambda: (cluster.folder / "calls").exists() and len(cluster.lines()) > 4, "nothing moves")
+    postgres().kill()
+    postgres().start()
+    log = cluster.ended(name)[0]
+    assert sum(event.event_type == "loop.iteration.done" for event in log) == 20
+
+
+def test_a_loop_keeps_its_bound_when_a_worker_dies(cluster: Cluster) -> None:
+    server = cluster.server()
+    first = cluster.worker("--slots", "2")
+    cluster.worker("--slots", "8")
+    name = cluster.begin(BUSY, server)
+    waited_for(lambda: (cluster.folder / "calls").exists() and len(cluster.lines()) > 4, "nothing moves")
+    killed(first)
+    log = cluster.ended(name)[0]
+    running, most, done = set(), 0, 0
+    for event in log:
+        match event.event_type:
+            case "loop.iteration.started":
+                running.add(event.run)
+            case "loop.iteration.done":
+                running.discard(event.run)
+                done += 1
+        most = max(most, len(running))
+    assert (most, done) == (4, 20)
+
+
+def test_a_flood_of_starts_is_worked_off(cluster: Cluster) -> None:
+    server = cluster.server()
+    cluster.worker("--slots", "4")
+    steps = "- {step: start, tool: {kind: noop}, next: {arcs: [{step: two}]}}\n- {step: two, tool: {kind: noop}}\n"
+    first = cluster.begin(f"workflow:\n{steps}", server)
+    names = cluster.flooded(first, server, 200)
+    assert len(cluster.ended(*names, seconds=120)) == 200
