@@ -19,8 +19,9 @@ from noetl_ir.span import Span
 from noetlc.ast.names import OldBlocks, OldNames, OldSecrets
 from noetlc.ast.playbook import Playbook, Value
 from noetlc.ast.printing import VERSION, Placed, as_tree, tree_of
+from noetlc.ast.sugar import Sugar
 from noetlc.ast.targets import ImplicitEnd
-from noetlc.ast.walk import outer_sugar
+from noetlc.ast.walk import outer_sugar, sugar_in
 from noetlc.diag.change import Change
 from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic, Severity
@@ -96,7 +97,7 @@ def glanced(name: str, data: bytes) -> Glance:
         reading = read_yaml(name, data)
         reader = reader_of(reading.source)
         playbooks = [read_playbook(reader, node) for node in reading.documents if node is not None]
-        sugar = [node for playbook in playbooks if playbook is not None for node in outer_sugar(playbook)]
+        sugar = [node for playbook in playbooks if playbook is not None for node in _sugar_of(playbook)]
     problems = [found for found in (*reading.diagnostics, *reader.findings) if found.severity >= Severity.ERROR]
     places: list[Span] = [getattr(node, "span", NOWHERE) for node in sugar if not isinstance(node, (*GUESSES, *TODAY))]
     places += [change.span for change in reader.changes]
@@ -205,10 +206,18 @@ def _rewritten(compiled: Compiled, reads: list[Playbook | None], changes: tuple[
     return encode(plain.replace("\n", breaks), data)
 
 
+def _sugar_of(playbook: Playbook) -> list[Sugar]:
+    """The sugar of a playbook; what stands inside of older constructs goes with them and is left out where that is
+    all.
+    """
+    outer = list(outer_sugar(playbook))
+    return list(sugar_in(playbook)) if any(isinstance(node, TODAY) for node in outer) else outer
+
+
 def _legacy_places(reads: list[Playbook | None]) -> Iterator[Span]:
     """Where older constructs were read, also those of which no pass had anything to say."""
     for read in reads:
-        for node in outer_sugar(read) if read is not None else ():
+        for node in _sugar_of(read) if read is not None else ():
             if not isinstance(node, (*GUESSES, *TODAY)):
                 yield getattr(node, "span", NOWHERE)
 

@@ -145,3 +145,14 @@ def test_changes_have_their_pass_place_and_class() -> None:
 def test_no_bytes_raise(text: str) -> None:
     data = text.encode("utf-8", "surrogatepass")
     assert migrated("t.yaml", data).after in (None, data)
+
+
+@pytest.mark.parametrize("older", ["retry: 3", "set: {ctx.a: 1}", "on_error: ignore", "eval: [{else: {do: continue}}]"])
+def test_older_keys_inside_of_sugar_of_today_are_seen_at_a_glance(older: str) -> None:
+    text = (
+        "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: t/t}\nworkflow:\n  - step: start\n    tool:\n"
+        f'      - choose:\n          - when: "{{{{ true }}}}"\n            then: [{{name: one, kind: noop, {older}}}]\n'
+        "          - else: {then: [{name: two, kind: noop}]}\n"
+    ).encode()
+    assert migrated("a.yaml", text).changes
+    assert glanced("a.yaml", text).places
