@@ -40,8 +40,9 @@ def take_case(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
                 pages.append(page)
             else:
                 rules.append(rule)
-    for collect, body in last:
-        _last_page(r, collect, body, pages)
+    for key_of_action, body in last:
+        told = _last_page if key_of_action.text == "collect" else _result
+        told(r, key_of_action, body, pages)
     if pages:
         draft.extras.append(Pages(tuple(pages), key.span))
     draft.extras.append(Case(tuple(rules), "exclusive", "on_entry", "source", "end_step", None, key.span))
@@ -58,8 +59,18 @@ def _last_page(r: Reader, key: Scalar, node: Node, pages: list[Page]) -> None:
         r.changes.append(Change("read", key.span, "`collect` of the last page", "refused", why))
 
 
+def _result(r: Reader, key: Scalar, node: Node, pages: list[Page]) -> None:
+    """`result: {from: pages}` of a rule: a loop over pages gives what it gathered anyway."""
+    given = node.get("from") if isinstance(node, Mapping) else node
+    name = given.text.strip("{} ") if isinstance(given, Scalar) else ""
+    if name and name in [page.collect.into for page in pages]:
+        r.respelt(key.span, "`result` of a rule", "nothing: the result of a loop over pages is what it gathers")
+    else:
+        r.refuse("`result` of a rule", key.span, help="write `result` at the step, or `set` and read it from `ctx`")
+
+
 def _rules(r: Reader, node: Node, last: list[tuple[Scalar, Node]]) -> Iterator[tuple[CaseRule, Page | None]]:
-    """The rule, and the page that it asks for instead; a `collect` without one goes to `last`."""
+    """The rule, and the page that it asks for instead; a `collect` without one, and `result`, go to `last`."""
     mapping = mapping_of(r, node, "a rule of `case`")
     if mapping is None:
         return
@@ -142,7 +153,8 @@ def _repeats(
     """What of the actions repeats the tool: `retry`, and with `collect` or params the next page."""
     named = {key.text: (key, value) for key, value in actions}
     retry, collect = named.get("retry"), named.get("collect")
-    actions[:] = [(key, value) for key, value in actions if key.text not in ("retry", "collect")]
+    last += [(key, value) for key, value in actions if key.text == "result" and _is_result(value)]
+    actions[:] = [entry for entry in actions if entry[0].text not in ("retry", "collect") and entry not in last]
     if retry is None:
         if collect is not None:
             last.append(collect)
@@ -152,6 +164,11 @@ def _repeats(
         entries = [*body.entries, *([collect] if collect is not None else [])]
         return None, read_page(r, mapping_at(entries, key.span), guard)
     return _repetition(r, key, body), None
+
+
+def _is_result(node: Node) -> bool:
+    """Whether it is a value, and no task that is called `result`."""
+    return not isinstance(node, Mapping) or node.get("from") is not None
 
 
 def _repetition(r: Reader, key: Scalar, node: Node) -> Repetition | None:
