@@ -42,6 +42,11 @@ class LocalCluster:
         self._folder = folder
         self._postgres: Any = None
 
+    @property
+    def postgres_pid(self) -> int:
+        """The first process of PostgreSQL."""
+        return int(self._postgres.get_pid())
+
     def start_postgres(self) -> None:
         """PostgreSQL, as its wheel sets it up: it waits for its disk."""
         with warnings.catch_warnings():

@@ -23,7 +23,8 @@ workflow:
     - name: made
       kind: python
       code: "import random; result = random.Random(1).randbytes(450_000).hex()"
-      spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {a: "{{ outcome.result }}", b: "{{ outcome.result }}", c: "{{ outcome.result }}"}}}}]}}
+      spec: {policy: {rules: [{else: {then:
+        {do: continue, set_ctx: {a: "{{ outcome.result }}", b: "{{ outcome.result }}", c: "{{ outcome.result }}"}}}}]}}
   next: {arcs: [{step: more}]}
 - {step: more, tool: {kind: python, args: {big: "{{ ctx.a ~ ctx.b ~ ctx.c }}"}, code: "result = len(big)"}}
 """

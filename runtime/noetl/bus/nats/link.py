@@ -54,6 +54,7 @@ class Link:
         self._outbox: deque[Message] = deque()
         self._loop = asyncio.new_event_loop()
         self._filled = asyncio.Event()
+        self._is_told = False
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
         self._thread = threading.Thread(target=self._loop.run_forever, name="noetl-nats", daemon=True)
@@ -97,7 +98,9 @@ class Link:
     def send(self, message: Message) -> None:
         """Have a message published; from any thread, in order."""
         self._outbox.append(message)
-        self.soon(self._filled.set)
+        if not self._is_told:  # whoever is told takes all that is there
+            self._is_told = True
+            self.soon(self._filled.set)
 
     def soon(self, function: Callable[..., object], *arguments: object) -> None:
         """Have something called in the loop; nothing happens once the link is closed."""
@@ -161,6 +164,7 @@ class Link:
         while True:
             await self._filled.wait()
             self._filled.clear()
+            self._is_told = False
             while self._outbox and self._client.is_connected:
                 message = self._outbox.popleft()
                 try:

@@ -1,0 +1,74 @@
+"""Rows about servers and workers over PostgreSQL and NATS, all on this machine, which they share with each other.
+
+With 100 executions at once every worker is busy, and the wait of a step says how many stand before it, not what it
+costs: the time that is added to a step is read where there is one execution. A loaded machine shows in the rates; what
+does not depend on it is the processor time that a step takes, which stands beside them.
+"""
+
+from statistics import median
+from typing import NamedTuple
+
+from benchmarks import running
+from benchmarks.generate import chain
+from benchmarks.measure import probe
+from benchmarks.row import Bench, Reading, limit
+
+_WORKERS = 4
+_GROWING = ((1, 1), (1, 10), (1, 100), (1, 1_000), (2, 100), (4, 1), (4, 10), (4, 100), (4, 1_000))
+"""Workers and executions."""
+
+_STEPS = 20  # of each execution
+_ALONE = 200  # of one that is alone
+_RATE = 500.0
+
+
+class _Figures(NamedTuple):
+    """Steps a second, what is added to a step in ms, and processor time in µs a step."""
+
+    rate: float
+    p50: float
+    p99: float
+    server: float
+    workers: float
+    nats: float
+    postgres: float
+
+    @property
+    def told(self) -> str:
+        """The processor time that a step takes, as a note."""
+        parts = (self.server, self.workers, self.nats, self.postgres)
+        names = ("server", "workers", "NATS", "PostgreSQL")
+        each = ", ".join(f"{name} {part:.0f}" for name, part in zip(names, parts, strict=True))
+        return f"µs of processor time a step: {each}, together {sum(parts):.0f}"
+
+
+def steps(bench: Bench) -> list[Reading]:
+    """Steps a second over 100 executions, and the time that is added to a step where nothing else runs."""
+    many = [_measured(bench, _WORKERS, 100) for _ in range(bench.runs)]
+    alone = [_measured(bench, _WORKERS, 1) for _ in range(bench.runs)]
+    rate = median(figures.rate for figures in many)
+    return [
+        Reading(
+            "steps/s, 4 workers, 100 executions", rate, _RATE, "/s", "limit", rate / _RATE, f"≥ {_RATE:g} /s",
+            rate >= _RATE, many[0].told,
+        ),
+        limit("added to a step, p50", median(figures.p50 for figures in alone), 5, unit="ms"),
+        limit("added to a step, p99", median(figures.p99 for figures in alone), 50, unit="ms"),
+    ]  # fmt: skip
+
+
+def growth(bench: Bench) -> list[Reading]:
+    """How the rate grows with workers and with executions; one run each."""
+    found = []
+    for workers, executions in _GROWING:
+        figures = _measured(bench, workers, executions)
+        label = f"{workers} workers, {executions:,} executions"
+        found.append(Reading(label, figures.rate, None, "/s", "", None, "", None, figures.told))
+    return found
+
+
+def _measured(bench: Bench, workers: int, executions: int) -> _Figures:
+    length = _ALONE if executions == 1 else _STEPS
+    plan = running.plan(bench, f"cluster_{length}", chain(length))
+    told: dict[str, object] = dict(probe(bench, "clustering", str(plan), str(workers), str(executions)))
+    return _Figures(*(float(str(told[name])) for name in _Figures._fields))

@@ -1,0 +1,109 @@
+"""Drives a cluster on this machine and prints what it did, as one line of JSON; a fresh process for each figure.
+
+    python -m benchmarks.clustering PLAN WORKERS EXECUTIONS
+
+Starts that many executions of the plan at once, waits until all are over, and reads the times from their logs. `rate`
+is steps a second from the first step to the last; `p50` and `p99` are of the time, in ms, from the scheduling of a step
+to its end, of which the tool, a noop, has a few µs. The others are processor time in µs a step.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from local_cluster import LocalCluster
+from noetl.app.runtime import Runtime, Settings, open_runtime
+from noetl.store.http import Connection
+
+_LIMIT = 600.0  # seconds for all executions
+_SLOTS = 16
+
+
+def main(plan: Path, workers: int, executions: int) -> dict[str, object]:
+    """Measure one cluster."""
+    with tempfile.TemporaryDirectory(prefix="noetl-bench-") as folder:
+        cluster = LocalCluster(Path(folder))
+        try:
+            cluster.start_postgres()
+            cluster.start_nats()
+            cluster.start_server(0)
+            for _ in range(workers):
+                cluster.start_worker("--slots", str(_SLOTS))
+            return _measured(cluster, plan.read_bytes(), executions)
+        finally:
+            cluster.stop()
+
+
+def _measured(cluster: LocalCluster, plan: bytes, executions: int) -> dict[str, object]:
+    server = Connection(cluster.url)
+    row = server.object_of(server.ask("POST", "/playbooks", raw=plan))
+    start = {"playbook_id": row["playbook_id"]}
+    _ended(server, [_started(server, start)])  # whoever is there has the plan now
+    before = _spent(cluster)
+    names = [_started(server, start) for _ in range(executions)]
+    _ended(server, names)
+    spent = {part: seconds - before[part] for part, seconds in _spent(cluster).items()}
+    with open_runtime(cluster.store, Settings(), _no_catalogue) as runtime:
+        times = [_times(runtime, name) for name in names]
+    server.close()
+    steps = sum(len(found) for found in times)
+    begun, over = min(found[0][0] for found in times), max(found[-1][1] for found in times)
+    waits = sorted((end - begin) / 1_000 for found in times for begin, end in found)
+    return {
+        "rate": steps / ((over - begun) / 1_000_000),
+        "p50": waits[len(waits) // 2],
+        "p99": waits[len(waits) * 99 // 100],
+        **{part: seconds / steps * 1e6 for part, seconds in spent.items()},
+    }
+
+
+def _started(server: Connection, start: dict[str, object]) -> str:
+    return str(server.json("POST", "/executions", data={**start, "payload": {}})["execution_id"])  # type: ignore[dict-item]
+
+
+def _ended(server: Connection, names: list[str]) -> None:
+    until = time.monotonic() + _LIMIT
+    while sum(int(str(server.json("GET", "/counts").get(status, 0))) for status in ("running", "paused")):
+        if time.monotonic() > until:
+            raise SystemExit(f"{len(names)} executions do not end")
+        time.sleep(0.05)
+
+
+def _times(runtime: Runtime, name: str) -> list[tuple[int, int]]:
+    """When each step was scheduled and done, in µs."""
+    begun: dict[str, int] = {}
+    found = []
+    for _, event in runtime.events(name):
+        if event.event_type == "step.scheduled":
+            begun[event.run] = event.ts
+        elif event.event_type == "step.done":
+            found.append((begun[event.run], event.ts))
+    return found
+
+
+def _spent(cluster: LocalCluster) -> dict[str, float]:
+    """Seconds of processor time that each part has had; of PostgreSQL that of the processes that are there."""
+    spent = dict.fromkeys(("server", "workers", "nats", "postgres"), 0.0)
+    for child in cluster.children:
+        part = "workers" if child.name.startswith("worker") else child.name.partition("-")[0]
+        spent[part] += _cpu(child.process.pid)
+    tree = Path(f"/proc/{cluster.postgres_pid}/task/{cluster.postgres_pid}/children").read_text().split()
+    spent["postgres"] = sum(_cpu(int(number)) for number in tree)
+    return spent
+
+
+def _cpu(number: int) -> float:
+    """Seconds of processor time that a process has had."""
+    fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / float(os.sysconf("SC_CLK_TCK"))
+
+
+def _no_catalogue(path: Path) -> bytes:
+    raise AssertionError(path)
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))))
