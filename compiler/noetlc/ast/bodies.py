@@ -90,7 +90,7 @@ def map_lists(tasks: Tasks, change: ChangeList) -> Tasks:
     def inside(task: Task) -> Task:
         if not any(isinstance(extra, HasBodies) for extra in task.extras):
             return task
-        return task._replace(extras=tuple(_with_lists(extra, change) for extra in task.extras))
+        return task._replace(extras=tuple(with_lists(extra, change) for extra in task.extras))
 
     if not any(task.extras for task in tasks):
         return change(tasks)
@@ -103,7 +103,7 @@ def change_lists(playbook: Playbook, change: Callable[[Step, Tasks], Tasks]) -> 
     def changed(step: Step) -> Step:
         tasks = map_lists(step.tasks, lambda listed: change(step, listed))
         if any(isinstance(extra, HasBodies) for extra in step.extras):
-            extras = tuple(_with_lists(extra, lambda listed: change(step, listed)) for extra in step.extras)
+            extras = tuple(with_lists(extra, lambda listed: change(step, listed)) for extra in step.extras)
             return step._replace(tasks=tasks, extras=extras)
         same = len(tasks) == len(step.tasks) and all(new is old for new, old in zip(tasks, step.tasks, strict=True))
         return step if same else step._replace(tasks=tasks)
@@ -111,7 +111,8 @@ def change_lists(playbook: Playbook, change: Callable[[Step, Tasks], Tasks]) -> 
     return replace_steps(playbook, changed)
 
 
-def _with_lists(extra: Sugar, change: ChangeList) -> Sugar:
+def with_lists(extra: Sugar, change: ChangeList) -> Sugar:
+    """Sugar with every list of tasks in it changed, the innermost first."""
     if not isinstance(extra, HasBodies):
         return extra
     return extra.with_bodies(lambda listed: map_lists(listed, change))

@@ -9,6 +9,8 @@ from typing import TypeAlias
 
 from noetl_ir.expr import Attribute, Call, Compare, Const, Expr, Item, ListOf, Name, TupleOf, walk
 from noetlc.ast.once import Once
+from noetlc.ast.playbook import Playbook, Step
+from noetlc.ast.walk import loops_of
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import OUTCOME_OK, defined, either, equal, negated, one_of, otherwise, path
 
@@ -19,6 +21,9 @@ ROOTS = frozenset(
     ("response", "result", "data", "this", "status_code", "error", "success", "vars", "attempt", "output", "_err")
 )
 """The first names of all paths that have a meaning somewhere."""
+
+RESERVED = ROOTS - {"data", "success", "attempt"}
+"""Those that the older texts reserve (formal §2.3, §11.2, formal-extended §3.2): no value of a playbook hides them."""
 
 _EVENTS = {
     "call.done": "done",
@@ -88,6 +93,20 @@ def _is_old(expr: Expr) -> bool:
 
 has_old_names = Once(lambda expr: any(_is_old(part) for part in walk(expr)))
 """Whether an expression has any word that older dialects use."""
+
+
+def declared_names(playbook: Playbook) -> frozenset[str]:
+    """The names that all steps of a playbook share, and that old words give way to: its steps and its values; in a
+    file with older constructs those values aside that have a reserved name.
+    """
+    values = frozenset([key for key, _ in playbook.workload])
+    steps = frozenset([step.name for step in playbook.steps])
+    return steps | (values - RESERVED if playbook.legacy else values)
+
+
+def declared_in(step: Step, shared: frozenset[str]) -> frozenset[str]:
+    """The same within a step: its iterators come before old words too."""
+    return shared if step.loop is None else shared.union(loop.iterator for loop in loops_of(step))
 
 
 class Known:

@@ -9,7 +9,7 @@ A default that is a block template is rendered by a first task.
 from re import compile as pattern
 
 from noetl_ir.expr import Block, Const, Expr, MapOf, Name
-from noetlc.ast.bodies import HasBodies, Tasks, change_lists, taken_of
+from noetlc.ast.bodies import ChangeList, HasBodies, Tasks, map_lists, taken_of, with_lists
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.state import StepArgs
 from noetlc.ast.walk import blocks_in, replace_steps, task_values
@@ -17,10 +17,10 @@ from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import computed, generated_name
 from noetlc.expr.hoisting import Blocks, bound, rendering, with_blocks, without_blocks
-from noetlc.expr.legacy_names import static_path
+from noetlc.expr.legacy_names import RESERVED, static_path
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path
-from noetlc.expr.templates import all_with
+from noetlc.expr.templates import all_with, fields_with
 from noetlc.expr.values import expression_of
 
 _CALLED = frozenset({"python", "playbook", "workbook", "script", "noop", "container", "quantum"})
@@ -41,9 +41,7 @@ def lower_args(playbook: Playbook, note: Note) -> Playbook:
                     note(Change("lower_args", value.span, f"`{key}` of {args.word}", "exact", said))
     playbook = replace_steps(playbook, _joined)
     playbook = replace_steps(playbook, _rendered)
-    defaults = {step.name: _defaults(step) for step in playbook.steps}
-    playbook = change_lists(playbook, lambda step, tasks: tuple(_task(task, defaults[step.name]) for task in tasks))
-    return replace_steps(playbook, lambda step: _step(step, defaults[step.name]))
+    return replace_steps(playbook, _step)
 
 
 def _unread(step: Step, args: StepArgs) -> list[tuple[str, Value]]:
@@ -95,15 +93,16 @@ def _rendered(step: Step) -> Step:
     return rest._replace(tasks=(first, *rest.tasks), extras=(args._replace(pairs=tuple(pairs)), *rest.extras))
 
 
-def _defaults(step: Step) -> dict[str, Value]:
-    args, _ = taken_of(step, StepArgs)
-    return {} if args is None else dict(args.pairs)
+def _unreserved(defaults: dict[str, Value]) -> dict[str, Value]:
+    """The defaults that are read by their names where the tool has run: `result` is what it gave there."""
+    return {key: value for key, value in defaults.items() if key not in RESERVED}
 
 
-def _task(task: Task, defaults: dict[str, Value]) -> Task:
-    if not defaults:
-        return task
-    task = _bound(all_with(task, _reading(defaults)), defaults)
+def _task(task: Task, defaults: dict[str, Value], before: dict[str, Value]) -> Task:
+    """The task; `before` are the defaults that its fields read by their names, which are rendered before it runs."""
+    after = _reading(defaults, _unreserved(defaults))
+    task = task._replace(rules=all_with(task.rules, after), extras=all_with(task.extras, after))
+    task = _bound(fields_with(task, _reading(defaults, before)), defaults)
     if task.kind not in _CALLED or task.generated:
         return task
     given = {key: computed(_read(key, value), value.span).template for key, value in defaults.items()}
@@ -135,22 +134,33 @@ def _meanings(block: Block, defaults: dict[str, Value]) -> dict[str, Expr]:
     return {**given, "args": whole}
 
 
-def _step(step: Step, defaults: dict[str, Value]) -> Step:
-    _, step = taken_of(step, StepArgs)
-    if not defaults:
+def _step(step: Step) -> Step:
+    args, step = taken_of(step, StepArgs)
+    if args is None:
         return step
-    reading = _reading(defaults)
-    return step._replace(router=all_with(step.router, reading), extras=all_with(step.extras, reading))
+    defaults = dict(args.pairs)
+    own = _unreserved(defaults)
+
+    def with_defaults(before: dict[str, Value]) -> ChangeList:
+        return lambda tasks: tuple(_task(task, defaults, before) for task in tasks)
+
+    extras = all_with(step.extras, _reading(defaults, own))
+    return step._replace(
+        loop=all_with(step.loop, _reading(defaults, defaults)),
+        tasks=map_lists(step.tasks, with_defaults(defaults)),
+        router=all_with(step.router, _reading(defaults, own)),
+        extras=tuple(with_lists(extra, with_defaults(own)) for extra in extras),
+    )
 
 
-def _reading(defaults: dict[str, Value]) -> Replace:
-    """Reads `args.x`, and `x` alone where it is one of them, with its default."""
+def _reading(defaults: dict[str, Value], alone: dict[str, Value]) -> Replace:
+    """Reads `args.x` with its default, and `x` where it stands `alone`."""
 
     def replace(expr: Expr) -> Expr | None:
         here = static_path(expr)
         if len(here) == 2 and here[0] == "args" and here[1] in defaults:
             return _read(here[1], defaults[here[1]])
-        if isinstance(expr, Name) and expr.name in defaults:
+        if isinstance(expr, Name) and expr.name in alone:
             return _read(expr.name, defaults[expr.name])
         return None
 

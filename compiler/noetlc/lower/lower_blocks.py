@@ -22,7 +22,7 @@ from noetlc.expr.events import FALSE, on_failure
 from noetlc.expr.following import entered, followed
 from noetlc.expr.generated import computed, generated_name, noop
 from noetlc.expr.hoisting import Blocks, bound, rendering, with_blocks, without_blocks, words_in
-from noetlc.expr.legacy_names import ROOTS, static_path
+from noetlc.expr.legacy_names import ROOTS, declared_names, static_path
 from noetlc.expr.paths import accesses
 from noetlc.expr.shorthand import otherwise, path
 
@@ -46,7 +46,7 @@ def lower_blocks(playbook: Playbook, note: Note) -> Playbook:
     playbook = playbook._replace(extras=extras)
     if not playbook.legacy:
         return playbook
-    known = frozenset(step.name for step in playbook.steps) | {key for key, _ in playbook.workload}
+    known = declared_names(playbook)
     playbook = _without_old_words(playbook, known)
     playbook = replace_steps(playbook, lambda step: _of_arcs(_of_rules(step, known, note), note))
     return _of_workload(playbook, note)

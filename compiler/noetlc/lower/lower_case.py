@@ -60,6 +60,7 @@ from noetlc.expr.case_settings import settled
 from noetlc.expr.case_waits import called, guard_when_called, waiting_again, when_called
 from noetlc.expr.events import FAILED, FALSE, TRUE
 from noetlc.expr.generated import generated_name, guard, jump, noop
+from noetlc.expr.legacy_names import declared_in, declared_names
 from noetlc.expr.shorthand import OUTCOME_OK, both, either
 from noetlc.expr.unparse import unparse
 
@@ -68,7 +69,7 @@ BY = "lower_case"
 
 def lower_case(playbook: Playbook, note: Note) -> Playbook:
     """The playbook without `case`."""
-    known = frozenset([step.name for step in playbook.steps]) | {key for key, _ in playbook.workload}
+    known = declared_names(playbook)
     made: dict[str, list[Step]] = {}
     steps = []
     for step in playbook.steps:
@@ -77,10 +78,11 @@ def lower_case(playbook: Playbook, note: Note) -> Playbook:
             steps.append(step._replace(extras=tuple(e for e in step.extras if not isinstance(e, CaseSetting))))
             continue
         case, rest = settled(rest, case)
-        lowered = _Lowered(rest, case, known, made, note)
+        own = declared_in(step, known)
+        lowered = _Lowered(rest, case, own, made, note)
         arcs_only = lowered.becomes_arcs
         if not arcs_only:
-            lowered = lowered._replace(case=about_tool(rest, case, known))
+            lowered = lowered._replace(case=about_tool(rest, case, own))
         steps.append(lowered.step(arcs_only=arcs_only))
     return playbook._replace(steps=behind(tuple(steps), made))
 

@@ -45,6 +45,7 @@ from noetlc.expr.case_settings import route_of, settled
 from noetlc.expr.case_waits import called, guard_when_called, waiting_again, when_called
 from noetlc.expr.events import FAILED, FALSE
 from noetlc.expr.generated import computed, constant, generated_name, guard, jump, noop
+from noetlc.expr.legacy_names import declared_in, declared_names
 from noetlc.expr.shorthand import (
     OUTCOME_ERROR,
     OUTCOME_OK,
@@ -67,7 +68,7 @@ PRIORITY = f"{ROUTE}__priority"
 
 def lower_inclusive_case(playbook: Playbook, note: Note) -> Playbook:
     """The playbook without any `case` that is inclusive."""
-    known = frozenset([step.name for step in playbook.steps]) | {key for key, _ in playbook.workload}
+    known = declared_names(playbook)
     made: dict[str, list[Step]] = {}
     steps = []
     for step in playbook.steps:
@@ -78,7 +79,8 @@ def lower_inclusive_case(playbook: Playbook, note: Note) -> Playbook:
             steps.append(step)
             continue
         note(Change(BY, case.span, "`case` (inclusive)", "safe", "a firing set and guarded segments"))
-        steps.append(_Segments(rest, about_tool(rest, case, known), known, made).step())
+        own = declared_in(step, known)
+        steps.append(_Segments(rest, about_tool(rest, case, own), own, made).step())
     return playbook._replace(steps=behind(tuple(steps), made))
 
 

@@ -25,7 +25,7 @@ from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.diag.change import Change, Class, Note
 from noetlc.expr.events import events_in, on_success
 from noetlc.expr.generated import computed, constant, generated_name, guard, jump, noop
-from noetlc.expr.legacy_names import IN_RULES, Meanings, renamed, rule_meanings
+from noetlc.expr.legacy_names import IN_RULES, Meanings, declared_names, renamed, rule_meanings
 from noetlc.expr.repeating import retrying
 from noetlc.expr.shorthand import (
     OUTCOME_ERROR,
@@ -48,7 +48,7 @@ BY = "lower_pages"
 
 def lower_pages(playbook: Playbook, note: Note) -> Playbook:
     """The playbook without lists of retry policies."""
-    known = frozenset([step.name for step in playbook.steps]) | {key for key, _ in playbook.workload}
+    known = declared_names(playbook)
 
     def without(task: Task) -> Tasks:
         pages, rest = taken(task, Pages)

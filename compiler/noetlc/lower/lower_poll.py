@@ -9,21 +9,21 @@ Errors go to `retry`, and a jump begins with the first attempt again.
 """
 
 from noetlc.ast.bodies import Tasks, change_lists, taken
-from noetlc.ast.playbook import Playbook, Rule, Task
+from noetlc.ast.playbook import Playbook, Rule, Step, Task
 from noetlc.ast.repeat import Pages, Poll
 from noetlc.diag.change import Change, Note
 from noetlc.expr.counting import again, exhausted, started
 from noetlc.expr.generated import generated_name, guard, noop
-from noetlc.expr.legacy_names import IN_RULES, renamed
+from noetlc.expr.legacy_names import IN_RULES, declared_in, declared_names, renamed
 from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, both
 from noetlc.expr.templates import guard_with
 
 
 def lower_poll(playbook: Playbook, note: Note) -> Playbook:
     """The playbook without `poll`."""
-    known = frozenset([step.name for step in playbook.steps]) | {key for key, _ in playbook.workload}
+    known = declared_names(playbook)
 
-    def without(task: Task) -> Tasks:
+    def without(step: Step, task: Task) -> Tasks:
         poll, rest = taken(task, Poll)
         if poll is None:
             return (task,)
@@ -35,9 +35,9 @@ def lower_poll(playbook: Playbook, note: Note) -> Playbook:
             note(Change("lower_poll", other[0].span, "`poll` of a step", "exact", "nothing: the tool has its own"))
             rest = other[1]
         note(Change("lower_poll", poll.span, "`poll`", "exact", "a jump of the task to itself until it is true"))
-        return _lowered(rest, poll, known)
+        return _lowered(rest, poll, declared_in(step, known))
 
-    return change_lists(playbook, lambda _, tasks: tuple(made for task in tasks for made in without(task)))
+    return change_lists(playbook, lambda step, tasks: tuple(made for task in tasks for made in without(step, task)))
 
 
 def _lowered(task: Task, poll: Poll, known: frozenset[str]) -> Tasks:

@@ -23,7 +23,7 @@ from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Class, Note
 from noetlc.expr.generated import guard
-from noetlc.expr.legacy_names import IN_RULES, Meanings, renamed
+from noetlc.expr.legacy_names import IN_RULES, Meanings, declared_in, declared_names, renamed
 from noetlc.expr.repeating import retrying
 from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, both, negated, path
 from noetlc.expr.templates import guard_with
@@ -35,7 +35,7 @@ _TEXT: Meanings = {("error",): path("outcome", "error", "message")}
 
 def lower_retry(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which every repetition of a failure is a rule."""
-    known = frozenset([step.name for step in playbook.steps]) | {key for key, _ in playbook.workload}
+    known = declared_names(playbook)
     executor = playbook.executor
     default = next((extra for extra in executor.extras if isinstance(extra, Retry)), None)
     rest = tuple(extra for extra in executor.extras if not isinstance(extra, Retry))
@@ -45,11 +45,12 @@ def lower_retry(playbook: Playbook, note: Note) -> Playbook:
         said = "nothing: no tool of the playbook inherits it"
         note(Change(BY, default.span, "`retry` of the executor", "exact", said))
 
-    def retried(tasks: Tasks) -> Tasks:
-        return tuple(_retried(task, known, note) for task in tasks)
+    def retried(step: Step) -> Callable[[Task], Task]:
+        names = declared_in(step, known)
+        return lambda task: _retried(task, names, note)
 
-    playbook = change_lists(playbook, lambda _, tasks: retried(tasks))
-    return replace_steps(playbook, lambda step: _with_sinks(step, lambda task: _retried(task, known, note)))
+    playbook = change_lists(playbook, lambda step, tasks: tuple(map(retried(step), tasks)))
+    return replace_steps(playbook, lambda step: _with_sinks(step, retried(step)))
 
 
 def _inherited(step: Step, default: Retry | None, note: Note) -> Step:

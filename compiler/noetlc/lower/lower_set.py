@@ -12,7 +12,7 @@ from noetlc.ast.state import ArcSet, Result, StepSet
 from noetlc.diag.change import Change, Note
 from noetlc.expr.branching import behind
 from noetlc.expr.generated import PLAIN_SPEC, computed, generated_name, jump, noop
-from noetlc.expr.legacy_names import is_negative, named_events, renamed, rule_meanings
+from noetlc.expr.legacy_names import declared_names, is_negative, named_events, renamed, rule_meanings
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import result_of
 from noetlc.expr.templates import arc_with, pairs_with
@@ -22,7 +22,7 @@ BY = "lower_set"
 
 def lower_set(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which steps set nothing besides their tasks."""
-    known = frozenset([step.name for step in playbook.steps]) | {key for key, _ in playbook.workload}
+    known = declared_names(playbook)
     made: dict[str, list[Step]] = {}
     steps = behind(tuple(_of_step(step, known, made, note) for step in playbook.steps), made)
     between: dict[str, list[Step]] = {}

@@ -15,7 +15,7 @@ from noetlc.ast.storage import Sink
 from noetlc.ast.walk import expressions_in, replace_steps, rule_guards, task_values
 from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import generated_name, jump, noop
-from noetlc.expr.legacy_names import own_meanings, renamed
+from noetlc.expr.legacy_names import declared_in, declared_names, own_meanings, renamed
 from noetlc.expr.patching import kept, meanings_after
 from noetlc.expr.templates import fields_with, guard_with
 
@@ -24,10 +24,10 @@ BY = "lower_sink"
 
 def lower_sink(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which storing is a task."""
-    known = frozenset([step.name for step in playbook.steps]) | {key for key, _ in playbook.workload}
+    known = declared_names(playbook)
 
     def stored(step: Step, tasks: Tasks) -> Tasks:
-        return tuple(made for task in tasks for made in _stored(task, task.name, step.name, known, note))
+        return tuple(made for task in tasks for made in _stored(task, task.name, step, known, note))
 
     playbook = replace_steps(playbook, lambda step: _of_step(step, known, note))
     return change_lists(playbook, stored)
@@ -44,10 +44,10 @@ def _of_step(step: Step, known: frozenset[str], note: Note) -> Step:
     if not sinks:
         return step
     last = step.tasks[-1]._replace(extras=(*step.tasks[-1].extras, *sinks))
-    return step._replace(tasks=(*step.tasks[:-1], *_stored(last, step.name, step.name, known, note)))
+    return step._replace(tasks=(*step.tasks[:-1], *_stored(last, step.name, step, known, note)))
 
 
-def _stored(task: Task, owner: str, step: str, known: frozenset[str], note: Note) -> Tasks:
+def _stored(task: Task, owner: str, step: Step, known: frozenset[str], note: Note) -> Tasks:
     """The task and what stores its result, named after `owner`; several sinks are numbered from the second on."""
     made: list[Task] = []
     number = 0
@@ -66,10 +66,10 @@ def _stored(task: Task, owner: str, step: str, known: frozenset[str], note: Note
     return (kept(task, (*(expr for value in values for expr, _ in expressions_in(value)), *guards)), *made)
 
 
-def _tasks(task: Task, sink: Sink, name: str, step: str, known: frozenset[str]) -> list[Task]:
+def _tasks(task: Task, sink: Sink, name: str, step: Step, known: frozenset[str]) -> list[Task]:
     """What stores the result of the task: the name of its step means that too, as the step has not ended."""
     after = meanings_after(task)
-    names = renamed({**after, **own_meanings(step, after["result",])}, known - {step})
+    names = renamed({**after, **own_meanings(step.name, after["result",])}, declared_in(step, known - {step.name}))
     span = sink.span
     store = fields_with(sink.task, names)._replace(name=name, name_span=span, generated=True)
     if sink.when is None:

@@ -10,7 +10,7 @@ from noetlc.ast.playbook import Playbook, Step, Task
 from noetlc.ast.state import Assign, StepSet
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
-from noetlc.expr.legacy_names import Meanings, own_meanings, renamed
+from noetlc.expr.legacy_names import RESERVED, Meanings, declared_in, declared_names, own_meanings, renamed
 from noetlc.expr.patching import on_success
 from noetlc.expr.shorthand import path
 from noetlc.expr.templates import pairs_with
@@ -22,9 +22,11 @@ _RAW: Meanings = {("output",): path("outcome", "result")}
 
 def lower_vars(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which rules set variables."""
-    known = frozenset([step.name for step in playbook.steps]) | {key for key, _ in playbook.workload}
-    playbook = change_lists(playbook, lambda _, tasks: tuple(_of_task(task, known, note) for task in tasks))
-    inputs = frozenset([key for key, _ in playbook.workload])
+    known = declared_names(playbook)
+    playbook = change_lists(
+        playbook, lambda step, tasks: tuple(_of_task(task, declared_in(step, known), note) for task in tasks)
+    )
+    inputs = frozenset([key for key, _ in playbook.workload]) - RESERVED
     return replace_steps(playbook, lambda step: _of_step(step, inputs, note))
 
 

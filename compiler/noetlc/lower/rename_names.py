@@ -22,6 +22,7 @@ from noetlc.expr.legacy_names import (
     Known,
     arc_events,
     arc_meanings,
+    declared_names,
     has_old_names,
     only_old,
     renamed,
@@ -37,7 +38,7 @@ BY = "rename_names"
 
 def rename_names(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which every name is canonical."""
-    shared = {step.name for step in playbook.steps} | {key for key, _ in playbook.workload}
+    shared = declared_names(playbook)
     extras = tuple(extra for extra in playbook.extras if not isinstance(extra, OldNames))
     steps = []
     for step in playbook.steps:
@@ -51,7 +52,7 @@ def rename_names(playbook: Playbook, note: Note) -> Playbook:
     return playbook._replace(steps=tuple(steps), workbook=workbook, extras=extras)
 
 
-def _renamed(step: Step, shared: set[str]) -> Step:
+def _renamed(step: Step, shared: frozenset[str]) -> Step:
     own = {loop.iterator for loop in loops_of(step)} | {task.name for task in step.tasks}
     known = Known(shared, own)
     everywhere = only_old(renamed(CTX, known))

@@ -66,7 +66,7 @@ ROWS: dict[str, str] = {
     "root vars, ctx": "root-vars root-ctx root-spec root-vars-workbook",
     "env, token()": "env",
     "block templates": "blocks blocks-args blocks-vars blocks-workload",
-    "names in templates": "arc-events event-names loop-names names-in-text arc-status",
+    "names in templates": "arc-events event-names loop-names names-in-text arc-status old-words-declared",
     # Only in the table of the dialects.
     "labelled, wrapped, unnamed, single task": (
         "task-wrapped v1-word-tool v10-7.2-1 v10-7.3-1 canonical-5.1-1 labelled task-unnamed"
