@@ -1,0 +1,100 @@
+"""The store as one simulated server sees it: shared by all, with ownership that ends with the process, and with faults.
+
+At a moment that the seed names the process dies, before its commit or after it, or the store fails for once.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
+
+from noetl.ports import ExecutionRow, StoreFailure
+from noetl.store.memory import MemoryStore
+
+
+class Killed(BaseException):
+    """The process dies here."""
+
+
+class DiskOdds(NamedTuple):
+    """How likely a commit kills its process, or fails: half of the times before it, half after it."""
+
+    killed: float = 0.0
+    failed: float = 0.0
+
+
+class Disk:
+    """A `Store` on the one that all servers share. `die` is called when the process is to die."""
+
+    def __init__(self, shared: MemoryStore, chance: random.Random, odds: DiskOdds, die: Callable[[], None]) -> None:
+        self.dropped = None
+        self._shared = shared
+        self._chance = chance
+        self._odds = odds
+        self._die = die
+        self._is_dead = False
+        self._owned: dict[str, ExitStack] = {}
+
+    def heal(self) -> None:
+        """No more faults."""
+        self._odds = DiskOdds()
+
+    def crash(self) -> None:
+        """The process is gone, and what it owned is free."""
+        self._is_dead = True
+        self.lose_ownership()
+
+    def lose_ownership(self) -> None:
+        """Others take the process for dead; it does not know."""
+        for owning in self._owned.values():
+            owning.close()
+        self._owned.clear()
+
+    def create(self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = ()) -> None:
+        """`Store.create`."""
+        self._commit(lambda: self._shared.create(row, records))
+
+    def append(
+        self, execution_id: str, expected: int, records: Sequence[tuple[str, bytes]], *, status: str, ended: int | None
+    ) -> int:
+        """`Store.append`."""
+        position: int = self._commit(
+            lambda: self._shared.append(execution_id, expected, records, status=status, ended=ended)
+        )
+        return position
+
+    @contextmanager
+    def own(self, execution_id: str) -> Iterator[None]:
+        """`Store.own`."""
+        self._live()
+        owning = ExitStack()
+        owning.enter_context(self._shared.own(execution_id))
+        self._owned[execution_id] = owning
+        try:
+            yield
+        finally:
+            if self._owned.get(execution_id) is owning:
+                del self._owned[execution_id]
+                owning.close()
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything that only reads, and what is kept the same way by all."""
+        self._live()
+        return getattr(self._shared, name)
+
+    def _live(self) -> None:
+        if self._is_dead:
+            raise Killed
+
+    def _commit(self, commit: Callable[[], Any]) -> Any:
+        self._live()
+        draw, is_before = self._chance.random(), self._chance.random() < 0.5
+        is_kill = draw < self._odds.killed
+        is_failure = not is_kill and draw < self._odds.killed + self._odds.failed
+        done = None if is_before and (is_kill or is_failure) else commit()
+        if is_kill:
+            self._die()
+            raise Killed
+        if is_failure:
+            raise StoreFailure("the disk had a moment")
+        return done

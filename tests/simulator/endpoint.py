@@ -1,0 +1,297 @@
+"""The bus as one simulated process sees it: a `Bus` and a `Board` on the network."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import count
+
+from noetl.messages import (
+    read_answer,
+    read_command,
+    read_notice,
+    read_report,
+    write_answer,
+    write_command,
+    write_notice,
+    write_report,
+)
+from noetl.ports import Full, Parked, TooLarge
+from noetl_ir.commands import Answer, Command, Notice, Said
+from simulator.network import Item, Network, WorkQueue
+
+ROOM = 10_000
+
+
+class AskedTicket:
+    """A `Ticket`."""
+
+    __slots__ = ("answer",)
+
+    def __init__(self) -> None:
+        self.answer: Answer | None = None
+
+
+class Endpoint:
+    """One process on the network. `wake` has it look; `is_linked` is false while it is cut off."""
+
+    def __init__(self, network: Network, address: str, wake: Callable[[], None]) -> None:
+        self.address = address
+        self.wake = wake
+        self.is_alive = True
+        self.is_linked = True
+        self.is_awake = True
+        self.is_hearing = False
+        self.pools: set[str] = set()
+        self._network = network
+        self._kept: set[Item] = set()
+        self._addressed: dict[str, deque[AddressedDelivery]] = {}
+        self._reports: deque[HeardDelivery] = deque()
+        self._notices: deque[Notice] = deque()
+        self._routes: dict[str, str] = {}
+        self._asked: dict[str, list[AskedTicket]] = {}
+        self._numbers = count()
+        network.join(self)
+
+    def die(self) -> None:
+        """The process is gone."""
+        self.is_alive = False
+        self._network.leave(self)
+
+    def keeps(self, item: Item) -> bool:
+        """Whether the process says that it still has a command."""
+        return self.is_alive and self.is_linked and self.is_awake and item in self._kept
+
+    def send(self, pool: str, key: str, command: Command) -> None:
+        """`Bus.send`."""
+        data = self._sized(write_command(command))
+        if not pool.startswith("@"):
+            self._network.publish(pool, key, data, self)
+            return
+        self._network.tell_all(lambda other: other.hear_addressed(pool, key, data, self.address))
+
+    def take(self, pool: str) -> "AddressedDelivery | QueuedDelivery | None":
+        """`Bus.take`."""
+        if pool.startswith("@"):
+            waiting = self._addressed.setdefault(pool, deque())
+            return waiting.popleft() if waiting else None
+        self.pools.add(pool)
+        item = self._network.queue(pool).take(self) if self.is_linked else None
+        if item is None:
+            return None
+        self._kept.add(item)
+        return QueuedDelivery(self, pool, item, self._noted(item.data, item.sender))
+
+    def _noted(self, data: bytes, sender: str) -> Command:
+        command = read_command(data)
+        if (about := getattr(command, "execution_id", "")) and sender:
+            self._routes[about] = sender
+        return command
+
+    def report(self, key: str, report: Said) -> AskedTicket:
+        """`Bus.report`."""
+        data = self._sized(write_report(report))
+        ticket, about = AskedTicket(), report.execution_id
+        self._asked.setdefault(key, []).append(ticket)
+        route = self._routes.get(about, "")
+
+        def answered(answer: bytes, sender: str) -> None:
+            if not route or not self._routes.get(about):
+                self._routes[about] = sender
+            for each in self._asked.pop(key, [ticket]):
+                each.answer = read_answer(answer)
+
+        def to_any() -> None:
+            self._routes.pop(about, None)
+            self._network.tell_any_server(lambda server: server.hear(data, self.address, answered, passed=False))
+
+        if route:
+            self._network.tell(route, lambda server: server.hear(data, self.address, answered, passed=False), to_any)
+        else:
+            to_any()
+        return ticket
+
+    def hear(self, data: bytes, reporter: str, answered: Callable[[bytes, str], None], *, passed: bool) -> None:
+        """A report comes."""
+        if self.is_hearing:
+            self._reports.append(HeardDelivery(self, data, reporter, answered, passed=passed))
+
+    def reports(self) -> "Sequence[HeardDelivery]":
+        """`Bus.reports`."""
+        self.is_hearing = True
+        found, self._reports = [*self._reports], deque()
+        return found
+
+    def answer(self, reporter: str, answered: Callable[[bytes, str], None], answer: Answer) -> None:
+        """Tell a reporter."""
+        if self.is_alive and self.is_linked:
+            data = write_answer(answer)
+            self._network.tell(reporter, lambda _: answered(data, self.address))
+
+    def pass_on(self, data: bytes, reporter: str, answered: Callable[[bytes, str], None]) -> None:
+        """Have every server hear a report."""
+        if self.is_alive and self.is_linked:
+            self._network.tell_all(lambda server: server.hear(data, reporter, answered, passed=True))
+
+    def hear_addressed(self, address: str, key: str, data: bytes, sender: str) -> None:
+        """An order to an address comes; who does not take from it has none."""
+        waiting = self._addressed.get(address)
+        if waiting is not None and key not in {each.key for each in waiting}:
+            waiting.append(AddressedDelivery(self, waiting, key, self._noted(data, sender)))
+
+    def say(self, notice: Notice) -> None:
+        """`Board.say`."""
+        if self.is_linked:
+            data = write_notice(notice)
+            self._network.tell_all(lambda other: other.hear_notice(read_notice(data)))
+
+    def hear_notice(self, notice: Notice) -> None:
+        """Somebody says that it is there."""
+        self._notices.append(notice)
+
+    def notices(self) -> Sequence[Notice]:
+        """`Board.notices`."""
+        found, self._notices = [*self._notices], deque()
+        return found
+
+    def room(self, pool: str) -> int:
+        """`Bus.room`."""
+        return ROOM if self.is_linked else 0
+
+    def due(self) -> int | None:
+        """`Bus.due`."""
+        return None
+
+    def listen(self, callback: Callable[[], None]) -> None:
+        """`Bus.listen`. Processes here are woken by `wake`."""
+
+    def parked(self) -> tuple[Parked, ...]:
+        """`Bus.parked`."""
+        return tuple(self._network.parked)
+
+    def close(self) -> None:
+        """`Bus.close`."""
+        self.die()
+
+    def later(self, delay: int, keep: Callable[[], None]) -> None:
+        """Do something after so many microseconds, and look."""
+        self._network.timeline.after(delay, lambda: (keep(), self.wake())[1])
+
+    def let_go(self, item: Item) -> bool:
+        """Whether the process had the command; it has not from now on. A late word counts, as JetStream has it."""
+        had = item in self._kept
+        self._kept.discard(item)
+        return had and self.is_alive and self.is_linked
+
+    def queue(self, pool: str) -> WorkQueue:
+        """The queue of a pool."""
+        return self._network.queue(pool)
+
+    def _sized(self, data: bytes) -> bytes:
+        if not self.is_linked or not self.is_alive:
+            raise Full("the network cannot be reached for now")
+        if len(data) > self._network.largest:
+            raise TooLarge(f"{len(data)} bytes")
+        return data
+
+
+class QueuedDelivery:
+    """A `Delivery` from a work queue."""
+
+    __slots__ = ("_endpoint", "_item", "_pool", "body", "key", "redeliveries")
+
+    def __init__(self, endpoint: Endpoint, pool: str, item: Item, body: Command) -> None:
+        self._endpoint = endpoint
+        self._pool = pool
+        self._item = item
+        self.key = item.key
+        self.body = body
+        self.redeliveries = item.tries - 1
+
+    def ack(self) -> None:
+        """`Delivery.ack`."""
+        if self._endpoint.let_go(self._item):
+            self._endpoint.queue(self._pool).drop(self._item)
+
+    def nak(self, reason: str, delay: int = 0) -> None:
+        """`Delivery.nak`."""
+        if self._endpoint.let_go(self._item):
+            self._endpoint.queue(self._pool).back(self._item, delay)
+
+    def in_progress(self) -> None:
+        """`Delivery.in_progress`. The endpoint says so by itself."""
+
+    def park(self, reason: str) -> None:
+        """`Delivery.park`."""
+        if self._endpoint.let_go(self._item):
+            self._endpoint.queue(self._pool).park(self._item, reason)
+
+
+class AddressedDelivery:
+    """A `Delivery` to an address: it comes once."""
+
+    __slots__ = ("_endpoint", "_waiting", "body", "key", "redeliveries")
+
+    def __init__(self, endpoint: Endpoint, waiting: "deque[AddressedDelivery]", key: str, body: Command) -> None:
+        self._endpoint = endpoint
+        self._waiting = waiting
+        self.key = key
+        self.body = body
+        self.redeliveries = 0
+
+    def ack(self) -> None:
+        """`Delivery.ack`."""
+
+    def nak(self, reason: str, delay: int = 0) -> None:
+        """`Delivery.nak`."""
+        self.redeliveries += 1
+        self._endpoint.later(delay, lambda: self._waiting.append(self))
+
+    def in_progress(self) -> None:
+        """`Delivery.in_progress`."""
+
+    def park(self, reason: str) -> None:
+        """`Delivery.park`."""
+
+
+class HeardDelivery:
+    """A `ReportDelivery`."""
+
+    __slots__ = ("_answered", "_data", "_endpoint", "_passed", "_reporter", "body", "redeliveries")
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        data: bytes,
+        reporter: str,
+        answered: Callable[[bytes, str], None],
+        *,
+        passed: bool,
+    ) -> None:
+        self._endpoint = endpoint
+        self._data = data
+        self._reporter = reporter
+        self._answered = answered
+        self._passed = passed
+        self.body = read_report(data)
+        self.redeliveries = 0
+
+    def answer(self, answer: Answer) -> None:
+        """`ReportDelivery.answer`."""
+        self._endpoint.answer(self._reporter, self._answered, answer)
+
+    def pass_on(self, answer: Answer) -> None:
+        """`ReportDelivery.pass_on`. What was passed on already goes no further."""
+        if not self._passed:
+            self._endpoint.pass_on(self._data, self._reporter, self._answered)
+
+    def ack(self) -> None:
+        """`Delivery.ack`."""
+
+    def nak(self, reason: str, delay: int = 0) -> None:
+        """`Delivery.nak`. Its worker sends it again."""
+
+    def in_progress(self) -> None:
+        """`Delivery.in_progress`."""
+
+    def park(self, reason: str) -> None:
+        """`Delivery.park`."""
+        raise AssertionError(f"a report was given up: {reason}")

@@ -1,0 +1,99 @@
+"""What must hold after a simulated run, whatever happened in it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.invariants import check_log, plain, state_of
+from noetl.engine.evolve import evolve
+from noetl.engine.execution import Execution
+from noetl.engine.program import Program
+from noetl_ir.events import Event
+from simulator.effects import Deed
+
+ENDS = ("step.done", "loop.done", "step.failed")
+
+
+def fold(program: Program, execution_id: str, log: Sequence[Event]) -> Execution:
+    """The state that a log leads to; at no time more iterations of a loop run than it has slots."""
+    folded = Execution(execution_id, program)
+    for event in log:
+        evolve(program, folded, event)
+        for loop in folded.loops.values():
+            assert len(loop.running) <= loop.slots, f"{len(loop.running)} iterations run in {loop.slots} slots"
+    return folded
+
+
+def check_execution(program: Program, folded: Execution, log: Sequence[Event], live: Any) -> None:
+    """The laws of one execution. `live` is the state that drove it to its end, as plain data."""
+    check_log(program, log, folded)
+    assert folded.is_over, f"the run is {folded.status} and never ends"
+    assert live is None or live == state_of(folded), "the state that drove the run is not the fold of its log"
+    _check_claims(log)
+    if folded.status == "completed":
+        _check_whole(log)
+
+
+def check_deeds(programs: Mapping[str, Program], logs: Mapping[str, Sequence[Event]], deeds: Counter[Deed]) -> None:
+    """A tool runs once under a claim, after its start is on disk, and whatever has an outcome ran."""
+    twice = [deed for deed, times in deeds.items() if times > 1]
+    assert not twice, f"run twice under one claim: {twice[0]}"
+    for execution_id, log in logs.items():
+        plan = programs[execution_id].plan
+        effective = [event for event in log if event.task >= 0 and plan.tasks[event.task].kind == "http"]
+        of = {name: {_deed(execution_id, plan, event) for event in effective if event.event_type == name}
+              for name in ("task.started", "task.done", "retry.started")}  # fmt: skip
+        mine = {deed for deed in deeds if deed.execution_id == execution_id}
+        assert mine <= of["task.started"], f"run before its start was on disk: {mine - of['task.started']}"
+        faulted = {_deed(execution_id, plan, event) for event in effective if event.data.get("directive") == "fault"}
+        lost = {_deed(execution_id, plan, event) for event in effective if _is_lost(event)}
+        ended = of["task.done"] | of["retry.started"]
+        assert ended - faulted - lost <= mine, f"never run: {ended - mine}"
+
+
+def end_of(folded: Execution, same: str) -> Any:
+    """What a run came to, as far as its end is always the same."""
+    if same == "nothing":
+        return None
+    failure = folded.failure or {}
+    last = folded.last_result if same == "all" else None
+    return plain((folded.status, dict(sorted(folded.ctx.items())), last, failure.get("code")))
+
+
+def _deed(execution_id: str, plan: Any, event: Event) -> Deed:
+    return Deed(execution_id, event.run, plan.tasks[event.task].name, event.visit, event.attempt, event.claim)
+
+
+def _is_lost(event: Event) -> bool:
+    outcome = event.data.get("outcome")
+    error = outcome.get("error") if isinstance(outcome, dict) else None
+    return isinstance(error, dict) and error.get("code") == "worker.lost"
+
+
+def _check_claims(log: Sequence[Event]) -> None:
+    """One accepted outcome an attempt, one start a claim, and a next claim only after the one before was lost."""
+    outcomes: Counter[object] = Counter()
+    claims: dict[object, list[int]] = {}
+    lost: set[object] = set()
+    for event in log:
+        attempt = (event.run, event.task, event.visit, event.attempt)
+        match event.event_type:
+            case "task.done" | "retry.started":
+                outcomes[attempt] += 1
+                assert (*attempt, event.claim) not in lost, f"{attempt} has an outcome under a claim that was lost"
+            case "task.started":
+                claims.setdefault(attempt, []).append(event.claim)
+            case "task.lost":
+                lost.add((*attempt, event.claim))
+    assert not [attempt for attempt, times in outcomes.items() if times > 1], "two outcomes of one attempt"
+    for attempt, numbers in claims.items():
+        assert numbers == sorted(set(numbers)), f"claims of {attempt}: {numbers}"
+        for number in numbers[:-1]:
+            assert (*attempt, number) in lost, f"{attempt} was claimed again though claim {number} was not lost"
+
+
+def _check_whole(log: Sequence[Event]) -> None:
+    """In a run that was not cut short each step run that began has its end."""
+    begun = Counter(event.run for event in log if event.event_type == "step.scheduled")
+    ended = Counter(event.run for event in log if event.event_type in ENDS and "/" not in event.run)
+    assert begun == ended, f"begun and not ended, or the other way: {(begun - ended) or (ended - begun)}"

@@ -1,0 +1,242 @@
+"""The network between simulated processes: the promises of the bus over NATS, and none that it does not make.
+
+Work queues keep a command until it is acknowledged, and hand it out again when that takes too long or a word got lost.
+Reports, answers, orders to an address and notices go straight, and may be lost, come twice, late, or in another order.
+Everything goes as bytes, so no two processes share an object.
+"""
+
+import random
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from noetl.ports import Parked
+from simulator.timeline import SECOND, Timeline
+
+if TYPE_CHECKING:
+    from simulator.endpoint import Endpoint
+
+ACK_WAIT = 30 * SECOND
+"""How long a command may be at work without a sign of life of its process."""
+
+CONFIRM_WITHIN = 5 * SECOND
+"""When a sender publishes again a command that was not confirmed."""
+
+REMEMBERED = 10 * SECOND
+"""How long a queue knows the key of a command that it took."""
+
+MOST_DELIVERIES = 50
+"""A command that is handed out so often is given up; more than any fault here costs."""
+
+
+class Odds(NamedTuple):
+    """How likely each fault of a message is, and how late one is at most that is late (microseconds)."""
+
+    dropped: float = 0.0
+    doubled: float = 0.0
+    late: float = 0.0
+    latest: int = SECOND
+
+
+class Network:
+    """Carries bytes between endpoints, by chance of the seed. `largest` bounds a message in bytes."""
+
+    def __init__(self, timeline: Timeline, chance: random.Random, odds: Odds, largest: int) -> None:
+        self.timeline = timeline
+        self.largest = largest
+        self.parked: list[Parked] = []
+        self._chance = chance
+        self._odds = odds
+        self._queues: dict[str, WorkQueue] = {}
+        self._endpoints: dict[str, Endpoint] = {}
+
+    def join(self, endpoint: "Endpoint") -> None:
+        """A process is there."""
+        self._endpoints[endpoint.address] = endpoint
+
+    def leave(self, endpoint: "Endpoint") -> None:
+        """A process is gone; what it was sent has nobody."""
+        self._endpoints.pop(endpoint.address, None)
+
+    def heal(self) -> None:
+        """No more faults."""
+        self._odds = Odds()
+
+    def wipe(self) -> None:
+        """The disk of the queues is lost."""
+        for queue in self._queues.values():
+            queue.wipe()
+
+    def left_over(self) -> int:
+        """How many commands lie in the queues."""
+        return sum(queue.size for queue in self._queues.values())
+
+    def queue(self, pool: str) -> "WorkQueue":
+        """The work queue of a pool."""
+        queue = self._queues.get(pool)
+        if queue is None:
+            queue = self._queues[pool] = WorkQueue(self, pool)
+        return queue
+
+    def publish(self, pool: str, key: str, data: bytes, sender: "Endpoint") -> None:
+        """Put a command into a queue. It is repeated until it is there, unless its sender dies before."""
+        for _ in range(2 if self.hits(self._odds.doubled) else 1):
+            delay = self._delay()
+            while self.hits(self._odds.dropped):
+                delay += CONFIRM_WITHIN
+            self.timeline.after(delay, lambda: self._published(pool, key, data, sender))
+
+    def _published(self, pool: str, key: str, data: bytes, sender: "Endpoint") -> None:
+        if sender.is_alive:
+            self.queue(pool).add(key, data, sender.address)
+            self.wake_takers(pool)
+
+    def wake_takers(self, pool: str) -> None:
+        """There is something in a queue."""
+        takers = [each for each in self._endpoints.values() if pool in each.pools]
+        self._chance.shuffle(takers)
+        for taker in takers:
+            taker.wake()
+
+    def tell(self, address: str, arrive: Callable[["Endpoint"], None], lost: Callable[[], None] | None = None) -> None:
+        """Send something to one process, perhaps; `lost` is called where nobody is there."""
+        for _ in range(self._copies()):
+            self.timeline.after(self._delay(), lambda: self._arrived(address, arrive, lost))
+
+    def tell_all(self, arrive: Callable[["Endpoint"], None]) -> None:
+        """Send something to every process, to each perhaps."""
+        for address in [*self._endpoints]:
+            self.tell(address, arrive)
+
+    def tell_any_server(self, arrive: Callable[["Endpoint"], None]) -> None:
+        """Send something to a server, whichever."""
+        servers = [address for address, each in self._endpoints.items() if each.is_hearing]
+        if servers:
+            self.tell(self._chance.choice(servers), arrive)
+
+    def _arrived(self, address: str, arrive: Callable[["Endpoint"], None], lost: Callable[[], None] | None) -> None:
+        endpoint = self._endpoints.get(address)
+        if endpoint is None:
+            if lost is not None:
+                lost()
+        elif endpoint.is_linked:
+            arrive(endpoint)
+            endpoint.wake()
+
+    def _copies(self) -> int:
+        if self.hits(self._odds.dropped):
+            return 0
+        return 2 if self.hits(self._odds.doubled) else 1
+
+    def _delay(self) -> int:
+        latest = self._odds.latest if self.hits(self._odds.late) else 2_000
+        return self._chance.randint(100, latest)
+
+    def hits(self, odds: float) -> bool:
+        """Whether something of these odds happens now."""
+        return odds > 0 and self._chance.random() < odds
+
+    def is_word_lost(self) -> bool:
+        """Whether a word to a queue gets lost."""
+        return self.hits(self._odds.dropped)
+
+    def is_given_twice(self) -> bool:
+        """Whether a queue hands a command to two."""
+        return self.hits(self._odds.doubled / 2)
+
+
+class Item:
+    """A command in a queue: who has it, if anybody; `tries` counts the times it was handed out."""
+
+    __slots__ = ("data", "holder", "key", "sender", "tries")
+
+    def __init__(self, key: str, data: bytes, sender: str) -> None:
+        self.key = key
+        self.data = data
+        self.sender = sender
+        self.holder: Endpoint | None = None
+        self.tries = 0
+
+
+class WorkQueue:
+    """The commands of a pool, each kept until it is acknowledged."""
+
+    def __init__(self, network: Network, pool: str) -> None:
+        self._network = network
+        self._pool = pool
+        self._waiting: deque[Item] = deque()
+        self._items: dict[str, Item] = {}
+        self._known: dict[str, int] = {}
+
+    @property
+    def size(self) -> int:
+        """What waits and what is at work."""
+        return len(self._items)
+
+    def add(self, key: str, data: bytes, sender: str) -> None:
+        """Take in a command, unless it is there, or was a moment ago."""
+        now = self._network.timeline.now
+        if key in self._items or now - self._known.get(key, -REMEMBERED) < REMEMBERED:
+            return
+        self._known[key] = now
+        item = self._items[key] = Item(key, data, sender)
+        self._waiting.append(item)
+
+    def take(self, taker: "Endpoint") -> Item | None:
+        """Hand out the next one."""
+        if not self._waiting:
+            return None
+        item = self._waiting.popleft()
+        item.tries += 1
+        item.holder = taker
+        tries = item.tries
+        self._network.timeline.after(ACK_WAIT, lambda: self._look(item, tries))
+        if self._network.is_given_twice():
+            self._waiting.append(item)
+        return item
+
+    def drop(self, item: Item) -> None:
+        """It was dealt with, if the word of it arrives."""
+        if not self._network.is_word_lost():
+            self._forget(item)
+
+    def back(self, item: Item, delay: int) -> None:
+        """It is to come again."""
+        item.holder = None
+        self._network.timeline.after(delay, lambda: self._again(item))
+
+    def park(self, item: Item, reason: str) -> None:
+        """It is given up."""
+        self._forget(item)
+        self._network.parked.append(Parked(self._pool, item.key, item.tries, reason))
+
+    def wipe(self) -> None:
+        """Lose everything."""
+        self._waiting.clear()
+        self._items.clear()
+        self._known.clear()
+
+    def _forget(self, item: Item) -> None:
+        if self._items.get(item.key) is item:
+            del self._items[item.key]
+        if item in self._waiting:
+            self._waiting.remove(item)
+
+    def _look(self, item: Item, tries: int) -> None:
+        """A command that was handed out: prolonged while its process shows itself, else it comes again."""
+        if self._items.get(item.key) is not item or item.tries != tries or item.holder is None:
+            return
+        if item.holder.keeps(item):
+            self._network.timeline.after(ACK_WAIT, lambda: self._look(item, tries))
+        else:
+            self._again(item)
+
+    def _again(self, item: Item) -> None:
+        if self._items.get(item.key) is not item or item in self._waiting:
+            return
+        if item.tries >= MOST_DELIVERIES:
+            self.park(item, "it was not acknowledged in time")
+            return
+        item.holder = None
+        self._waiting.append(item)
+        self._network.wake_takers(self._pool)

@@ -1,0 +1,258 @@
+"""The playbooks that are simulated, small and of every construct, with what people do to them meanwhile.
+
+`same` says what of the end does not depend on the order in which things happen: that is compared with a run without
+faults.
+"""
+
+from typing import Literal, NamedTuple
+
+from harness.running import compiled
+from noetl.app.programs import program_of
+from noetl.engine.program import Program
+
+
+class Play(NamedTuple):
+    """A playbook with the playbooks that it calls, by path; `signals` are (seconds, name)."""
+
+    name: str
+    text: str
+    children: tuple[tuple[str, str], ...] = ()
+    signals: tuple[tuple[float, str], ...] = ()
+    same: Literal["all", "ctx", "nothing"] = "all"
+
+
+class Ready(NamedTuple):
+    """A play that was compiled: its program, and all programs by path."""
+
+    play: Play
+    program: Program
+    by_path: dict[str, Program]
+
+
+CALL = 'tool: {kind: http, url: "http://x/%s"}'
+
+
+def _fork(join: str) -> str:
+    return f"""
+workflow:
+  - {{step: start, next: {{spec: {{mode: inclusive}}, arcs: [{{step: a}}, {{step: b}}, {{step: c}}]}}}}
+  - {{step: a, {CALL % "a"}, next: {{arcs: [{{step: z, args: {{a: 1}}}}]}}}}
+  - {{step: b, {CALL % "b"}, next: {{arcs: [{{step: z, args: {{b: 2}}, spec: {{delay: 2}}}}]}}}}
+  - {{step: c, {CALL % "c"}, next: {{arcs: [{{step: z, args: {{c: 3}}}}]}}}}
+  - step: z
+    spec: {{policy: {{join: {join}}}}}
+    tool:
+      name: t
+      kind: noop
+      args: {{n: "{{{{ ctx.n | default(0) + 1 }}}}"}}
+      spec: {{policy: {{rules: [{{else: {{then: {{do: continue, set_ctx: {{n: "{{{{ outcome.result.n }}}}"}}}}}}}}]}}}}
+"""
+
+
+SEQUENCE = """
+workflow:
+  - step: start
+    tool: [{name: a, kind: http, url: "http://x/a"}, {name: b, kind: noop, args: {v: "{{ _prev.name }}"}}]
+    next: {arcs: [{step: two, args: {v: 1}}]}
+  - step: two
+    tool:
+      - {name: c, kind: http, url: "http://x/c"}
+      - name: d
+        kind: http
+        url: "http://x/d"
+        spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {seen: "{{ outcome.result.name }}"}}}}]}}
+    next: {arcs: [{step: three, spec: {delay: 3}}]}
+  - {step: three, tool: {kind: noop, result: "{{ [ctx.seen, two.name] }}"}}
+"""
+
+LOOP = """
+executor: {spec: {policy: {failure: {mode: best_effort}}}}
+workflow:
+  - step: start
+    spec: {policy: {failure: {mode: best_effort}}}
+    loop: {in: "{{ range(7) | list }}", iterator: n, spec: {mode: parallel, max_in_flight: 3}}
+    tool: [{name: a, kind: http, url: "http://x/odd"}, {name: b, kind: noop, args: {v: "{{ iter.n }}"}}]
+    next: {arcs: [{step: two, when: "{{ event.name == 'loop.done' }}"}]}
+  - {step: two, tool: {kind: noop, result: "{{ start }}"}}
+"""
+
+NESTED = """
+workflow:
+  - step: start
+    loop:
+      in: "{{ range(3) | list }}"
+      iterator: x
+      spec: {mode: parallel, max_in_flight: 2}
+      loop: {in: "{{ range(3) | list }}", iterator: y, spec: {mode: parallel, max_in_flight: 2}}
+    tool: {name: t, kind: http, url: "http://x/{{ iter.x }}{{ iter.y }}"}
+    next: {arcs: [{step: two, when: "{{ event.name == 'loop.done' }}"}]}
+  - {step: two, tool: {kind: noop, result: "{{ start }}"}}
+"""
+
+LOCAL = """
+workflow:
+  - step: start
+    loop: {in: "{{ range(5) | list }}", iterator: n, spec: {mode: parallel, max_in_flight: 3, policy: {exec: local}}}
+    tool: {name: t, kind: http, url: "http://x/{{ iter.n }}"}
+    next: {arcs: [{step: two, when: "{{ event.name == 'loop.done' }}"}]}
+  - {step: two, tool: {kind: noop, result: "{{ start }}"}}
+"""
+
+POOLS = """
+workflow:
+  - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}}
+  - {step: a, spec: {pool: blue}, tool: {kind: http, url: "http://x/a"}, next: {arcs: [{step: z}]}}
+  - {step: b, tool: {kind: http, url: "http://x/b"}, next: {arcs: [{step: z}]}}
+  - {step: z, spec: {pool: blue, policy: {join: all}}, tool: {kind: http, url: "http://x/z"}}
+"""
+
+RETRY = """
+workflow:
+  - step: start
+    tool:
+      - name: t
+        kind: http
+        url: "http://x/flaky2"
+        spec:
+          policy:
+            rules:
+              - when: "{{ outcome.status == 'error' }}"
+                then: {do: retry, attempts: 4, delay: 2, backoff: exponential}
+              - else: {then: {do: continue, set_ctx: {tries: "{{ _attempt }}"}}}
+      - {name: u, kind: http, url: "http://x/u"}
+    next: {arcs: [{step: two}]}
+  - {step: two, tool: {kind: noop, result: "{{ ctx.tries }}"}}
+"""
+
+BAD = """
+workflow:
+  - step: start
+    next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}
+  - step: a
+    tool: {name: t, kind: http, url: "http://x/bad"}
+    next: {arcs: [{step: sorry, when: "{{ event.name == 'step.failed' }}"}]}
+  - {step: sorry, tool: {kind: http, url: "http://x/sorry"}}
+  - {step: b, tool: {kind: http, url: "http://x/b"}}
+"""
+
+FAILS = """
+workflow:
+  - step: start
+    loop: {in: "{{ range(4) | list }}", iterator: n, spec: {mode: parallel, max_in_flight: 2}}
+    tool: [{name: a, kind: http, url: "http://x/odd"}, {name: b, kind: http, url: "http://x/b"}]
+"""
+
+WAITS = """
+workflow:
+  - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: w}, {step: each}]}}
+  - {step: w, tool: {name: w, kind: wait, events: [go]}, next: {arcs: [{step: z}]}}
+  - step: each
+    loop: {in: "{{ [1, 2, 3] }}", iterator: i, spec: {mode: parallel, max_in_flight: 2}}
+    tool:
+      - {name: s, kind: wait, events: [never], timers: {t: 3}}
+      - {name: t, kind: http, url: "http://x/{{ iter.i }}"}
+    next: {arcs: [{step: z, when: "{{ event.name == 'loop.done' }}"}]}
+  - {step: z, spec: {policy: {join: all}}, tool: {kind: noop, result: "{{ each }}"}}
+"""
+
+CALLS = """
+workflow:
+  - step: start
+    loop: {in: "{{ range(3) | list }}", iterator: n, spec: {mode: parallel, max_in_flight: 2}}
+    tool: [{name: c, kind: playbook, path: t/c, args: {n: "{{ iter.n }}"}}, {name: d, kind: http, url: "http://x/d"}]
+    next: {arcs: [{step: two, when: "{{ event.name == 'loop.done' }}"}]}
+  - {step: two, tool: {name: e, kind: playbook, path: t/c, args: {n: 9}}}
+"""
+
+CALLED = """
+workload: {n: 0}
+workflow:
+  - {step: start, tool: {name: a, kind: http, url: "http://x/{{ workload.n }}"}, next: {arcs: [{step: two}]}}
+  - step: two
+    tool:
+      name: b
+      kind: http
+      url: "http://x/flaky1"
+      spec: {policy: {rules: [{when: "{{ outcome.status == 'error' }}", then: {do: retry, attempts: 2, delay: 1}}]}}
+"""
+
+CIRCLE = """
+workflow:
+  - step: start
+    tool:
+      name: t
+      kind: http
+      url: "http://x/{{ ctx.k | default(0) }}"
+      spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {k: "{{ ctx.k | default(0) + 1 }}"}}}}]}}
+    next: {arcs: [{step: start, when: "{{ ctx.k < 3 }}", spec: {delay: 1}}, {step: z}]}
+  - {step: z, tool: {kind: noop, result: "{{ ctx.k }}"}}
+"""
+
+JUMPS = """
+workflow:
+  - step: start
+    tool:
+      - {name: a, kind: http, url: "http://x/a"}
+      - name: b
+        kind: http
+        url: "http://x/b"
+        spec:
+          policy:
+            rules:
+              - when: "{{ iter.n | default(0) < 3 }}"
+                then: {do: jump, to: a, delay: 1, set_iter: {n: "{{ iter.n | default(0) + 1 }}"}}
+              - else: {then: {do: continue, set_ctx: {n: "{{ iter.n }}"}}}
+"""
+
+LIMITED = """
+workflow:
+  - step: start
+    spec: {policy: {lifecycle: {timeout_s: 3}}}
+    loop: {in: "{{ range(3) | list }}", iterator: n, spec: {mode: parallel, max_in_flight: 2}}
+    tool: [{name: a, kind: http, url: "http://x/a"}, {name: b, kind: http, url: "http://x/b"}]
+    next: {arcs: [{step: z, when: "{{ event.name == 'step.failed' }}"}]}
+  - {step: z, tool: {kind: noop}}
+"""
+
+BIG = """
+executor: {spec: {policy: {limits: {max_payload_bytes: 1024}}}}
+workflow:
+  - step: start
+    tool: [{name: a, kind: http, url: "http://x/big"}, {name: b, kind: noop, args: {n: "{{ _prev.text | length }}"}}]
+    next: {arcs: [{step: z, args: {text: "{{ start.n }}"}}]}
+  - {step: z, tool: [{name: c, kind: http, url: "http://x/big"}, {name: d, kind: noop, result: "{{ args.text }}"}]}
+"""
+
+PLAYS = (
+    Play("sequence", SEQUENCE),
+    Play("join all", _fork("all")),
+    Play("join any", _fork("any"), same="nothing"),
+    Play("join first", _fork("first"), same="ctx"),
+    Play("join two", _fork("2"), same="ctx"),
+    Play("join taken", _fork("taken")),
+    Play("loop", LOOP),
+    Play("nested loops", NESTED),
+    Play("local loop", LOCAL),
+    Play("pools", POOLS),
+    Play("retry", RETRY),
+    Play("failure that is handled", BAD, same="ctx"),
+    Play("failure of a loop", FAILS, same="nothing"),
+    Play("waits", WAITS, signals=((6, "go"),)),
+    Play("calls", CALLS, (("t/c", CALLED),)),
+    Play("circle", CIRCLE),
+    Play("jumps", JUMPS),
+    Play("time limit", LIMITED, same="nothing"),
+    Play("large values", BIG),
+)
+
+
+def ready(play: Play) -> Ready:
+    """Compile a play."""
+    text = play.text
+    children = [
+        f"apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {{name: c, path: {path}}}\n{body}"
+        for path, body in play.children
+    ]
+    programs = {path: program_of(compiled(child)) for (path, _), child in zip(play.children, children, strict=True)}
+    program = program_of(compiled("---\n".join([text.lstrip("\n"), *children])))
+    return Ready(play, program, {**programs, "t/t": program})

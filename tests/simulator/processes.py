@@ -1,0 +1,235 @@
+"""Simulated processes: the real service and control plane, the real worker, each with a network and clocks of its own.
+
+A process runs a moment after it is woken, or when its next time is due; not while it is stopped (as by SIGSTOP). When
+it dies, everything in its memory is gone.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import NamedTuple
+
+from noetl.app.surroundings import Surroundings
+from noetl.engine.program import Program
+from noetl.server.children import NotFound
+from noetl.server.control import ControlPlane, Observer
+from noetl.server.far import Far
+from noetl.server.leases import Leases
+from noetl.server.roll import Roll
+from noetl.server.service import Service
+from noetl.store.memory import MemoryBlobs, MemoryStore
+from noetl.worker.launcher import AsyncLauncher
+from noetl.worker.pulse import Pulse
+from noetl.worker.shell import Worker
+from simulator.disk import Disk, DiskOdds, Killed
+from simulator.effects import Deed, Tools
+from simulator.endpoint import Endpoint
+from simulator.network import Network
+from simulator.timeline import EPOCH, SECOND, SkewedClock, Timeline
+
+LOOK_EVERY = 4 * SECOND
+"""A server looks around after so long, whatever it waits for; a real one does so more often."""
+
+ROUNDS = 200
+"""A server that has something to do for so many rounds at one moment is in a circle."""
+
+
+class Shared(NamedTuple):
+    """What outlives every process."""
+
+    timeline: Timeline
+    network: Network
+    store: MemoryStore
+    blobs: MemoryBlobs
+    programs: Mapping[str, Program]
+    paths: Mapping[str, str]
+    """Digests by playbook path."""
+    deeds: Counter[Deed]
+
+
+class Life:
+    """When a process runs. `step` does what there is to do and gives when to look again (true time), None for never."""
+
+    def __init__(self, timeline: Timeline, chance: random.Random, step: Callable[[], int | None]) -> None:
+        self.is_alive = True
+        self._timeline = timeline
+        self._chance = chance
+        self._step = step
+        self._planned: int | None = None
+        self._is_stopped = False
+
+    def wake(self) -> None:
+        """Run a moment from now."""
+        self._plan(self._timeline.now + self._chance.randint(10, 1_000))
+
+    def stop(self) -> None:
+        """Stand still until `go_on`."""
+        self._is_stopped = True
+
+    def go_on(self) -> None:
+        """Run again."""
+        self._is_stopped = False
+        self.wake()
+
+    def _plan(self, time: int) -> None:
+        if self._planned is None or time < self._planned:
+            self._planned = time
+            self._timeline.at(time, lambda: self._run(time))
+
+    def _run(self, time: int) -> None:
+        if self._planned != time or not self.is_alive:
+            return
+        self._planned = None
+        if not self._is_stopped and (due := self._step()) is not None:
+            self._plan(max(due, self._timeline.now + 1))
+
+
+class IdleCrew:
+    """No workers in this process."""
+
+    busy = 0
+
+    def step(self) -> bool:
+        """Nothing is done."""
+        return False
+
+    def due(self) -> int | None:
+        """Never."""
+        return None
+
+    def take_no_more(self) -> None:
+        """There is nothing that takes."""
+
+    def drop_all(self) -> None:
+        """There is nothing."""
+
+
+class ServerProcess:
+    """A server. `observe` hears its events; `died` is called when it ended."""
+
+    def __init__(
+        self, shared: Shared, chance: random.Random, name: str, *, odds: DiskOdds, skew: int, observe: Observer
+    ) -> None:
+        self.name = name
+        self.said: list[str] = []
+        self.died: Callable[[], None] = lambda: None
+        self.disk = Disk(shared.store, chance, odds, self.die)
+        self.life = Life(shared.timeline, chance, self._step)
+        self.endpoint = Endpoint(shared.network, name, self.life.wake)
+        self._timeline = shared.timeline
+        self._ahead = EPOCH + skew
+        self._due: int | None = None
+        self._passed = False
+        wall, steady = (
+            SkewedClock(shared.timeline, self._ahead),
+            SkewedClock(shared.timeline, chance.randint(0, 9 * SECOND)),
+        )
+        self.leases = Leases(steady)
+        self.control = ControlPlane(
+            self.endpoint, store=self.disk, blobs=shared.blobs, clock=wall, pool="default",
+            find=lambda caller, path: shared.programs[shared.paths[path]], load=lambda digest: shared.programs[digest],
+            observe=observe, watch=Far(self.leases, Roll(self.endpoint, self.endpoint, steady)),
+        )  # fmt: skip
+        self.service = Service(
+            self.control, store=self.disk, crew=IdleCrew(), waiter=self, clock=wall,
+            load=lambda digest: shared.programs[digest], skips=lambda name: False, say=self.said.append,
+        )  # fmt: skip
+        self.life.wake()
+
+    def die(self) -> None:
+        """End here, as by SIGKILL."""
+        if not self.life.is_alive:
+            return
+        self.life.is_alive = False
+        self.endpoint.die()
+        self.disk.crash()
+        self.died()
+
+    def _step(self) -> int | None:
+        for _ in range(ROUNDS):
+            self._passed = False
+            with suppress(Killed):
+                self.service._round()
+            if not self.life.is_alive:
+                return None
+            if self._passed:
+                latest = self._timeline.now + LOOK_EVERY
+                return latest if self._due is None else min(self._due - self._ahead, latest)
+        raise AssertionError(f"{self.name} never comes to rest")
+
+    def open(self) -> None:
+        """`Waiter.open`."""
+
+    def pass_time(self, due: int | None) -> bool:
+        """`Waiter.pass_time`: the step ends here."""
+        self._due = due
+        self._passed = True
+        return True
+
+    def wake(self) -> None:
+        """`Waiter.wake`."""
+        self.life.wake()
+
+    def close(self) -> None:
+        """`Waiter.close`."""
+
+
+class WorkerProcess:
+    """A worker of a pool."""
+
+    def __init__(
+        self,
+        shared: Shared,
+        chance: random.Random,
+        name: str,
+        *,
+        pool: str,
+        slots: int,
+        skew: int,
+        waits: Callable[[], int],
+    ) -> None:
+        self.name = name
+        self.pool = pool
+        self.life = Life(shared.timeline, chance, self._step)
+        self.endpoint = Endpoint(shared.network, name, self.life.wake)
+        self._timeline = shared.timeline
+        self._ahead = EPOCH + skew
+        wall, steady = (
+            SkewedClock(shared.timeline, self._ahead),
+            SkewedClock(shared.timeline, chance.randint(0, 9 * SECOND)),
+        )
+
+        def load(digest: str) -> Program:
+            if digest not in shared.programs:
+                raise NotFound(digest)
+            return shared.programs[digest]
+
+        around = Surroundings(
+            load,
+            shared.blobs,
+            root=".",
+            secrets_path="/nonexistent/secrets",
+            chance=chance.random,
+            log=lambda call, text: None,
+        )
+        pure = AsyncLauncher(around.env_of, wall)
+        self.tools = Tools(shared.timeline, shared.deeds, waits=waits, pure=pure, wake=self.life.wake)
+        self.worker = Worker(
+            self.endpoint, pool=pool, slots=slots, launcher=self.tools, program_of=around.program_of,
+            kit_of=around.kit_of, clock=wall, name=name, pulse=Pulse(self.endpoint, self.endpoint, steady),
+            blobs=shared.blobs,
+        )  # fmt: skip
+        self.life.wake()
+
+    def die(self) -> None:
+        """End here, as by SIGKILL: its tools end with it."""
+        self.life.is_alive = False
+        self.endpoint.die()
+
+    def _step(self) -> int | None:
+        for _ in range(ROUNDS):
+            if not self.worker.step():
+                due = self.worker.due()
+                return None if due is None else due - self._ahead
+        raise AssertionError(f"{self.name} never comes to rest")

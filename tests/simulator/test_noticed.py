@@ -1,0 +1,136 @@
+"""The laws are no formality: whatever is broken on purpose is noticed within a few hundred seeds."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+import noetl.server.control
+from noetl.engine import reports
+from noetl.server.control import ControlPlane
+from noetl.server.leases import Leases
+from noetl.server.shell import Shell
+from noetl.server.unclaimed import Unclaimed
+from noetl.worker.shell import Worker
+from simulator.world import simulate
+
+Patch = pytest.MonkeyPatch
+
+
+def no_fencing(patch: Patch) -> None:
+    """A report counts whatever its claim is."""
+    fits = reports._fits
+
+    def fits_anyway(region: Any, report: Any) -> bool:
+        return fits(region, report._replace(claim=region.claim))
+
+    patch.setattr(reports, "_fits", fits_anyway)
+
+
+def no_phase(patch: Patch) -> None:
+    """A pipeline that runs may be started again."""
+
+    def accept(turn: Any, region: Any, report: Any) -> bool:
+        if region.phase == "run":
+            return True
+        return bool(accept_start(turn, region, report))
+
+    accept_start = reports._accept_start
+    patch.setattr(reports, "_accept_start", accept)
+
+
+def forgotten_orders(patch: Patch) -> None:
+    """Orders that got lost are never given again."""
+    patch.setattr(Unclaimed, "look", lambda self, execution: [])
+
+
+def endless_leases(patch: Patch) -> None:
+    """Nobody notices that a worker is gone."""
+    patch.setattr(Leases, "begin", lambda self, execution_id, run, claim: None)
+
+
+def answer_before_disk(patch: Patch) -> None:
+    """A worker hears that its report is on disk when it is not."""
+    take = Shell.take
+
+    def take_and_forget(self: Shell, said: Any, due: Any, asked: Any) -> Any:
+        before = self.execution.position
+        answers, events, orders = take(self, said, due, asked)
+        if said and before % 7 == 3:
+            answers = [
+                answer._replace(recorded=len(report.events)) for answer, report in zip(answers, said, strict=True)
+            ]
+        return answers, events, orders
+
+    patch.setattr(Shell, "take", take_and_forget)
+
+
+def one_name_for_all(patch: Patch) -> None:
+    """Reports of all executions have the same keys, as they once had."""
+
+    def send(self: Worker, slot: Any) -> None:
+        bus = self._bus
+        self._bus = _Renaming(bus)  # type: ignore[assignment]
+        try:
+            sent(self, slot)
+        finally:
+            self._bus = bus
+
+    sent = Worker._send
+    patch.setattr(Worker, "_send", send)
+
+
+class _Renaming:
+    def __init__(self, bus: Any) -> None:
+        self._bus = bus
+
+    def report(self, key: str, report: Any) -> Any:
+        return self._bus.report(report.events[-1].event_id, report)
+
+
+def slots_leak(patch: Patch) -> None:
+    """A worker keeps a slot after a refusal."""
+    free = Worker._free
+
+    def kept(self: Worker, slot: Any) -> None:
+        if slot.running or not slot.session.over:
+            return
+        free(self, slot)
+
+    patch.setattr(Worker, "_free", kept)
+
+
+def conflict_is_swallowed(patch: Patch) -> None:
+    """A server that lost an execution to another goes on with what it has in memory."""
+    patch.setattr(ControlPlane, "give_up", lambda self, execution_id: None)
+
+
+def deaf_children(patch: Patch) -> None:
+    """What a child missed of its caller stays missed, as it once did."""
+    patch.setattr(noetl.server.control, "missed", lambda child, caller: None)
+
+
+BROKEN: dict[Callable[[Patch], None], Sequence[int]] = {
+    no_phase: range(40),
+    forgotten_orders: range(40),
+    endless_leases: range(40),
+    answer_before_disk: range(40),
+    one_name_for_all: range(40),
+    slots_leak: range(40),
+    conflict_is_swallowed: range(80),
+    no_fencing: (1626,),
+    deaf_children: (1952,),
+}
+"""What is broken, and the seeds among which one has to notice. It takes a rare one for the last two; where the
+simulator changes, `SIMULATOR_SEEDS` finds another."""
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
+def test_it_is_noticed(broken: Callable[[Patch], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    broken(monkeypatch)
+    for seed in BROKEN[broken]:
+        try:
+            simulate(seed)
+        except AssertionError:
+            return
+    pytest.fail("nothing was noticed")

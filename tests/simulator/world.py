@@ -1,0 +1,341 @@
+"""A simulated cluster: servers, workers, a network, a store, one playbook run once or twice, and what goes wrong.
+
+All of it follows from the seed. Faults end after a while; then everything has to come to its end by itself.
+"""
+
+import hashlib
+import random
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from typing import Any, NamedTuple
+
+from harness.invariants import state_of
+from noetl.engine.execution import Execution
+from noetl.engine.program import Program
+from noetl.engine.starting import Request
+from noetl.ports import Wanted
+from noetl.server.service import Busy
+from noetl.server.shell import hydrate
+from noetl.store.memory import MemoryBlobs, MemoryStore
+from noetl_ir.events import Event
+from simulator.disk import DiskOdds
+from simulator.effects import waiting_times
+from simulator.laws import check_deeds, check_execution, end_of, fold
+from simulator.network import Network, Odds
+from simulator.plays import PLAYS, Ready, ready
+from simulator.processes import ServerProcess, Shared, WorkerProcess
+from simulator.timeline import SECOND, Timeline
+
+AT_MOST = 3600 * SECOND
+"""A run that is not over after so long, and nothing goes wrong any more, never is."""
+
+QUIET = 75 * SECOND
+"""How long those who were left behind have to notice that all is over."""
+
+
+class Setting(NamedTuple):
+    """What a simulation is made of; `seed` decides the rest. Faults come in the first `troubled` microseconds."""
+
+    seed: int
+    servers: int = 1
+    workers: int = 1
+    executions: int = 1
+    odds: Odds = Odds()
+    disk: DiskOdds = DiskOdds()
+    mishaps: int = 0
+    troubled: int = 0
+    skew: int = 0
+    largest: int = 1 << 20
+    asks: tuple[tuple[int, str], ...] = ()
+
+
+class Simulated(NamedTuple):
+    """What came out: the ends of the executions by id, and a digest of all logs."""
+
+    ends: dict[str, Any]
+    digest: str
+    seconds: float
+
+
+def setting_of(seed: int) -> Setting:
+    """The simulation of a seed."""
+    chance = random.Random(f"{seed} setting")
+    pick = chance.choice
+    calm = chance.random() < 0.15
+    odds = Odds(pick((0, 0.02, 0.1, 0.3)), pick((0, 0.05, 0.3)), pick((0, 0.2, 0.6)), pick((1, 5, 20)) * SECOND)
+    disk = DiskOdds(pick((0, 0, 0.03, 0.1)), pick((0, 0, 0.05)))
+    asks: tuple[tuple[int, str], ...] = ()
+    if chance.random() < 0.15:
+        asks = ((chance.randint(0, 15 * SECOND), "cancel"),)
+    elif chance.random() < 0.2:
+        begin = chance.randint(0, 10 * SECOND)
+        asks = ((begin, "pause"), (begin + chance.randint(1, 40 * SECOND), "resume"))
+    return Setting(
+        seed,
+        servers=pick((1, 2, 2, 3)),
+        workers=pick((1, 2, 3)),
+        executions=pick((1, 1, 2)),
+        odds=Odds() if calm else odds,
+        disk=DiskOdds() if calm else disk,
+        mishaps=0 if calm else pick((0, 2, 4, 8)),
+        troubled=pick((15, 40, 90)) * SECOND,
+        skew=pick((0, 0, SECOND, 20 * SECOND)),
+        largest=pick((1 << 20, 1 << 20, 1 << 20, 1_500)),
+        asks=asks,
+    )
+
+
+@cache
+def ready_at(number: int) -> Ready:
+    """A play, compiled once."""
+    return ready(PLAYS[number])
+
+
+class World:
+    """One simulation."""
+
+    def __init__(self, play: Ready, setting: Setting) -> None:
+        self._play = play
+        self._setting = setting
+        self._chance = random.Random(f"{setting.seed} faults")
+        self._timeline = Timeline()
+        network = Network(self._timeline, self._stream("network"), setting.odds, setting.largest)
+        by_path = play.by_path
+        self._shared = Shared(
+            self._timeline, network, MemoryStore(), MemoryBlobs(), {each.digest: each for each in by_path.values()},
+            {path: each.digest for path, each in by_path.items()}, Counter(),
+        )  # fmt: skip
+        self._live: dict[str, Any] = {}
+        self._numbers = Counter[str]()
+        self._is_troubled = True
+        self._calm_at = setting.troubled
+        self.servers = [self._new_server() for _ in range(setting.servers)]
+        pools = ["default", "blue"] if play.play.name == "pools" else ["default"]
+        self.workers = [self._new_worker(pool) for pool in pools for _ in range(setting.workers)]
+        self.roots = [f"e{number}" for number in range(setting.executions)]
+
+    def run(self) -> Simulated:
+        """Run to the end and check everything."""
+        self._plan()
+        while not self._is_over():
+            moved = self._timeline.advance()
+            assert moved and self._timeline.now < AT_MOST, f"it never ends: {self._statuses()}"
+        over_at = self._timeline.now
+        while self._timeline.now < over_at + QUIET:
+            self._timeline.advance()
+        return self._checked()
+
+    def _plan(self) -> None:
+        setting, chance = self._setting, self._chance
+        for name in self.roots:
+            self._timeline.after(chance.randint(0, 2 * SECOND), lambda name=name: self._start(name))
+        for seconds, signal in self._play.play.signals:
+            time = round(seconds * SECOND)
+            self._timeline.at(time, lambda signal=signal: self._post_all("signal", {"name": signal, "data": 1}))
+        for name in self.roots:
+            self._ask(name, setting.asks)
+        for _ in range(setting.mishaps):
+            self._timeline.at(chance.randint(0, setting.troubled), self._mishap)
+        self._timeline.at(setting.troubled, self._heal)
+
+    def _start(self, name: str) -> None:
+        """A client asks a server to start an execution, and asks again until it is there."""
+        if self._shared.store.execution(name) is not None:
+            return
+        server = self._chance.choice(self.servers)
+        request = Request({})
+        if server.life.is_alive:
+            with suppress(Busy):
+                server.service.do(lambda control: control.begin(self._play.program, name, request))
+        self._timeline.after(3 * SECOND, lambda: self._start(name))
+
+    def _ask(self, name: str, asks: tuple[tuple[int, str], ...]) -> None:
+        """Ask one thing after the other, each once the execution is there."""
+        if not asks:
+            return
+        time, verb = asks[0]
+        if self._timeline.now < time or self._shared.store.execution(name) is None:
+            self._timeline.at(max(time, self._timeline.now + SECOND), lambda: self._ask(name, asks))
+            return
+        self._post(name, verb, None)
+        self._ask(name, asks[1:])
+
+    def _post_all(self, verb: str, body: Any) -> None:
+        for name in self.roots:
+            self._post(name, verb, body)
+
+    def _post(self, name: str, verb: str, body: Any) -> None:
+        if self._shared.store.execution(name) is None:
+            self._timeline.after(SECOND, lambda: self._post(name, verb, body))
+            return
+        self._shared.store.post(name, verb, body)
+        for server in self.servers:
+            self._timeline.after(200_000, server.life.wake)
+
+    def _mishap(self) -> None:
+        """Something happens to a process, or to the disk of the network."""
+        chance = self._chance
+        server, worker = chance.choice(self.servers), chance.choice(self.workers)
+        length = chance.choice((2, 12, 35, 80)) * SECOND
+        self._calm_at = max(self._calm_at, self._timeline.now + length)
+        match chance.choice(MISHAPS):
+            case "server dies":
+                server.die()
+            case "worker dies":
+                self._kill(worker)
+            case "server stands":
+                self._stand(server, length)
+            case "server is taken for dead":
+                self._stand(server, length)
+                server.disk.lose_ownership()
+            case "worker stands":
+                self._stand(worker, length)
+            case "server is cut off":
+                self._cut(server, length)
+            case "worker is cut off":
+                self._cut(worker, length)
+            case "worker leaves":
+                worker.worker.take_no_more()
+                worker.life.wake()
+                self._timeline.after(length, lambda: self._kill(worker))
+            case "queues are lost":
+                self._shared.network.wipe()
+
+    def _stand(self, process: ServerProcess | WorkerProcess, length: int) -> None:
+        process.life.stop()
+        process.endpoint.is_awake = False
+
+        def go_on() -> None:
+            process.endpoint.is_awake = True
+            process.life.go_on()
+
+        self._timeline.after(length, go_on)
+
+    def _cut(self, process: ServerProcess | WorkerProcess, length: int) -> None:
+        process.endpoint.is_linked = False
+
+        def link() -> None:
+            process.endpoint.is_linked = True
+            process.life.wake()
+
+        self._timeline.after(length, link)
+
+    def _kill(self, worker: WorkerProcess) -> None:
+        if worker.life.is_alive:
+            worker.die()
+            self._again(lambda: self._replace_worker(worker))
+
+    def _replace_worker(self, worker: WorkerProcess) -> None:
+        self.workers[self.workers.index(worker)] = self._new_worker(worker.pool)
+
+    def _again(self, start: Callable[[], None]) -> None:
+        self._timeline.after(self._chance.randint(0, 15 * SECOND), start)
+
+    def _new_server(self) -> ServerProcess:
+        self._numbers["server"] += 1
+        name = f"server{self._numbers['server']}"
+        odds = self._setting.disk if self._is_troubled else DiskOdds()
+        server = ServerProcess(
+            self._shared, self._stream(name), name, odds=odds, skew=self._skew(), observe=self._observe
+        )
+        server.died = lambda: self._again(lambda: self._replace_server(server))
+        return server
+
+    def _replace_server(self, server: ServerProcess) -> None:
+        self.servers[self.servers.index(server)] = self._new_server()
+
+    def _new_worker(self, pool: str) -> WorkerProcess:
+        self._numbers["worker"] += 1
+        name = f"worker{self._numbers['worker']}"
+        chance = self._stream(name)
+        slots = chance.choice((1, 2, 4))
+        return WorkerProcess(
+            self._shared, chance, name, pool=pool, slots=slots, skew=self._skew(), waits=waiting_times(chance)
+        )
+
+    def _skew(self) -> int:
+        return self._chance.randint(-self._setting.skew, self._setting.skew)
+
+    def _stream(self, name: str) -> random.Random:
+        return random.Random(f"{self._setting.seed} {name}")
+
+    def _heal(self) -> None:
+        self._is_troubled = False
+        self._shared.network.heal()
+        for server in self.servers:
+            server.disk.heal()
+
+    def _observe(self, execution: Execution, program: Program, event: Event) -> None:
+        if event.event_type == "playbook.processed":
+            self._live[execution.execution_id] = state_of(execution)
+
+    def _is_over(self) -> bool:
+        store = self._shared.store
+        if self._timeline.now < self._calm_at:
+            return False
+        return all(store.execution(name) for name in self.roots) and not store.executions(Wanted(open=True, limit=1))
+
+    def _statuses(self) -> dict[str, str]:
+        rows = {row.execution_id: row.status for row in self._shared.store.executions()}
+        return {name: rows.get(name, "not started") for name in {*self.roots, *rows}}
+
+    def _checked(self) -> Simulated:
+        store, blobs = self._shared.store, self._shared.blobs
+        logs, programs, ends = {}, {}, {}
+        hashed = hashlib.sha256()
+        for row in sorted(store.executions(), key=lambda row: row.execution_id):
+            name, program = row.execution_id, self._shared.programs[row.plan_digest]
+            records = [*store.read(name)]
+            log = logs[name] = [hydrate(record, blobs) for record in records]
+            programs[name] = program
+            for record in records:
+                hashed.update(record.body)
+            folded = fold(program, name, log)
+            check_execution(program, folded, log, self._live.get(name))
+            assert row.status == folded.status, f"listed as {row.status}, is {folded.status}"
+            ends[name] = end_of(folded, self._play.play.same)
+        check_deeds(programs, logs, self._shared.deeds)
+        self._check_nothing_left()
+        return Simulated(ends, hashed.hexdigest(), self._timeline.now / SECOND)
+
+    def _check_nothing_left(self) -> None:
+        """No process has anything left of what is over, nor have the queues."""
+        for worker in self.workers:
+            assert not worker.worker.busy and not worker.tools.running, f"a slot of {worker.name} is left busy"
+        for server in self.servers:
+            control = server.control
+            assert not control.shells, f"{server.name} still drives {[*control.shells]}"
+            assert not control._owned and not server.leases._of, f"{server.name} keeps what is over"
+        assert not self._shared.network.left_over(), "commands are left in the queues"
+        assert not self._shared.network.parked, f"given up: {self._shared.network.parked}"
+
+
+MISHAPS = (
+    "server dies", "server dies", "worker dies", "worker dies", "server stands", "server is taken for dead",
+    "worker stands", "server is cut off", "worker is cut off", "worker leaves", "queues are lost",
+)  # fmt: skip
+
+
+@cache
+def undisturbed(number: int) -> Any:
+    """The end of a play without faults."""
+    return World(ready_at(number), Setting(seed=0)).run().ends["e0"]
+
+
+def simulate(seed: int) -> Simulated:
+    """Run the simulation of a seed; raises AssertionError that says how to run it again."""
+    number = seed % len(PLAYS)
+    play, setting = ready_at(number), setting_of(seed)
+    try:
+        world = World(play, setting)
+        ran = world.run()
+        if "cancel" not in {verb for _, verb in setting.asks}:
+            for name in world.roots:
+                wanted = undisturbed(number)
+                assert ran.ends[name] == wanted, f"{name} came to {ran.ends[name]} instead of {wanted}"
+        return ran
+    except Exception as problem:
+        text = f"seed {seed} ({play.play.name}, SIMULATOR_SEED={seed}): {type(problem).__name__}: {problem}"
+        raise AssertionError(text) from problem
