@@ -13,7 +13,9 @@ from noetlc.analysis.knowledge import informed
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.script import script_of
 from noetlc.analysis.skeleton import Skeleton, success_skeleton, whole_skeleton
+from noetlc.analysis.soundness import QUICK
 from noetlc.analysis.story import story_of
+from noetlc.analysis.together import together_of
 from noetlc.analysis.verdict import Story
 
 ASKED = 12
@@ -62,19 +64,10 @@ def _perhaps(skeleton: Skeleton) -> list[int]:
 
 def beside_of(plan: Plan) -> dict[str, frozenset[str]]:
     """Step → the steps whose tasks may run while its own do, as far as the arcs and guards do not exclude it."""
-    skeleton = informed(whole_skeleton(plan))
-    running: dict[int, list[int]] = {}
-    for number, place in enumerate(plan.net.places):
-        if place.role in ("ready", "at", "run", "due", "parked"):
-            running.setdefault(place.step, []).append(number)
-    relation = concurrency_of(skeleton.net)
-    masks = {step: sum(1 << number for number in numbers) for step, numbers in running.items()}
-    found: dict[str, frozenset[str]] = {}
-    for step, numbers in running.items():
-        row = 0
-        for number in numbers:
-            row |= relation.rows[number]
-        found[plan.steps[step].name] = frozenset(
-            plan.steps[other].name for other, mask in masks.items() if other != step and row & mask
-        )
-    return found
+    places = enumerate(plan.net.places)
+    ready = {
+        number: plan.steps[place.step].name for number, place in places if place.role == "ready" and not place.level
+    }
+    # The token of a run can wait at its beginning while anything goes on beside it: that place stands for all of it.
+    together = together_of(informed(whole_skeleton(plan)).net, frozenset(ready), QUICK)
+    return {name: frozenset(ready[other] for other in together.beside[place]) for place, name in ready.items()}

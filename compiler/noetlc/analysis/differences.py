@@ -18,13 +18,16 @@ from noetlc.analysis.facts import Address, Class, Fact, facts_of
 from noetlc.analysis.report import Report, report_of
 from noetlc.analysis.skeleton import whole_skeleton
 from noetlc.analysis.soundness import Budget
-from noetlc.analysis.traces import Compared, compared
+from noetlc.analysis.traces import Compared, Trace, compared
 from noetlc.analysis.transfer import is_control, transfer_of
 from noetlc.analysis.verdict import Status
 
 BUDGET = Budget(states=20_000)
 LONG, MOST = 80, 3
 """Characters of a value, and markings from which no end is reached, that are told."""
+
+LONG_RUN, MANY = 16, 4
+"""Steps of a run that is told whole, and steps of which one thing is said by name."""
 
 
 class Difference(NamedTuple):
@@ -38,12 +41,15 @@ class Difference(NamedTuple):
 
 def differences_of(old: Plan, new: Plan) -> tuple[Difference, ...]:
     """All changes from one plan to another, by class and in the order of the plans."""
-    told = list(_changed_facts(facts_of(old), facts_of(new)))
+    before, after = facts_of(old), facts_of(new)
+    told = list(_changed_facts(before, after))
     if any(each.klass is Class.RUN for each in told):  # else the nets and their guards are the same
         told += _analysed(report_of(old, (), BUDGET), report_of(new, (), BUDGET))
         if whole_skeleton(old).net != whole_skeleton(new).net:
             told += _resume(old, new)
-            told += _runs(compared(old, new))
+            near = _changed_steps(before, after)
+            near |= _neighbours(old, near) | _neighbours(new, near)
+            told += _runs(compared(old, new, near), near)
     order = list(Class)
     return tuple(sorted(dict.fromkeys(told), key=lambda each: order.index(each.klass)))
 
@@ -61,6 +67,23 @@ def _changed_facts(old: dict[Address, Fact], new: dict[Address, Fact]) -> Iterat
         elif was.value != fact.value and not _follows(address, old, new):
             before, after = _apart(was.value, fact.value)
             yield Difference(fact.klass, "~", f"{_called(address)}: {before} → {after}", fact.span)
+
+
+def _changed_steps(old: dict[Address, Fact], new: dict[Address, Fact]) -> frozenset[str]:
+    """The steps about which something changed that decides what can happen."""
+    differing = {address for address in {*old, *new} if _said(old, address) != _said(new, address)}
+    return frozenset(address[0].removeprefix("step ") for address in differing if address[0].startswith("step "))
+
+
+def _said(facts: dict[Address, Fact], address: Address) -> str | None:
+    fact = facts.get(address)
+    return fact.value if fact is not None and fact.klass is Class.RUN else None
+
+
+def _neighbours(plan: Plan, names: frozenset[str]) -> frozenset[str]:
+    """The steps from and to which an arc leads from or to one of these."""
+    ends = [(plan.steps[arc.step].name, plan.steps[arc.target].name) for arc in plan.arcs if arc.target >= 0]
+    return frozenset(name for pair in ends if not names.isdisjoint(pair) for name in pair)
 
 
 def _is_told(address: Address, others: dict[Address, Fact]) -> bool:
@@ -123,11 +146,17 @@ def _analysed(old: Report, new: Report) -> Iterator[Difference]:
         if key not in before:
             yield Difference(Class.RUN, "+", f"now: {key}", span)
     extents = {extent.step: extent for extent in old.extents}
+    changed: dict[str, list[str]] = {}
     for extent in new.extents:
         was = extents.get(extent.step)
         if was is not None and was[1:3] != extent[1:3]:
-            message = f"`{extent.step}` runs {_extent(was)} → {_extent(extent)}"
-            yield Difference(Class.RUN, "~", message, NOWHERE)
+            changed.setdefault(f"{_extent(was)} → {_extent(extent)}", []).append(f"`{extent.step}`")
+    for change, names in changed.items():
+        more = f" and {len(names) - MANY} more" if len(names) > MANY + 1 else ""
+        shown = names[:MANY] if more else names
+        yield Difference(
+            Class.RUN, "~", f"{', '.join(shown)}{more} {'run' if len(names) > 1 else 'runs'} {change}", NOWHERE
+        )
 
 
 def _refuted(report: Report) -> dict[str, Span]:
@@ -146,12 +175,22 @@ def _extent(extent: Extent) -> str:
     return runs if extent.at_once in (0, 1) else f"{runs}, {at_once} at once"
 
 
-def _runs(found: Compared) -> Iterator[Difference]:
+def _runs(found: Compared, near: frozenset[str]) -> Iterator[Difference]:
     for sign, trace in (("+", found.added), ("-", found.removed)):
         if trace is not None:
-            yield Difference(Class.RUN, sign, f"a run, as {' → '.join(f'`{step}`' for step in trace)}", NOWHERE)
+            rest = ", steps away from the change left out" if found.partly else ""
+            yield Difference(Class.RUN, sign, f"a run, as {' → '.join(_shortened(trace, near))}{rest}", NOWHERE)
     if not found.complete and found.added is found.removed is None:
         yield Difference(Class.RUN, "~", "which runs came and went is not known: too many markings", NOWHERE)
+
+
+def _shortened(trace: Trace, near: frozenset[str]) -> Iterator[str]:
+    """The steps of a run; in a long one an ellipsis for those in a row that are away from the change."""
+    for number, step in enumerate(trace):
+        if len(trace) <= LONG_RUN or step in near or number in (0, len(trace) - 1):
+            yield f"`{step}`"
+        elif number == 1 or trace[number - 1] in near:
+            yield "…"
 
 
 def _called(address: Address) -> str:

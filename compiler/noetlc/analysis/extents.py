@@ -5,11 +5,11 @@ from typing import NamedTuple
 from noetl_ir.plan import Plan
 from noetlc.analysis.answers import counting
 from noetlc.analysis.components import components_of
-from noetlc.analysis.concurrency import Concurrency, concurrency_of
-from noetlc.analysis.goals import Never, coverable
+from noetlc.analysis.goals import Never, Reached, searched
 from noetlc.analysis.petri import Petri
-from noetlc.analysis.reductions import reduced
 from noetlc.analysis.skeleton import whole_skeleton
+from noetlc.analysis.soundness import QUICK
+from noetlc.analysis.together import together_of
 
 MOST = 8
 """How far runs are counted; more is "many"."""
@@ -33,26 +33,22 @@ class Extent(NamedTuple):
 def extents_of(plan: Plan, limit: int) -> tuple[Extent, ...]:
     """The extents of all steps, with loops of two items and two slots."""
     ready = _ready(plan)
-    small = reduced(whole_skeleton(plan, 2).net, frozenset(ready))
-    relation = concurrency_of(small.net)
-    where = {place: number for number, place in enumerate(small.places)}
-    at = [where[place] for place in ready]
+    together = together_of(whole_skeleton(plan, 2).net, frozenset(ready), min(limit, QUICK))
+    small, names = together.small, {place: step.name for place, step in zip(ready, plan.steps, strict=True)}
     upper = _most_runs(plan)
     found = []
     left = min(ASKED, max(4, ASKED_PLACES // len(small.net.places)))
-    for number, step in enumerate(plan.steps):
-        runs: int | None = upper[number]
-        at_once: int | None = 1
-        twice = relation.together(at[number], at[number])
-        if at[number] not in relation.marked:
-            runs = at_once = 0
-        elif twice or (runs is not None and runs > 1):
+    for number, place in enumerate(ready):
+        runs, at_once = upper[number], together.most[place]
+        if at_once == 0:
+            runs = 0
+        elif at_once != 1 or (runs is not None and runs > 1):
             left -= 1
-            if left >= 0 and runs is not None:
-                runs = _runs(small.net, at[number], runs, limit)
-            if twice:
-                at_once = _at_once(small.net, at[number], limit) if left >= 0 else None
-        found.append(Extent(step.name, runs, at_once, _beside(plan, relation, at, number)))
+            if left >= 0:
+                runs = None if runs is None else _runs(small.net, small.place(place), runs, limit)
+                at_once = _at_once(small.net, small.place(place), limit) if at_once is None else at_once
+        beside = sorted(ready.index(other) for other in together.beside[place])
+        found.append(Extent(plan.steps[number].name, runs, at_once, tuple(names[ready[each]] for each in beside)))
     return tuple(found)
 
 
@@ -64,23 +60,20 @@ def _ready(plan: Plan) -> list[int]:
     return found
 
 
-def _beside(plan: Plan, relation: Concurrency, at: list[int], number: int) -> tuple[str, ...]:
-    row = relation.rows[at[number]]
-    return tuple(step.name for other, step in enumerate(plan.steps) if other != number and row >> at[other] & 1)
-
-
 def _runs(net: Petri, place: int, upper: int, limit: int) -> int:
     """The most runs in all, as far as they are counted; no more than `upper`."""
     for most in range(1, min(upper, MOST)):
-        if isinstance(coverable(*counting(net, place, most + 1), limit), Never):
-            return most
+        answer = searched(*counting(net, place, most + 1), limit)
+        if not isinstance(answer, Reached):
+            return most if isinstance(answer, Never) else upper
     return upper
 
 
 def _at_once(net: Petri, place: int, limit: int) -> int | None:
     for most in range(1, MOST):
-        if isinstance(coverable(net, ((place, most + 1),), limit), Never):
-            return most
+        answer = searched(net, ((place, most + 1),), limit)
+        if not isinstance(answer, Reached):
+            return most if isinstance(answer, Never) else None
     return None
 
 

@@ -36,26 +36,43 @@ class Open(NamedTuple):
 
 def coverable(net: Petri, target: Arcs, limit: int) -> Reached | Never | Open:
     """Whether some reachable marking has the tokens of `target`."""
-    goal, transition = len(net.places), len(net.transitions)
-    asked = Petri(
-        net.name,
-        (*net.places, GOAL),
-        (*net.transitions, GOAL),
-        (*net.inputs, target),
-        (*net.outputs, ((goal, 1),)),
-        (*net.initial, 0),
-    )
-    small = reduced(asked, frozenset({goal}))
-    place = small.place(goal)
-    if place not in concurrency_of(small.net).marked:
+    goal = _Goal(net, target)
+    if goal.place not in concurrency_of(goal.small.net).marked:
         return Never("the arcs alone exclude it")
-    graph = graph_of(small.net, limit)
-    if graph.pump is not None:
-        graph = explored(small.net, limit)
-    run = _first(graph, small, place)
-    if run is not None:
-        return Reached(tuple(each for each in run if each != transition))
-    return Never(f"none of all {len(graph.markings)} markings") if graph.complete else Open(limit)
+    return goal.searched(limit)
+
+
+def searched(net: Petri, target: Arcs, limit: int) -> Reached | Never | Open:
+    """The same where it is known that the arcs alone do not exclude it."""
+    return _Goal(net, target).searched(limit)
+
+
+class _Goal:
+    """The net with a transition that takes the tokens of a target, reduced around what that makes."""
+
+    def __init__(self, net: Petri, target: Arcs) -> None:
+        goal = len(net.places)
+        self._transition = len(net.transitions)
+        asked = Petri(
+            net.name,
+            (*net.places, GOAL),
+            (*net.transitions, GOAL),
+            (*net.inputs, target),
+            (*net.outputs, ((goal, 1),)),
+            (*net.initial, 0),
+        )
+        self.small = reduced(asked, frozenset({goal}))
+        self.place = self.small.place(goal)
+
+    def searched(self, limit: int) -> Reached | Never | Open:
+        """The answer of the markings, breadth first."""
+        graph = graph_of(self.small.net, limit)
+        if graph.pump is not None:
+            graph = explored(self.small.net, limit)
+        run = _first(graph, self.small, self.place)
+        if run is not None:
+            return Reached(tuple(each for each in run if each != self._transition))
+        return Never(f"none of all {len(graph.markings)} markings") if graph.complete else Open(limit)
 
 
 def _first(graph: Graph, small: Reduced, place: int) -> tuple[int, ...] | None:

@@ -49,14 +49,18 @@ class Reduced(NamedTuple):
         return self.places.index(original)
 
 
-def reduced(net: Petri, kept: frozenset[int] = frozenset()) -> Reduced:
-    """The net reduced as far as it goes; `kept` places stay as they are."""
-    return _Work(net, kept, frozenset(range(len(net.places)))).reduced()
+def reduced(net: Petri, kept: frozenset[int] = frozenset(), told: frozenset[int] = frozenset()) -> Reduced:
+    """The net reduced as far as it goes; `kept` places stay as they are.
+
+    `told` are kept places, too, each marked and beside some transitions, which take from it and put back into it: of
+    these each firing counts, so that they stay apart, also where they change nothing.
+    """
+    return _Work(net, kept | told, frozenset(range(len(net.places))), told).reduced()
 
 
 def reduced_for_bounds(net: Petri, transient: frozenset[int] = frozenset()) -> Reduced:
     """The net reduced so that it is bounded exactly when the original is, `transient` places aside."""
-    return _Work(net, frozenset(), transient).reduced()
+    return _Work(net, frozenset(), transient, frozenset()).reduced()
 
 
 class _Macro(NamedTuple):
@@ -72,9 +76,10 @@ class _Macro(NamedTuple):
 class _Work:
     """The net while it is reduced: macros by number, and for each place the macros that take from or put into it."""
 
-    def __init__(self, net: Petri, kept: frozenset[int], passing: frozenset[int]) -> None:
+    def __init__(self, net: Petri, kept: frozenset[int], passing: frozenset[int], told: frozenset[int]) -> None:
         self._net = net
         self._kept = kept
+        self._told = told
         self._passing = passing  # where tokens may pile up and nobody asks
         self._start = len(net.places)
         count = len(net.places) + 1
@@ -143,7 +148,7 @@ class _Work:
         """Remove transitions that change nothing beside another one with the same inputs."""
         for number in list(self._takers[place]):
             macro = self._macros[number]
-            if macro.inputs != macro.outputs:
+            if macro.inputs != macro.outputs or not self._told.isdisjoint(macro.inputs):
                 continue
             for other in self._takers[place]:
                 if other != number and self._macros[other].inputs == macro.inputs:

@@ -17,7 +17,7 @@ from noetl_ir.net import Transition
 from noetl_ir.plan import Plan, Task
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.coverability import coverability_of
-from noetlc.analysis.goals import Never, Open, coverable
+from noetlc.analysis.goals import Never, Open, searched
 from noetlc.analysis.origin import covered
 from noetlc.analysis.petri import Marking, Petri, fired
 from noetlc.analysis.reachability import graph_of
@@ -77,6 +77,16 @@ def verdicts_on(success: Skeleton, whole: Skeleton, budget: Budget) -> tuple[Ver
         *attempted("every part can run", lambda: _dead(success, whole, *searched(), budget)),
         *bounded,
     )
+
+
+def always_ends(skeleton: Skeleton, limit: int) -> bool:
+    """Whether an end is proved to be reachable from every marking that can be reached."""
+    small = reduced(skeleton.net)
+    ends = terminals_of(small.net, limit)
+    if ends.circles or not (ends.complete or is_proved_sound(small.net)):
+        return False
+    runs = [small.run(ends.graph.path_to(state)) for state in ends.dead]
+    return all(skeleton.is_final(marking_after(skeleton.net, run)) for run in runs)
 
 
 def assumptions_of(plan: Plan) -> tuple[str, ...]:
@@ -199,7 +209,7 @@ def dead_among(net: Petri, asked: Sequence[int], budget: Budget) -> tuple[frozen
     dead = rest - possible
     unsure = sorted(rest & possible)
     for number in unsure[: budget.singly]:
-        found = coverable(net, net.inputs[number], budget.states)
+        found = searched(net, net.inputs[number], budget.states)
         if isinstance(found, Never):
             dead.add(number)
         if not isinstance(found, Open):

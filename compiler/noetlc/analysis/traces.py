@@ -3,14 +3,21 @@
 A run is a complete one, without an unhandled failure and with loops of one item; guards choose freely. The two nets are
 walked together, each as the set of states it may be in after the same steps (Rabin and Scott's subset construction),
 breadth first, so that the run that is found is a shortest one.
+
+Where a net is too large for that, only the steps around what changed are told apart: the net is reduced with a place
+beside each of them, which it takes from and puts back into, so that its start is fused with no other one. A run that
+differs there differs; that no run differs there is no proof.
 """
 
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
 from noetl_ir.plan import Plan
+from noetlc.analysis.petri import Arcs, Petri, arcs_of
 from noetlc.analysis.reachability import graph_of
+from noetlc.analysis.reductions import reduced
 from noetlc.analysis.skeleton import success_skeleton
+from noetlc.analysis.soundness import marking_after
 
 STATES, PAIRS = 20_000, 5_000
 """States of a net, and pairs of sets of them, that are looked at; beyond that there is no answer."""
@@ -22,12 +29,14 @@ _Set: TypeAlias = frozenset[int]
 class Compared(NamedTuple):
     """A shortest run of the new plan that the old one has not, and the reverse; None where there is none.
 
-    `complete` is False where a limit was hit: then there may be more than was found.
+    `complete` is False where a limit was hit: then there may be more than was found. `partly` says that a run is told
+    by its steps around the change alone.
     """
 
     added: Trace | None
     removed: Trace | None
     complete: bool
+    partly: bool = False
 
 
 class _Automaton(NamedTuple):
@@ -56,9 +65,17 @@ class _Automaton(NamedTuple):
         return {step: self.closure(targets) for step, targets in found.items()}
 
 
-def compared(old: Plan, new: Plan) -> Compared:
-    """Which runs were added and removed."""
-    before, after = _automaton(old), _automaton(new)
+def compared(old: Plan, new: Plan, near: frozenset[str] = frozenset()) -> Compared:
+    """Which runs were added and removed; of large nets by the steps `near` the change."""
+    found = _compared(_automaton(old, None), _automaton(new, None))
+    if found.complete or not near:
+        return found
+    found = _compared(_automaton(old, near), _automaton(new, near))
+    complete = found.complete and not found.added is found.removed is None
+    return found._replace(complete=complete, partly=True)
+
+
+def _compared(before: _Automaton | None, after: _Automaton | None) -> Compared:
     if before is None or after is None:
         return Compared(None, None, False)
     queue: list[tuple[_Set, _Set, int, str]] = [(before.closure({0}), after.closure({0}), -1, "")]
@@ -92,13 +109,18 @@ def _trace(queue: list[tuple[_Set, _Set, int, str]], number: int) -> Trace:
     return tuple(reversed(found))
 
 
-def _automaton(plan: Plan) -> _Automaton | None:
-    """The automaton of a plan's successful runs, None where it is too large."""
+def _automaton(plan: Plan, near: frozenset[str] | None) -> _Automaton | None:
+    """The automaton of a plan's successful runs, None where it is too large; of all steps, or of those `near`."""
     skeleton = success_skeleton(plan)
-    graph = graph_of(skeleton.net, STATES)
+    names = [_started(plan, number) for number in skeleton.origin]
+    if near is not None:
+        names = [name if name in near else "" for name in names]
+    marked = _with_markers(skeleton.net, names)
+    small = reduced(marked, told=frozenset(range(len(skeleton.net.places), len(marked.places))))
+    graph = graph_of(small.net, STATES)
     if not graph.complete:
         return None
-    names = [_started(plan, skeleton.origin[number]) for number in range(len(skeleton.origin))]
+    told_by = [_name_of(small.run((number,)), names) for number in range(len(small.origins))]
     silent: list[list[int]] = []
     steps: list[dict[str, list[int]]] = []
     ends = set()
@@ -106,15 +128,39 @@ def _automaton(plan: Plan) -> _Automaton | None:
         quiet: list[int] = []
         told: dict[str, list[int]] = {}
         for transition, target in zip(enabled, targets, strict=True):
-            if names[transition]:
-                told.setdefault(names[transition], []).append(target)
+            if told_by[transition]:
+                told.setdefault(told_by[transition], []).append(target)
             else:
                 quiet.append(target)
         silent.append(quiet)
         steps.append(told)
-        if not enabled and skeleton.is_final(graph.code.marking(graph.markings[state])):
+        if not enabled and skeleton.is_final(marking_after(marked, small.run(graph.path_to(state)))):
             ends.add(state)
     return _Automaton(silent, steps, frozenset(ends))
+
+
+def _with_markers(net: Petri, names: list[str]) -> Petri:
+    """The net with a marked place for each name, from which its transitions take and into which they put back."""
+    first = len(net.places)
+    markers = {name: first + number for number, name in enumerate(sorted(set(names) - {""}))}
+
+    def widened(sides: tuple[Arcs, ...]) -> tuple[Arcs, ...]:
+        rows = zip(sides, names, strict=True)
+        return tuple(arcs_of([*arcs, (markers[name], 1)]) if name else arcs for arcs, name in rows)
+
+    return Petri(
+        net.name,
+        (*net.places, *(f"@{name}" for name in markers)),
+        net.transitions,
+        widened(net.inputs),
+        widened(net.outputs),
+        (*net.initial, *(1 for _ in markers)),
+    )
+
+
+def _name_of(run: tuple[int, ...], names: list[str]) -> str:
+    """The one name in a run of transitions, "" where none has one."""
+    return next((names[transition] for transition in run if names[transition]), "")
 
 
 def _started(plan: Plan, number: int) -> str:

@@ -4,18 +4,28 @@ The places of a net have the names of what the author wrote, so that a token has
 loop that only the new net has begins with the memory that it begins with; everything else that is new is empty. Only
 markings in which a run can rest count: nothing is left to be done in the same turn. Of each that can be put over it is
 asked whether an end can still be reached; guards choose freely, and failures that nobody handles are left out.
+
+Most nets are not walked. Where the new net can do what each part of the old one does between two places of rest, in
+whatever steps, every marking of the old one is one of the new one as well (tokens beside it disable nothing), and an
+end can be reached from all of these when that is proved of the new net.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from noetl_ir.net import PlaceClass, Trigger
 from noetl_ir.plan import Plan
-from noetlc.analysis.petri import Petri, consumers_of
+from noetlc.analysis.goals import Reached, coverable
+from noetlc.analysis.petri import Petri, consumers_of, effect_of
+from noetlc.analysis.reductions import reduced
 from noetlc.analysis.skeleton import Skeleton, success_skeleton
+from noetlc.analysis.soundness import always_ends
 
 STATES = 20_000
 """Markings of each net that are looked at; beyond that there is no answer."""
+
+NEAR = 300
+"""Markings that are looked at for one part of the old net."""
 
 Held: TypeAlias = tuple[tuple[int, int], ...]
 """A marking as its marked places, sorted, each with its tokens: a large net holds few at once."""
@@ -34,10 +44,14 @@ class Transfer(NamedTuple):
 def transfer_of(old: Plan, new: Plan) -> Transfer:
     """Where a run of the old plan cannot go on in the new one."""
     source, target = success_skeleton(old), success_skeleton(new)
-    before = _explored(source.net, [_sparse(source.net.initial)])
     places = {place.id: number for number, place in enumerate(new.net.places)}
     at = [places.get(place.id, -1) for place in old.net.places]
     fresh = _fresh(target, set(at))
+    if _does_the_same(source, target, at, fresh) and always_ends(target, STATES):
+        return Transfer((), (), True)
+    before = _explored(source.net, [_sparse(source.net.initial)], STATES)
+    if not before.complete and always_ends(source, STATES):
+        return Transfer(tuple(_lacking(source, at)), (), False)
     now = {number for number in range(len(source.origin)) if source.transition(number).trigger is Trigger.NOW}
     hopeless = _without_end(source, before)
     lacking: dict[int, None] = {}
@@ -51,10 +65,91 @@ def transfer_of(old: Plan, new: Plan) -> Transfer:
         else:
             kept = [(at[place], tokens) for place, tokens in marking if at[place] >= 0]
             moved.setdefault(tuple(sorted([*kept, *fresh])), marking)
-    after = _explored(target.net, moved)
+    after = _explored(target.net, moved, STATES)
     bad = _without_end(target, after)
     stranded = tuple(marking for put, marking in moved.items() if put in bad) if after.complete else ()
     return Transfer(tuple(lacking), stranded, before.complete and after.complete)
+
+
+def _does_the_same(source: Skeleton, target: Skeleton, at: list[int], fresh: list[tuple[int, int]]) -> bool:
+    """Whether the new net can take every step that the old one can from one marking of rest to the next."""
+    resting = frozenset(range(len(source.net.places))) - source.transient()
+    small = reduced(source.net, resting)
+    where = [at[place] if place in resting else -1 for place in small.places]
+    local = _Local(target.net, frozenset(at[place] for place in resting) - {-1})
+    for inputs, outputs in zip(small.net.inputs, small.net.outputs, strict=True):
+        begins = inputs == ((0, 1),)
+        if any(where[place] < 0 for place, _ in (*(() if begins else inputs), *outputs)):
+            return False
+        after = {where[place]: tokens for place, tokens in outputs}
+        if begins:
+            if not local.begins({**after, **dict(fresh)}):
+                return False
+        elif not local.leads({where[place]: tokens for place, tokens in inputs}, after):
+            return False
+    return True
+
+
+class _Local:
+    """A net reduced around some places, in which short ways are looked for; each is held to what its run does."""
+
+    def __init__(self, net: Petri, kept: frozenset[int]) -> None:
+        self._net = net
+        self._small = reduced(net, kept)
+        self._takers = consumers_of(self._small.net)
+        self._number = {place: number for number, place in enumerate(self._small.places)}
+
+    def begins(self, goal: dict[int, int]) -> bool:
+        """Whether the initial marking leads to this one."""
+        change = {place: goal.get(place, 0) - tokens for place, tokens in enumerate(self._net.initial)}
+        return self._leads(((0, 1),), goal, change)
+
+    def leads(self, start: dict[int, int], goal: dict[int, int]) -> bool:
+        """Whether these tokens alone lead to those alone."""
+        change = {place: goal.get(place, 0) - start.get(place, 0) for place in {*start, *goal}}
+        return self._leads(self._held(start), goal, change)
+
+    def _leads(self, start: Held, goal: dict[int, int], change: dict[int, int]) -> bool:
+        wanted = self._held({place: tokens for place, tokens in goal.items() if place in self._number})
+        parents: dict[Held, tuple[int, Held] | None] = {start: None}
+        queue = [start]
+        for marking in queue:  # grows while it is walked
+            if marking == wanted:
+                return self._does(marking, parents, change)
+            tokens = dict(marking)
+            for transition in sorted({each for place in tokens for each in self._takers[place]}):
+                if all(tokens.get(place, 0) >= weight for place, weight in self._small.net.inputs[transition]):
+                    after = _fired(self._small.net, tokens, transition)
+                    if after not in parents and len(queue) < NEAR:
+                        parents[after] = transition, marking
+                        queue.append(after)
+        return False
+
+    def _does(self, marking: Held, parents: dict[Held, tuple[int, Held] | None], change: dict[int, int]) -> bool:
+        """Whether the way to a marking changes the places of the whole net as it should, and no other one."""
+        run: list[int] = []
+        while (step := parents[marking]) is not None:
+            run.append(step[0])
+            marking = step[1]
+        found: dict[int, int] = {}
+        for transition in self._small.run(tuple(reversed(run))):
+            for place, count in effect_of(self._net, transition).items():
+                found[place] = found.get(place, 0) + count
+        return {place: count for place, count in found.items() if count} == {
+            place: count for place, count in change.items() if count
+        }
+
+    def _held(self, tokens: dict[int, int]) -> Held:
+        return tuple(sorted((self._number[place], count) for place, count in tokens.items()))
+
+
+def _lacking(source: Skeleton, at: list[int]) -> Iterator[int]:
+    """Places that the new net lacks and where a run of the old one, which always ends, can rest."""
+    passing = source.transient()
+    lost = [place for place, number in enumerate(at) if number < 0 and place not in passing]
+    for place in lost:
+        if is_control(source.plan, place) and isinstance(coverable(source.net, ((place, 1),), STATES), Reached):
+            yield place
 
 
 def is_control(plan: Plan, place: int) -> bool:
@@ -69,13 +164,13 @@ class _Graph(NamedTuple):
     complete: bool
 
 
-def _explored(net: Petri, starts: Iterable[Held]) -> _Graph:
+def _explored(net: Petri, starts: Iterable[Held], most: int) -> _Graph:
     """The markings that can be reached from some."""
     takers = consumers_of(net)
     queue = list(starts)
     edges: dict[Held, list[tuple[int, Held]]] = {marking: [] for marking in queue}
     for marking in queue:  # grows while it is walked
-        if len(queue) > STATES:
+        if len(queue) > most:
             return _Graph(edges, False)
         tokens = dict(marking)
         for transition in sorted({each for place in tokens for each in takers[place]}):

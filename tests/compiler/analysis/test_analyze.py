@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from nets import HEAD, steps
+from nets import HEAD, plan_of, steps
 from noetl_ir.plan_format import write_plan
+from noetlc.analysis.crowding import beside_of
+from noetlc.analysis.report import report_of
 from noetlc.cli import main
 from noetlc.emit import pnml
 from noetlc.pipeline import compile_source
@@ -102,3 +104,17 @@ def test_bounds_are_shown_and_a_budget_that_is_not_proved_stays_open(
     assert found["verdicts"][-1]["status"] == "proved"
     assert run(tmp_path, capfd, looped.replace("attempts: 5", "attempts: 3"), "--require-proof")[0] == 4
     assert run(tmp_path, capfd, looped.replace("attempts: 5", "tasks: 3"))[0] == 2
+
+
+def test_steps_that_a_count_keeps_apart_are_not_beside_each_other() -> None:
+    rows = (
+        "step: start, next: {spec: {mode: inclusive}, arcs: [{step: p}, {step: q}]}",
+        "step: p, tool: {kind: noop}, next: {arcs: [{step: j}]}",
+        "step: q, tool: {kind: noop}, next: {arcs: [{step: j}]}",
+        "step: j, spec: {policy: {join: 2}}, tool: {kind: noop}",
+    )
+    plan = plan_of(steps(*rows))
+    assert {each.step: each.beside for each in report_of(plan).extents} == {
+        "start": (), "p": ("q",), "q": ("p",), "j": (),
+    }  # fmt: skip
+    assert beside_of(plan)["p"] == {"q"}

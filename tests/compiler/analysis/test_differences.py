@@ -178,7 +178,7 @@ def test_a_further_source_of_a_join_holds_up_runs_that_are_past_it() -> None:
 def test_what_is_too_large_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(traces, "STATES", 3)
     monkeypatch.setattr(transfer, "STATES", 3)
-    found = told(steps(*DIAMOND), steps(*DIAMOND).replace("join: all", "join: first"))
+    found = told(steps(*DIAMOND), steps(*DIAMOND).replace("step: b,", "step: c,").replace("{step: b}", "{step: c}"))
     assert ("run", "~", "which runs came and went is not known: too many markings") in found
     assert ("resume", "~", "whether a run in flight can go on is not known: too many markings") in found
 
@@ -223,3 +223,53 @@ def test_runs_of_cycles_are_compared() -> None:
     found = compared(plan_of(once), plan_of(steps(CYCLE, "step: end_it")))
     assert found == Compared(("start", "start", "end_it"), None, True)
     assert compared(plan_of(steps(CYCLE, "step: end_it")), plan_of(once)).removed == ("start", "start", "end_it")
+
+
+def blocks(count: int) -> list[str]:
+    """Forks of five branches that meet again, one after the other: 6^5 markings each at the least, if nothing helps."""
+    found = []
+    for block in range(count):
+        head, join = f"h{block}" if block else "start", f"j{block}"
+        arcs = ", ".join(f"{{step: b{block}_{branch}}}" for branch in range(5))
+        found.append(f"step: {head}, tool: {{kind: noop}}, next: {{spec: {{mode: inclusive}}, arcs: [{arcs}]}}")
+        found += [
+            f"step: b{block}_{branch}, tool: {{kind: noop}}, next: {{arcs: [{{step: {join}}}]}}" for branch in range(5)
+        ]
+        target = f"h{block + 1}" if block + 1 < count else "last"
+        found.append(f"step: {join}, spec: {{policy: {{join: all}}}}, next: {{arcs: [{{step: {target}}}]}}")
+    return [*found, "step: last"]
+
+
+def test_a_change_in_a_large_net_is_answered() -> None:
+    old = blocks(12)
+    new = [row.replace("{step: j5}", "{step: more}") if row.startswith("step: b5_2") else row for row in old]
+    new.append("step: more, tool: {kind: noop}, next: {arcs: [{step: j5}]}")
+    found = [each for each in told(steps(*old), steps(*new)) if "run, as" in each[2] or each[0] == "resume"]
+    # A run in flight can go on: what came is a longer way to where the old one led, and its join has another source.
+    added, removed, *resume = found
+    assert added[2].endswith("`b5_4` → `more` → `j5` → `h6` → … → `last`")
+    assert removed[2].endswith("`b5_4` → `j5` → `h6` → … → `last`")
+    # A token of the old branch may wait before the join, which asks for one of the new branch now.
+    assert ("resume", "-", "a run that is before the join of step `j5` cannot go on") in resume
+
+
+def test_a_run_in_flight_goes_on_where_the_old_ways_are_still_there() -> None:
+    old = blocks(12)
+    new = [row.replace("{step: b5_2}", "{step: more}") for row in old]
+    new.append("step: more, tool: {kind: noop}, next: {arcs: [{step: b5_2}]}")
+    found = told(steps(*old), steps(*new))
+    assert [each for each in found if each[0] == "resume"] == [] and ("run", "+", "step `more`") in found
+
+
+def test_a_step_that_goes_from_a_large_net_strands_whoever_is_in_it() -> None:
+    old = blocks(12)
+    new = [row.replace("{step: b5_2}", "{step: other}").replace("step: b5_2,", "step: other,") for row in old]
+    found = told(steps(*old), steps(*new))
+    assert ("resume", "-", "a run that is in step `b5_2` cannot go on") in found
+
+
+def test_what_many_steps_do_is_said_once() -> None:
+    old = blocks(3)
+    found = told(steps(*old), steps(*old).replace("step: j0, spec: {policy: {join: all}}", "step: j0"))
+    said = [each[2] for each in found if " run once → " in each[2]]
+    assert len(said) == 1 and said[0].startswith("`j0`, `h1`, `b1_0`, `b1_1` and 12 more run once → at most 5 times")

@@ -1,0 +1,60 @@
+"""Which of some places may be marked at once, and with how many tokens: by the arcs, and by the markings where few.
+
+    reduce around the places → the relation of `concurrency` → all markings, if they are not many
+
+The relation says too much where tokens are counted; the markings say it exactly.
+"""
+
+from typing import NamedTuple
+
+from noetlc.analysis.concurrency import Concurrency, concurrency_of
+from noetlc.analysis.petri import Petri
+from noetlc.analysis.reachability import graph_of
+from noetlc.analysis.reductions import Reduced, reduced
+
+
+class Together(NamedTuple):
+    """By place of the net: those that may be marked beside it, and the most tokens that it can hold, None where that is
+    not known to be 0 or 1. `exact` says that all markings were seen; then every number is known.
+    """
+
+    small: Reduced
+    beside: dict[int, frozenset[int]]
+    most: dict[int, int | None]
+    exact: bool
+
+
+def together_of(net: Petri, asked: frozenset[int], limit: int) -> Together:
+    """What may be marked at once among the places that are asked about."""
+    small = reduced(net, asked)
+    relation = concurrency_of(small.net)
+    at = {place: small.place(place) for place in sorted(asked)}
+    if _is_plain(relation, at):
+        return _by_arcs(small, relation, at)
+    graph = graph_of(small.net, limit)
+    if not graph.complete:
+        return _by_arcs(small, relation, at)
+    beside: dict[int, set[int]] = {place: set() for place in asked}
+    most: dict[int, int | None] = dict.fromkeys(asked, 0)
+    for code in graph.markings:
+        marking = graph.code.marking(code)
+        held = [place for place, number in at.items() if marking[number]]
+        for place in held:
+            beside[place].update(held)
+            most[place] = max(most[place] or 0, marking[at[place]])
+    return Together(small, {place: frozenset(row - {place}) for place, row in beside.items()}, most, True)
+
+
+def _is_plain(relation: Concurrency, at: dict[int, int]) -> bool:
+    """Whether no two tokens are ever beside each other: then there is nothing to look at."""
+    mask = sum(1 << number for number in at.values())
+    return not any(relation.rows[number] & mask for number in at.values())
+
+
+def _by_arcs(small: Reduced, relation: Concurrency, at: dict[int, int]) -> Together:
+    beside, most = {}, dict[int, int | None]()
+    for place, number in at.items():
+        row = relation.rows[number]
+        beside[place] = frozenset(other for other, there in at.items() if other != place and row >> there & 1)
+        most[place] = 0 if number not in relation.marked else None if row >> number & 1 else 1
+    return Together(small, beside, most, False)
