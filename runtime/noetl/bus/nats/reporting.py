@@ -149,7 +149,7 @@ class ReportDelivery:
 
     def answer(self, answer: Any) -> None:
         """`ReportDelivery.answer`."""
-        self._hearing.tell(self._message.reply, answer)
+        self._hearing.tell(self._message, answer)
         self.ack()
 
     def pass_on(self, answer: Any) -> None:
@@ -211,10 +211,11 @@ class Hearing:
             found.append(self._waiting.popleft())
         return found
 
-    def tell(self, reply: str, answer: Any) -> None:
-        """Answer a report."""
+    def tell(self, message: Msg, answer: Any) -> None:
+        """Answer a report; who did not know where it goes knows it then."""
         frame = packed(self._wire.write_answer(answer), self._link.largest)
-        self._link.send(Message(reply, frame, "", {FROM: self.address}))
+        sender = None if message.subject == self.address else {FROM: self.address}
+        self._link.send(Message(message.reply, frame, "", sender))
 
     def pass_on(self, message: Msg) -> None:
         """Have all servers hear what is not for this one; what they were passed already goes no further."""
