@@ -8,7 +8,7 @@ import json
 from typing import NamedTuple
 
 from noetl_ir.expr import Json
-from noetl_ir.kinds import Field, Kind
+from noetl_ir.kinds import TASK_KNOBS, Field, Kind
 from noetlc.dialects import canonical, combined
 from noetlc.reading.document import VERSIONS
 from noetlc.reading.kinds import kind_names, kind_of, knobs_of_any_kind
@@ -192,6 +192,8 @@ def _scope(form: _Form, name: str, keys: tuple[str, ...]) -> Schema:
     if name in _KNOBBED:
         for knob, field in sorted(knobs_of_any_kind().items()):
             properties.setdefault(knob, _field(field))
+    if name == "task_spec":
+        properties.update({knob: _field(field) for knob, field in TASK_KNOBS.items()})
     return {
         "type": "object",
         "properties": properties,

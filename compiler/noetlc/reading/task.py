@@ -1,6 +1,6 @@
 """A task: its form, kind, fields, arguments, knobs and policy."""
 
-from noetl_ir.kinds import Field
+from noetl_ir.kinds import TASK_KNOBS, Field
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Task, Value
 from noetlc.ast.workbook import pairs_of, template_of_pairs
@@ -210,19 +210,20 @@ def _spec(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
     if mapping is None:
         return
     kind = kind_of(draft.kind) if draft.kind else None
+    knobs = {} if kind is None else {**kind.knobs, **({} if kind.parks else TASK_KNOBS)}
     table = r.tables.task_spec
     for name, value in mapping.entries:
         take = table.get(name.text)
         if take is not None:
             take(r, draft, name, value)
-        elif kind is not None and name.text in kind.knobs:
-            draft.knobs.append((name.text, read_field(r, kind.knobs[name.text], name.text, value)))
+        elif name.text in knobs:
+            draft.knobs.append((name.text, read_field(r, knobs[name.text], name.text, value)))
         elif (kind is not None and name.text in kind.fields) or name.text == "args":
             _field_in_spec(r, draft, name, value)
         elif name.text in r.tables.task_fallback:
             r.tables.task_fallback[name.text](r, draft, name, value)
         elif not name.text.startswith("x-"):
-            _stray_knob(r, name, () if kind is None else tuple(kind.knobs), draft.kind)
+            _stray_knob(r, name, tuple(knobs), draft.kind)
 
 
 def _field_in_spec(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:

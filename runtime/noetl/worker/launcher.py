@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from noetl.ports import Call, Clock, Env
 from noetl.worker.fields import kind_of
+from noetl.worker.schemas import Check, checked_by
 from noetl_ir import codec, registry
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
@@ -51,11 +52,15 @@ class AsyncLauncher:
             return error("kind.unavailable", f"the tool kind `{call.kind}` is not available in this version")
         if not kind.pure:
             return None
-        coroutine = _tool(call.kind)(call, self._env_of(call))
+        env = self._env_of(call)
+        check = checked_by(call, env.root())
+        if isinstance(check, Outcome):
+            return check
+        coroutine = _tool(call.kind)(call, env)
         try:
             coroutine.send(None)
         except StopIteration as done:
-            return _checked(call, done.value)
+            return _checked(call, done.value, check)
         except Exception as problem:  # a tool must not take the worker down
             return _crashed(call, problem)
         coroutine.close()
@@ -133,7 +138,11 @@ class AsyncLauncher:
         limit = seconds_of(call.timeout) if not isinstance(call.timeout, dict) else None
         try:
             async with asyncio.timeout(limit):
-                outcome = _checked(call, await _tool(call.kind)(call, self._env_of(call)))
+                env = self._env_of(call)
+                check = checked_by(call, env.root())
+                outcome = (
+                    check if isinstance(check, Outcome) else _checked(call, await _tool(call.kind)(call, env), check)
+                )
         except TimeoutError:
             outcome = error("timeout", f"the attempt was not done within {limit:g} s", retryable=True)
         except Exception as problem:  # a tool must not take the worker down
@@ -160,15 +169,15 @@ def _tool(kind: str) -> Run:
 _TOOLS: dict[str, Run] = {}
 
 
-def _checked(call: Call, outcome: object) -> Outcome:
-    """The outcome, if it is one that the log can hold and give back; else an error that says why not."""
+def _checked(call: Call, outcome: object, check: Check | None) -> Outcome:
+    """The outcome, if it is one that the log can hold and give back, and what its schema says; else an error."""
     if isinstance(outcome, Outcome):
         try:
             parts = [outcome.result, outcome.error, outcome.extras]
             codec.check(parts, Handle, max_depth=DEEPEST + 1, max_items=MOST_PARTS)
         except codec.CodecError as problem:
             return error("result.type", f"the outcome of `{call.kind}` cannot be kept: {problem}")
-        return outcome
+        return outcome if check is None else check(outcome)
     return error("tool.broken", f"the tool `{call.kind}` returned {type(outcome).__name__} instead of an outcome")
 
 

@@ -7,6 +7,7 @@ the server's expressions read go along in the event (v10 §10, LANGUAGE §2).
 from collections.abc import Callable, Sequence
 
 from noetl.ports import Blobs
+from noetl.worker.schemas import KNOB
 from noetl_ir import codec
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome, is_reference
@@ -37,7 +38,8 @@ class Results:
         result = self._redact(result)
         error = _mapping(self._redact(error)) if error else error
         extras = _mapping(self._redact(extras)) or {} if extras else extras
-        return Outcome(status, result, error, extras, meta), self._shown(step, result)
+        hint = extras.get(KNOB)
+        return Outcome(status, result, error, extras, meta), self._shown(step, result, hint)
 
     def follow(self, value: Json) -> "Json | Reference":
         """A result as expressions see it: a reference is fetched only when something reads it."""
@@ -55,7 +57,7 @@ class Results:
         except (KeyError, codec.CodecError) as problem:
             raise Fault("ref.missing", f"the stored result {record.get('key')} is gone or altered: {problem}") from None
 
-    def _shown(self, step: int, value: Json) -> Json:
+    def _shown(self, step: int, value: Json, hint: Json) -> Json:
         if isinstance(value, (bool, int, float)) or value is None or (isinstance(value, str) and len(value) < 1024):
             return value
         value, posing = self._content(value) if is_reference(value) else (value, False)
@@ -67,7 +69,7 @@ class Results:
         whole = (row.loops and any(path[:1] != ("stats",) for path in paths)) or () in paths
         if whole and not posing:
             return value
-        record = self._blobs.put(self._execution_id, packed)
+        record = {**self._blobs.put(self._execution_id, packed), "schema_hint": hint}
         return {**record, "projected": value if whole else _projection(value, paths)}
 
     def _content(self, value: Json) -> tuple[Json, bool]:

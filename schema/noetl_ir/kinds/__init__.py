@@ -39,6 +39,11 @@ class Field(NamedTuple):
         return value in self.values or (self.any_case and value.upper() in self.values)
 
 
+TASK_KNOBS: Mapping[str, Field] = MappingProxyType(
+    {"schema_hint": Field(("text",), doc="The JSON Schema that the result is held against, by its name.")}
+)
+"""What `task.spec` may hold whatever the kind, but for kinds that park; never inherited from outer specs."""
+
 _NONE: Mapping[str, Never] = MappingProxyType({})
 
 
