@@ -14,6 +14,8 @@ from pathlib import Path
 from noetl.app.documents import execution_document, replay_document, row_document, verdict_of
 from noetl.app.looking import Unreadable, events_of, look_at, program_of, result_of, root_of
 from noetl.app.runtime import Runtime, new_execution_id
+from noetl.app.vault import unresolvable
+from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.ports import ExecutionRow, PlanRow, Record, Wanted
 from noetl.server.api.desk import Faulty, Refused, Start, Unknown
@@ -136,6 +138,7 @@ class StoreDesk:
             program = self._runtime.programs.load(self._digest(start))
             execution_id = new_execution_id()
             request = Request(start.payload)
+            self._check_keychain(program, execution_id, request)
             self._service.do(lambda control: control.begin(program, execution_id, request)).result()
         return execution_id
 
@@ -211,6 +214,18 @@ class StoreDesk:
         if first is None:
             return Origin(row.execution_id, row.execution_id, row.parent_execution_id)
         return origin_of(row.execution_id, first[1])
+
+    def _check_keychain(self, program: Program, execution_id: str, request: Request) -> None:
+        """Nothing starts that could not get at its secrets; those of workers elsewhere are theirs. Raises Refused."""
+        if self._roll is not None:
+            return
+        settings = self._runtime.settings
+        problems = unresolvable(
+            program, execution_id, request,
+            path=self._runtime.secrets_path, root=str(settings.root), fence=settings.fence,
+        )  # fmt: skip
+        if problems:
+            raise Refused("; ".join(["nothing was started", *problems]))
 
     def _digest(self, start: Start) -> str:
         if start.digest:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from noetl.engine.program import Program
-from noetl.engine.starting import rendered_keychain
+from noetl.engine.starting import Request, rendered_keychain
 from noetl.ports import Fence
 from noetl_ir.expr import Json
 
@@ -99,3 +99,24 @@ class Vault:
             self._redactor = Redactor(key, self._keychain().value)
             self._redactor.learn(self._keychain().known())
         return self._redactor
+
+
+def unresolvable(
+    program: Program, execution_id: str, request: Request, *, path: str, root: str, fence: Fence | None = None
+) -> tuple[str, ...]:
+    """What of a program's keychain cannot be had now, a sentence each; nothing where a run would end at its start."""
+    if not program.plan.keychain:
+        return ()
+    from noetl.engine.execution import Execution
+    from noetl.engine.starting import start
+    from noetl.engine.turn import Turn
+    from noetl_ir.evaluate import Fault
+
+    trial = Execution(execution_id, program)
+    start(Turn(program, trial, 0), request)
+    if trial.is_over:
+        return ()
+    try:
+        return Vault(program, execution_id, trial.workload, path=path, root=root, fence=fence).check()
+    except Fault as fault:
+        return (f"the keychain cannot be rendered: {fault.message}",)

@@ -78,23 +78,10 @@ def _kept(runtime: Runtime, source: str, plan: bytes) -> Program:
 
 def _check_keychain(runtime: Runtime, program: Program, execution_id: str, request: Request) -> None:
     """Nothing starts that could not get at its secrets. A workload that has no value fails the run itself."""
-    if not program.plan.keychain:
-        return
-    from noetl.app.vault import Vault
-    from noetl.engine.execution import Execution
-    from noetl.engine.starting import start
-    from noetl.engine.turn import Turn
-    from noetl_ir.evaluate import Fault
+    from noetl.app.vault import unresolvable
 
-    trial = Execution(execution_id, program)
-    start(Turn(program, trial, 0), request)
-    if trial.is_over:
-        return
-    vault = Vault(program, execution_id, trial.workload, path=runtime.secrets_path, root=str(runtime.settings.root))
-    try:
-        problems = vault.check()
-    except Fault as fault:
-        problems = (f"the keychain cannot be rendered: {fault.message}",)
+    settings = runtime.settings
+    problems = unresolvable(program, execution_id, request, path=runtime.secrets_path, root=str(settings.root))
     if problems:
         raise Problem("\n".join(["nothing was started:", *problems]))
 
