@@ -51,7 +51,7 @@ def test_whatever_is_killed_two_hundred_executions_end_right(cluster: Cluster) -
     workers = [cluster.worker("--slots", "8") for _ in range(3)]
     first = cluster.begin(BODY, servers[0])
     names = [first, *cluster.flooded(first, servers[0], EXECUTIONS - 1)]
-    blows = ["server", "worker", "nats", "postgres"] + chance.choices(["server", "worker", "worker"], k=BLOWS - 4)
+    blows = ["server", "worker", "nats", "postgres", *chance.choices(["server", "worker", "worker"], k=BLOWS - 4)]
     chance.shuffle(blows)
     for blow in blows:
         time.sleep(PAUSE)
