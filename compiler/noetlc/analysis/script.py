@@ -2,12 +2,15 @@
 
 The k-th outcome of the run comes at k seconds of virtual time. An attempt begins when its token arrives, so an entry's
 `takes` is the time between: what the run leaves waiting takes longer than what it goes on with.
+
+What follows an outcome in the same turn is decided when it comes. A run of the net may let that wait while a key of
+`ctx` is written elsewhere: then the outcome itself comes later, just before what is decided.
 """
 
 from collections.abc import Sequence
 
 from noetl_ir.expr import Json
-from noetl_ir.net import Transition
+from noetl_ir.net import Transition, Trigger
 from noetl_ir.plan import Plan
 from noetlc.analysis.verdict import Script
 from noetlc.analysis.witness import OUTCOMES, Witness, witness_of
@@ -16,11 +19,50 @@ from noetlc.analysis.witness import OUTCOMES, Witness, witness_of
 def script_of(plan: Plan, run: Sequence[str]) -> Script | None:
     """The script of a run, given as transition ids; None when no data were found that make its choices."""
     known = {each.id: each for each in plan.net.transitions}
-    transitions = [known[id] for id in run]
+    transitions = _at_once(plan, [known[id] for id in run])
     witness = witness_of(plan, transitions)
     if witness is None:
         return None
     return Script({"outcomes": _entries(plan, transitions, witness)}, witness.workload())
+
+
+def _at_once(plan: Plan, run: list[Transition]) -> list[Transition]:
+    """The same run with outcomes moved to where what follows them is decided; those that write stay where they are."""
+    found: list[Transition] = []
+    waiting: dict[int, list[int]] = {}  # what was put off → what it follows from that was put off, too
+    made: dict[int, list[int]] = {}  # place → who made its tokens, the oldest first
+    for number, t in enumerate(run):
+        behind = [made[arc.place].pop(0) for arc in t.inputs if made.get(arc.place)]
+        behind = [each for each in behind if each in waiting]
+        if (t.role in OUTCOMES and not _writes(plan, t)) or (behind and t.trigger is Trigger.NOW and not _decides(t)):
+            waiting[number] = behind
+        else:
+            found += [run[each] for each in _with_all_behind(behind, waiting)]
+            found.append(t)
+        for arc in t.outputs:
+            weight = arc.weight if isinstance(arc.weight, int) else 1
+            made.setdefault(arc.place, []).extend([number] * weight)
+    return [*found, *(run[each] for each in waiting)]
+
+
+def _with_all_behind(first: list[int], waiting: dict[int, list[int]]) -> list[int]:
+    """What was put off and is needed now, in order; it waits no more."""
+    needed: set[int] = set()
+    open_ = list(first)
+    while open_:
+        here = open_.pop()
+        if here in waiting:
+            needed.add(here)
+            open_ += waiting.pop(here)
+    return sorted(needed)
+
+
+def _writes(plan: Plan, t: Transition) -> bool:
+    return any(rule.set_ctx for rule in plan.tasks[t.task].rules)
+
+
+def _decides(t: Transition) -> bool:
+    return t.role in ("take", "pass", "admit", "deny", "err", "admit_fault")
 
 
 def _entries(plan: Plan, run: Sequence[Transition], witness: Witness) -> list[Json]:

@@ -31,6 +31,16 @@ POLICY = steps(
     "step: j, spec: {policy: {join: all}}",
 )
 
+SET = "spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {k: %d}}}}]}}"
+WRITTEN_BETWEEN = "workload: {k: 1}\n" + steps(
+    f"step: start, tool: {{kind: noop, {SET % 1}}}, "
+    "next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}, {step: z}]}",
+    f"step: z, tool: {{kind: noop, {SET % 2}}}",
+    'step: a, next: {arcs: [{step: j, when: "{{ ctx.k == 1 }}"}]}',
+    'step: b, next: {arcs: [{step: j, when: "{{ ctx.k == 1 }}"}]}',
+    "step: j, spec: {policy: {join: all}}",
+)
+
 
 def stories(body: str, *queries: str) -> list[Verdict]:
     return [each for each in report_of(plan_of(body), queries).verdicts if each.script is not None]
@@ -59,7 +69,7 @@ def replayed(body: str, verdict: Verdict, folder: Path) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-@pytest.mark.parametrize("body", [STARVED, POLICY], ids=["arcs", "policy"])
+@pytest.mark.parametrize("body", [STARVED, POLICY, WRITTEN_BETWEEN], ids=["arcs", "policy", "written"])
 def test_each_way_to_get_stuck_is_replayed_and_blocks(body: str, tmp_path: Path) -> None:
     found = [each for each in stories(body) if each.question == "nothing can get stuck"]
     assert found and all(each.status is Status.REFUTED for each in found)
