@@ -78,7 +78,7 @@ def test_a_report_finds_the_server_that_it_is_for(opened: Opener) -> None:
     assert ticket.answer == "right"
     next_one = worker.report("s", "more")
     waited_for(lambda: [each.answer("straight") for each in servers[1].reports()] or next_one.answer, "it goes astray")
-    assert servers[0].reports() == []
+    assert "more" not in [stray.body for stray in servers[0].reports()]
 
 
 def test_what_nobody_has_is_passed_on_once(opened: Opener) -> None:
