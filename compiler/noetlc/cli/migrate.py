@@ -10,17 +10,16 @@ from noetlc.cli.files import STANDARD_INPUT, Unusable, expanded, put, read, show
 from noetlc.cli.migration_report import Row, json_report, markdown_report, text_of_row, text_report
 from noetlc.diag.text import ANSI, PLAIN, Palette, rendered
 from noetlc.migrate.dialect import CANONICAL, dialect_of_file
-from noetlc.migrate.migration import Migration, checked, glanced, migrated
+from noetlc.migrate.migration import glanced, migrated
 from noetlc.source.decoding import decode
 
 BROKEN = 3
 
 
 class _Work(NamedTuple):
-    """A file, whether its new text is made, and in what colours its problems are shown."""
+    """A file, and in what colours its problems are shown."""
 
     name: str
-    check: bool
     palette: Palette
 
 
@@ -60,7 +59,7 @@ def migrate_paths(paths: tuple[str, ...], check: bool, diff: bool, write: bool, 
     palette = ANSI if sys.stdout.isatty() else PLAIN
     if check and form is None:
         return _check(names, palette)
-    rows = list(over_cores(_migrated, [_Work(name, check, palette) for name in names]))
+    rows = list(over_cores(_migrated, [_Work(name, palette) for name in names]))
     source = form is None and not check and not diff and (len(names) == 1 if not write else names == [STANDARD_INPUT])
     if write:
         rows = [_written(row, palette) for row in rows]
@@ -80,7 +79,7 @@ COMMAND = migrate_paths
 
 def _check(names: list[str], palette: Palette) -> int:
     """Say which files would change. Their changes are not worked out: CI asks this on every push."""
-    seen = list(over_cores(_seen, [_Work(name, True, palette) for name in names]))
+    seen = list(over_cores(_seen, [_Work(name, palette) for name in names]))
     click.echo("".join(each.text for each in seen), nl=False)
     changing, refused = sum(each.would_change for each in seen), sum(each.refused for each in seen)
     told = f", {refused} cannot be migrated" if refused else ""
@@ -115,7 +114,7 @@ def _migrated(work: _Work) -> Row:
     except Unusable as problem:
         text = _unusable_text(shown(work.name), problem, work.palette)
         return Row(work.name, "", (), (problem.finding(),), (text,), b"", None, False)
-    made: Migration = checked(shown(work.name), data) if work.check else migrated(shown(work.name), data)
+    made = migrated(shown(work.name), data)
     texts = tuple(rendered(problem, made.source, work.palette) for problem in made.problems)
     dialect = dialect_of_file(work.name, data) if made.changes or made.problems else CANONICAL
     return Row(work.name, dialect, made.changes, made.problems, texts, data, made.after, made.is_broken)

@@ -28,6 +28,7 @@ from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.diag.findings import sorted_findings
 from noetlc.dialects import read_playbook, reader_of
 from noetlc.migrate.entries import Refusal
+from noetlc.migrate.free_names import written_out
 from noetlc.migrate.parts import Touched
 from noetlc.migrate.rewriting import rewritten_document
 from noetlc.migrate.same_plan import same_plan
@@ -119,17 +120,22 @@ def checked(name: str, data: bytes) -> Migration:
                 documents.append(Document(playbook, None, tuple(told), changes))
     findings = (*reading.diagnostics, *(found for document in documents for found in document.diagnostics))
     compiled = Compiled(reading.source, tuple(documents), findings)
-    problems = _errors(compiled)
-    return Migration(reading.source, () if problems else _changes(compiled), problems, None)
+    _, said, refused = written_out(compiled)
+    problems = _errors(compiled) or refused
+    return Migration(reading.source, () if problems else _with(said, _changes(compiled)), problems, None)
 
 
 def migrated(name: str, data: bytes) -> Migration:
     """A file migrated. Never raises for any bytes."""
     reads = _Reads()
     compiled = compile_source(name, data, observer=reads)
-    problems, changes = _errors(compiled), _changes(compiled)
+    written, said, refused = written_out(compiled)
+    problems, changes = _errors(compiled) or refused, _changes(compiled)
     if problems or not changes:
         return Migration(compiled.source, () if problems else changes, problems, None if problems else data)
+    if said:
+        made = migrated(name, encode(written, data))
+        return made._replace(source=compiled.source, changes=_with(said, changes))
     try:
         after = _rewritten(compiled, reads.playbooks, changes, data)
     except Refusal as refusal:
@@ -138,6 +144,10 @@ def migrated(name: str, data: bytes) -> Migration:
     again = compile_source(name, after)
     problems = tuple(_differences(compiled, again))
     return Migration(compiled.source, changes, problems, None if problems else after)
+
+
+def _with(said: tuple[Change, ...], changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    return tuple(sorted((*changes, *said), key=lambda change: change.span))
 
 
 def _errors(compiled: Compiled) -> tuple[Diagnostic, ...]:

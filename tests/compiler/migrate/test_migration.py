@@ -12,6 +12,7 @@ import goldens
 from noetlc.diag.codes import CODES
 from noetlc.diag.diagnostic import Severity
 from noetlc.migrate import migration
+from noetlc.migrate.free_names import written_out
 from noetlc.migrate.lines import all_nodes, comments_in
 from noetlc.migrate.migration import checked, glanced, migrated
 from noetlc.migrate.same_plan import same_plan
@@ -56,6 +57,7 @@ def test_a_migrated_file_means_the_same_and_stays_as_it_is(path: Path) -> None:
     again = migrated(path.name, made.after)
     assert (again.after, again.changes) == (made.after, ())
     after = compile_source(path.name, made.after)
+    before = compile_source(path.name, written_out(before)[0].encode())  # names that nothing declares are the payload's
     assert len(before.plans) == len(after.plans)
     assert all(same_plan(one, other) for one, other in zip(before.plans, after.plans, strict=True))
     assert [found for found in after.diagnostics if found.code.startswith("NL9")] == []
@@ -150,9 +152,22 @@ def test_no_bytes_raise(text: str) -> None:
 @pytest.mark.parametrize("older", ["retry: 3", "set: {ctx.a: 1}", "on_error: ignore", "eval: [{else: {do: continue}}]"])
 def test_older_keys_inside_of_sugar_of_today_are_seen_at_a_glance(older: str) -> None:
     text = (
-        "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: t/t}\nworkflow:\n  - step: start\n    tool:\n"
+        f"{HEAD}  - step: start\n    tool:\n"
         f'      - choose:\n          - when: "{{{{ true }}}}"\n            then: [{{name: one, kind: noop, {older}}}]\n'
         "          - else: {then: [{name: two, kind: noop}]}\n"
     ).encode()
     assert migrated("a.yaml", text).changes
     assert glanced("a.yaml", text).places
+
+
+def test_names_that_nothing_declares_are_keys_of_the_payload() -> None:
+    old = HEAD + "  - {step: start, tool: {kind: noop, args: {u: '{{ url }}/{{ b }}', v: '{{ url }}'}}, next: b}\n"
+    old += "  - {step: b}\n"
+    made = migrated("a.yaml", old.encode())
+    assert made.after is not None
+    assert b"args: {u: '{{ workload.url }}/{{ b }}', v: '{{ workload.url }}'}" in made.after
+    line = old.splitlines()[4]
+    assert [(change.span.column, change.klass) for change in made.changes] == [
+        (line.index("url") + 1, "review"), (line.rindex("url") + 1, "review"), (line.index("b}") + 1, "exact"),
+    ]  # fmt: skip
+    assert checked("a.yaml", old.encode()).changes == made.changes
