@@ -14,6 +14,7 @@ from noetlc.expr.case_settings import reached, route_of, winner
 from noetlc.expr.counting import again
 from noetlc.expr.events import EXIT, FAILED, FALSE, LOOP, TRUE, events_in, on_failure, on_response, on_success
 from noetlc.expr.generated import constant, generated_name, guard, jump, noop
+from noetlc.expr.hoisting import kept_words, with_meanings
 from noetlc.expr.legacy_names import renamed
 from noetlc.expr.patching import OUTCOME, kept, meanings_after
 from noetlc.expr.repeating import retrying
@@ -206,7 +207,8 @@ def span_of(rule: Ready) -> Span:
 
 def in_chain(main: Task, tasks: Tasks, known: frozenset[str]) -> Tasks:
     """The tasks of chains, with the names of what the tool gave."""
-    return renamed_chain(tasks, renamed(meanings_after(main), known))
+    meanings = meanings_after(main)
+    return tuple(with_meanings(task, meanings, known) for task in renamed_chain(tasks, renamed(meanings, known)))
 
 
 def renamed_chain(tasks: Tasks, names: Replace) -> Tasks:
@@ -256,6 +258,7 @@ def read_by(tasks: Tasks, case: Case) -> Iterator[Expr]:
     tasks = _with_inner(tasks)
     for value in (value for task in tasks for value in (*task_values(task), *rule_values(task))):
         yield from (expr for expr, _ in expressions_in(value))
+    yield from kept_words(value for task in tasks for value in task_values(task))
     yield from (when.expr for task in tasks for when in rule_guards(task))
     yield from (when.expr for when in _asked_inside(tasks))
     routes = [route for rule in case.rules for task in rule.chain if (route := route_of(task)) is not None]
@@ -320,6 +323,17 @@ def unmatched(policy: Policy, merge: str, span: Span) -> Rule:
         return Rule(None, "fail", span)
     when = guard(OUTCOME_ERROR, span)
     return jump(merge, span, when=when) if merge else Rule(when, "break", span)
+
+
+def left_over(policy: Policy, rules: list[Ready]) -> Expr:
+    """A success that no rule of the case takes: one that the tool's own `retry` asks for is none, used up it fails as
+    it does without a case (LANGUAGE §4: no `else` takes it).
+    """
+    if any(rule.success == TRUE for rule in rules):
+        return OUTCOME_OK
+    retries = [rule.when.expr for rule in policy.before if rule.directive == "retry" and rule.when is not None]
+    on_success = [expr for expr in retries if not any(part == OUTCOME_ERROR for part in walk(expr))]
+    return both(OUTCOME_OK, *(negated(expr) for expr in on_success))
 
 
 def sets_first(ok: Rule | None) -> bool:

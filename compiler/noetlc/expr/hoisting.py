@@ -1,12 +1,15 @@
 """Block templates of older dialects at places that have none: a generated noop renders them (LANGUAGE §2)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from re import compile as pattern
 
-from noetl_ir.expr import Block, Expr, ListTemplate, MapTemplate, Template
+from noetl_ir.expr import Attribute, Block, Call, Const, Expr, Filter, ListTemplate, MapTemplate, Name, Template
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Rule, Task, Value
+from noetlc.ast.walk import blocks_in, task_values
 from noetlc.expr.generated import computed, noop
+from noetlc.expr.legacy_names import Meanings
+from noetlc.expr.patching import OUTCOME, RESULT
 from noetlc.expr.shorthand import path
 from noetlc.expr.templates import native
 from noetlc.expr.unparse import unparse
@@ -58,6 +61,35 @@ def bound(block: Block, meanings: Mapping[str, Expr]) -> Block:
     words = words_in(block)
     tags = [f"{{% set {word} = {unparse(expr)} %}}" for word, expr in meanings.items() if word in words]
     return Block("".join(tags) + block.text) if tags else block
+
+
+def with_meanings(task: Task, meanings: Meanings, known: Container[str]) -> Task:
+    """The task whose block templates have the old words that are not `known` as what they mean behind a tool.
+
+    `vars` aside, which means one thing everywhere; `this` has its older keys and its older status.
+    """
+    if not any(True for value in task_values(task) for _ in blocks_in(value)):
+        return task
+    words = {keys[0]: expr for keys, expr in meanings.items() if len(keys) == 1 and keys[0] not in known}
+    words.pop("vars", None)
+    for word in ("this", "output"):
+        if word in words:
+            status = Filter(Attribute(words[word], "status"), "replace", (Const("ok"), Const("success")), ())
+            older = (("data", meanings["result",]), *((("status", status),) if word == "this" else ()))
+            words[word] = Call(Name("dict"), (words[word],), older)
+
+    def each(value: Value) -> Value:
+        made = with_blocks(value.template, lambda block: bound(block, words))
+        return value if made is value.template else Value(made, value.span, None)
+
+    fields = tuple((key, each(value)) for key, value in task.fields)
+    return task._replace(fields=fields, args=None if task.args is None else each(task.args))
+
+
+def kept_words(values: Iterable[Value]) -> Iterator[Expr]:
+    """The names under which the outcome of an earlier task is kept that block templates read."""
+    for block in (block for value in values for block in blocks_in(value)):
+        yield from (Name(word) for word in (OUTCOME, RESULT) if word in block.text)
 
 
 def rendering(name: str, span: Span, blocks: Blocks) -> Task:

@@ -44,6 +44,7 @@ from noetlc.expr.case_rules import (
     is_http,
     keeping,
     later_guard,
+    left_over,
     merged_result,
     only_routes,
     policy_of,
@@ -190,14 +191,15 @@ class _Lowered(NamedTuple):
             done = [rule for one, when in asked for rule in _taking(one, when)]
             rest = jump(merge, span) if branches else Rule(None, "continue", span)
             dispatch: Tasks = (noop(generated_name(step.name, "case"), span, _until_else((*done, rest))),)
-            onward = self._served(main, rules) if waits else (Rule(guard(OUTCOME_OK, span), "continue", span),)
+            left = guard(left_over(policy, rules), span)
+            onward = self._served(main, rules) if waits else (Rule(left, "continue", span),)
         else:
             asked = [(one, when) for one in first_asked if (when := success_guard(one.rule)) is not None]
             done, dispatch = [rule for one, when in asked for rule in _taking(one, when)], ()
             end = jump(merge, span) if branches else Rule(None, "continue", span)
             if waits:  # what no rule takes is waited for again
                 end = waiting_again(main.name, self.case.timeout, span)
-            onward = (*done, *_rest(done, end._replace(when=guard(OUTCOME_OK, span))))
+            onward = (*done, *_rest(done, end._replace(when=guard(left_over(policy, rules), span))))
         by_label = {one.rule.label: one for one in made}
         failing = [rule for one, when in failures(rules) for rule in _taking(by_label[one.label], when)]
         patched = (rule if rule.to == main.name else _patched(rule, policy.ok) for rule in onward)

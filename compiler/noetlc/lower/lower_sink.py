@@ -15,6 +15,7 @@ from noetlc.ast.storage import Sink
 from noetlc.ast.walk import expressions_in, replace_steps, rule_guards, task_values
 from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import generated_name, jump, noop
+from noetlc.expr.hoisting import kept_words, with_meanings
 from noetlc.expr.legacy_names import declared_in, declared_names, own_meanings, renamed
 from noetlc.expr.patching import kept, meanings_after
 from noetlc.expr.templates import fields_with, guard_with
@@ -63,15 +64,19 @@ def _stored(task: Task, owner: str, step: Step, known: frozenset[str], note: Not
         return (task,)
     values = [value for one in made for value in task_values(one)]
     guards = [when.expr for one in made for when in rule_guards(one)]
-    return (kept(task, (*(expr for value in values for expr, _ in expressions_in(value)), *guards)), *made)
+    read = (*(expr for value in values for expr, _ in expressions_in(value)), *guards, *kept_words(values))
+    return (kept(task, read), *made)
 
 
 def _tasks(task: Task, sink: Sink, name: str, step: Step, known: frozenset[str]) -> list[Task]:
     """What stores the result of the task: the name of its step means that too, as the step has not ended."""
     after = meanings_after(task)
-    names = renamed({**after, **own_meanings(step.name, after["result",])}, declared_in(step, known - {step.name}))
+    own, meanings = declared_in(step, known - {step.name}), {**after, **own_meanings(step.name, after["result",])}
+    names = renamed(meanings, own)
     span = sink.span
-    store = fields_with(sink.task, names)._replace(name=name, name_span=span, generated=True)
+    store = with_meanings(fields_with(sink.task, names), meanings, own)._replace(
+        name=name, name_span=span, generated=True
+    )
     if sink.when is None:
         return [store]
     merge = generated_name(name, "merge")

@@ -30,7 +30,7 @@ ROWS: dict[str, str] = {
     "next.to with a template, delay": "next-template case-2.4-3 case-2.4-4",
     "retry map": (
         "retry-map retry-when retry-stop retry-both retry-backoff retry-exhausted retry-linear retry-names retry-on "
-        "retry-stop-rules"
+        "retry-stop-rules retry-when-case"
     ),
     "retry.scope": "case-retry retry-inherited case-sink-retry retry-executor retry-executor-unused retry-false",
     "retry list": (
@@ -66,7 +66,8 @@ ROWS: dict[str, str] = {
     "root vars, ctx": "root-vars root-ctx root-spec root-vars-workbook",
     "env, token()": "env",
     "block templates": "blocks blocks-args blocks-vars blocks-workload",
-    "names in templates": "arc-events event-names loop-names names-in-text arc-status old-words-declared",
+    "names in templates": "arc-events event-names loop-names names-in-text arc-status old-words-declared "
+    "block-old-words",
     # Only in the table of the dialects.
     "labelled, wrapped, unnamed, single task": (
         "task-wrapped v1-word-tool v10-7.2-1 v10-7.3-1 canonical-5.1-1 labelled task-unnamed"
