@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
-from noetl.ports import ExecutionRow, StoreFailure
+from noetl.ports import Conflict, ExecutionRow, StoreFailure
 from noetl.store.memory import MemoryStore
 
 
@@ -17,10 +17,11 @@ class Killed(BaseException):
 
 
 class DiskOdds(NamedTuple):
-    """How likely a commit kills its process, or fails: half of the times before it, half after it."""
+    """How likely a commit kills its process, or fails, half of the times after it; or loses to somebody else."""
 
     killed: float = 0.0
     failed: float = 0.0
+    lost: float = 0.0
 
 
 class Disk:
@@ -91,6 +92,8 @@ class Disk:
         draw, is_before = self._chance.random(), self._chance.random() < 0.5
         is_kill = draw < self._odds.killed
         is_failure = not is_kill and draw < self._odds.killed + self._odds.failed
+        if not (is_kill or is_failure) and draw < sum(self._odds):
+            raise Conflict("somebody else was quicker")
         done = None if is_before and (is_kill or is_failure) else commit()
         if is_kill:
             self._die()

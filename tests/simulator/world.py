@@ -94,20 +94,22 @@ def ready_at(number: int) -> Ready:
 
 
 class World:
-    """One simulation."""
+    """One simulation. Its tools take `takes` microseconds, or as long as the seed says."""
 
-    def __init__(self, play: Ready, setting: Setting) -> None:
+    def __init__(self, play: Ready, setting: Setting, takes: int | None = None) -> None:
+        self._takes = takes
         self._play = play
         self._setting = setting
         self._chance = random.Random(f"{setting.seed} faults")
-        self._timeline = Timeline()
-        network = Network(self._timeline, self._stream("network"), setting.odds, setting.largest)
+        self.timeline = Timeline()
+        network = Network(self.timeline, self._stream("network"), setting.odds, setting.largest)
         by_path = play.by_path
         self._shared = Shared(
-            self._timeline, network, MemoryStore(), MemoryBlobs(), {each.digest: each for each in by_path.values()},
+            self.timeline, network, MemoryStore(), MemoryBlobs(), {each.digest: each for each in by_path.values()},
             {path: each.digest for path, each in by_path.items()}, Counter(),
         )  # fmt: skip
         self._live: dict[str, Any] = {}
+        self.logs: dict[str, list[Event]] = {}
         self._numbers = Counter[str]()
         self._is_troubled = True
         self._calm_at = setting.troubled
@@ -120,25 +122,25 @@ class World:
         """Run to the end and check everything."""
         self._plan()
         while not self._is_over():
-            moved = self._timeline.advance()
-            assert moved and self._timeline.now < AT_MOST, f"it never ends: {self._statuses()}"
-        over_at = self._timeline.now
-        while self._timeline.now < over_at + QUIET:
-            self._timeline.advance()
+            moved = self.timeline.advance()
+            assert moved and self.timeline.now < AT_MOST, f"it never ends: {self._statuses()}"
+        over_at = self.timeline.now
+        while self.timeline.now < over_at + QUIET:
+            self.timeline.advance()
         return self._checked()
 
     def _plan(self) -> None:
         setting, chance = self._setting, self._chance
         for name in self.roots:
-            self._timeline.after(chance.randint(0, 2 * SECOND), lambda name=name: self._start(name))
+            self.timeline.after(chance.randint(0, 2 * SECOND), lambda name=name: self._start(name))
         for seconds, signal in self._play.play.signals:
             time = round(seconds * SECOND)
-            self._timeline.at(time, lambda signal=signal: self._post_all("signal", {"name": signal, "data": 1}))
+            self.timeline.at(time, lambda signal=signal: self._post_all("signal", {"name": signal, "data": 1}))
         for name in self.roots:
             self._ask(name, setting.asks)
         for _ in range(setting.mishaps):
-            self._timeline.at(chance.randint(0, setting.troubled), self._mishap)
-        self._timeline.at(setting.troubled, self._heal)
+            self.timeline.at(chance.randint(0, setting.troubled), self._mishap)
+        self.timeline.at(setting.troubled, self._heal)
 
     def _start(self, name: str) -> None:
         """A client asks a server to start an execution, and asks again until it is there."""
@@ -149,15 +151,15 @@ class World:
         if server.life.is_alive:
             with suppress(Busy):
                 server.service.do(lambda control: control.begin(self._play.program, name, request))
-        self._timeline.after(3 * SECOND, lambda: self._start(name))
+        self.timeline.after(3 * SECOND, lambda: self._start(name))
 
     def _ask(self, name: str, asks: tuple[tuple[int, str], ...]) -> None:
         """Ask one thing after the other, each once the execution is there."""
         if not asks:
             return
         time, verb = asks[0]
-        if self._timeline.now < time or self._shared.store.execution(name) is None:
-            self._timeline.at(max(time, self._timeline.now + SECOND), lambda: self._ask(name, asks))
+        if self.timeline.now < time or self._shared.store.execution(name) is None:
+            self.timeline.at(max(time, self.timeline.now + SECOND), lambda: self._ask(name, asks))
             return
         self._post(name, verb, None)
         self._ask(name, asks[1:])
@@ -168,23 +170,23 @@ class World:
 
     def _post(self, name: str, verb: str, body: Any) -> None:
         if self._shared.store.execution(name) is None:
-            self._timeline.after(SECOND, lambda: self._post(name, verb, body))
+            self.timeline.after(SECOND, lambda: self._post(name, verb, body))
             return
         self._shared.store.post(name, verb, body)
         for server in self.servers:
-            self._timeline.after(200_000, server.life.wake)
+            self.timeline.after(200_000, server.life.wake)
 
     def _mishap(self) -> None:
         """Something happens to a process, or to the disk of the network."""
         chance = self._chance
         server, worker = chance.choice(self.servers), chance.choice(self.workers)
         length = chance.choice((2, 12, 35, 80)) * SECOND
-        self._calm_at = max(self._calm_at, self._timeline.now + length)
+        self._calm_at = max(self._calm_at, self.timeline.now + length)
         match chance.choice(MISHAPS):
             case "server dies":
                 server.die()
             case "worker dies":
-                self._kill(worker)
+                self.kill(worker)
             case "server stands":
                 self._stand(server, length)
             case "server is taken for dead":
@@ -199,7 +201,7 @@ class World:
             case "worker leaves":
                 worker.worker.take_no_more()
                 worker.life.wake()
-                self._timeline.after(length, lambda: self._kill(worker))
+                self.timeline.after(length, lambda: self.kill(worker))
             case "queues are lost":
                 self._shared.network.wipe()
 
@@ -211,7 +213,7 @@ class World:
             process.endpoint.is_awake = True
             process.life.go_on()
 
-        self._timeline.after(length, go_on)
+        self.timeline.after(length, go_on)
 
     def _cut(self, process: ServerProcess | WorkerProcess, length: int) -> None:
         process.endpoint.is_linked = False
@@ -220,9 +222,10 @@ class World:
             process.endpoint.is_linked = True
             process.life.wake()
 
-        self._timeline.after(length, link)
+        self.timeline.after(length, link)
 
-    def _kill(self, worker: WorkerProcess) -> None:
+    def kill(self, worker: WorkerProcess) -> None:
+        """End a worker as by SIGKILL; another one comes."""
         if worker.life.is_alive:
             worker.die()
             self._again(lambda: self._replace_worker(worker))
@@ -231,7 +234,7 @@ class World:
         self.workers[self.workers.index(worker)] = self._new_worker(worker.pool)
 
     def _again(self, start: Callable[[], None]) -> None:
-        self._timeline.after(self._chance.randint(0, 15 * SECOND), start)
+        self.timeline.after(self._chance.randint(0, 15 * SECOND), start)
 
     def _new_server(self) -> ServerProcess:
         self._numbers["server"] += 1
@@ -251,9 +254,9 @@ class World:
         name = f"worker{self._numbers['worker']}"
         chance = self._stream(name)
         slots = chance.choice((1, 2, 4))
-        return WorkerProcess(
-            self._shared, chance, name, pool=pool, slots=slots, skew=self._skew(), waits=waiting_times(chance)
-        )
+        takes = self._takes
+        waits = waiting_times(chance) if takes is None else lambda: takes
+        return WorkerProcess(self._shared, chance, name, pool=pool, slots=slots, skew=self._skew(), waits=waits)
 
     def _skew(self) -> int:
         return self._chance.randint(-self._setting.skew, self._setting.skew)
@@ -273,7 +276,7 @@ class World:
 
     def _is_over(self) -> bool:
         store = self._shared.store
-        if self._timeline.now < self._calm_at:
+        if self.timeline.now < self._calm_at:
             return False
         return all(store.execution(name) for name in self.roots) and not store.executions(Wanted(open=True, limit=1))
 
@@ -283,7 +286,7 @@ class World:
 
     def _checked(self) -> Simulated:
         store, blobs = self._shared.store, self._shared.blobs
-        logs, programs, ends = {}, {}, {}
+        logs, programs, ends = self.logs, {}, {}
         hashed = hashlib.sha256()
         for row in sorted(store.executions(), key=lambda row: row.execution_id):
             name, program = row.execution_id, self._shared.programs[row.plan_digest]
@@ -298,7 +301,7 @@ class World:
             ends[name] = end_of(folded, self._play.play.same)
         check_deeds(programs, logs, self._shared.deeds)
         self._check_nothing_left()
-        return Simulated(ends, hashed.hexdigest(), self._timeline.now / SECOND)
+        return Simulated(ends, hashed.hexdigest(), self.timeline.now / SECOND)
 
     def _check_nothing_left(self) -> None:
         """No process has anything left of what is over, nor have the queues."""
