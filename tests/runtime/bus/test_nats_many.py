@@ -65,17 +65,21 @@ def test_a_report_finds_the_server_that_it_is_for(opened: Opener) -> None:
     servers[2].send("p", "k", "order")
     taken(worker).ack()
     servers[2].close()  # whoever it was for is gone, and the second one goes on with that
-    ticket = worker.report("r", "done")
+    tickets, looks = [worker.report("r", "done")], 0
 
     def answered() -> bool:
+        nonlocal looks
+        looks += 1
+        if looks % 300 == 0:  # NATS may not know yet that it is gone: then it is lost, and repeated as a worker does
+            tickets.append(worker.report("r", "done"))
         for stray in servers[0].reports():
             stray.pass_on("nobody")
         for report in servers[1].reports():
             report.answer("right")
-        return ticket.answer is not None
+        return tickets[-1].answer is not None
 
     waited_for(answered, "no answer comes")
-    assert ticket.answer == "right"
+    assert tickets[-1].answer == "right"
     next_one = worker.report("s", "more")
     waited_for(lambda: [each.answer("straight") for each in servers[1].reports()] or next_one.answer, "it goes astray")
     assert "more" not in [stray.body for stray in servers[0].reports()]
