@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
 from noetl_ir.expr import Block, ListTemplate, Literal, MapTemplate, Native, Template, Text
+from noetl_ir.kinds import seconds_of
 from noetl_ir.plan import Arc, Join, Limits, Loop, Plan, Rule, Step, Task
 from noetl_ir.span import NOWHERE, Span
 from noetlc.expr.unparse import unparse
@@ -62,6 +63,12 @@ def template_text(template: Template) -> str:
             return "[" + ", ".join(template_text(entry) for entry in entries) + "]"
 
 
+def duration_text(template: Template) -> str:
+    """A duration, in whatever unit it is written."""
+    seconds = seconds_of(template.value) if isinstance(template, Literal) else None
+    return template_text(template) if seconds is None else f"{seconds:g} s"
+
+
 class _Facts:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -98,7 +105,7 @@ class _Facts:
         for level, loop in enumerate(step.loops):
             yield from self._loop((*at, f"loop {level + 1}" if level else "loop"), loop)
         if step.timeout >= 0:
-            yield (*at, "timeout"), Fact(Class.RUN, self._text(step.timeout), step.span)
+            yield (*at, "timeout"), Fact(Class.RUN, self._time(step.timeout), step.span)
         yield (*at, "best effort"), Fact(Class.RUN, str(step.best_effort), step.span)
         yield (*at, "pool"), Fact(Class.DATA, step.pool, step.span)
         tasks = [self._plan.tasks[index] for index in step.tasks]
@@ -122,7 +129,7 @@ class _Facts:
         yield from self._parts(at, "argument ", task.args, task.span)
         yield from self._parts(at, "spec ", task.knobs, task.span)
         if task.timeout >= 0:
-            yield (*at, "timeout"), Fact(Class.RUN, self._text(task.timeout), task.span)
+            yield (*at, "timeout"), Fact(Class.RUN, self._time(task.timeout), task.span)
         rules = [self._rule(rule) for rule in task.rules]
         rest = ["else continue" if task.passes_errors else "else an error fails"] if rules else []
         yield (*at, "rules"), Fact(Class.RUN, "; ".join([*rules, *rest]) or "an error fails", task.span)
@@ -140,9 +147,9 @@ class _Facts:
             words += ["with jitter"] if rule.jitter else []
         if rule.to >= 0:
             words.append(f"to {self._plan.tasks[rule.to].name}")
-        for word, index in (
-            ("after", rule.delay), ("at most", rule.max_delay), ("code", rule.code), ("message", rule.message),
-        ):  # fmt: skip
+        for word, index in (("after", rule.delay), ("at most", rule.max_delay)):
+            words += [f"{word} {self._time(index)}"] if index >= 0 else []
+        for word, index in (("code", rule.code), ("message", rule.message)):
             words += [f"{word} {self._text(index)}"] if index >= 0 else []
         return " ".join(words)
 
@@ -157,7 +164,7 @@ class _Facts:
             yield here, Fact(Class.RUN, "", arc.span)
             yield (*here, "guard"), Fact(Class.RUN, self._text(self._guards.get(index, -1)) or "always", arc.span)
             if arc.delay >= 0:
-                yield (*here, "delay"), Fact(Class.RUN, self._text(arc.delay), arc.span)
+                yield (*here, "delay"), Fact(Class.RUN, self._time(arc.delay), arc.span)
             yield (*here, "priority"), Fact(Class.RUN, str(arc.priority), arc.span)
             yield from self._parts(here, "argument ", arc.args, arc.span)
 
@@ -178,12 +185,17 @@ class _Facts:
         template = self._plan.templates[index]
         if isinstance(template, MapTemplate):
             for key, value in template.items:
-                yield (*at, f"{word}{key}"), Fact(Class.DATA, template_text(value), span)
+                text = duration_text(value) if key == "timeout" and not word else template_text(value)
+                yield (*at, f"{word}{key}"), Fact(Class.DATA, text, span)
         elif isinstance(template, Literal) and isinstance(template.value, dict):
             for key, plain in template.value.items():
-                yield (*at, f"{word}{key}"), Fact(Class.DATA, template_text(Literal(plain)), span)
+                text = duration_text(Literal(plain)) if key == "timeout" and not word else template_text(Literal(plain))
+                yield (*at, f"{word}{key}"), Fact(Class.DATA, text, span)
         else:
             yield (*at, word.strip() or "fields"), Fact(Class.DATA, template_text(template), span)
+
+    def _time(self, index: int) -> str:
+        return duration_text(self._plan.templates[index]) if index >= 0 else ""
 
     def _text(self, index: int) -> str:
         return template_text(self._plan.templates[index]) if index >= 0 else ""

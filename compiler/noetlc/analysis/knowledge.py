@@ -66,7 +66,7 @@ class _Informing:
 
     def skeleton(self) -> Skeleton:
         old = self._old.net
-        if not self._kept:
+        if not self._kept and all(self._asked(self._old.transition(each)) is None for each in range(len(old.inputs))):
             return self._old
         ids, inputs, outputs, origin = list[str](), list[Arcs](), list[Arcs](), list[int]()
         for number, id in enumerate(old.transitions):

@@ -25,6 +25,10 @@ from noetlc.analysis.soundness import QUICK, STANDARD, Budget, assumptions_of, s
 from noetlc.analysis.verdict import Line, Status, Story, Verdict, attempted, failed
 
 EXCLUDED = "guards exclude what free choices would allow"
+LAGS = (
+    "only places grow that are left in the turn in which they are reached: what leaves them may lag behind in the net,"
+    " and does not in a run"
+)
 MAYBE = "no data were found with which a run does this: guards may exclude it"
 
 
@@ -140,7 +144,11 @@ def with_census(report: Report, plan: Plan, budget: Budget = STANDARD) -> Report
     """The same report with the numbers of the plan's whole skeleton."""
 
     def counted() -> Report:
-        return report._replace(census=census_of(whole_skeleton(plan).net, budget.states))
+        skeleton = whole_skeleton(plan)
+        census = census_of(skeleton.net, budget.states)
+        if census.pump is not None and skeleton.transient().issuperset(census.pump.places):
+            census = census._replace(why=LAGS)
+        return report._replace(census=census)
 
     return _and(report, "how many states there are", counted)
 

@@ -8,7 +8,7 @@ import pytest
 from nets import HEAD, plan_of, steps
 from noetl_ir.plan_format import write_plan
 from noetlc.analysis.crowding import beside_of
-from noetlc.analysis.report import report_of
+from noetlc.analysis.report import report_of, with_census
 from noetlc.cli import main
 from noetlc.emit import pnml
 from noetlc.pipeline import compile_source
@@ -118,3 +118,19 @@ def test_steps_that_a_count_keeps_apart_are_not_beside_each_other() -> None:
         "start": (), "p": ("q",), "q": ("p",), "j": (),
     }  # fmt: skip
     assert beside_of(plan)["p"] == {"q"}
+
+
+def test_a_guard_that_is_true_excludes_the_other_way() -> None:
+    rows = (
+        "step: start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}",
+        'step: a, next: {arcs: [{step: j, when: "{{ true }}"}]}',
+        "step: b, next: {arcs: [{step: j}]}",
+        "step: j, spec: {policy: {join: all}}",
+    )
+    assert {each.status.value for each in report_of(plan_of(steps(*rows))).verdicts} == {"proved"}
+
+
+def test_states_without_end_of_what_is_bounded_in_every_run_are_explained() -> None:
+    plan = plan_of(steps('step: start, next: {spec: {mode: inclusive}, arcs: [{step: start, when: "{{ ctx.x }}"}]}'))
+    report = with_census(report_of(plan), plan)
+    assert report.census is not None and (report.census.pump is None) == (report.census.why == "")

@@ -273,3 +273,10 @@ def test_what_many_steps_do_is_said_once() -> None:
     found = told(steps(*old), steps(*old).replace("step: j0, spec: {policy: {join: all}}", "step: j0"))
     said = [each[2] for each in found if " run once → " in each[2]]
     assert len(said) == 1 and said[0].startswith("`j0`, `h1`, `b1_0`, `b1_1` and 12 more run once → at most 5 times")
+
+
+@pytest.mark.parametrize("same", ["10s", "10", "10.0", "10000ms"])
+def test_a_duration_in_another_unit_is_the_same(same: str) -> None:
+    row = 'step: start, tool: {kind: http, url: "http://x", timeout: %s, spec: {timeout: %s}}, spec: {timeout: %s}'
+    assert told(steps(row % ("10", "10", "10")), steps(row % (same, same, same))) == []
+    assert len(told(steps(row % ("10", "10", "10")), steps(row % ("10", "11", "10")))) == 1
