@@ -83,11 +83,11 @@ class Vault:
         if self._chain is None:
             from noetl.secrets.credentials import Credentials
             from noetl.secrets.keychain import Entry, Keychain
-            from noetl.secrets.remote import Fetcher
+            from noetl.secrets.remote import fetcher_of
 
             rendered = rendered_keychain(self._program, self._execution_id, self._workload)
             entries = [Entry(name, kind, fields) for name, kind, fields in rendered]
-            self._chain = Keychain(entries, Credentials(self._path), root=self._root, fetcher=Fetcher(self._fence))
+            self._chain = Keychain(entries, Credentials(self._path), root=self._root, fetcher=fetcher_of(self._fence))
         return self._chain
 
     def _hiding(self) -> Redactor:

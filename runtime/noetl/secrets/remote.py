@@ -10,10 +10,13 @@ What is fetched is kept as long as it holds: a token until shortly before it end
 request stays inside the fence. No text that a server sent is in a message, but for the error words of RFC 6749.
 """
 
+import hashlib
+import json
 import re
 import time
 from base64 import b64decode
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -28,6 +31,7 @@ SECONDS = 10.0
 ANSWER_BYTES = 1 << 20
 LEEWAY = 60.0  # seconds before its end in which a token is not used any more
 KEPT = 60.0
+MOST_KEPT = 1000  # values before those that are over are dropped
 SECRETS_URL = "https://secretmanager.googleapis.com"
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 
@@ -45,10 +49,22 @@ class Asked(NamedTuple):
     fields: Mapping[str, Json]
     held: Mapping[str, Json]
 
+    @property
+    def key(self) -> bytes:
+        """What tells it from all others: a value is for whoever says the very same, with the same credential."""
+        said = json.dumps([self.name, dict(self.fields), dict(self.held)], sort_keys=True)
+        return hashlib.sha256(said.encode("ascii")).digest()
+
     def text(self, *names: str) -> str | None:
         """The first of some fields that is given, by the entry itself or by its credential."""
         values = [where[name] for where in (self.fields, self.held) for name in names if where.get(name) is not None]
         return str(values[0]) if values else None
+
+
+@cache
+def fetcher_of(fence: Fence | None) -> "Fetcher":
+    """The one of this process behind a fence, so that executions share what is kept."""
+    return Fetcher(fence)
 
 
 class Fetcher:
@@ -57,28 +73,31 @@ class Fetcher:
     def __init__(self, fence: Fence | None = None, now: Callable[[], float] = time.monotonic) -> None:
         self._fence = fence
         self._now = now
-        self._kept: dict[str, tuple[float, dict[str, Json]]] = {}
-        self._refresh: dict[str, str] = {}
+        self._kept: dict[bytes, tuple[float, dict[str, Json]]] = {}
+        self._refresh: dict[bytes, str] = {}
 
     def fetched(
         self, asked: Asked, fetch: "Callable[[Fetcher, Asked], tuple[float, dict[str, Json]]]"
     ) -> dict[str, Json]:
         """The fields of an entry: what is kept, else what `fetch` gives for some seconds. Raises NotFetched."""
-        kept = self._kept.get(asked.name)
+        key = fetch.__name__.encode() + asked.key
+        kept = self._kept.get(key)
         if kept is None or kept[0] <= self._now():
             seconds, fields = fetch(self, asked)
-            kept = self._kept[asked.name] = (self._now() + seconds, fields)
+            if len(self._kept) >= MOST_KEPT:
+                self._kept = {one: value for one, value in self._kept.items() if value[0] > self._now()}
+            kept = self._kept[key] = (self._now() + seconds, fields)
         return dict(kept[1])
 
     def oauth2(self, asked: Asked) -> tuple[float, dict[str, Json]]:
         """A token by client credentials (RFC 6749 §4.4), by a refresh token where there is one (§6)."""
         form = {"scope": _scopes(asked), "audience": asked.text("audience")}
-        refresh = self._refresh.get(asked.name) or asked.text("refresh_token")
+        refresh = self._refresh.get(asked.key) or asked.text("refresh_token")
         if refresh is not None:
             try:
                 return self._granted(asked, {"grant_type": "refresh_token", "refresh_token": refresh, **form})
             except NotFetched:
-                if self._refresh.pop(asked.name, None) is None:
+                if self._refresh.pop(asked.key, None) is None:
                     raise
         return self._granted(asked, {"grant_type": "client_credentials", **form})
 
@@ -165,7 +184,7 @@ class Fetcher:
         found = self._json(request, "the token")
         token = _secret(found, "access_token")
         if isinstance(again := found.get("refresh_token"), str) and again:
-            self._refresh[asked.name] = again
+            self._refresh[asked.key] = again
         seconds = found.get("expires_in")
         lasts = float(seconds) if isinstance(seconds, int | float) else 300.0
         return max(lasts - LEEWAY, lasts / 2), {"token": token, "access_token": token}

@@ -34,6 +34,7 @@ class NatsSessions:
         self._target = target
         self._bucket = bucket
         self._client: Client | None = None
+        self._opening = asyncio.Lock()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="noetl-sessions", daemon=True)
         self._thread.start()
@@ -105,8 +106,9 @@ class NatsSessions:
     async def _store(self) -> "KeyValue":
         from nats.js.errors import NotFoundError
 
-        if self._client is None or not self._client.is_connected:
-            self._client = await opened(self._target, None)
+        async with self._opening:
+            if self._client is None or not self._client.is_connected:
+                self._client = await opened(self._target, None)
         try:
             return await self._streams().key_value(self._bucket)
         except NotFoundError:

@@ -103,6 +103,20 @@ def test_identity_tokens(store: Credentials, tmp_path: Path, clock: Clock, field
     assert keys.fields("e")["token"] == "identity-for-https://run.test-1"
 
 
+def test_what_is_kept_is_for_whoever_says_the_same(store: Credentials, tmp_path: Path, clock: Clock, url: str) -> None:
+    fetcher = Fetcher(None, clock)
+
+    def token(name: str, **fields: Json) -> Json:
+        entry = Entry(name, "oauth2", {"token_url": f"{url}/token", "credential": "client", **fields})
+        return Keychain([entry], store, root=str(tmp_path), fetcher=fetcher).value(name, "token")
+
+    first = token("e")
+    assert token("e") == first and len(Google.asked) == 1
+    assert token("e", audience="other") != first
+    store.add("client", "oauth2", {"client_id": "id", "client_secret": SECRET, "rotated": 1})
+    assert token("e") != first, "another credential is not served from what is kept"
+
+
 def test_google_secret_manager(store: Credentials, tmp_path: Path, clock: Clock, url: str) -> None:
     Google.secrets["projects/p/secrets/e/versions/latest"] = b"the-newest"
     Google.secrets["projects/p/secrets/other/versions/3"] = b"the-third"
