@@ -179,6 +179,18 @@ def test_those_of_a_bus_are_on_its_server() -> None:
         sessions_on("nats://")
 
 
+def test_those_in_nats_come_back_with_it(clock: Clock) -> None:
+    storage = NatsSessions(target_of(f"nats://{nats().address}", {}), f"sessions{next(_buckets)}")
+    sessions = KeptSessions(storage, clock)
+    token, found = sessions.create("u", SAID)
+    nats().kill()
+    with pytest.raises(StoreFailure):
+        sessions.validate(token)
+    nats().start()
+    assert sessions.validate(token) == found
+    storage.close()
+
+
 def test_no_token_is_kept(tmp_path: Path, clock: Clock) -> None:
     path = tmp_path / "sessions.db"
     token, _ = KeptSessions(SqliteSessions(str(path)), clock).create("u", SAID)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from nats.js import JetStreamContext
 
 VALUE_BYTES = 64 * 1024 * 1024
+MOST_KEYS = 100_000
 WRONG_REVISION = 10071  # JetStream's code for a last sequence that is another one
 
 _KEY = re.compile(r"[-/_=a-zA-Z0-9]+(\.[-/_=a-zA-Z0-9]+)*")
@@ -165,6 +166,8 @@ async def _key_value(streams: "JetStreamContext", call: Call) -> Outcome:
             async for entry in watcher:
                 if entry is None:
                     break
+                if len(keys) == MOST_KEYS:
+                    raise TooLarge(f"the bucket has more than {MOST_KEYS} keys of this pattern")
                 keys.append(entry.key)
             await watcher.stop()  # type: ignore[no-untyped-call]
             return ok({"bucket": bucket, "keys": keys})

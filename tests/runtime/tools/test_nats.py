@@ -93,6 +93,14 @@ def test_keys_by_pattern_and_deletion(env: Surroundings, bucket: str) -> None:
     assert (error["code"], error["retryable"]) == ("nats.not_found", False)
 
 
+def test_a_list_of_keys_has_an_end(env: Surroundings, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tool, "MOST_KEYS", 2)
+    for key in "abc":
+        result_of(env, "kv_put", bucket=bucket, key=key, value=1)
+    assert failed(ran(env, "kv_keys", bucket=bucket))["code"] == "nats.too_large"
+    assert result_of(env, "kv_keys", bucket=bucket, key="a")["keys"] == ["a"]
+
+
 def test_a_value_is_put_only_over_the_revision_that_was_read(env: Surroundings, bucket: str) -> None:
     assert result_of(env, "kv_put", bucket=bucket, key="k", value=1, revision=0)["revision"] == 1
     assert failed(ran(env, "kv_put", bucket=bucket, key="k", value=2, revision=0))["code"] == "nats.revision"
