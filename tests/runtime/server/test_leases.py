@@ -1,0 +1,78 @@
+"""How long a claim is good, by a clock that the test moves; and who is said to be there."""
+
+from noetl.ports import Bus
+from noetl.server.leases import LEASE, Leases
+from noetl.server.roll import GONE_AFTER, Roll
+from noetl.server.watch import Claim
+from noetl.worker.scripted import VirtualClock
+from noetl_ir.commands import Answer, Command, DrainWorker, Notice, Presence, Said, Serving
+
+
+def test_a_claim_is_good_for_a_lease_after_the_last_word() -> None:
+    clock = VirtualClock()
+    leases = Leases(clock)
+    leases.begin("e", "1", 1)
+    leases.begin("e", "2", 1)
+    clock.move_to(LEASE - 1)
+    leases.hear("e", "2", 1, "w")
+    leases.hear("e", "1", 2, "late")  # under another claim, which says nothing
+    assert leases.ended() == [] and leases.left() == 1
+    clock.move_to(LEASE)
+    assert leases.ended() == [Claim("e", "1", 1, "")]
+    assert leases.left() == LEASE - 1
+    clock.move_to(2 * LEASE)
+    assert leases.ended() == [Claim("e", "2", 1, "w")]
+    assert leases.ended() == [] and leases.left() is None
+
+
+def test_what_is_over_or_given_up_has_no_lease() -> None:
+    clock = VirtualClock()
+    leases = Leases(clock)
+    for name in ("e", "f"):
+        for run in ("1", "2"):
+            leases.begin(name, run, 1)
+    leases.end("e", "1")
+    leases.forget("f")
+    leases.begin("e", "2", 2)  # ordered again and claimed anew
+    clock.move_to(LEASE)
+    assert leases.ended() == [Claim("e", "2", 2, "")]
+
+
+class Board:
+    """What was said, for one who looks; and what was ordered."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Notice] = []
+        self.said: list[Notice] = []
+        self.sent: list[object] = []
+
+    def say(self, notice: Notice) -> None:
+        """`Board.say`."""
+        self.said.append(notice)
+
+    def notices(self) -> list[Notice]:
+        """`Board.notices`."""
+        found, self.waiting = self.waiting, []
+        return found
+
+    def send(self, pool: str, key: str, command: object) -> None:
+        """`Bus.send`."""
+        self.sent.append(command)
+
+
+def test_a_worker_is_there_as_long_as_it_says_so() -> None:
+    clock, board = VirtualClock(), Board()
+    bus: Bus[Command, Said, Answer] = board  # type: ignore[assignment]
+    roll = Roll(bus, board, clock)
+    roll.url = "http://x"
+    there = Presence("w", "default", 4, 1, False)
+    board.waiting = [there, Serving("http://another"), there._replace(worker="v")]
+    assert roll.look() == [] and board.said == [Serving("http://x")]
+    clock.move_to(GONE_AFTER)
+    board.waiting = [there._replace(worker="v", draining=True)]
+    assert roll.look() == ["v"]
+    assert [presence.worker for presence, _ in roll.workers()] == ["v", "w"]
+    clock.move_to(GONE_AFTER + 3_000_001)
+    assert roll.look() == ["w"]
+    assert roll.drain("v") and not roll.drain("w")
+    assert board.sent == [DrainWorker("v")]
