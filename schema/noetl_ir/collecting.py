@@ -1,4 +1,4 @@
-"""The cyclic collector kept off what holds no cycles: trees, plans, and the lists they are written as."""
+"""The cyclic collector kept off what holds no cycles: trees, plans, the lists they are written as, and modules."""
 
 import gc
 from collections.abc import Iterator
@@ -21,3 +21,20 @@ def uncollected() -> Iterator[None]:
             gc.freeze()
             gc.unfreeze()
             gc.enable()
+
+
+def begin_command() -> None:
+    """For a process that runs one command: look for cycles seldom.
+
+    What it imports and reads is no garbage, and at Python's own threshold of 700 objects it is walked again and again.
+    """
+    gc.set_threshold(_SELDOM)
+
+
+def end_command() -> None:
+    """For a process that is about to end: leave what there is to the system, instead of walking it once more."""
+    gc.freeze()
+
+
+_SELDOM = 50_000
+"""New objects between two looks; what they hold is a few MB."""

@@ -13,6 +13,7 @@ from typing import TextIO
 
 import click
 
+from noetl_ir.collecting import begin_command, end_command
 from noetl_ir.registry import load
 
 COMMANDS: dict[str, str] = {
@@ -61,9 +62,18 @@ def group() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line, by default the process's own, and return its exit code. Raises nothing."""
+    if argv is not None:
+        return _run(argv)
+    begin_command()
+    status = _run(sys.argv[1:])
+    end_command()
+    return status
+
+
+def _run(argv: Sequence[str]) -> int:
     _prepare_streams()
     try:
-        status = _status(sys.argv[1:] if argv is None else argv)
+        status = _status(argv)
         sys.stdout.flush()  # a closed pipe shows here and not at the interpreter's exit
     except click.ClickException as error:
         _tell(error.show)
