@@ -1,9 +1,10 @@
 """A place/transition net as all analyses see it: integers for places and transitions, weighted arcs, a marking."""
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from noetlc.source.pnml_reader import Written
+if TYPE_CHECKING:  # lint reads no nets from XML
+    from noetlc.source.pnml_reader import Written
 
 Arcs: TypeAlias = tuple[tuple[int, int], ...]
 """(place, weight) pairs, each place once, sorted by place; weights are at least 1."""
@@ -23,7 +24,7 @@ class Petri(NamedTuple):
     initial: Marking
 
 
-def petri_of(written: Written) -> Petri:
+def petri_of(written: "Written") -> Petri:
     """The net that a PNML file holds. Elements go by their ids, which are unique; names need not be."""
     places = {node.id: number for number, node in enumerate(written.places)}
     transitions = {node.id: number for number, node in enumerate(written.transitions)}

@@ -15,6 +15,7 @@ from typing import TextIO
 
 import click
 
+from noetl_ir.collecting import begin_command, end_command
 from noetl_ir.registry import load
 
 COMMANDS: dict[str, str] = {
@@ -70,8 +71,16 @@ def group() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line, by default the process's own, and return its exit code. Raises nothing."""
+    if argv is not None:
+        return _run(argv)
+    begin_command()
+    status = _run(sys.argv[1:])
+    end_command()
+    return status
+
+
+def _run(words: Sequence[str]) -> int:
     _prepare_streams()
-    words = sys.argv[1:] if argv is None else argv
     try:
         status = _status(words)
         sys.stdout.flush()  # a closed pipe shows here and not at the interpreter's exit
