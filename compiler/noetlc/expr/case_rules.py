@@ -186,7 +186,7 @@ def failures(rules: list[Ready]) -> list[tuple[Ready, Guard]]:
     first: list[tuple[Ready, Guard]] = []
     later: list[tuple[Ready, Guard]] = []
     for rule in rules:
-        if events_of(rule.rule) <= FAILED and rule.failure != FALSE:
+        if events_of(rule.rule) <= FAILED and rule.failure != FALSE and rule.answered == FALSE:
             later.append((rule, _failing(rule, rule.failure)))
         elif later and rule.answered not in (FALSE, rule.failure):
             first.append((rule, _failing(rule, rule.answered)))

@@ -9,8 +9,10 @@ from noetlc.expr.legacy_names import is_negative, named_events
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.shorthand import defined, either, negated, path
 
-Happened: TypeAlias = Callable[[str], Expr]
-"""Whether an event of that name is what happened: a constant, or an expression."""
+Happened: TypeAlias = Callable[[str, bool], Expr]
+"""Whether an event of that name is what happened, asked by a comparison that is negative: a constant, or an
+expression.
+"""
 
 TRUE, FALSE = Const(True), Const(False)
 RESPONDED = defined(path("outcome", "http", "status"))
@@ -39,7 +41,7 @@ def assuming(expr: Expr, happened: Happened) -> Expr:
         names = named_events(part)
         if names is None:
             return None
-        answers = tuple(dict.fromkeys(happened(name) for name in names))
+        answers = tuple(dict.fromkeys(happened(name, is_negative(part)) for name in names))
         found = (
             TRUE
             if TRUE in answers
@@ -54,7 +56,7 @@ def assuming(expr: Expr, happened: Happened) -> Expr:
 
 def on_success(expr: Expr) -> Expr:
     """The guard where the tool succeeded."""
-    return assuming(expr, lambda name: TRUE if name in DONE else FALSE)
+    return assuming(expr, lambda name, _: TRUE if name in DONE else FALSE)
 
 
 def on_failure(expr: Expr, *, http: bool) -> Expr:
@@ -62,9 +64,9 @@ def on_failure(expr: Expr, *, http: bool) -> Expr:
     if not events_in(expr):
         return FALSE
 
-    def happened(name: str) -> Expr:
-        if name in FAILED:
-            return TRUE
+    def happened(name: str, negative: bool) -> Expr:
+        if name in FAILED:  # the end of a call that was answered comes first, and is no `call.error`
+            return negated(RESPONDED) if http and negative else TRUE
         return RESPONDED if http and name in ("call.done", "tool.processed") else FALSE
 
     return assuming(expr, happened)
@@ -74,7 +76,13 @@ def on_response(expr: Expr) -> Expr:
     """The guard where http failed with a response, which is a `call.done`."""
     if not events_in(expr):
         return FALSE
-    return assuming(expr, lambda name: RESPONDED if name in ("call.done", "tool.processed") else FALSE)
+
+    def happened(name: str, negative: bool) -> Expr:
+        if name in FAILED:
+            return negated(RESPONDED) if negative else FALSE
+        return RESPONDED if name in ("call.done", "tool.processed") else FALSE
+
+    return assuming(expr, happened)
 
 
 def folded(expr: Expr) -> Expr:

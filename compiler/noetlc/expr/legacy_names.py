@@ -7,7 +7,7 @@ the playbook declares itself is never touched.
 from collections.abc import Container, Mapping
 from typing import TypeAlias
 
-from noetl_ir.expr import Attribute, Call, Compare, Const, Expr, Item, ListOf, Name, TupleOf, walk
+from noetl_ir.expr import Attribute, Call, Compare, Const, Expr, Item, ListOf, Name, Not, TupleOf, walk
 from noetlc.ast.once import Once
 from noetlc.ast.playbook import Playbook, Step
 from noetlc.ast.walk import loops_of
@@ -186,8 +186,10 @@ def _behind(expr: Expr, keys: Path) -> Expr:
 
 
 def named_events(expr: Expr) -> tuple[str, ...] | None:
-    """The events that a comparison of `event.name` asks for; None where it is no such comparison."""
+    """The events that a comparison of `event.name` names, or a negated one; None where it is no such comparison."""
     match expr:
+        case Not(of=of):
+            return named_events(of)
         case Compare(first=first, rest=((op, right),)) if static_path(first) == ("event", "name"):
             match right:
                 case Const(value=str(name)) if op in ("==", "!="):
@@ -199,6 +201,8 @@ def named_events(expr: Expr) -> tuple[str, ...] | None:
 
 def is_negative(expr: Expr) -> bool:
     """Whether a comparison asks for other events than those it names."""
+    if isinstance(expr, Not):
+        return not is_negative(expr.of)
     return isinstance(expr, Compare) and expr.rest[0][0] in ("!=", "not in")
 
 
@@ -211,10 +215,14 @@ def arc_events(*, loop: bool, http: bool) -> Replace:
         if names is None or not any(name in _EVENTS for name in names):
             return None
         mapped = tuple(dict.fromkeys(ends[_EVENTS[name]] if name in _EVENTS else name for name in names))
-        asked = one_of(path("event", "name"), mapped)
+        asked, responded = one_of(path("event", "name"), mapped), defined(path("event", "outcome", "http", "status"))
         if http and not loop and "call.done" in names:
-            asked = either(asked, defined(path("event", "outcome", "http", "status")))
-        return negated(asked) if is_negative(expr) else asked
+            asked = either(asked, responded)
+        if not is_negative(expr):
+            return asked
+        # For http the end of a call that was answered comes first: it is no `call.error`.
+        answered = http and not loop and "call.error" in names and "call.done" not in names
+        return either(negated(asked), responded) if answered else negated(asked)
 
     return replace
 

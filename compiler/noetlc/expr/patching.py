@@ -42,8 +42,12 @@ def _merged(below: Pairs, above: Pairs) -> Pairs:
 
 
 def meanings_after(task: Task) -> Meanings:
-    """What old names mean in tasks that follow this one: its result by its name, its outcome as it was kept."""
-    result: Expr = Name(task.name) if task.name.isidentifier() else path("iter", RESULT)
+    """What old names mean in tasks that follow this one: its result by its name, its outcome as it was kept.
+
+    By the name of a generated task there is no result (LANGUAGE §6): that is kept too.
+    """
+    by_name = task.name.isidentifier() and not task.generated
+    result: Expr = Name(task.name) if by_name else path("iter", RESULT)
     return rule_meanings(path("iter", OUTCOME), result)
 
 

@@ -186,5 +186,7 @@ def _asked(expr: Expr, tool: str) -> Expr:
     """The guard in the policy of the wait: it gives the name and the data of the event, never one of the step's own."""
     given: Meanings = {("event",): path("outcome", "result"), **_of_tool(tool)}
     named = events_in(expr) & OWN
-    asked = assuming(expr, lambda name: FALSE if name in OWN else equal(path("event", "name"), name)) if named else expr
+    asked = (
+        assuming(expr, lambda name, _: FALSE if name in OWN else equal(path("event", "name"), name)) if named else expr
+    )
     return rewritten(asked, renamed(given, frozenset()))

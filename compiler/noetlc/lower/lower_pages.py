@@ -18,14 +18,15 @@ from typing import NamedTuple
 
 from noetl_ir.expr import Attribute, Binary, Call, Const, Expr, ListOf, Literal, Name, Template, Test, walk
 from noetl_ir.span import Span
-from noetlc.ast.bodies import Tasks, change_lists, taken
-from noetlc.ast.playbook import Playbook, Rule, Task, Value
+from noetlc.ast.bodies import Tasks, change_lists, map_lists, taken, with_lists
+from noetlc.ast.playbook import Playbook, Rule, Step, Task, Value
 from noetlc.ast.repeat import Page, Pages
+from noetlc.ast.walk import replace_steps
 from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.diag.change import Change, Class, Note
 from noetlc.expr.events import events_in, on_success
 from noetlc.expr.generated import computed, constant, generated_name, guard, jump, noop
-from noetlc.expr.legacy_names import IN_RULES, Meanings, declared_names, renamed, rule_meanings
+from noetlc.expr.legacy_names import IN_RULES, Meanings, declared_in, declared_names, renamed, rule_meanings
 from noetlc.expr.repeating import retrying
 from noetlc.expr.shorthand import (
     OUTCOME_ERROR,
@@ -39,7 +40,7 @@ from noetlc.expr.shorthand import (
     otherwise,
     path,
 )
-from noetlc.expr.templates import Pairs, fields_with, guard_with, native, pairs_with
+from noetlc.expr.templates import Pairs, all_with, fields_with, guard_with, native, pairs_with
 from noetlc.expr.values import expression_of
 from noetlc.reading.kinds import kind_of
 
@@ -49,19 +50,38 @@ BY = "lower_pages"
 def lower_pages(playbook: Playbook, note: Note) -> Playbook:
     """The playbook without lists of retry policies."""
     known = declared_names(playbook)
+    gathered: dict[str, Meanings] = {}
 
-    def without(task: Task) -> Tasks:
+    def without(step: Step, task: Task) -> Tasks:
         pages, rest = taken(task, Pages)
         if pages is None:
             return (task,)
         while (other := taken(rest, Pages))[0] is not None:  # the tool's own policies come before those of its step
             note(Change(BY, other[0].span, "`retry` of a step", "exact", "nothing: the tool has its own"))
             rest = other[1]
-        paged = _Paged(rest, _as_fields(pages, rest), known)
+        paged = _Paged(rest, _as_fields(pages, rest), declared_in(step, known))
         note(Change(BY, pages.span, "`retry` as a list", *paged.said))
+        gathered[step.name] = {**gathered.get(step.name, {}), **paged.gathered()}
         return paged.tasks()
 
-    return change_lists(playbook, lambda _, tasks: tuple(made for task in tasks for made in without(task)))
+    playbook = change_lists(playbook, lambda step, tasks: tuple(made for task in tasks for made in without(step, task)))
+    return replace_steps(playbook, lambda step: _reading_pages(step, gathered.get(step.name), known))
+
+
+def _reading_pages(step: Step, gathered: Meanings | None, known: frozenset[str]) -> Step:
+    """The step in which the name that pages are gathered under is what was gathered, behind the tool too."""
+    if not gathered:
+        return step
+    names = renamed(gathered, declared_in(step, known | {task.name for task in step.tasks}))
+
+    def read(tasks: Tasks) -> Tasks:
+        return all_with(tasks, names)
+
+    return step._replace(
+        tasks=map_lists(step.tasks, read),
+        extras=tuple(with_lists(extra, read) for extra in all_with(step.extras, names)),
+        router=step.router if step.loop is not None else all_with(step.router, names),
+    )
 
 
 def _second_ones(pages: Pages) -> Iterator[tuple[str, Page]]:
@@ -84,6 +104,11 @@ class _Paged(NamedTuple):
         if any(self._repeats(page) for page in self.pages.policies):
             return "review", "rules that retry, and a loop over pages: used up, it fails with `retry.exhausted`"
         return "safe", "rules that retry; used up, they fail with `retry.exhausted`"
+
+    def gathered(self) -> Meanings:
+        """The name of the gathered pages, and where they are."""
+        into = [p.collect.into or "pages" for p in self.pages.policies if p.collect.strategy and self._repeats(p)]
+        return {(into[0],): path("iter", self._key("pages"))} if into else {}
 
     def tasks(self) -> Tasks:
         """What the task becomes."""
@@ -196,9 +221,8 @@ class _Paged(NamedTuple):
         if sink is None:
             return ()
         result: Expr = Name(self.task.name)
-        into = next((page.collect.into for _, page in more if page.collect.into), "pages")
         meanings = {**rule_meanings(path("iter", "__outcome"), result), **self._counts(), ("page",): result}
-        meanings[into,] = path("iter", self._key("pages"))
+        meanings = {**meanings, **self.gathered()}
         name = self._key("sink")
         return (fields_with(sink, renamed(meanings, self.known))._replace(name=name, generated=True),)
 

@@ -122,7 +122,9 @@ def _after_loop(step: Step, assign: StepSet, known: frozenset[str], made: dict[s
 
 def _only_failure(arc: Arc) -> bool:
     names = None if arc.when is None else named_events(arc.when.expr)
-    return names is not None and set(names) <= {"step.failed", "call.error"} and arc.when is not None
+    if names is None or arc.when is None or is_negative(arc.when.expr):
+        return False
+    return set(names) <= {"step.failed", "call.error"}
 
 
 def _done(expr: Expr) -> Expr | None:
