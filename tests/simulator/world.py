@@ -109,6 +109,7 @@ class World:
             {path: each.digest for path, each in by_path.items()}, Counter(),
         )  # fmt: skip
         self._live: dict[str, Any] = {}
+        self._over_at: dict[str, int] = {}
         self.logs: dict[str, list[Event]] = {}
         self._numbers = Counter[str]()
         self._is_troubled = True
@@ -273,6 +274,7 @@ class World:
     def _observe(self, execution: Execution, program: Program, event: Event) -> None:
         if event.event_type == "playbook.processed":
             self._live[execution.execution_id] = state_of(execution)
+            self._over_at.setdefault(execution.execution_id, self.timeline.now)
 
     def _is_over(self) -> bool:
         store = self._shared.store
@@ -299,6 +301,9 @@ class World:
             check_execution(program, folded, log, self._live.get(name))
             assert row.status == folded.status, f"listed as {row.status}, is {folded.status}"
             ends[name] = end_of(folded, self._play.play.same)
+            if folded.parent is not None and folded.status != "cancelled":
+                late = self._over_at.get(name, 0) > self._over_at.get(folded.parent[0], AT_MOST)
+                assert not late, f"{name} went on to be {folded.status} after its caller was over"
         check_deeds(programs, logs, self._shared.deeds)
         self._check_nothing_left()
         return Simulated(ends, hashed.hexdigest(), self.timeline.now / SECOND)
