@@ -95,8 +95,7 @@ def _compose(events: Iterator[Any], composer: Composer, documents: list[Node | N
     for event in events:
         kind = event.__class__
         if kind is scalar:
-            node = Scalar()
-            text = event.value
+            node, text = Scalar(), event.value
             node.style = style = event.style or ""
             node.start = event.start_mark
             node.end = end = event.end_mark
