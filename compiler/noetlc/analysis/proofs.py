@@ -28,6 +28,9 @@ STUCK, CYCLES, PARTS, BOUNDED = (
 STATES, NODES = 2_000, 400
 """States of a search and nodes of a tree that lint pays for."""
 
+SMALL, FEWEST = 150, 100
+"""Transitions of a net that may cost all these states; a larger one may cost fewer, but so many at least."""
+
 SINGLY = 2
 """Parts of a large net that are searched for one by one."""
 
@@ -112,9 +115,14 @@ class Proofs:
     def _verdicts(self) -> tuple[Verdict, ...]:
         if self.single:
             return ()
-        from noetlc.analysis.report import sound
+        from noetlc.analysis.report import on_free_choices, with_guards
 
-        return self._noted(sound(self.plan, self._budget))
+        found = on_free_choices(self.plan, self._budget)
+        if any(
+            each.status is Status.UNKNOWN and each.story for each in found
+        ):  # else a limit was hit, and no claim is made
+            found = with_guards(self.plan, found, self._budget)
+        return self._noted(found)
 
     def _noted(self, found: Sequence[Verdict]) -> tuple[Verdict, ...]:
         self.failed.update({each.question: each.bug for each in found if each.bug is not None})
@@ -124,4 +132,5 @@ class Proofs:
     def _budget(self) -> "Budget":
         from noetlc.analysis.soundness import Budget
 
-        return Budget(STATES, NODES, SINGLY)
+        size = len(self.plan.net.transitions)  # a state of a large net costs more
+        return Budget(min(STATES, max(FEWEST, STATES * SMALL // size)), NODES, SINGLY)

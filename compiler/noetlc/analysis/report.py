@@ -25,6 +25,7 @@ from noetlc.analysis.soundness import QUICK, STANDARD, Budget, assumptions_of, s
 from noetlc.analysis.verdict import Line, Status, Story, Verdict, attempted, failed
 
 EXCLUDED = "guards exclude what free choices would allow"
+BOUNDED = "tokens are bounded"
 LAGS = (
     "only places grow that are left in the turn in which they are reached: what leaves them may lag behind in the net,"
     " and does not in a run"
@@ -95,9 +96,19 @@ def with_budget(report: Report, allowed: Json) -> Report:
 
 def sound(plan: Plan, budget: Budget) -> list[Verdict]:
     """Soundness on free choices, and again with what guards show where no data were found for what that allows."""
-    free = [_confirmed(plan, verdict) for verdict in soundness_of(plan, budget)]
+    free = on_free_choices(plan, budget)
     if all(verdict.status is not Status.UNKNOWN or verdict.bug for verdict in free):
         return free
+    return with_guards(plan, free, budget)
+
+
+def on_free_choices(plan: Plan, budget: Budget) -> list[Verdict]:
+    """The first pass: guards are not looked at, but where the data for a run are looked for."""
+    return [_confirmed(plan, verdict) for verdict in soundness_of(plan, budget)]
+
+
+def with_guards(plan: Plan, free: list[Verdict], budget: Budget) -> list[Verdict]:
+    """The second pass: the verdicts of the first, and what guards exclude of them."""
     known = attempted("what guards exclude", lambda: _informed(plan, budget))
     found: list[Verdict] = [verdict for verdict in known if verdict.bug]
     if found:
@@ -146,7 +157,8 @@ def with_census(report: Report, plan: Plan, budget: Budget = STANDARD) -> Report
     def counted() -> Report:
         skeleton = whole_skeleton(plan)
         census = census_of(skeleton.net, budget.states)
-        if census.pump is not None and skeleton.transient().issuperset(census.pump.places):
+        bounded = any(each.question == BOUNDED and each.status is Status.PROVED for each in report.verdicts)
+        if bounded and census.pump is not None:
             census = census._replace(why=LAGS)
         return report._replace(census=census)
 
