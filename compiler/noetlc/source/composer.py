@@ -215,6 +215,8 @@ class Composer:
                 help = "merge both with one key: `<<: [*a, *b]`" if key.text == "<<" else "keep one of the two"
                 related = (Related(before.span, "first written here"),)
                 self.add(finding("NL004", message, key.span, help=help, related=related))
+        if len(first) < len(mapping.entries):  # no construct is read twice: the last one counts, as for `get`
+            mapping.entries[:] = mapping.index.values()
 
     def _at_the_end(self, scalar: Scalar) -> None:
         """libyaml begins a line at the end of a file that has none there; an empty value may get that as its place."""
