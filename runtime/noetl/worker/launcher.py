@@ -169,7 +169,7 @@ def _tool(kind: str) -> Run:
 _TOOLS: dict[str, Run] = {}
 
 
-def _checked(call: Call, outcome: object, check: Check | None) -> Outcome:
+def _checked(call: Call, outcome: object, check: Check | None = None) -> Outcome:
     """The outcome, if it is one that the log can hold and give back, and what its schema says; else an error."""
     if isinstance(outcome, Outcome):
         try:
