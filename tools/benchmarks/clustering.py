@@ -12,6 +12,7 @@ import os
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from local_cluster import LocalCluster
@@ -20,6 +21,7 @@ from noetl.store.http import Connection
 
 _LIMIT = 600.0  # seconds for all executions
 _SLOTS = 16
+_CALLERS = 16  # who start executions at the same time
 
 
 def main(plan: Path, workers: int, executions: int) -> dict[str, object]:
@@ -43,7 +45,8 @@ def _measured(cluster: LocalCluster, plan: bytes, executions: int) -> dict[str, 
     start = {"playbook_id": row["playbook_id"]}
     _ended(server, [_started(server, start)])  # whoever is there has the plan now
     before = _spent(cluster)
-    names = [_started(server, start) for _ in range(executions)]
+    with ThreadPoolExecutor(_CALLERS) as callers:
+        names = [*callers.map(lambda _: _started(server, start), range(executions))]
     _ended(server, names)
     spent = {part: seconds - before[part] for part, seconds in _spent(cluster).items()}
     with open_runtime(cluster.store, Settings(), _no_catalogue) as runtime:

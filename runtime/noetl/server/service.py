@@ -180,11 +180,12 @@ class Service:
             self._waiter.pass_time(self._next_due())
 
     def _work_off(self) -> bool:
-        did = False
-        while (work := self._next()) is not None:
-            work()
-            did = True
-        return did
+        """Do what waits now; what comes meanwhile has the next round, so that a flood of it stops nothing else."""
+        count = self._work.qsize()
+        for _ in range(count):
+            if (work := self._next()) is not None:
+                work()
+        return count > 0
 
     def _next(self) -> Callable[[], None] | None:
         try:
