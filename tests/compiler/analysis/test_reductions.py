@@ -8,6 +8,7 @@ from noetlc.analysis.origin import covered
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.reductions import reduced, reduced_for_bounds
 from noetlc.analysis.stubborn import terminals_of
+from noetlc.analysis.together import together_of
 from petri_nets import net_of, nets, safe_like_nets, space_of
 
 MOST = 150
@@ -127,6 +128,23 @@ def test_a_place_in_front_of_an_end_stays_for_bounds() -> None:
     net = net_of("a → a + b; b → ", "a")
     assert "b" in reduced_for_bounds(net).net.places
     assert "b" not in reduced(net).net.places
+
+
+@MANY
+@given(ANY_NETS, st.data())
+def test_what_is_together_is_what_the_markings_say(net: Petri, data: st.DataObject) -> None:
+    space = space_of(net, MOST)
+    assume(space is not None)
+    assert space is not None
+    asked = data.draw(st.frozensets(st.integers(0, len(net.places) - 1), min_size=1, max_size=3))
+    found = together_of(net, asked, data.draw(st.sampled_from([1, 10 * MOST])))
+    for place in asked:
+        most = max(marking[place] for marking in space.edges)
+        beside = {
+            other for other in asked - {place} if any(marking[place] and marking[other] for marking in space.edges)
+        }
+        assert found.beside[place] >= beside and (not found.exact or found.beside[place] == beside)
+        assert found.most[place] in (most, None) or (not found.exact and found.most[place] == 1 > most)
 
 
 def played(net: Petri, run: tuple[int, ...]) -> tuple[int, ...]:
