@@ -383,9 +383,16 @@ def _repeating(task: Task, first: str, label: str, retry: Repetition) -> Task:
     return task._replace(rules=(*own[:at], *rules, *own[at:]))
 
 
-def merged_result(main: Task, name: str, tasks: Tasks, tool: str = "") -> Task:
-    """The merge point; where tasks of a chain have results, the step keeps the tool's: of a wait, else of `tool`."""
-    if not any(not task.generated for task in tasks) or not main.name.isidentifier():
+def merged_result(main: Task, name: str, tasks: Tasks, *, after: Tasks, tool: str) -> Task:
+    """The merge point; where tasks of a chain have results, the step keeps what it had before: the result that one of
+    the generated tasks behind the tool, `after`, gives, else the tool's: of a wait, else of `tool`.
+    """
+    if all(task.generated for task in tasks):
+        return noop(name, main.span)
+    gathered = [field for task in after if task.name.endswith("__result") for field in task.fields]
+    if gathered:
+        return noop(name, main.span, (), tuple(gathered))
+    if not main.name.isidentifier():
         return noop(name, main.span)
     value: Expr = Name(main.name)
     if tool.isidentifier():

@@ -25,10 +25,10 @@ def template_with(template: Template, replace: Replace) -> Template:
         case Native(expr=expr):
             made = rewritten(expr, replace)
             return template if made is expr else native(made)
-        case Text(parts=parts):
+        case Text(parts=parts, text=text):
             found = tuple(part if isinstance(part, str) else rewritten(part, replace) for part in parts)
             same = all(new is old for new, old in zip(found, parts, strict=True))
-            return template if same else Text(found, "".join(_source(part) for part in found))
+            return template if same else Text(found, "".join(_source(part, text) for part in found))
         case MapTemplate(items=pairs):
             inner = tuple((key, template_with(value, replace)) for key, value in pairs)
             same = all(new is old for (_, new), (_, old) in zip(inner, pairs, strict=True))
@@ -40,10 +40,11 @@ def template_with(template: Template, replace: Replace) -> Template:
             return template
 
 
-def _source(part: str | Expr) -> str:
-    """A part of a text as it is written in a file."""
+def _source(part: str | Expr, before: str) -> str:
+    """A part of a text as it is written in a file; braces that were no template `before` stay as they are."""
     if isinstance(part, str):
-        return f"{{{{ {unparse(Const(part))} }}}}" if any(mark in part for mark in _MARKS) else part
+        is_plain = part in before or not any(mark in part for mark in _MARKS)
+        return part if is_plain else f"{{{{ {unparse(Const(part))} }}}}"
     return f"{{{{ {unparse(part)} }}}}"
 
 

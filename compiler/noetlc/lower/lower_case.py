@@ -208,7 +208,7 @@ class _Lowered(NamedTuple):
         leaving = self._leaving(exit_name, main, made, target) if exit_name else ()
         branches = (*branches, *leaving)
         tool = keeping(tool, (*branches, *dispatch), self.case)
-        end_task: Tasks = (merged_result(main, merge, branches, self.case.tool),) if branches else ()
+        end_task: Tasks = (merged_result(main, merge, branches, after=after, tool=self.case.tool),) if branches else ()
         first = self._when_called(first, made, (tool, *branches))
         return step._replace(tasks=(*first, tool, *after, *dispatch, *branches, *end_task))
 

@@ -124,7 +124,7 @@ class _Segments(NamedTuple):
         tool = main._replace(rules=(*before, *failing, *served, unmatched(policy, merge, span)))
         tool = keeping(tool, (*segments, *dispatch), self.case)
         first = self._when_called(first, rules, start, (tool, *segments))
-        end = merged_result(main, merge, tuple(segments), self.case.tool)
+        end = merged_result(main, merge, tuple(segments), after=after, tool=self.case.tool)
         tasks = (*first, tool, *after, *dispatch, *segments, end)
         ends = {number: self._loop_arcs(number, rule) for number, rule in ordered if is_for_loop(rule, self.old)}
         taken = [arc for number, _ in ordered for arc in (arcs | ends)[number]]

@@ -61,8 +61,11 @@ def _with_items(loop: Loop, note: Note) -> Loop:
     """The loop and those inside of it, with what is done to their items in `in`."""
     slices = sorted((e for e in loop.extras if isinstance(e, Slicing)), key=lambda e: _ORDER.index(e.word))
     items = loop.items
+    after = any(isinstance(extra, Where) for extra in loop.extras)
     for slicing in slices if not isinstance(items.template, Block) else ():  # told where it is checked
-        note(Change(BY, slicing.span, f"`{slicing.word}`", "exact", "a part of the loop's `in`"))
+        first = after and slicing.word != "order_by"
+        said = "a part of the loop's `in`" + (": what `where` leaves out counts too" if first else "")
+        note(Change(BY, slicing.span, f"`{slicing.word}`", "review" if first else "exact", said))
         items = computed(_sliced(expression_of(items.template), slicing), items.span)
     gone = (Slicing, Where, LoopOnError)
     extras = tuple(extra for extra in loop.extras if not isinstance(extra, gone))

@@ -35,7 +35,7 @@ ROWS: dict[str, str] = {
     "retry.scope": "case-retry retry-inherited case-sink-retry retry-executor retry-executor-unused retry-false",
     "retry list": (
         "retry-list retry-list-errors retry-pages-exhausted retry-merge retry-two-lists case-pages case-pages-last "
-        "retry-list-order retry-collect-replace retry-page-names loop-pagination pages-into"
+        "case-pages-told retry-list-order retry-collect-replace retry-page-names loop-pagination pages-into"
     ),
     "poll": "poll poll-exhausted",
     "sink, save": (
@@ -56,7 +56,7 @@ ROWS: dict[str, str] = {
     "loop.cursor (D11)": "cursor cursor-frame cursor-failed cursor-frame-whole",
     "on_error; of a loop": "on-error-ignore loop-on-error on-error-fail",
     "batch_size, chunk, limit, order_by; where": (
-        "loop-forms loop-chunk case-7-1 loop-order-limit loop-where loop-hints"
+        "loop-forms loop-chunk case-7-1 loop-order-limit loop-where loop-where-limit loop-hints"
     ),
     "tool.spec.async, case.spec.cache": "case-7-1",
     "pipe, eval, expr": "pipe eval eval-jump eval-spec",
@@ -67,7 +67,7 @@ ROWS: dict[str, str] = {
     "env, token()": "env",
     "block templates": "blocks blocks-args blocks-vars blocks-workload",
     "names in templates": "arc-events event-names loop-names names-in-text arc-status old-words-declared "
-    "block-old-words event-negated",
+    "block-old-words event-negated names-beside-braces",
     # Only in the table of the dialects.
     "labelled, wrapped, unnamed, single task": (
         "task-wrapped v1-word-tool v10-7.2-1 v10-7.3-1 canonical-5.1-1 labelled task-unnamed"
