@@ -14,6 +14,7 @@ from noetlc.analysis.verdict import Status
 from noetlc.cli.catalogue import Folders
 from noetlc.cli.files import put, read, shown
 from noetlc.cli.findings import palette_of_stderr, text_of
+from noetlc.cli.subjects import is_plan, plan_in
 from noetlc.diag.diagnostic import Severity
 from noetlc.pipeline import compile_source
 from noetlc.source.nodes import value_of
@@ -95,13 +96,8 @@ def _net(file: str, data: bytes, budget: Budget, *, states: bool) -> Report:
 
 def _plans(file: str, data: bytes, folders: tuple[str, ...]) -> Iterator[tuple[Plan, list[str], list[Json]]]:
     """The plans in a file, each with the queries that its playbook asserts and the budgets that it sets."""
-    from noetl_ir.plan_format import MAGIC, PlanError, read_plan
-
-    if data.startswith(MAGIC):
-        try:
-            yield read_plan(data), [], []
-        except PlanError as problem:
-            raise click.UsageError(f"{file}: {problem}") from None
+    if is_plan(data):
+        yield plan_in(file, data), [], []
         return
     compiled = compile_source(shown(file), data, Folders(folders))
     if compiled.count_of(Severity.ERROR):

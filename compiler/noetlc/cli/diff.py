@@ -10,6 +10,7 @@ from noetlc.analysis.facts import Class
 from noetlc.cli.catalogue import Folders
 from noetlc.cli.files import STANDARD_INPUT, put, read, shown
 from noetlc.cli.findings import palette_of_stderr, text_of
+from noetlc.cli.subjects import is_plan, plan_in
 from noetlc.diag.diagnostic import Severity
 from noetlc.emit import differences as emit
 from noetlc.emit.differences import Pair
@@ -67,29 +68,14 @@ def _whole(sign: str, plan: Plan) -> Difference:
 
 def _plans(name: str, catalogue: Folders) -> list[Plan]:
     """The plans that a file holds. What is not to be had or does not compile is wrong usage."""
-    from noetl_ir.plan_format import MAGIC, PlanError, read_plan
-
     data = _content(name)
-    try:
-        if data.startswith(MAGIC):
-            return [read_plan(data)]
-        if data[:1] == b"{" and b'"noetl-plan"' in data[:100]:
-            return [_json_plan(data)]
-    except (PlanError, ValueError, RecursionError) as problem:
-        raise click.UsageError(f"{shown(name)}: {problem}") from None
+    if is_plan(data):
+        return [plan_in(name, data)]
     compiled = compile_source(shown(name), data, catalogue)
     if compiled.count_of(Severity.ERROR) or not compiled.plans:
         click.echo(text_of(compiled, palette_of_stderr()), err=True, nl=False)
         raise click.UsageError(f"{shown(name)} does not compile, and cannot be compared")
     return list(compiled.plans)
-
-
-def _json_plan(data: bytes) -> Plan:
-    import json
-
-    from noetl_ir.plan_format.json import plan_from_json
-
-    return plan_from_json(json.loads(data))
 
 
 def _content(name: str) -> bytes:

@@ -37,10 +37,8 @@ def subjects_in(file: str, catalogue: "Folders", *, checked: bool) -> Subjects |
     data = read(file)
     if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") or file.endswith(".pnml"):
         return _net(file, data)
-    from noetl_ir.plan_format import MAGIC
-
-    if data.startswith(MAGIC) or (data[:1] == b"{" and b'"noetl-plan"' in data[:100]):
-        return Subjects([Subject(None, _plan(file, data), None)], Source(shown(file), ""), ())
+    if is_plan(data):
+        return Subjects([Subject(None, plan_in(file, data), None)], Source(shown(file), ""), ())
     return _playbooks(file, data, catalogue, checked=checked)
 
 
@@ -55,7 +53,15 @@ def _net(file: str, data: bytes) -> Subjects:
     return Subjects([Subject(None, None, net)], Source(shown(file), ""), ())
 
 
-def _plan(file: str, data: bytes) -> "Plan":
+def is_plan(data: bytes) -> bool:
+    """Whether a file holds a plan, in bytes or as JSON."""
+    from noetl_ir.plan_format import MAGIC
+
+    return data.startswith(MAGIC) or (data[:1] == b"{" and b'"noetl-plan"' in data[:100])
+
+
+def plan_in(file: str, data: bytes) -> "Plan":
+    """The plan in a file. A damaged one is wrong usage."""
     from noetl_ir.plan_format import MAGIC, PlanError, read_plan
 
     try:

@@ -108,3 +108,14 @@ def test_the_run_of_a_finding_is_painted(run: Run) -> None:
     marks = {str(each["id"]): each["mark"] for each in (*found["nodes"], *found["edges"]) if each["mark"]}
     assert marks["step j"] == "warned" and marks["step start"] == "told"
     assert [each["facts"] for each in found["edges"] if each["facts"]] == [["(1)"], ["(2)"]]
+
+
+@pytest.mark.parametrize("form", ["plan", "json"])
+def test_a_plan_is_analysed_and_compared_in_both_forms(run: Run, form: str) -> None:
+    put("a.yaml", BOOK)
+    run("compile", "a.yaml", "--format", form, "-o", "a.ir")
+    told = run("analyze", "a.ir").out.splitlines()[1:]
+    assert told == run("analyze", "a.yaml").out.replace("a.yaml", "a.ir").splitlines()[1:]
+    assert run("diff", "a.yaml", "a.ir") == (0, "", "")
+    put("b.ir", '{"format": "noetl-plan", "x": 1}')
+    assert {run("analyze", "b.ir").status, run("graph", "b.ir").status, run("diff", "b.ir", "a.ir").status} == {2}
