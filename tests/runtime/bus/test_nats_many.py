@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from noetl.bus.nats.bus import NatsBus
+from noetl.bus.nats.queues import Limits
 from noetl.ports import Delivery
 from noetl_ir.commands import Presence, Serving
 from services import PLAIN, nats, waited_for
@@ -83,6 +84,35 @@ def test_a_report_finds_the_server_that_it_is_for(opened: Opener) -> None:
     next_one = worker.report("s", "more")
     waited_for(lambda: [each.answer("straight") for each in servers[1].reports()] or next_one.answer, "it goes astray")
     assert "more" not in [stray.body for stray in servers[0].reports()]
+
+
+def test_a_server_that_is_there_and_silent_is_passed_by() -> None:
+    url = nats().bus_url()
+    silent, other = NatsBus(url, wire=PLAIN), NatsBus(url, wire=PLAIN)
+    worker = NatsBus(url, wire=PLAIN, limits=Limits(patience=0.2))
+    try:
+        for server in (silent, other):
+            server.reports()
+        silent.send("p", "k", "order")
+        taken(worker).ack()
+        ticket, looks = worker.report("r", "done"), 0
+
+        def answered() -> bool:
+            nonlocal ticket, looks
+            looks += 1
+            if looks % 50 == 0:  # as a worker repeats it; any server of the two may be asked, the silent one too
+                ticket = worker.report("r", "done")
+            for report in other.reports():
+                report.answer("heard")
+            return ticket.answer is not None
+
+        waited_for(answered, "only the silent server is asked")
+        worker.report("s", "more")
+        heard: list[object] = []
+        waited_for(lambda: heard.extend(each.body for each in other.reports()) or "more" in heard, "it goes astray")
+    finally:
+        for bus in (worker, other, silent):
+            bus.close()
 
 
 def test_what_nobody_has_is_passed_on_once(opened: Opener) -> None:

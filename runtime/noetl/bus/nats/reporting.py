@@ -1,8 +1,9 @@
 """Reports and their answers, straight between a worker and the server that it works for.
 
 A worker knows where a report goes from the command that it is about, and from each answer. Where that server is gone,
-NATS says so at once, and the report goes to any other one, which hands it on to all where it is not its own. A report
-that gets lost is repeated by its worker, so nothing is stored on the way.
+NATS says so at once, and the report goes to any other one, which hands it on to all where it is not its own. One that
+is there and silent, cut off or stopped, is passed by after `Limits.patience`. A report that gets lost is repeated by
+its worker, so nothing is stored on the way.
 """
 
 import threading
@@ -66,6 +67,7 @@ class Asking:
         self._asked: dict[int, _Asked] = {}
         self._keys: dict[str, list[int]] = {}
         self._routes: dict[str, str] = {}
+        self._silent: dict[str, float] = {}
         link.wait(link.hear(f"{self._inbox}.*", self._answered))
 
     def route(self, execution_id: str, sender: str) -> None:
@@ -79,7 +81,7 @@ class Asking:
         """Send a report. Raises Full, TooLarge."""
         frame, ticket = packed(self._wire.write_report(report), self._link.largest), NatsTicket()
         about = self._wire.about(report)
-        sender = self._routes.get(about, "")
+        sender = "" if self._is_silent(about) else self._routes.get(about, "")
         with self._lock:
             if not self._link.is_up or not self._has_room(key):
                 raise Full(f"the queue {REPORTS!r} takes no more for now")
@@ -89,6 +91,13 @@ class Asking:
             self._keys.setdefault(key, []).append(number)
         self._link.send(message)
         return ticket
+
+    def _is_silent(self, about: str) -> bool:
+        """Whether nothing that was said about an execution has had an answer for too long."""
+        now = time.monotonic()
+        while len(self._silent) >= _ROUTES:
+            del self._silent[next(iter(self._silent))]
+        return now - self._silent.setdefault(about, now) > self._limits.patience
 
     def _has_room(self, key: str) -> bool:
         if key in self._keys or len(self._keys) < self._limits.capacity:
@@ -123,6 +132,7 @@ class Asking:
             asked.ticket.answer = self._wire.read_answer(unpacked(answer.data))
         except Unreadable:
             return
+        self._silent.pop(asked.about, None)
         if asked.is_any and (sender := (answer.headers or {}).get(FROM)):
             self.route(asked.about, sender)
         with self._lock:
