@@ -173,6 +173,9 @@ def _stray_field(r: Reader, draft: TaskDraft, key: Scalar, fields: tuple[str, ..
             from noetlc.diag.forms import form_of
 
             r.refuse(construct, key.span, help=form_of("task", key.text))
+    elif _is_setting(r, draft, key.text):
+        message = f"`{key.text}` of a `{draft.kind}` task belongs into its `spec`"
+        r.report("NL108", message, key.span, help=f"write `spec: {{{key.text}: …}}`")
     elif draft.kind and kind_of(draft.kind) is not None:
         unknown(
             r,
@@ -182,6 +185,12 @@ def _stray_field(r: Reader, draft: TaskDraft, key: Scalar, fields: tuple[str, ..
             name=key.text,
             known=(*fields, *r.tables.task),
         )
+
+
+def _is_setting(r: Reader, draft: TaskDraft, name: str) -> bool:
+    """Whether the `spec` of the task is the place of a key."""
+    kind = kind_of(draft.kind) if draft.kind else None
+    return kind is not None and (name in r.tables.task_spec or name in kind.knobs)
 
 
 def _head(node: Mapping) -> Span:
