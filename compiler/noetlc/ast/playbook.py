@@ -12,7 +12,6 @@ from noetl_ir.span import Span
 from noetlc.ast.sugar import Sugar
 from noetlc.source.nodes import Node, Scalar
 
-
 Place: TypeAlias = Span | Node
 """Where something stands: its span, or the node that works it out when it is asked for, which most never are."""
 

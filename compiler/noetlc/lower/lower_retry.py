@@ -152,13 +152,16 @@ def _with_sinks(step: Step, change: Callable[[Task], Task]) -> Step:
 
 
 def _with_chains(step: Step, given: _Policies) -> Step:
-    """The chains of a case: each inherits its own policy before that of the step."""
+    """The chains of a case: each inherits its own policy before that of the step; one that is repeated as a whole hides
+    that of the step (case §4.2).
+    """
 
     def of_rule(rule: CaseRule) -> CaseRule:
-        own = rule.retry
-        if own is not None and own.scope != "chain":
-            return rule._replace(chain=tuple(given._replace(retry=Retry(own, own.span)).of(t) for t in rule.chain))
-        return rule._replace(chain=tuple(given.of(task) for task in rule.chain))
+        own, inherited = rule.retry, given
+        if own is not None:
+            is_whole = own.scope == "chain"
+            inherited = given._replace(retry=None if is_whole else Retry(own, own.span), default=None)
+        return rule._replace(chain=tuple(inherited.of(task) for task in rule.chain))
 
     extras = tuple(
         extra._replace(rules=tuple(of_rule(rule) for rule in extra.rules)) if isinstance(extra, Case) else extra

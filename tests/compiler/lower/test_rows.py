@@ -16,7 +16,7 @@ ROWS: dict[str, str] = {
     "case that only routes": "case-routes",
     "any other case": (
         "case-branches case-error case-sink case-sink-when case-sends case-sends-answer "
-        "case-own-name case-retry-cause case-again case-call-then-exit"
+        "case-own-name case-chain-retry case-retry-cause case-again case-call-then-exit"
     ),
     "case in a step with a loop": "case-loop case-inclusive-loop case-loop-args case-loop-done",
     "case_mode: inclusive": (
