@@ -99,7 +99,7 @@ def write_report(report: Said) -> bytes:
 
 
 def read_report(data: bytes) -> Said:
-    """What a worker says. Raises Unreadable; events of a report are proposals that only the owner of the log can judge."""
+    """What a worker says. Raises Unreadable; events of a report are proposals that only the log's owner can judge."""
     parts = _parts(data)
     name, values = _read(parts[0] if parts else b"")
     match name:
