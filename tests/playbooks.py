@@ -3,7 +3,7 @@
 from typing import Any
 
 from noetl_ir.span import NOWHERE, Span
-from noetlc.ast.playbook import Guard, Playbook
+from noetlc.ast.playbook import Guard, Playbook, Value
 from noetlc.diag.diagnostic import Diagnostic
 from noetlc.pipeline import check_source, understood
 from noetlc.source.nodes import Mapping, Scalar, Sequence
@@ -44,6 +44,8 @@ def without_places(tree: Any) -> Any:
         return None
     if isinstance(tree, Guard):
         return ("guard", tree.expr, tree.text)
+    if isinstance(tree, Value):
+        return ("value", without_places(tree.template))
     if isinstance(tree, tuple):
         return tuple(without_places(part) for part in tree)
     return tree
