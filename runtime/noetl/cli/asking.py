@@ -28,9 +28,11 @@ def ask(execution: str, verb: str, url: str, *, as_json: bool) -> int:
     """Cancel or pause; returns the exit code: 0 it stands so, 1 not, and why."""
     with existing(url) as runtime:
         row = row_of(runtime, execution)
-        if row.ended is None and row.status != _DONE[verb]:
+        asks = row.ended is None and row.status != _DONE[verb]
+        if asks:
             row = _asked(runtime, row, verb)
-    good = row.status == _DONE[verb]
+    # What goes on may have ended before anybody looks.
+    good = row.status == _DONE[verb] or (asks and verb == "resume" and row.ended is not None)
     reason = None if good else _reason(row, verb)
     if as_json:
         click.echo(json_text({"execution_id": row.execution_id, "status": row.status, "reason": reason}))

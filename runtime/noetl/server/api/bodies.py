@@ -18,6 +18,9 @@ BLOB_BYTES = 256 << 20
 LONGEST_PAGE = 1_000
 """The most rows that one answer has."""
 
+LAST_VERSION = (1 << 31) - 1
+"""The highest version that a playbook can have: what stores count in."""
+
 Name = Annotated[str, Field(min_length=1, max_length=512)]
 Status = Literal["running", "paused", "blocked", "failed", "cancelled", "completed"]
 
@@ -33,7 +36,9 @@ class StartBody(Body):
 
     playbook_id: Name | None = Field(None, description="The digest of a plan, as registering it answered.")
     path: Name | None = Field(None, description="A path of the catalogue.")
-    version: int | None = Field(None, ge=1, description="The version of that path; the newest when absent.")
+    version: int | None = Field(
+        None, ge=1, le=LAST_VERSION, description="The version of that path; the newest when absent."
+    )
     payload: dict[str, JsonValue] = Field(default_factory=dict, description="Values that replace the workload's.")
 
     @model_validator(mode="after")

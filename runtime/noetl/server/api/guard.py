@@ -32,6 +32,14 @@ class Guard:
         self._hosts = frozenset(hosts)
         self._wrong = Throttle(100, 1)
 
+    def lets(self, connection: HTTPConnection, role: str) -> bool:
+        """Whether a request is let through as things are now."""
+        try:
+            self.check(connection, role)
+        except BadRequest:
+            return False
+        return True
+
     def check(self, connection: HTTPConnection, role: str) -> None:
         """Raises BadRequest with 401 or 403, and with 429 after many wrong tokens of one client."""
         tokens = self._tokens()

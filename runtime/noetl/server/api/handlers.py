@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse, Response
 from noetl.ports import Wanted
 from noetl.server.api.bodies import (
     BLOB_BYTES,
+    LAST_VERSION,
     LONGEST_PAGE,
     SOURCE_BYTES,
     BlobBody,
@@ -46,7 +47,7 @@ async def readyz(request: Request) -> Response:
     """The server can use its store and takes work."""
     stand = desk_of(request).standing()
     if stand.trouble is not None:
-        return problem(503, f"the store cannot be used: {stand.trouble}")
+        return problem(503, "the store cannot be used; the server's log says why")
     if stand.stopping:
         return problem(503, "the server is stopping")
     return JSONResponse({"status": "ok", "executions": stand.executions})
@@ -124,7 +125,7 @@ async def get_events(request: Request) -> Response:
     if "text/event-stream" in request.headers.get("accept", ""):
         last = request.headers.get("last-event-id") or request.query_params.get("after", "0")
         await run_in_threadpool(desk.is_over, execution_id)  # raises Unknown before anything is sent
-        return followed(desk, execution_id, natural("after", last, 0, 1 << 53))
+        return followed(desk, execution_id, natural("after", last, 0, 1 << 53), request.state.may_go_on)
     after = number_of(request, "after", 0, 0, 1 << 53)
     limit = number_of(request, "limit", PAGE, 1, LONGEST_PAGE)
     found = await run_in_threadpool(desk.events, execution_id, after, limit)
@@ -181,7 +182,7 @@ async def get_plan(request: Request) -> Response:
 
 async def get_plan_at(request: Request) -> Response:
     """The bytes of a version of a path, the newest when none is given; `X-Digest` says which plan it is."""
-    version = number_of(request, "version", 0, 0, 1 << 31) or None
+    version = number_of(request, "version", 0, 0, LAST_VERSION) or None
     digest, data = await run_in_threadpool(desk_of(request).plan_at, request.path_params["path"], version)
     return Response(data, headers={"X-Digest": digest}, media_type=BYTES)
 

@@ -49,8 +49,10 @@ def problem_of(error: Exception) -> Response:
             return problem(409, str(error))
         case Faulty():
             return problem(422, str(error))
-        case Busy() | StoreFailure():
+        case Busy():
             return problem(503, str(error))
+        case StoreFailure():  # its text may name files and addresses
+            return problem(503, "the store cannot be used; the server's log says why")
         case HTTPException():
             return problem(error.status_code, error.detail)
     return problem(500, "the server failed; its log says more")
@@ -66,7 +68,7 @@ def answering(
             return await handler(request)
         except Exception as error:
             answer = problem_of(error)
-            if answer.status_code == 500:
+            if answer.status_code == 500 or isinstance(error, StoreFailure):
                 say(f"{request.method} {request.url.path}: {type(error).__name__}: {error}")
             return answer
 

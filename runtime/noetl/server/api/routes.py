@@ -49,7 +49,7 @@ ROUTES = (
     Operation("POST", "/sessions/validate", "viewer", sessions.validate_session, SessionTokenBody),
     Operation("POST", "/sessions/activity", "operator", sessions.update_session, ActivityBody),
     Operation("POST", "/sessions/invalidate", "operator", sessions.invalidate_session, SessionTokenBody),
-    Operation("GET", "/users/{user_id}/sessions", "operator", sessions.list_sessions, query=("limit",)),
+    Operation("GET", "/users/{user_id:path}/sessions", "operator", sessions.list_sessions, query=("limit",)),
     Operation("POST", "/stop", "admin", handlers.stop, status=202),
 )
 
@@ -71,6 +71,7 @@ def _guarded(row: Operation, guard: Guard) -> Handler:
     async def guarded(request: Request) -> Response:
         if row.role:
             guard.check(request, row.role)
+        request.state.may_go_on = lambda: not row.role or guard.lets(request, row.role)
         return await row.handler(request)
 
     return guarded

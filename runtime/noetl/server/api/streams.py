@@ -5,7 +5,7 @@ Each has the position as its id, so a client that lost the connection goes on wi
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
@@ -19,13 +19,15 @@ KEEP_ALIVE = 15.0
 """Seconds of silence after which a comment keeps proxies from closing the connection."""
 
 
-def followed(desk: Desk, execution_id: str, after: int) -> StreamingResponse:
-    """The response that follows an execution from behind a position."""
+def followed(desk: Desk, execution_id: str, after: int, may_go_on: Callable[[], bool]) -> StreamingResponse:
+    """The response that follows an execution from behind a position, as long as who asked for it may."""
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(_lines(desk, execution_id, after), headers=headers, media_type="text/event-stream")
+    return StreamingResponse(
+        _lines(desk, execution_id, after, may_go_on), headers=headers, media_type="text/event-stream"
+    )
 
 
-async def _lines(desk: Desk, execution_id: str, position: int) -> AsyncIterator[str]:
+async def _lines(desk: Desk, execution_id: str, position: int, may_go_on: Callable[[], bool]) -> AsyncIterator[str]:
     loop = asyncio.get_running_loop()
     rung = asyncio.Event()
 
@@ -35,7 +37,7 @@ async def _lines(desk: Desk, execution_id: str, position: int) -> AsyncIterator[
     end = desk.listen(ring)
     silent = 0.0
     try:
-        while True:
+        while may_go_on():
             rung.clear()
             over = await run_in_threadpool(desk.is_over, execution_id)  # asked first: its last events are seen
             while page := await run_in_threadpool(desk.events, execution_id, position, PAGE):

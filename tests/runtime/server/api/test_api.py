@@ -1,5 +1,6 @@
 """The API of a server, over a real store and a service that drives it."""
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from harness.running import HEAD, compiled
 from harness.serving import Served, served, until
+from noetl.server.api.streams import followed
 
 GREET = """
 workload: {who: nobody}
@@ -131,6 +133,26 @@ def test_events_are_followed_to_the_end_and_from_where_one_was(server: Served) -
     assert rest.startswith("id: 4\n")
 
 
+def test_events_are_followed_only_as_long_as_who_asked_may(server: Served) -> None:
+    """A token that is forgotten ends what it began: the guard is asked at each look."""
+    register(server, WAITS)
+    execution_id = start(server, path="t/t")
+    asked: list[bool] = []
+
+    def may_go_on() -> bool:
+        asked.append(len(asked) < 2)
+        return asked[-1]
+
+    response = followed(server.client.app.state.desk, execution_id, 0, may_go_on)  # type: ignore[attr-defined]
+
+    async def read() -> list[str]:
+        return [str(part) async for part in response.body_iterator]
+
+    parts = asyncio.run(read())
+    assert asked == [True, True, False]
+    assert parts and not any("event: end" in part for part in parts)
+
+
 def test_what_is_wrong_is_a_problem_document(server: Served) -> None:
     register(server, GREET)
     post, get = server.client.post, server.client.get
@@ -147,6 +169,8 @@ def test_what_is_wrong_is_a_problem_document(server: Served) -> None:
         (post("/executions", json={}), 400, "either `playbook_id` or `path`"),
         (post("/executions", json={"path": "t/t", "payload": 1}), 400, "`payload`"),
         (post("/executions", json={"path": "t/t", "more": 1}), 400, "`more`"),
+        (post("/executions", json={"path": "t/t", "version": 1 << 40}), 400, "`version`"),
+        (get(f"/playbooks/t/t?version={1 << 40}"), 400, "`version`"),
         (post("/executions", json={"path": "t/x"}), 404, "did you mean `t/t`?"),
         (post("/executions", json={"path": "t/t", "version": 2}), 404, "the newest is 1"),
         (post("/playbooks?name=b.yaml", content=b"a: ["), 422, "error[NL"),

@@ -125,3 +125,10 @@ def test_a_bucket_fills_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [tries.allows("a") for _ in range(3)] == [True, True, False]
     monkeypatch.setattr(throttle, "MOST_KEYS", 2)
     assert tries.allows("c") and tries.allows("d") and tries.allows("a"), "the oldest key is forgotten"
+
+
+def test_a_user_s_name_may_have_slashes(server: Served) -> None:
+    made = server.client.post("/sessions", json={"user_id": "team/ann"})
+    assert made.status_code == 201
+    [found] = server.client.get("/users/team%2Fann/sessions").json()["sessions"]
+    assert found["user_id"] == "team/ann"
