@@ -39,8 +39,10 @@ def new_name() -> str:
     return f"{socket.gethostname()}-{os.getpid()}-{os.urandom(3).hex()}"
 
 
-def work(place: Place, settings: Settings, ready: Callable[[str], None]) -> None:
+def work(place: Place, settings: Settings, ready: Callable[[str], None], say: Callable[[str], None]) -> None:
     """Work until told to leave, by a signal or by a server; returns when what was at work is done.
+
+    `say` hears what is in the way.
 
     The second signal ends it at once: then its claims end with their leases. Raises BusFailure, and StoreFailure where
     the server refuses it.
@@ -57,7 +59,7 @@ def work(place: Place, settings: Settings, ready: Callable[[str], None]) -> None
         worker = Worker(
             bus, pool=place.pool, slots=settings.slots, launcher=launcher,
             program_of=around.program_of, kit_of=around.kit_of, clock=clock,
-            name=place.name, pulse=Pulse(bus, bus, MonotonicClock()), blobs=depot,
+            name=place.name, pulse=Pulse(bus, bus, MonotonicClock()), blobs=depot, say=say,
         )  # fmt: skip
         launcher.open()
         bus.listen(launcher.wake)

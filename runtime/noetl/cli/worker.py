@@ -39,7 +39,7 @@ def worker(bus_url: str, server: str, pool: str, slots: int, name: str, allowed:
     secrets_path = secrets_path_of(os.environ.get("NOETL_STORE", DEFAULT_STORE))
     place = Place(bus_url, server.rstrip("/"), pool, name or new_name(), secrets_path)
     try:
-        work(place, Settings(slots=slots, log=_log, fence=fence), _ready)
+        work(place, Settings(slots=slots, log=_log, fence=fence), _ready, _say)
     except (BusFailure, StoreFailure) as problem:
         raise Problem(str(problem)) from None
     except ImportError as missing:
@@ -49,6 +49,10 @@ def worker(bus_url: str, server: str, pool: str, slots: int, name: str, allowed:
 
 def _ready(name: str) -> None:
     click.echo(f"working as {escaped(name)}", err=True)
+
+
+def _say(text: str) -> None:
+    click.echo(escaped(text), err=True)
 
 
 def _log(call: Call, text: str) -> None:

@@ -92,7 +92,7 @@ class Worker:
     """Works off the orders of one pool in `slots` slots. `name` tells it from other workers of the pool.
 
     `program_of` raises KeyError where there is no such plan. A worker in a process of its own has a `pulse`, and
-    `blobs` for what is too large for the bus.
+    `blobs` for what is too large for the bus. `say` hears why an order is not begun, of several alike the first.
     """
 
     def __init__(
@@ -108,8 +108,11 @@ class Worker:
         name: str = "",
         pulse: Pulse | None = None,
         blobs: Blobs | None = None,
+        say: Callable[[str], None] | None = None,
     ) -> None:
         self._bus = bus
+        self._say = say
+        self._said = ""
         self._name = name
         self._begun = 0
         self._pool = pool
@@ -222,10 +225,10 @@ class Worker:
         try:
             order = self._inside(delivery.body)
         except StoreFailure as problem:
-            delivery.nak(str(problem), ASK_AGAIN)
+            self._later(delivery, str(problem))
             return
         if not isinstance(order, RunPipeline):
-            delivery.park("not an order that this worker knows")
+            self._never(delivery, "not an order that this worker knows")
             return
         key = (order.execution_id, order.run)
         there = self._busy.get(key)
@@ -237,14 +240,28 @@ class Worker:
         try:
             session = Session(self._program_of(order), order, self._kit_of(order))
         except KeyError as problem:
-            delivery.park(str(problem.args[0]))
+            self._never(delivery, f"{problem.args[0]} (execution {order.execution_id})")
             return
         except StoreFailure as problem:
-            delivery.nak(str(problem), ASK_AGAIN)
+            self._later(delivery, str(problem))
             return
         self._begun += 1
+        self._said = ""
         slot = self._busy[key] = _Slot(key, f"{self._name}:{self._begun}", session, delivery)
         self._go_on(slot, None if order.outcome is None else _outcome_of(order.outcome))
+
+    def _later(self, delivery: Delivery[Command], why: str) -> None:
+        self._tell(f"cannot begin an order now: {why}")
+        delivery.nak(why, ASK_AGAIN)
+
+    def _never(self, delivery: Delivery[Command], why: str) -> None:
+        self._tell(f"cannot begin an order: {why}")
+        delivery.park(why)
+
+    def _tell(self, text: str) -> None:
+        if self._say is not None and text != self._said:
+            self._said = text
+            self._say(text)
 
     def _inside(self, order: Command) -> Command | None:
         """The order itself, where it was too large for the bus; None where it cannot be read."""
