@@ -1,5 +1,7 @@
 """What a cluster lives through: messages larger than the bus takes, NATS and PostgreSQL that restart, floods."""
 
+import httpx
+
 from harness.clusters import Cluster, killed
 from services import nats, postgres, waited_for
 
@@ -40,10 +42,17 @@ def test_runs_go_on_after_nats_restarts(cluster: Cluster) -> None:
     name = cluster.begin(BUSY, server)
     waited_for(lambda: (cluster.folder / "calls").exists() and len(cluster.lines()) > 4, "nothing moves")
     nats().kill()
+    waited_for(lambda: ready(cluster.urls[server.pid]) == 503, "the server does not see that the bus is away")
     nats().start()
+    waited_for(lambda: ready(cluster.urls[server.pid]) == 200, "the server does not see that the bus is back")
     log = cluster.ended(name)[0]
     assert sorted(map(int, set(cluster.lines()))) == list(range(20))
     assert sum(event.event_type == "loop.done" for event in log) == 1
+
+
+def ready(url: str) -> int:
+    """What a server says to whoever asks whether to send it work."""
+    return httpx.get(f"{url}/readyz").status_code
 
 
 def test_runs_go_on_after_postgresql_restarts(cluster: Cluster) -> None:

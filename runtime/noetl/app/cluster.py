@@ -10,7 +10,7 @@ from noetl.app.runtime import Runtime
 from noetl.bus import BusFailure
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
-from noetl.ports import Board, Bus
+from noetl.ports import STOPS, Board, Bus
 from noetl.server.control import ControlPlane
 from noetl.server.far import Far
 from noetl.server.leases import Leases
@@ -61,7 +61,7 @@ def cluster_of(runtime: Runtime, bus: ClusterBus, changed: Callable[[], None], s
     bus.listen(sleeper.wake)
     service = Service(
         control, store=runtime.store, crew=NoCrew(), waiter=sleeper, clock=clock,
-        load=runtime.programs.load, skips=runtime.was_scripted, say=say,
+        load=runtime.programs.load, skips=runtime.was_scripted, say=say, reaches=lambda: bus.room(STOPS) > 0,
     )  # fmt: skip
     return Cluster(service, roll)
 

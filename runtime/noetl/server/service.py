@@ -61,19 +61,23 @@ class Waiter(Protocol):
 
 
 class Standing(NamedTuple):
-    """How the service stands: `trouble` is why the store cannot be used, None when it can."""
+    """How the service stands: `trouble` is why the store cannot be used, None when it can; `reaches` whether workers
+    elsewhere can be.
+    """
 
     executions: int
     busy: int
     waiting: int
     trouble: str | None
     stopping: bool
+    reaches: bool
 
 
 class Service:
     """Drives what a control plane keeps. `load` gives the program of a digest, and raises NotFound.
 
-    `skips` says of an execution that it is not this service's to drive: one on a virtual clock, for example.
+    `skips` says of an execution that it is not this service's to drive: one on a virtual clock, for example. `reaches`
+    says whether the bus to workers elsewhere is there.
     """
 
     def __init__(
@@ -87,8 +91,10 @@ class Service:
         load: Callable[[str], Program],
         skips: Callable[[str], bool],
         say: Callable[[str], None],
+        reaches: Callable[[], bool] = lambda: True,
     ) -> None:
         self._control = control
+        self._reaches = reaches
         self._store = store
         self._crew = crew
         self._waiter = waiter
@@ -139,7 +145,7 @@ class Service:
     def standing(self) -> Standing:
         """How it stands; from any thread."""
         executions = len(self._control.shells)
-        return Standing(executions, self._crew.busy, self._work.qsize(), self._trouble, self._stopping)
+        return Standing(executions, self._crew.busy, self._work.qsize(), self._trouble, self._stopping, self._reaches())
 
     def run(self) -> None:
         """Drive until stopped. Whoever waits for work that was handed in is told when it ends."""

@@ -48,6 +48,8 @@ async def readyz(request: Request) -> Response:
     stand = desk_of(request).standing()
     if stand.trouble is not None:
         return problem(503, "the store cannot be used; the server's log says why")
+    if not stand.reaches:
+        return problem(503, "the bus to the workers cannot be reached")
     if stand.stopping:
         return problem(503, "the server is stopping")
     return JSONResponse({"status": "ok", "executions": stand.executions})
