@@ -4,6 +4,7 @@ import pytest
 
 from harness.running import HEAD, run
 from noetlc.ast.printing import as_tree, plain_tree
+from noetlc.diag.diagnostic import Severity
 from noetlc.migrate.migration import migrated
 from noetlc.pipeline import Compiled, compile_source
 
@@ -116,3 +117,26 @@ def test_scenario_98_a_key_that_is_written_twice_is_an_error_with_both_lines(tex
 def test_scenario_98_an_override_of_a_merge_key_is_no_duplicate() -> None:
     text = "x-base: &base {kind: noop, desc: a}\nworkflow: [{step: start, tool: {<<: *base, desc: b}}]\n"
     assert [finding.code for finding in _compiled(text).diagnostics] == []
+
+
+def test_scenario_96_dates_stay_text_and_other_tags_are_refused() -> None:
+    text = "workload: {since: 2026-01-02, at: 2026-01-02T03:04:05Z}\nworkflow: [{step: start}]\n"
+    [document] = _compiled(text).documents
+    assert document.playbook is not None
+    values = {key: plain_tree(as_tree(value)) for key, value in document.playbook.workload}
+    assert values == {"since": "2026-01-02", "at": "2026-01-02T03:04:05Z"}
+    for tag in ("!!binary aGk=", "!!set {a, b}", "!mine x", "!!python/object:os.system x"):
+        found = _compiled(f"workload: {{v: {tag}}}\nworkflow: [{{step: start}}]\n").diagnostics
+        assert "NL011" in [finding.code for finding in found], tag
+
+
+def test_scenario_102_an_alias_bomb_and_deep_nesting_are_findings() -> None:
+    lines, before = ["  a: &a [x, x, x, x, x, x, x, x, x]"], "a"
+    for name in "bcdefghi":
+        lines.append(f"  {name}: &{name} [{', '.join([f'*{before}'] * 9)}]")
+        before = name
+    bomb = "workload:\n" + "\n".join(lines) + "\nworkflow: [{step: start}]\n"
+    deep = f"workload: {{a: {'[' * 3000}{']' * 3000}}}\nworkflow: [{{step: start}}]\n"
+    for text in (bomb, deep):
+        errors = [finding for finding in _compiled(text).diagnostics if finding.severity >= Severity.ERROR]
+        assert errors and all(finding.code.startswith("NL0") and finding.code != "NL000" for finding in errors)

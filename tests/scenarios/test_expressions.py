@@ -149,3 +149,65 @@ workflow:
     assert ran.status == "completed"
     assert ran.of("task.done", "start")[0].data["result"] == text
     assert ran.execution.last_result == {"m": text}
+
+
+def test_scenario_52_text_of_digits_and_dates_stays_text() -> None:
+    ran = run("""
+workload: {zip: "02134", day: "2012-11-12", big: "1e5"}
+workflow:
+  - step: start
+    tool: {kind: noop, args: {zip: "{{ workload.zip }}", day: "{{ workload.day }}", big: "{{ workload.big }}"}}
+""")
+    assert ran.execution.last_result == {"zip": "02134", "day": "2012-11-12", "big": "1e5"}
+
+
+def test_scenario_54_a_lone_expression_keeps_its_type_through_plan_bus_and_log(tmp_path: Path) -> None:
+    ran = run(
+        """
+workload: {limit: "7", ids: [1, 2]}
+workflow:
+  - step: start
+    tool:
+      kind: noop
+      args:
+        body:
+          limit: "{{ workload.limit | default(10) | int }}"
+          ids: "{{ workload.ids }}"
+          text: "n={{ workload.limit }}"
+        nested: [{deep: "{{ workload.ids | length }}"}]
+    next: {arcs: [{step: last, args: {all: "{{ start }}"}}]}
+  - {step: last, tool: {kind: noop, args: {all: "{{ args.all }}"}}}
+""",
+        url=f"sqlite:///{tmp_path / 'x.db'}",
+    )
+    body = {"limit": 7, "ids": [1, 2], "text": "n=7"}
+    assert ran.execution.last_result == {"all": {"body": body, "nested": [{"deep": 2}]}}
+
+
+def test_scenario_68_a_value_that_ends_like_a_file_is_data() -> None:
+    ran = run("""
+workload: {command: "touch out.sql", url: "https://example.test/x.sh"}
+workflow:
+  - step: start
+    tool: {kind: noop, args: {command: "{{ workload.command }}", url: "{{ workload.url }}", plain: "run.sql"}}
+""")
+    assert ran.execution.last_result == {
+        "command": "touch out.sql",
+        "url": "https://example.test/x.sh",
+        "plain": "run.sql",
+    }
+
+
+def test_scenario_72_what_only_looks_like_a_secret_reaches_the_next_step_as_it_is() -> None:
+    ran = run("""
+workload: {db_auth: pg_main, session_token: "abc-1", url_tpl: "https://x.test/?key="}
+workflow:
+  - step: start
+    tool:
+      kind: noop
+      result: {auth_mode: basic, token: "{{ workload.session_token }}", url: "{{ workload.url_tpl ~ 1 }}"}
+    next: {arcs: [{step: last, args: {seen: "{{ start }}", auth: "{{ workload.db_auth }}"}}]}
+  - {step: last, tool: {kind: noop, args: {seen: "{{ args.seen }}", auth: "{{ args.auth }}"}}}
+""")
+    seen = {"auth_mode": "basic", "token": "abc-1", "url": "https://x.test/?key=1"}
+    assert ran.execution.last_result == {"seen": seen, "auth": "pg_main"}
