@@ -10,8 +10,9 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from noetl.files import script_text
+from noetl.files import Refused, script_text
 from noetl_ir.expr import Json
+from noetl_ir.outcome import Outcome, error
 
 TEXTS = ("command", "query", "sql", "statement", "code")
 MOST_ROWS = 1_000_000
@@ -23,6 +24,17 @@ class Invalid(Exception):
 
 class TooMany(Exception):
     """A result with more rows than `max_rows`; the text says how many were allowed."""
+
+
+UNUSABLE = (Refused, Invalid, TooMany)
+"""What a SQL task may ask for and not get, whichever database it asks."""
+
+_CODES = {Refused: "file.refused", Invalid: "fields.invalid", TooMany: "rows.too_many"}
+
+
+def refusal(problem: Exception) -> Outcome:
+    """The outcome of a task that asked for something of `UNUSABLE`."""
+    return error(_CODES[type(problem)], str(problem))
 
 
 class Writing(NamedTuple):

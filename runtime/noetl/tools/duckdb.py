@@ -14,17 +14,18 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from noetl.files import Refused, inside
+from noetl.files import inside
 from noetl.ports import Call, Env
 from noetl.rows import (
+    UNUSABLE,
     Invalid,
-    TooMany,
     Writing,
     bindable_array,
     emptying_text,
     insert_text,
     most_rows,
     parameters_of,
+    refusal,
     rows_result,
     taken,
     texts_of,
@@ -64,12 +65,8 @@ async def run(call: Call, env: Env) -> Outcome:
                 return ok(await _threaded(connection, _Work(texts, writing, call, env.root())))
         finally:
             connection.close()
-    except Refused as problem:
-        return error("file.refused", str(problem))
-    except Invalid as problem:
-        return error("fields.invalid", str(problem))
-    except TooMany as problem:
-        return error("rows.too_many", str(problem))
+    except UNUSABLE as problem:
+        return refusal(problem)
     except duckdb.PermissionException as problem:
         return error("file.refused", str(problem))
     except TimeoutError:

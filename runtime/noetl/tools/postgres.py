@@ -11,17 +11,17 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from noetl.files import Refused
 from noetl.ports import Call, Env
 from noetl.rows import (
+    UNUSABLE,
     Invalid,
-    TooMany,
     Writing,
     bindable_array,
     emptying_text,
     insert_text,
     most_rows,
     parameters_of,
+    refusal,
     rows_result,
     taken,
     texts_of,
@@ -74,14 +74,10 @@ async def run(call: Call, env: Env) -> Outcome:
         target = _target(call.fields, env)
         async with asyncio.timeout(seconds):
             return await _connected(target, texts, writing, call)
-    except Refused as problem:
-        return error("file.refused", str(problem))
-    except Invalid as problem:
-        return error("fields.invalid", str(problem))
+    except UNUSABLE as problem:
+        return refusal(problem)
     except KeyError as problem:
         return error("credential.missing", str(problem.args[0] if problem.args else problem))
-    except TooMany as problem:
-        return error("rows.too_many", str(problem))
     except TimeoutError:
         return error("timeout", f"the statements took longer than {seconds:g} s", retryable=True)
     except psycopg.Error as problem:

@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from noetl.files import Refused
 from noetl.ports import Call, Env
 from noetl.rows import (
+    UNUSABLE,
     Invalid,
-    TooMany,
     Writing,
     bindable,
     most_rows,
     parameters_of,
     quoted,
+    refusal,
     rows_result,
     taken,
     texts_of,
@@ -92,14 +93,10 @@ async def run(call: Call, env: Env) -> Outcome:
         work = _Work(_target(call.fields, env), texts, writing, call)
         async with asyncio.timeout(seconds):
             return ok(await _threaded(work))
-    except Refused as problem:
-        return error("file.refused", str(problem))
-    except Invalid as problem:
-        return error("fields.invalid", str(problem))
+    except UNUSABLE as problem:
+        return refusal(problem)
     except KeyError as problem:
         return error("credential.missing", str(problem.args[0] if problem.args else problem))
-    except TooMany as problem:
-        return error("rows.too_many", str(problem))
     except TimeoutError:
         return error("timeout", f"the statements took longer than {seconds:g} s", retryable=True)
     except _NoConnection as problem:

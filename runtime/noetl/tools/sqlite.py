@@ -14,14 +14,15 @@ from contextlib import suppress
 from noetl.files import Refused, inside
 from noetl.ports import Call, Env
 from noetl.rows import (
+    UNUSABLE,
     Invalid,
-    TooMany,
     Writing,
     bindable,
     emptying_text,
     insert_text,
     most_rows,
     parameters_of,
+    refusal,
     rows_result,
     taken,
     texts_of,
@@ -54,12 +55,8 @@ async def run(call: Call, env: Env) -> Outcome:
         finally:
             connection.close()
         return ok(result)
-    except Refused as problem:
-        return error("file.refused", str(problem))
-    except Invalid as problem:
-        return error("fields.invalid", str(problem))
-    except TooMany as problem:
-        return error("rows.too_many", str(problem))
+    except UNUSABLE as problem:
+        return refusal(problem)
     except TimeoutError:
         return error("timeout", f"the statements took longer than {seconds:g} s", retryable=True)
     except (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError) as problem:

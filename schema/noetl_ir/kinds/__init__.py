@@ -202,3 +202,31 @@ def schema_of(known: Field) -> dict[str, Json]:
     if len(alternatives) == 1 and isinstance(alternatives[0], dict):
         return {**alternatives[0], "description": known.doc}
     return {"anyOf": alternatives, "description": known.doc}
+
+
+def sql_fields(params: str) -> dict[str, Field]:
+    """The fields of every kind that runs SQL; `params` says how values are written that the driver binds."""
+    return {
+        "command": Field(("text",), text="sql", doc="SQL; with several statements the result is that of the last one."),
+        "query": Field(("text",), text="sql", doc="Another name for `command`."),
+        "sql": Field(("text",), text="sql", doc="Another name for `command`."),
+        "statement": Field(("text",), text="sql", doc="Another name for `command`."),
+        "code": Field(("text",), text="sql", doc="Another name for `command`."),
+        "commands": Field(("text", "list"), text="sql", doc="SQL texts that run in order, in one transaction."),
+        "command_b64": Field(("text",), text="literal", doc="`command` as base64 of its UTF-8 text."),
+        "script": Field(("text", "map"), doc="A file to take the SQL from: a path, or {uri, source: {type: file}}."),
+        "params": Field(("map", "list"), doc=f"Values bound by the driver: {params}."),
+        "parameters": Field(("map", "list"), doc="Another name for `params`."),
+        "table": Field(("text",), doc="Storage form: the table that `args` are written to, with its schema if any."),
+        "key": Field(("text", "list"), doc="Storage form: the columns that tell rows apart, for `mode: upsert`."),
+        "mode": Field(
+            ("text",),
+            values=("insert", "append", "upsert", "replace"),
+            doc="Storage form: upsert with `key`, else insert; replace removes all other rows.",
+        ),
+        "data": Field(("map", "list"), doc="Storage form: the row or rows to write; `args` when absent."),
+    }
+
+
+SQL_TEXTS = ("command", "query", "sql", "statement", "code", "commands", "command_b64", "script", "table")
+"""The fields of a SQL kind of which one is given."""
