@@ -1,7 +1,8 @@
-"""Fixtures for all tests: golden texts that lie beside their inputs under golden/."""
+"""Fixtures for all tests: golden texts that lie beside their inputs under golden/, and clusters of processes."""
 
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -10,6 +11,9 @@ from syrupy.data import SnapshotCollections
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from goldens import GOLDEN
+
+if TYPE_CHECKING:
+    from harness.clusters import Cluster
 
 pytest_plugins = ["pytester"]
 
@@ -55,3 +59,15 @@ class BesideTheInput(SingleFileSnapshotExtension):
 def golden_text(snapshot: SnapshotAssertion) -> SnapshotAssertion:
     """`golden_text(name="<stage>/<case>.<view>") == text`; `--snapshot-update` rewrites the file."""
     return snapshot.use_extension(BesideTheInput)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> "Iterator[Cluster]":
+    """Servers and workers as processes over a new store and a new bus; killed at the end."""
+    from harness.clusters import Cluster  # what it needs is loaded by the tests that have one
+
+    made = Cluster(tmp_path)
+    try:
+        yield made
+    finally:
+        made.stop()

@@ -6,10 +6,6 @@ The choices are those of a seed; when things happen is not, so each run of this 
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from harness.clusters import Cluster, killed
 from noetl_ir.events import Event
@@ -33,16 +29,6 @@ workflow:
   - {step: late, tool: {kind: noop}, next: {arcs: [{step: last}]}}
   - {step: last, spec: {policy: {join: all}}, tool: {kind: noop, result: "{{ start }}"}}
 """
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    """A cluster that is stopped in the end."""
-    made = Cluster(tmp_path)
-    try:
-        yield made
-    finally:
-        made.stop()
 
 
 def test_whatever_is_killed_two_hundred_executions_end_right(cluster: Cluster) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
+from noetl.app.cluster import NoCrew
 from noetl.app.surroundings import Surroundings
 from noetl.engine.program import Program
 from noetl.server.children import NotFound
@@ -85,26 +86,6 @@ class Life:
             self._plan(max(due, self._timeline.now + 1))
 
 
-class IdleCrew:
-    """No workers in this process."""
-
-    busy = 0
-
-    def step(self) -> bool:
-        """Nothing is done."""
-        return False
-
-    def due(self) -> int | None:
-        """Never."""
-        return None
-
-    def take_no_more(self) -> None:
-        """There is nothing that takes."""
-
-    def drop_all(self) -> None:
-        """There is nothing."""
-
-
 class ServerProcess:
     """A server. `observe` hears its events; `died` is called when it ended."""
 
@@ -132,7 +113,7 @@ class ServerProcess:
             observe=observe, watch=Far(self.leases, Roll(self.endpoint, self.endpoint, steady)),
         )  # fmt: skip
         self.service = Service(
-            self.control, store=self.disk, crew=IdleCrew(), waiter=self, clock=wall,
+            self.control, store=self.disk, crew=NoCrew(), waiter=self, clock=wall,
             load=lambda digest: shared.programs[digest], skips=lambda name: False, say=self.said.append,
         )  # fmt: skip
         self.life.wake()

@@ -5,12 +5,10 @@
 
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import psycopg
-import pytest
 
 from harness.clusters import Cluster, Process
 from services import postgres, waited_for
@@ -40,16 +38,6 @@ class Used(NamedTuple):
 
     memory: int
     handles: int
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    """A cluster that is stopped in the end."""
-    made = Cluster(tmp_path)
-    try:
-        yield made
-    finally:
-        made.stop()
 
 
 def test_nothing_grows(cluster: Cluster) -> None:
