@@ -315,7 +315,7 @@ class World:
         for server in self.servers:
             control = server.control
             assert not control.shells, f"{server.name} still drives {[*control.shells]}"
-            assert not control._owned and not server.leases._of, f"{server.name} keeps what is over"
+            assert not control._holdings.owned() and not server.leases._of, f"{server.name} keeps what is over"
         assert not self._shared.network.left_over(), "commands are left in the queues"
         assert not self._shared.network.parked, f"given up: {self._shared.network.parked}"
 

@@ -2,15 +2,14 @@
 
 Every round takes what waits: reports from the bus, due timers, and requests from the inbox. Each execution that
 got something has one turn. Orders go to the bus after the commit (`orders`). What nobody claims is ordered again
-(`unclaimed`), and what a worker elsewhere claimed and left (`watch`); an order to stop is not, since the report of
+(`repeats`), and what a worker elsewhere claimed and left (`watch`); an order to stop is not, since the report of
 what was not stopped is refused.
 
 An execution whose log somebody else has extended is given up, and whoever it belongs to; all others go on.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from itertools import count
+from contextlib import contextmanager
 
 from noetl.engine.effects import resume_with
 from noetl.engine.execution import Execution
@@ -20,11 +19,12 @@ from noetl.ports import Blobs, Bus, Clock, Conflict, ExecutionRow, Owned, Store,
 from noetl.server.agenda import Agenda
 from noetl.server.children import Child, Family, NotFound, missed, outcome_of, request_of
 from noetl.server.hearing import Heard, Hearing
+from noetl.server.holdings import Holdings
 from noetl.server.inbox import Inbox
 from noetl.server.orders import Orders
+from noetl.server.repeats import Repeats
 from noetl.server.shell import Ask, Shell
-from noetl.server.unclaimed import LOOK_EVERY as LOOK_FOR_UNCLAIMED
-from noetl.server.unclaimed import Unclaimed, is_waiting
+from noetl.server.unclaimed import is_waiting
 from noetl.server.watch import Near, Watch
 from noetl_ir.commands import Answer, Command, RunPipeline, Said, StartChild, StopPipeline
 from noetl_ir.events import Event, step_run_of
@@ -66,14 +66,10 @@ class ControlPlane:
         self._observe = observe
         self._inbox = Inbox(store, clock)
         self._agenda = Agenda()
-        self._ranks: dict[str, int] = {}  # which of them came first
-        self._owned: dict[str, ExitStack] = {}
         self._orders = Orders(bus, blobs)
-        self._numbers = count()
-        self._unclaimed: dict[str, Unclaimed] = {}
-        self._unclaimed_due = clock.now() + LOOK_FOR_UNCLAIMED
-        self._handed: dict[Child, RunPipeline] = {}
-        self.shells: dict[str, Shell] = {}
+        self._holdings = Holdings(store)
+        self.shells = self._holdings.shells
+        self._repeats = Repeats(self.shells, clock)
         self._conflict: Conflict | None = None
         self._hearing = Hearing(bus, store=store, blobs=blobs, shells=self.shells, watch=self._watch)
         self._children = Family()
@@ -116,7 +112,7 @@ class ControlPlane:
     @contextmanager
     def _owning(self, execution_id: str) -> Iterator[None]:
         """Own an execution, and keep nothing of it, nor of its children, when that fails."""
-        self._own(execution_id)
+        self._holdings.own(execution_id)
         try:
             yield
         except BaseException:
@@ -128,7 +124,7 @@ class ControlPlane:
         shell = self._shell(program, execution_id)
         shell.load()
         for row in self._store.executions(Wanted(parent=execution_id, open=True)):
-            self._own(row.execution_id)
+            self._holdings.own(row.execution_id)
             self._children.add(row.execution_id, Child(execution_id, ""))
             self.open(row.execution_id, self._load(row.plan_digest))
         return shell
@@ -139,15 +135,14 @@ class ControlPlane:
             child_id = row.execution_id
             if child_id in self.shells:
                 continue
-            self._own(child_id)
+            self._holdings.own(child_id)
             shell = self.resume(child_id, self._load(row.plan_digest))
             if not shell.execution.detached:
                 self.ask(child_id, Ask("cancel"))
 
     def _shell(self, program: Program, execution_id: str) -> Shell:
         shell = Shell(program, execution_id, store=self._store, blobs=self._blobs, clock=self._clock, wall=self._wall)
-        self.shells[execution_id] = shell
-        self._ranks[execution_id] = next(self._numbers)
+        self._holdings.add(execution_id, shell)
         self._inbox.open()
         return shell
 
@@ -158,7 +153,7 @@ class ControlPlane:
         asked = self._inbox.asked(self.shells)
         now = self._clock.now()
         concerned = {*reports, *asked, *self._agenda.ripe(now)}
-        for execution_id in sorted(concerned, key=lambda name: (self._ranks.get(name, 0), name)):
+        for execution_id in sorted(concerned, key=self._holdings.rank):
             mine = reports.get(execution_id, [])
             shell = self.shells.get(execution_id)
             if shell is None:
@@ -170,7 +165,7 @@ class ControlPlane:
                 did = True
                 with self._alone(execution_id):
                     self._turn(shell, mine, requests, due)
-        if now >= self._unclaimed_due:
+        if self._repeats.is_due(now):
             self._order_again(now)
         did = self._look_for_left() or did
         did = self._send() or did
@@ -204,39 +199,21 @@ class ControlPlane:
 
     def give_up(self, execution_id: str) -> None:
         """Forget an execution with its callers and children; the log has all of it, and its owner may be another."""
-        root = self._root_of(execution_id)
-        for name in [name for name in self.shells if self._root_of(name) == root]:
+        root_of = self._holdings.root_of
+        root = root_of(execution_id)
+        for name in [name for name in self.shells if root_of(name) == root]:
             self._children.pop(name)
             self._inbox.forget(name)
             self._let_go(name)
 
-    def _root_of(self, execution_id: str) -> str:
-        """The outermost caller that is driven here."""
-        while (shell := self.shells.get(execution_id)) is not None:
-            parent = shell.execution.parent
-            if parent is None or parent[0] not in self.shells:
-                break
-            execution_id = parent[0]
-        return execution_id
-
     def _order_again(self, now: int) -> None:
         """Order again what nobody has claimed for long, and hand up again what nobody took."""
-        self._unclaimed_due = now + LOOK_FOR_UNCLAIMED
+        self._repeats.wait(now)
         if self._orders:
             return
         self._watch.order_again()
-        self._unclaimed = {name: self._unclaimed.get(name) or Unclaimed() for name in self.shells}
-        for name, shell in self.shells.items():
-            for order in shell.order_again(self._unclaimed[name]):
-                self._queue(order)
-        self._handed = {child: order for child, order in self._handed.items() if self._is_parked(order)}
-        for handed in self._handed.values():
-            self._queue(handed)
-
-    def _is_parked(self, order: RunPipeline) -> bool:
-        """Whether the task that waited for this outcome still does."""
-        shell = self.shells.get(order.execution_id)
-        return shell is not None and shell.is_parked(order)
+        for order in self._repeats.look():
+            self._queue(order)
 
     @property
     def is_open(self) -> bool:
@@ -245,11 +222,9 @@ class ControlPlane:
 
     def next_due(self) -> int | None:
         """When the next timer of any execution is due, or the next look for what nobody claims."""
-        dues = [self._agenda.next()]
+        dues = [self._agenda.next(), self._repeats.next_due(self._agenda.unclaimed)]
         if (left := self._watch.left()) is not None:
             dues.append(self._clock.now() + left)
-        if self._agenda.unclaimed or any(map(self._is_parked, self._handed.values())):
-            dues.append(self._unclaimed_due)
         return min((due for due in dues if due is not None), default=None)
 
     def ask(self, execution_id: str, ask: Ask) -> None:
@@ -299,7 +274,7 @@ class ControlPlane:
         for child_id, _ in self._children.of(execution_id):
             self.ask(child_id, Ask("cancel"))
         calling = self._children.pop(execution_id)
-        if execution_id in self._owned:
+        if self._holdings.is_owned(execution_id):
             self._let_go(execution_id)
         if calling is not None:
             self._hand_up(calling, outcome_of(shell))
@@ -311,7 +286,7 @@ class ControlPlane:
             return
         order = resume_with(shell.execution, child.run, shell.program, outcome)
         if order is not None:
-            self._handed[child] = order
+            self._repeats.hand_up(child, order)
             self._queue(order)
 
     def _start_child(self, shell: Shell, order: StartChild) -> None:
@@ -333,7 +308,7 @@ class ControlPlane:
         if waits:
             self._children.add(order.child_id, child)
         if order.child_id not in self.shells:
-            self._own(order.child_id)
+            self._holdings.own(order.child_id)
         if there is None:
             self._store.put_plan(program.digest, program.plan.path, program.bytes)
             request = request_of(order, depth)._replace(scripted=shell.execution.scripted)
@@ -348,32 +323,23 @@ class ControlPlane:
         if not waits:
             self._hand_up(child, ok({"execution_id": order.child_id}).as_json())
 
-    def _own(self, execution_id: str) -> None:
-        owning = ExitStack()
-        owning.enter_context(self._store.own(execution_id))
-        self._owned[execution_id] = owning
-
-    def _let_go(self, child_id: str) -> None:
-        """A child is over: nothing of it stays in memory, and others may own it."""
-        self.shells.pop(child_id, None)
-        self._ranks.pop(child_id, None)
-        self._agenda.forget(child_id)
-        self._watch.forget(child_id)
-        owning = self._owned.pop(child_id, None)
-        if owning is not None:
-            owning.close()
+    def _let_go(self, execution_id: str) -> None:
+        """Nothing of it stays in memory, and others may own it."""
+        self._agenda.forget(execution_id)
+        self._watch.forget(execution_id)
+        self._holdings.let_go(execution_id)
 
     def close(self) -> None:
         """Give up the children that are owned here."""
-        for child_id in list(self._owned):
+        for child_id in self._holdings.owned():
             self._let_go(child_id)
 
     def drop(self) -> None:
         """Forget every execution, as a crash would: the log has all of it."""
         self.close()
-        for kept in (self.shells, self._unclaimed, self._handed, self._ranks):
-            kept.clear()
-        for part in (self._orders, self._inbox, self._children, self._agenda, self._watch):
+        for part in (
+            self._holdings, self._repeats, self._orders, self._inbox, self._children, self._agenda, self._watch,
+        ):  # fmt: skip
             part.clear()
 
     def _stop_child(self, parent: str, run: str) -> None:

@@ -1,0 +1,63 @@
+"""The executions that a control plane has in its hands: the shell of each, which came first, and their ownership."""
+
+from contextlib import ExitStack
+from itertools import count
+
+from noetl.ports import Store
+from noetl.server.shell import Shell
+
+
+class Holdings:
+    """Shells by execution. What is owned here is owned until it is let go, whether it has a shell yet or not."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._numbers = count()
+        self._ranks: dict[str, int] = {}
+        self._owned: dict[str, ExitStack] = {}
+        self.shells: dict[str, Shell] = {}
+
+    def add(self, execution_id: str, shell: Shell) -> None:
+        """An execution is driven here from now on."""
+        self.shells[execution_id] = shell
+        self._ranks[execution_id] = next(self._numbers)
+
+    def rank(self, execution_id: str) -> tuple[int, str]:
+        """Executions are looked at in the order in which they came, those that are not driven here first."""
+        return self._ranks.get(execution_id, 0), execution_id
+
+    def own(self, execution_id: str) -> None:
+        """Raises Owned when it is another process's."""
+        owning = ExitStack()
+        owning.enter_context(self._store.own(execution_id))
+        self._owned[execution_id] = owning
+
+    def owned(self) -> list[str]:
+        """What is owned here."""
+        return [*self._owned]
+
+    def is_owned(self, execution_id: str) -> bool:
+        """Whether it is owned here."""
+        return execution_id in self._owned
+
+    def root_of(self, execution_id: str) -> str:
+        """The outermost caller that is driven here."""
+        while (shell := self.shells.get(execution_id)) is not None:
+            parent = shell.execution.parent
+            if parent is None or parent[0] not in self.shells:
+                break
+            execution_id = parent[0]
+        return execution_id
+
+    def let_go(self, execution_id: str) -> None:
+        """Nothing of it stays in memory, and others may own it."""
+        self.shells.pop(execution_id, None)
+        self._ranks.pop(execution_id, None)
+        owning = self._owned.pop(execution_id, None)
+        if owning is not None:
+            owning.close()
+
+    def clear(self) -> None:
+        """Let go of everything."""
+        for execution_id in {**self.shells, **self._owned}:
+            self.let_go(execution_id)
