@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
+from noetl.catalogue import EVERY, PlanRow, Versions
 from noetl_ir.commands import Notice
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
@@ -81,14 +82,6 @@ class Wanted(NamedTuple):
 ALL = Wanted()
 
 
-class PlanRow(NamedTuple):
-    """A version of a playbook path in the catalogue; versions count from 1."""
-
-    path: str
-    version: int
-    digest: str
-
-
 class InboxRow(NamedTuple):
     """A request from outside to the owner of an execution: `verb` is `cancel`, `pause`, `resume` or `signal`.
 
@@ -160,8 +153,8 @@ class Store(Protocol):
         """
         ...
 
-    def plans(self) -> tuple[PlanRow, ...]:
-        """The catalogue, by path and version."""
+    def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:
+        """The catalogue, by path, the newest version first."""
         ...
 
     def plan(self, digest: str) -> bytes | None: ...

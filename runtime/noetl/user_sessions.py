@@ -22,6 +22,13 @@ class Found(NamedTuple):
     revision: int
 
 
+class SessionPage(NamedTuple):
+    """Sessions of a user, and what asks for those behind them, None where there are none."""
+
+    sessions: list[dict[str, Json]]
+    next: str | None
+
+
 class Sessions(Protocol):
     """Sessions of users (case-dialect §6.4). Raises StoreFailure."""
 
@@ -41,8 +48,8 @@ class Sessions(Protocol):
         """End a session; whether there was one."""
         ...
 
-    def of_user(self, user_id: str | int, most: int) -> list[dict[str, Json]]:
-        """The sessions of a user that last, the oldest first, without their tokens."""
+    def of_user(self, user_id: str | int, after: str, most: int) -> SessionPage:
+        """The sessions of a user that last, by pages of at most `most`; in each the oldest first."""
         ...
 
     def close(self) -> None: ...

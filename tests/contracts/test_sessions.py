@@ -71,6 +71,13 @@ def sessions(storage: Opener, clock: Clock) -> KeptSessions:
     return KeptSessions(storage(), clock)
 
 
+def listed(sessions: KeptSessions, user: str | int) -> list[dict[str, Json]]:
+    """The sessions of a user, which fit on a page."""
+    page = sessions.of_user(user, "", 10)
+    assert page.next is None
+    return page.sessions
+
+
 def test_a_session_has_the_fields_of_the_specification(sessions: KeptSessions) -> None:
     token, found = sessions.create(456, SAID)
     assert found.session.pop("session_id")
@@ -104,7 +111,7 @@ def test_activity_keeps_a_session_alive(sessions: KeptSessions, clock: Clock) ->
     clock.seconds += 1
     assert sessions.validate(token) is None
     assert sessions.update(token, updated.revision, {}) is None
-    assert sessions.of_user("u", 10) == []
+    assert listed(sessions, "u") == []
 
 
 def test_an_update_under_an_old_revision_changes_nothing(sessions: KeptSessions) -> None:
@@ -126,17 +133,32 @@ def test_what_was_ended_is_gone(sessions: KeptSessions) -> None:
     assert sessions.invalidate(token) is False
     assert sessions.update(token, found.revision, {}) is None
     assert sessions.validate(other) is not None
-    assert len(sessions.of_user("u", 10)) == 1
+    assert len(listed(sessions, "u")) == 1
 
 
 def test_the_sessions_of_a_user(sessions: KeptSessions, clock: Clock) -> None:
     for user, name in ((7, "a"), ("7", "b"), ("7.*", "c"), ("", "d"), (7, "e")):
         sessions.create(user, {"display_name": name})
         clock.seconds += 1
-    assert [session["display_name"] for session in sessions.of_user(7, 10)] == ["a", "b", "e"]
-    assert [session["display_name"] for session in sessions.of_user("7.*", 10)] == ["c"]
-    assert sessions.of_user("nobody", 10) == []
-    assert len(sessions.of_user(7, 2)) == 2
+    assert [session["display_name"] for session in listed(sessions, 7)] == ["a", "b", "e"]
+    assert [session["display_name"] for session in listed(sessions, "7.*")] == ["c"]
+    assert listed(sessions, "nobody") == []
+
+
+def test_those_of_a_user_are_listed_by_pages(sessions: KeptSessions) -> None:
+    tokens = [sessions.create("u", {"display_name": str(number)})[0] for number in range(7)]
+    sessions.create("other", SAID)
+    for size in (1, 3, 7, 8):
+        found: list[Json] = []
+        after: str | None = ""
+        while after is not None:
+            page = sessions.of_user("u", after, size)
+            found += [session["display_name"] for session in page.sessions]
+            after = page.next
+        assert sorted(map(str, found)) == [*"0123456"]
+    first = sessions.of_user("u", "", 1).sessions[0]
+    sessions.invalidate(tokens[int(str(first["display_name"]))])
+    assert len(listed(sessions, "u")) == 6
 
 
 def test_they_outlive_their_server_and_are_shared(storage: Opener, clock: Clock) -> None:
@@ -156,7 +178,7 @@ def test_what_is_over_goes_away_by_itself(storage: Opener, clock: Clock) -> None
 
     def gone() -> bool:
         sessions.create("other", SAID)
-        return not kept.of_user(_user_of(kept, "u"), 10)
+        return not kept.of_user(_user_of(kept, "u"), "", 10)
 
     waited_for(gone, "it stays for ever")
 

@@ -209,7 +209,7 @@ def test_plans_are_kept_by_digest(store: Store) -> None:
     assert store.put_plan("d1", "q", b"one") == 1
     assert store.plan_at("p", 2) == ("d2", b"two")
     assert store.plan_at("p", 4) is store.plan_at("p", 0) is store.plan_at("r", 1) is None
-    assert store.plans() == (("p", 1, "d1"), ("p", 2, "d2"), ("p", 3, "d1"), ("q", 1, "d1"))
+    assert store.plans() == (("p", 3, "d1"), ("p", 2, "d2"), ("p", 1, "d1"), ("q", 1, "d1"))
     assert store.plan_at("p") == store.plan_at("q") == ("d1", b"one")
     with pytest.raises(Conflict, match="d1"):
         store.put_plan("d1", "p", b"other")

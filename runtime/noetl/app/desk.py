@@ -11,13 +11,14 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
-from noetl.app.documents import execution_document, replay_document, row_document, verdict_of
+from noetl.app.documents import execution_document, replay_document, row_document, verdict_of, version_document
 from noetl.app.looking import Unreadable, events_of, look_at, program_of, result_of, root_of
 from noetl.app.runtime import Runtime, new_execution_id
 from noetl.app.vault import unresolvable
+from noetl.catalogue import PlanRow, Versions
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
-from noetl.ports import ExecutionRow, PlanRow, Record, Wanted
+from noetl.ports import ExecutionRow, Record, Wanted
 from noetl.server.api.desk import Faulty, Refused, Start, Unknown
 from noetl.server.children import NotFound
 from noetl.server.roll import Roll
@@ -30,6 +31,9 @@ from noetl_ir.plan_format import MAGIC
 STATUSES = ("running", "paused", "blocked", "failed", "cancelled", "completed")
 DRAIN = 30_000_000
 """Microseconds that what is in flight has to finish when the server stops."""
+
+_NEAR = 10_000
+"""How many paths are looked at for one that is much like a path that is not there."""
 
 Compile = Callable[[bytes, str], bytes]
 """Compiles the source of a playbook with a name; raises Faulty."""
@@ -149,11 +153,11 @@ class StoreDesk:
             program = self._runtime.programs.add(plan)
             path = program.plan.path or program.plan.name
             version = self._runtime.store.put_plan(program.digest, path, plan)
-        return _catalogued(PlanRow(path, version, program.digest))
+        return version_document(PlanRow(path, version, program.digest))
 
-    def playbooks(self) -> list[dict[str, Json]]:
+    def playbooks(self, wanted: Versions) -> list[dict[str, Json]]:
         """`Desk.playbooks`."""
-        return [_catalogued(row) for row in self._runtime.store.plans()]
+        return [version_document(row) for row in self._runtime.store.plans(wanted)]
 
     def plan(self, digest: str) -> bytes:
         """`Desk.plan`."""
@@ -181,12 +185,14 @@ class StoreDesk:
         self._row(execution_id)
         return self._runtime.blobs.put(execution_id, data)
 
-    def workers(self) -> list[dict[str, Json]]:
+    def workers(self, after: str, limit: int) -> list[dict[str, Json]]:
         """`Desk.workers`. Where there is no other process, the one of this process."""
         if self._roll is None:
             stand, slots = self._service.standing(), self._runtime.settings.slots
-            return [_shown(Presence("server", "default", slots, stand.busy, stand.stopping), 0)]
-        return [_shown(presence, ago) for presence, ago in self._roll.workers()]
+            seen = [(Presence("server", "default", slots, stand.busy, stand.stopping), 0)]
+        else:
+            seen = self._roll.workers()
+        return [_shown(*row) for row in islice((row for row in seen if row[0].worker > after), limit)]
 
     def drain(self, worker: str) -> None:
         """`Desk.drain`."""
@@ -239,11 +245,11 @@ class StoreDesk:
     def _unknown(self, path: str, version: int | None) -> str:
         from difflib import get_close_matches
 
-        rows = self._runtime.store.plans()
-        known = [row.version for row in rows if row.path == path]
+        known = self._runtime.store.plans(Versions(path, newest=True))
         if known:
-            return f"playbook `{path}` has no version {version}: the newest is {max(known)}"
-        near = get_close_matches(path, {row.path for row in rows}, n=1)
+            return f"playbook `{path}` has no version {version}: the newest is {known[0].version}"
+        rows = self._runtime.store.plans(Versions(newest=True, limit=_NEAR))
+        near = get_close_matches(path, [row.path for row in rows], n=1)
         return f"no playbook `{path}` is registered" + (f"; did you mean `{near[0]}`?" if near else "")
 
 
@@ -251,10 +257,6 @@ def _shown(presence: Presence, ago: int) -> dict[str, Json]:
     worker, pool, slots, busy, draining = presence
     state = "draining" if draining else "ready"
     return {"name": worker, "pool": pool, "slots": slots, "busy": busy, "state": state, "heard": ago / 1_000_000}
-
-
-def _catalogued(row: PlanRow) -> dict[str, Json]:
-    return {"playbook_id": row.digest, "path": row.path, "version": row.version}
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from noetl.app.ending import Ending, ending_of
 from noetl.app.looking import Look, events_of, program_of
 from noetl.app.picture import rows_of
 from noetl.app.runtime import Runtime
+from noetl.catalogue import PlanRow
 from noetl.engine.program import Program
 from noetl.engine.replay import Verdict
 from noetl.engine.replay import replay as checked
@@ -26,6 +27,11 @@ def row_document(row: ExecutionRow, *, owned: bool) -> dict[str, Json]:
         "ended": iso_of(row.ended) if row.ended is not None else None,
         "parent": row.parent_execution_id,
     }
+
+
+def version_document(row: PlanRow) -> dict[str, Json]:
+    """A version of a playbook as the catalogue shows it."""
+    return {"playbook_id": row.digest, "path": row.path, "version": row.version}
 
 
 def standing_of(runtime: Runtime, look: Look) -> Ending:

@@ -36,6 +36,15 @@ def asked(server: str, method: str, path: str, data: Json = None) -> dict[str, J
         raise Problem(str(problem)) from None
 
 
+def walked(server: str, path: str) -> list[dict[str, Json]]:
+    """All rows of a list that a server answers by pages; what it refuses is a Problem."""
+    try:
+        with closing(Connection(server)) as connection:
+            return [*connection.walk(path)]
+    except StoreFailure as problem:
+        raise Problem(str(problem)) from None
+
+
 def registered(server: str, plan: bytes) -> dict[str, Json]:
     """Give a plan to the catalogue of a server; the row that it got."""
     try:

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import click
 
-from noetl.cli.remote import asked, connected
+from noetl.cli.remote import asked, connected, walked
 from noetl.cli.stores import json_option
 from noetl.cli.text import escaped, json_text, table
 
@@ -23,8 +23,7 @@ def workers() -> None:
 @json_option
 def list_workers(server: str, as_json: bool) -> int:
     """List the workers that the server heard of within the last seconds."""
-    found = asked(server, "GET", "/workers").get("workers")
-    rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+    rows = walked(server, "/workers")
     if as_json:
         click.echo(json_text([*rows]))
     elif rows:

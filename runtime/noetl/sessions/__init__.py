@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
 from noetl.ports import Clock, StoreFailure
-from noetl.user_sessions import FIELDS, LIFETIME, Found
+from noetl.user_sessions import FIELDS, LIFETIME, Found, SessionPage
 from noetl_ir.expr import Json
 
 SECOND = 1_000_000
@@ -46,8 +46,8 @@ class Storage(Protocol):
 
     def delete(self, key: str, user: str) -> None: ...
 
-    def of_user(self, user: str, most: int) -> Sequence[bytes]:
-        """The values of a user's sessions."""
+    def of_user(self, user: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
+        """A user's sessions whose keys come behind one, by key: keys and values, at most so many."""
         ...
 
     def close(self) -> None: ...
@@ -105,11 +105,12 @@ class KeptSessions:
             self._storage.delete(_key(token), _user(found.session["user_id"]))
         return found is not None
 
-    def of_user(self, user_id: str | int, most: int) -> list[dict[str, Json]]:
-        """The sessions of a user that last, the oldest first, without their tokens."""
-        found = [_unpacked(data) for data in self._storage.of_user(_user(user_id), most)]
-        lasting = [session for session in found if self._seconds_left(session) > 0]
-        return sorted(lasting, key=lambda session: (str(session["created_at"]), str(session["session_id"])))
+    def of_user(self, user_id: str | int, after: str, most: int) -> SessionPage:
+        """The sessions of a user that last, by pages of at most `most`; in each the oldest first."""
+        rows = self._storage.of_user(_user(user_id), after, most)
+        lasting = [session for _, data in rows if self._seconds_left(session := _unpacked(data)) > 0]
+        lasting.sort(key=lambda session: (str(session["created_at"]), str(session["session_id"])))
+        return SessionPage(lasting, rows[-1][0] if len(rows) == most else None)
 
     def close(self) -> None:
         """Let go of the storage."""

@@ -61,20 +61,25 @@ class NatsSessions:
 
         self._done(deleted)
 
-    def of_user(self, user: str, most: int) -> Sequence[bytes]:
+    def of_user(self, user: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
         """`Storage.of_user`."""
 
-        async def found() -> list[bytes]:
+        async def found() -> list[tuple[str, bytes]]:
             store = await self._store()
             watcher = await store.watch(f"user.{user}.*", ignore_deletes=True, meta_only=True)
             keys: list[str] = []
             async for entry in watcher:
-                if entry is None or len(keys) == most:
+                if entry is None:
                     break
                 keys.append(str(entry.key).rpartition(".")[2])
             await watcher.stop()  # type: ignore[no-untyped-call]
-            kept = [await self._got(f"session.{key}") for key in keys]
-            return [value.data for value in kept if value is not None]
+            page: list[tuple[str, bytes]] = []
+            for key in sorted(key for key in keys if key > after):
+                if len(page) == most:
+                    break
+                if (kept := await self._got(f"session.{key}")) is not None:
+                    page.append((key, kept.data))
+            return page
 
         return self._done(found)
 

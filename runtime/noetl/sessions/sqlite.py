@@ -52,11 +52,11 @@ class SqliteSessions:
         with self._opened() as connection:
             connection.execute("DELETE FROM session WHERE key = ?", (key,))
 
-    def of_user(self, user: str, most: int) -> Sequence[bytes]:
+    def of_user(self, user: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
         """`Storage.of_user`."""
+        text = "SELECT key, data FROM session WHERE user = ? AND key > ? ORDER BY key LIMIT ?"
         with self._opened() as connection:
-            rows = connection.execute("SELECT data FROM session WHERE user = ? LIMIT ?", (user, most)).fetchall()
-        return [row[0] for row in rows]
+            return connection.execute(text, (user, after, most)).fetchall()
 
     def close(self) -> None:
         """`Storage.close`: each call has a connection of its own."""

@@ -7,12 +7,13 @@ and folded by whoever reads it, by the code that folds it on the server: there i
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from noetl.ports import ALL, Blobs, ExecutionRow, InboxRow, PlanRow, Record, Store, StoreFailure, Wanted
+from noetl.catalogue import EVERY, PlanRow, Versions
+from noetl.ports import ALL, Blobs, ExecutionRow, InboxRow, Record, Store, StoreFailure, Wanted
 from noetl_ir import codec
 from noetl_ir.expr import Json
 from noetl_ir.plan_format import PlanError, digest_of
@@ -57,24 +58,22 @@ class Connection:
         raw: bytes | None = None,
     ) -> Answer:
         """One request; any status but those of failure and refusal comes back, and 404 too."""
-        import httpx
-
         body = raw if raw is not None else json.dumps(data).encode() if data is not None else None
         kind = {"content-type": "application/octet-stream" if raw is not None else "application/json"}
-        try:
-            got = self._opened().request(
+        with self._speaking() as client:
+            got = client.request(
                 method, self.url + path, params=query, content=body, headers=kind if body is not None else None
             )
-        except httpx.HTTPError as error:
-            raise Unreachable(f"{self.url} cannot be reached: {error or type(error).__name__}") from None
-        except (httpx.InvalidURL, UnicodeError) as error:
-            raise StoreFailure(f"{self.url} is no address of a server: {error}") from None
-        answer = Answer(got.status_code, got.content, got.headers)
-        if answer.status >= 500 or answer.status == 429:
-            raise Unreachable(f"{self.url}: {_detail(answer)}")
-        if answer.status >= 400 and answer.status != 404:
-            raise StoreFailure(f"{self.url}: {_detail(answer)}")
-        return answer
+        return self._taken(Answer(got.status_code, got.content, got.headers))
+
+    def lines(self, path: str, query: Mapping[str, str]) -> Iterator[str]:
+        """The lines of a stream of events as they come, until the server ends it. Raises StoreFailure."""
+        asked = {"accept": "text/event-stream"}
+        with self._speaking() as client, client.stream("GET", self.url + path, params=query, headers=asked) as got:
+            if got.is_error:
+                answer = self._taken(Answer(got.status_code, got.read(), got.headers))
+                raise StoreFailure(f"{self.url}: {_detail(answer)}")
+            yield from got.iter_lines()
 
     def json(
         self, method: str, path: str, *, query: Mapping[str, str] | None = None, data: Json = None
@@ -85,6 +84,26 @@ class Connection:
             raise StoreFailure(f"{self.url}: {_detail(answer)}")
         return self.object_of(answer)
 
+    def walk(
+        self, path: str, query: Mapping[str, str] | None = None, *, cursor: str = "after", limit: int = 0
+    ) -> Iterator[dict[str, Json]]:
+        """The rows of a list, a page after the other; at most `limit`, 0 for all. What is empty in `query` is not sent.
+
+        `cursor` is the name under which the `next` of a page asks for those behind it.
+        """
+        asked, left = {**(query or {})}, limit
+        while True:
+            size = min(left, _PAGE) if limit else _PAGE
+            given = {key: value for key, value in {**asked, "limit": str(size)}.items() if value}
+            document = self.json("GET", path, query=given)
+            page = next((value for value in document.values() if isinstance(value, list)), [])
+            rows = [row for row in page if isinstance(row, dict)][:size]
+            yield from rows
+            left -= len(rows)
+            asked[cursor] = str(document.get("next") or "")
+            if not asked[cursor] or (limit and left <= 0):
+                return
+
     def object_of(self, answer: Answer) -> dict[str, Json]:
         """The JSON object in an answer."""
         try:
@@ -94,6 +113,25 @@ class Connection:
         if not isinstance(value, dict):
             raise StoreFailure(f"{self.url} does not answer as a noetl server does")
         return value
+
+    @contextmanager
+    def _speaking(self) -> "Iterator[httpx.Client]":
+        import httpx
+
+        try:
+            yield self._opened()
+        except httpx.HTTPError as error:
+            raise Unreachable(f"{self.url} cannot be reached: {error or type(error).__name__}") from None
+        except (httpx.InvalidURL, UnicodeError) as error:
+            raise StoreFailure(f"{self.url} is no address of a server: {error}") from None
+
+    def _taken(self, answer: Answer) -> Answer:
+        """The answer, unless it is one of failure or refusal."""
+        if answer.status >= 500 or answer.status == 429:
+            raise Unreachable(f"{self.url}: {_detail(answer)}")
+        if answer.status >= 400 and answer.status != 404:
+            raise StoreFailure(f"{self.url}: {_detail(answer)}")
+        return answer
 
     def close(self) -> None:
         """Close what is open."""
@@ -158,19 +196,10 @@ class RemoteStore:
 
     def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
         """`Store.executions`, a page after the other."""
-        rows: list[ExecutionRow] = []
         query = {"status": wanted.status, "parent": wanted.parent, "open": "true" if wanted.open else ""}
-        before = wanted.before
-        while not wanted.limit or len(rows) < wanted.limit:
-            size = min(wanted.limit - len(rows), _PAGE) if wanted.limit else _PAGE
-            given = {key: value for key, value in {**query, "before": before, "limit": str(size)}.items() if value}
-            document = self._connection.json("GET", "/executions", query=given)
-            page = document.get("executions")
-            rows.extend(self._row(row) for row in page if isinstance(row, dict)) if isinstance(page, list) else None
-            before = str(document.get("next") or "")
-            if not before:
-                break
-        return tuple(rows)
+        asked = {**query, "before": wanted.before}
+        rows = self._connection.walk("/executions", asked, cursor="before", limit=wanted.limit)
+        return tuple(map(self._row, rows))
 
     def counts(self) -> dict[str, int]:
         """`Store.counts`."""
@@ -183,11 +212,11 @@ class RemoteStore:
         version = self._connection.object_of(answer).get("version")
         return version if isinstance(version, int) else 0
 
-    def plans(self) -> tuple[PlanRow, ...]:
-        """`Store.plans`."""
-        rows = self._connection.json("GET", "/playbooks").get("playbooks")
-        found = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-        return tuple(PlanRow(str(row["path"]), int(str(row["version"])), str(row["playbook_id"])) for row in found)
+    def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:
+        """`Store.plans`, a page after the other."""
+        after = "@".join(map(str, wanted.after)) if wanted.after is not None else ""
+        asked = {"path": wanted.path, "newest": "true" if wanted.newest else "", "after": after}
+        return tuple(map(self._version, self._connection.walk("/playbooks", asked, limit=wanted.limit)))
 
     def plan(self, digest: str) -> bytes | None:
         """`Store.plan`."""
@@ -251,6 +280,12 @@ class RemoteStore:
                 str(document["status"]), None if parent is None else str(parent),
                 _micros(str(document["started"])), None if ended is None else _micros(str(ended)),
             )  # fmt: skip
+        except (KeyError, ValueError):
+            raise StoreFailure(f"{self._connection.url} does not answer as a noetl server does") from None
+
+    def _version(self, document: dict[str, Json]) -> PlanRow:
+        try:
+            return PlanRow(str(document["path"]), int(str(document["version"])), str(document["playbook_id"]))
         except (KeyError, ValueError):
             raise StoreFailure(f"{self._connection.url} does not answer as a noetl server does") from None
 

@@ -9,20 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 
-from noetl.ports import (
-    ALL,
-    Blobs,
-    Conflict,
-    ExecutionRow,
-    Hook,
-    InboxRow,
-    Owned,
-    PlanRow,
-    Record,
-    Store,
-    StoreFailure,
-    Wanted,
-)
+from noetl.catalogue import EVERY, PlanRow, Versions
+from noetl.ports import ALL, Blobs, Conflict, ExecutionRow, Hook, InboxRow, Owned, Record, Store, StoreFailure, Wanted
 from noetl.store import missing
 from noetl_ir.expr import Json
 from noetl_ir.outcome import reference
@@ -153,12 +141,19 @@ class MemoryStore:
             self._reach("put_plan.after_commit")
             return len(versions)
 
-    def plans(self) -> tuple[PlanRow, ...]:
+    def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:
         """`Store.plans`."""
         with self._lock:
             self._reach()
-            rows = sorted(self._paths.items())
-        return tuple(PlanRow(path, at, digest) for path, digests in rows for at, digest in enumerate(digests, 1))
+            rows = [
+                PlanRow(path, number, digests[number - 1])
+                for path, digests in sorted(self._paths.items())
+                for number in range(len(digests), len(digests) - 1 if wanted.newest else 0, -1)
+                if wanted.path in ("", path)
+            ]
+        path, version = wanted.after or ("", 0)
+        behind = (row for row in rows if row.path > path or (row.path == path and row.version < version))
+        return tuple(islice(behind, wanted.limit or None))
 
     def plan(self, digest: str) -> bytes | None:
         """`Store.plan`."""

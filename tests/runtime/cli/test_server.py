@@ -144,6 +144,24 @@ def test_versions_of_a_path_are_started_by_number(home: "Home") -> None:
         assert (odd.returncode, "t/t@2" in odd.stderr) == (1, True)
 
 
+def test_the_catalogue_is_listed_as_that_of_a_local_store(home: "Home") -> None:
+    assert "no playbooks" in home.run("playbooks").stderr
+    with running(home) as (_, url):
+        assert "no playbooks" in home.run("playbooks", "--server", url).stderr
+        for word in ("first", "second"):
+            home.run("register", playbook(home, WAITS.replace("hello", word)), "--server", url)
+        (newest,) = home.json("playbooks", "--server", url)  # type: ignore[misc]
+        assert (newest["path"], newest["version"]) == ("t/t", 2)  # type: ignore[index]
+        both = home.json("playbooks", "t/t", "--server", url)
+        assert isinstance(both, list)
+        assert both[0] == newest and [row["version"] for row in both] == [2, 1]  # type: ignore[index,call-overload]
+        assert home.json("playbooks", "t/t", "--limit", "1", "--server", url) == [newest]
+        for words in ((), ("t/t",)):
+            assert home.run("playbooks", *words, "--server", url).stdout == home.run("playbooks", *words).stdout
+        nothing = home.run("playbooks", "t/u", "--server", url)
+        assert (nothing.returncode, "there is no playbook `t/u`" in nothing.stderr) == (1, True)
+
+
 def test_a_token_is_asked_for_where_there_are_any(home: "Home", monkeypatch: pytest.MonkeyPatch) -> None:
     token = home.json("token", "add", "ann", "--role", "viewer")["token"]  # type: ignore[index,call-overload]
     file = playbook(home, WAITS)

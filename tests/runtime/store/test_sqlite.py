@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from noetl.ports import Conflict, ExecutionRow, PlanRow, StoreFailure
+from noetl.catalogue import PlanRow
+from noetl.ports import Conflict, ExecutionRow, StoreFailure
 from noetl.store.sqlite import SqliteStore, opening, schema
 from noetl.store.sqlite.failures import TEXTS, failure
 
@@ -40,8 +41,8 @@ def sql(path: str, statement: str) -> None:
 
 def test_it_forces_every_commit_to_disk(path: str) -> None:
     store = filled(path, 1)
-    assert store._rows("PRAGMA journal_mode", ()) == [("wal",)]
-    assert store._rows("PRAGMA synchronous", ()) == [(2,)]
+    assert store.rows("PRAGMA journal_mode", ()) == [("wal",)]
+    assert store.rows("PRAGMA synchronous", ()) == [(2,)]
     store.close()
 
 
@@ -103,8 +104,8 @@ def test_flipped_bits_in_the_file_never_go_unseen(path: str) -> None:
 
 def test_a_full_disk_stops_the_writer_and_takes_nothing_back(path: str) -> None:
     store = filled(path, 1)
-    (pages,) = store._rows("PRAGMA page_count", ())[0]
-    store._rows(f"PRAGMA max_page_count = {pages + 3}", ())
+    (pages,) = store.rows("PRAGMA page_count", ())[0]
+    store.rows(f"PRAGMA max_page_count = {pages + 3}", ())
     position = 1
     with pytest.raises(StoreFailure, match=r"the disk is full \["):
         while True:
@@ -112,7 +113,7 @@ def test_a_full_disk_stops_the_writer_and_takes_nothing_back(path: str) -> None:
     with pytest.raises(StoreFailure, match="full"):
         store.append("e1", position, [("big", b"x" * 90_000)], status="running", ended=None)
     assert len(list(store.read("e1"))) == position
-    store._rows("PRAGMA max_page_count = 100000", ())
+    store.rows("PRAGMA max_page_count = 100000", ())
     assert store.append("e1", position, [("on", b"")], status="running", ended=None) == position + 1
     store.close()
 

@@ -15,9 +15,6 @@ SOURCE_BYTES = 32 << 20
 BLOB_BYTES = 256 << 20
 """The most bytes of a JSON body, of a playbook or plan, and of a value from a worker."""
 
-LONGEST_PAGE = 1_000
-"""The most rows that one answer has."""
-
 LAST_VERSION = (1 << 31) - 1
 """The highest version that a playbook can have: what stores count in."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from noetl.catalogue import Versions
 from noetl.ports import Record, Wanted
 from noetl.server.service import Standing
 from noetl_ir.expr import Json
@@ -80,8 +81,8 @@ class Desk(Protocol):
         """Keep a plan, or compile a playbook and keep its plan; the row of the catalogue."""
         ...
 
-    def playbooks(self) -> list[dict[str, Json]]:
-        """The catalogue: every version of every path."""
+    def playbooks(self, wanted: Versions) -> list[dict[str, Json]]:
+        """The catalogue, by path, the newest version first."""
         ...
 
     def plan(self, digest: str) -> bytes: ...
@@ -96,7 +97,9 @@ class Desk(Protocol):
         """Keep a value of an execution outside of its log; its reference."""
         ...
 
-    def workers(self) -> list[dict[str, Json]]: ...
+    def workers(self, after: str, limit: int) -> list[dict[str, Json]]:
+        """Those whose names come behind one, by name."""
+        ...
 
     def drain(self, worker: str) -> None:
         """Have a worker take no more, finish what it has, and end."""

@@ -6,11 +6,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from noetl.catalogue import Versions
 from noetl.ports import Wanted
 from noetl.server.api.bodies import (
     BLOB_BYTES,
     LAST_VERSION,
-    LONGEST_PAGE,
     SOURCE_BYTES,
     BlobBody,
     SignalBody,
@@ -22,12 +22,12 @@ from noetl.server.api.bodies import (
     raw_body,
 )
 from noetl.server.api.desk import Desk, Start, Unknown
+from noetl.server.api.pages import LAST_POSITION, limit_of, page, position_of
 from noetl.server.api.problems import BadRequest, problem
 from noetl.server.api.streams import followed
 from noetl_ir import codec
 from noetl_ir.expr import Json
 
-PAGE = 100
 BYTES = "application/octet-stream"
 _STATUSES = frozenset(get_args(Status))
 
@@ -70,16 +70,14 @@ async def openapi(request: Request) -> Response:
 
 
 async def list_executions(request: Request) -> Response:
-    """Executions, newest first; `next` is what to give as `before` for those behind them."""
+    """Executions, newest first."""
     status = request.query_params.get("status", "")
     if status and status not in _STATUSES:
         raise BadRequest(f"`status` is one of {', '.join(sorted(_STATUSES))}")
-    limit = number_of(request, "limit", PAGE, 1, LONGEST_PAGE)
-    given = request.query_params
+    limit, given = limit_of(request), request.query_params
     wanted = Wanted(status, given.get("parent", ""), given.get("open") == "true", given.get("before", ""), limit)
     rows = await run_in_threadpool(desk_of(request).executions, wanted)
-    more = rows[-1]["execution_id"] if len(rows) == limit else None
-    return JSONResponse({"executions": rows, "next": more})
+    return page("executions", rows, rows[-1]["execution_id"] if len(rows) == limit else None)
 
 
 async def get_counts(request: Request) -> Response:
@@ -127,18 +125,16 @@ async def get_events(request: Request) -> Response:
     if "text/event-stream" in request.headers.get("accept", ""):
         last = request.headers.get("last-event-id") or request.query_params.get("after", "0")
         await run_in_threadpool(desk.is_over, execution_id)  # raises Unknown before anything is sent
-        return followed(desk, execution_id, natural("after", last, 0, 1 << 53), request.state.may_go_on)
-    after = number_of(request, "after", 0, 0, 1 << 53)
-    limit = number_of(request, "limit", PAGE, 1, LONGEST_PAGE)
+        return followed(desk, execution_id, natural("after", last, 0, LAST_POSITION), request.state.may_go_on)
+    after, limit = position_of(request), limit_of(request)
     found = await run_in_threadpool(desk.events, execution_id, after, limit)
-    return JSONResponse({"events": found, "next": after + len(found) if len(found) == limit else None})
+    return page("events", found, after + len(found) if len(found) == limit else None)
 
 
 async def get_log(request: Request) -> Response:
     """The same as stored: msgpack, a list of [position, event id, body]; what `noetl --server` folds itself."""
-    after = number_of(request, "after", 0, 0, 1 << 53)
-    limit = number_of(request, "limit", PAGE, 1, LONGEST_PAGE)
-    records = await run_in_threadpool(desk_of(request).log, _id(request), after, limit)
+    asked = position_of(request), limit_of(request)
+    records = await run_in_threadpool(desk_of(request).log, _id(request), *asked)
     rows: list[Json] = [[record.position, record.event_id, record.body.hex()] for record in records]
     return Response(codec.pack(rows), media_type=BYTES)
 
@@ -165,8 +161,12 @@ async def signal(request: Request) -> Response:
 
 
 async def list_playbooks(request: Request) -> Response:
-    """The catalogue: every version of every path."""
-    return JSONResponse({"playbooks": await run_in_threadpool(desk_of(request).playbooks)})
+    """The catalogue, by path, the newest version first: every version, or with `newest=true` one for each path."""
+    limit, given = limit_of(request), request.query_params
+    after = _version_of(given["after"]) if given.get("after") else None
+    wanted = Versions(given.get("path", ""), given.get("newest") == "true", after, limit)
+    rows = await run_in_threadpool(desk_of(request).playbooks, wanted)
+    return page("playbooks", rows, f"{rows[-1]['path']}@{rows[-1]['version']}" if len(rows) == limit else None)
 
 
 async def register(request: Request) -> Response:
@@ -204,8 +204,10 @@ async def put_blob(request: Request) -> Response:
 
 
 async def list_workers(request: Request) -> Response:
-    """The workers that were heard of within the last seconds."""
-    return JSONResponse({"workers": await run_in_threadpool(desk_of(request).workers)})
+    """The workers that were heard of within the last seconds, by name."""
+    limit = limit_of(request)
+    rows = await run_in_threadpool(desk_of(request).workers, request.query_params.get("after", ""), limit)
+    return page("workers", rows, rows[-1]["name"] if len(rows) == limit else None)
 
 
 async def drain(request: Request) -> Response:
@@ -224,6 +226,14 @@ async def stop(request: Request) -> Response:
 async def _asked(request: Request, verb: str, body: Json = None) -> Response:
     await run_in_threadpool(desk_of(request).ask, _id(request), verb, body)
     return JSONResponse({"execution_id": _id(request), "asked": verb}, 202)
+
+
+def _version_of(text: str) -> tuple[str, int]:
+    """A path and version. Raises BadRequest."""
+    path, at, version = text.rpartition("@")
+    if not at:
+        raise BadRequest("`after` is PATH@VERSION, as `next` has it")
+    return path, natural("after", version, 1, LAST_VERSION)
 
 
 def _id(request: Request) -> str:

@@ -5,12 +5,20 @@ from collections.abc import Sequence
 
 from pydantic.json_schema import models_json_schema
 
-from noetl.server.api.bodies import LONGEST_PAGE, Body
+from noetl.server.api.bodies import LAST_VERSION, Body
 from noetl.server.api.operation import Operation
+from noetl.server.api.pages import LAST_POSITION, LONGEST_PAGE, PAGE, Paged
 from noetl.server.api.problems import TYPE
 from noetl_ir.expr import Json
 
-_NUMBERS = {"limit": (1, LONGEST_PAGE), "after": (0, 1 << 53), "version": (1, 1 << 31)}
+_FLAG: Json = {"type": "string", "enum": ["true", "false"]}
+_QUERY: dict[str, Json] = {
+    "version": {"type": "integer", "minimum": 1, "maximum": LAST_VERSION},
+    "open": _FLAG,
+    "newest": _FLAG,
+}
+"""The schemas of parameters that are not any text."""
+
 VERSION = "1.0"
 """Of the API: rises with its first part when something that worked no longer does."""
 
@@ -43,20 +51,21 @@ def document(operations: Sequence[Operation]) -> dict[str, Json]:
 def _operation(row: Operation) -> dict[str, Json]:
     name = row.handler.__name__
     media = BYTES if name in _BYTES_OUT else _TEXT_OUT.get(name, "application/json")
-    answer: dict[str, Json] = {"description": "As asked.", "content": {media: {"schema": {}}}}
+    schema: Json = _page(row.pages) if row.pages is not None and row.pages.rows else {}
+    answer: dict[str, Json] = {"description": "As asked.", "content": {media: {"schema": schema}}}
     wrong: Json = {"description": "Why not.", "content": {TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
     operation: dict[str, Json] = {
         "operationId": name,
         "summary": (row.handler.__doc__ or "").strip(),
-        "parameters": [*_in_path(row), *(_in_query(parameter) for parameter in row.query)],
+        "parameters": [*_in_path(row), *(_in_query(name) for name in row.query), *_of_pages(row.pages)],
         "responses": {str(row.status): answer, "default": wrong},
     }
     if row.role:
         operation["security"] = [{"token": []}]
         operation["description"] = f"Needs the role `{row.role}`."
     if row.body is not None:
-        schema: Json = {"$ref": f"#/components/schemas/{row.body.__name__}"}
-        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+        body: Json = {"$ref": f"#/components/schemas/{row.body.__name__}"}
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
     if name == "register":
         operation["requestBody"] = {
             "required": True,
@@ -70,12 +79,30 @@ def _in_path(row: Operation) -> list[Json]:
     return [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
 
 
-def _in_query(name: str) -> dict[str, Json]:
-    schema: dict[str, Json] = {"type": "string"}
-    if name in _NUMBERS:
-        least, most = _NUMBERS[name]
-        schema = {"type": "integer", "minimum": least, "maximum": most}
-    return {"name": name, "in": "query", "required": False, "schema": schema}
+def _in_query(name: str) -> Json:
+    return {"name": name, "in": "query", "required": False, "schema": _QUERY.get(name, {"type": "string"})}
+
+
+def _of_pages(pages: Paged | None) -> list[Json]:
+    """The parameters of a list."""
+    if pages is None:
+        return []
+    count: Json = {"type": "integer", "minimum": 1, "maximum": LONGEST_PAGE, "default": PAGE}
+    place: Json = {"type": "integer", "minimum": 0, "maximum": LAST_POSITION} if pages.counts else {"type": "string"}
+    return [
+        {"name": pages.cursor, "in": "query", "required": False, "schema": place, "description": pages.meaning},
+        {"name": "limit", "in": "query", "required": False, "schema": count, "description": "how many rows at most"},
+    ]
+
+
+def _page(pages: Paged) -> Json:
+    """What a page of a list is."""
+    behind: Json = {
+        "type": ["integer" if pages.counts else "string", "null"],
+        "description": f"What to give as `{pages.cursor}` for the next page; null when there is none.",
+    }
+    rows: Json = {"type": "array", "maxItems": LONGEST_PAGE}
+    return {"type": "object", "properties": {pages.rows: rows, "next": behind}, "required": [pages.rows, "next"]}
 
 
 def _problem() -> Json:

@@ -7,12 +7,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from noetl.server.api.bodies import Body
+from noetl.server.api.pages import Paged
 
 Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Operation(NamedTuple):
-    """One operation. `role` is who may, empty for everybody; `query` names its parameters."""
+    """One operation. `role` is who may, empty for everybody; `query` names its parameters, beside those of pages."""
 
     method: str
     path: str
@@ -21,3 +22,4 @@ class Operation(NamedTuple):
     body: type[Body] | None = None
     query: tuple[str, ...] = ()
     status: int = 200
+    pages: Paged | None = None

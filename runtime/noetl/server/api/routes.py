@@ -12,17 +12,24 @@ from noetl.server.api.bodies import ActivityBody, BlobBody, SessionBody, Session
 from noetl.server.api.desk import Desk
 from noetl.server.api.guard import Guard
 from noetl.server.api.operation import Handler, Operation
+from noetl.server.api.pages import Paged
 from noetl.server.api.problems import answering, problem_of
 from noetl.user_sessions import Sessions
 
 _ONE = "/executions/{execution_id}"
+_POSITION = "the position in the log of the event before"
 ROUTES = (
     Operation("GET", "/healthz", "", handlers.healthz),
     Operation("GET", "/readyz", "", handlers.readyz),
     Operation("GET", "/metrics", "viewer", handlers.metrics),
     Operation("GET", "/openapi.json", "", handlers.openapi),
     Operation(
-        "GET", "/executions", "viewer", handlers.list_executions, query=("status", "parent", "open", "before", "limit")
+        "GET",
+        "/executions",
+        "viewer",
+        handlers.list_executions,
+        query=("status", "parent", "open"),
+        pages=Paged("executions", "the id of the execution before", cursor="before"),
     ),
     Operation("GET", "/counts", "viewer", handlers.get_counts),
     Operation("POST", "/executions", "operator", handlers.start_execution, StartBody, status=201),
@@ -31,25 +38,40 @@ ROUTES = (
     Operation("GET", f"{_ONE}/ctx", "viewer", handlers.get_ctx),
     Operation("GET", f"{_ONE}/result", "viewer", handlers.get_result, query=("step",)),
     Operation("GET", f"{_ONE}/replay", "viewer", handlers.get_replay),
-    Operation("GET", f"{_ONE}/events", "viewer", handlers.get_events, query=("after", "limit")),
-    Operation("GET", f"{_ONE}/log", "viewer", handlers.get_log, query=("after", "limit")),
+    Operation("GET", f"{_ONE}/events", "viewer", handlers.get_events, pages=Paged("events", _POSITION, counts=True)),
+    Operation("GET", f"{_ONE}/log", "viewer", handlers.get_log, pages=Paged("", _POSITION, counts=True)),
     Operation("POST", f"{_ONE}/cancel", "operator", handlers.cancel, status=202),
     Operation("POST", f"{_ONE}/pause", "operator", handlers.pause, status=202),
     Operation("POST", f"{_ONE}/resume", "operator", handlers.resume, status=202),
     Operation("POST", f"{_ONE}/signal", "operator", handlers.signal, SignalBody, status=202),
-    Operation("GET", "/playbooks", "viewer", handlers.list_playbooks),
+    Operation(
+        "GET",
+        "/playbooks",
+        "viewer",
+        handlers.list_playbooks,
+        query=("path", "newest"),
+        pages=Paged("playbooks", "PATH@VERSION of the row before"),
+    ),
     Operation("POST", "/playbooks", "operator", handlers.register, query=("name",), status=201),
     Operation("GET", "/playbooks/{path:path}", "viewer", handlers.get_plan_at, query=("version",)),
     Operation("GET", "/plans/{digest}", "viewer", handlers.get_plan),
     Operation("POST", "/blobs", "viewer", handlers.get_blob, BlobBody),
     Operation("PUT", "/blobs/{execution_id}", "worker", handlers.put_blob, status=201),
-    Operation("GET", "/workers", "viewer", handlers.list_workers),
+    Operation(
+        "GET", "/workers", "viewer", handlers.list_workers, pages=Paged("workers", "the name of the worker before")
+    ),
     Operation("POST", "/workers/{worker}/drain", "operator", handlers.drain, status=202),
     Operation("POST", "/sessions", "operator", sessions.create_session, SessionBody, status=201),
     Operation("POST", "/sessions/validate", "viewer", sessions.validate_session, SessionTokenBody),
     Operation("POST", "/sessions/activity", "operator", sessions.update_session, ActivityBody),
     Operation("POST", "/sessions/invalidate", "operator", sessions.invalidate_session, SessionTokenBody),
-    Operation("GET", "/users/{user_id:path}/sessions", "operator", sessions.list_sessions, query=("limit",)),
+    Operation(
+        "GET",
+        "/users/{user_id:path}/sessions",
+        "operator",
+        sessions.list_sessions,
+        pages=Paged("sessions", "what the page before said"),
+    ),
     Operation("POST", "/stop", "admin", handlers.stop, status=202),
 )
 

@@ -7,13 +7,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from noetl.server.api.bodies import LONGEST_PAGE, ActivityBody, SessionBody, SessionTokenBody, body_of, number_of
+from noetl.server.api.bodies import ActivityBody, SessionBody, SessionTokenBody, body_of
 from noetl.server.api.desk import Unknown
+from noetl.server.api.pages import limit_of, page
 from noetl.server.api.problems import BadRequest
 from noetl.server.api.throttle import Throttle
 from noetl.user_sessions import FIELDS, Found, Sessions, Stale
-
-PAGE = 100
 
 
 class SessionBook:
@@ -60,10 +59,10 @@ async def invalidate_session(request: Request) -> Response:
 
 
 async def list_sessions(request: Request) -> Response:
-    """The sessions of a user, the oldest first, without their tokens."""
-    limit = number_of(request, "limit", PAGE, 1, LONGEST_PAGE)
-    user = str(request.path_params["user_id"])
-    return JSONResponse({"sessions": await run_in_threadpool(_book(request).sessions.of_user, user, limit)})
+    """The sessions of a user, without their tokens; in each page the oldest first."""
+    user, after = str(request.path_params["user_id"]), request.query_params.get("after", "")
+    found = await run_in_threadpool(_book(request).sessions.of_user, user, after, limit_of(request))
+    return page("sessions", found.sessions, found.next)
 
 
 def _book(request: Request) -> SessionBook:

@@ -1,11 +1,19 @@
 """The plans of a store, and which of them each playbook path has had."""
 
-from noetl.ports import Conflict, PlanRow
+from noetl.catalogue import PlanRow, Versions
+from noetl.ports import Conflict
 from noetl.store.postgres.access import Access
 from noetl.store.postgres.pool import Connection
 from noetl.store.postgres.texts import read, written
 
 _NEWEST = "SELECT digest, version FROM catalogue WHERE path = %s ORDER BY version DESC LIMIT 1"
+_LIST = """
+SELECT path, version, digest FROM catalogue
+WHERE (%(path)s::text = '' OR path = %(path)s)
+  AND (NOT %(newest)s OR version = (SELECT max(version) FROM catalogue AS own WHERE own.path = catalogue.path))
+  AND path >= %(behind)s AND (path > %(behind)s OR version < %(version)s)
+ORDER BY path, version DESC LIMIT NULLIF(%(limit)s, 0)
+"""
 _AT = """
 SELECT digest, data FROM catalogue JOIN plans USING (digest) WHERE path = %(path)s AND version =
   coalesce(%(version)s::integer, (SELECT max(version) FROM catalogue WHERE path = %(path)s))
@@ -43,10 +51,16 @@ class Catalogue:
         self._access.reach("put_plan.after_commit")
         return version
 
-    def plans(self) -> tuple[PlanRow, ...]:
+    def plans(self, wanted: Versions) -> tuple[PlanRow, ...]:
         """`Store.plans`."""
-        rows = self._access.rows("SELECT path, version, digest FROM catalogue ORDER BY path, version")
-        return tuple(PlanRow(read(path), version, read(digest)) for path, version, digest in rows)
+        behind, version = wanted.after or ("", 0)
+        values = {
+            "path": written(wanted.path), "newest": wanted.newest, "behind": written(behind), "version": version,
+            "limit": wanted.limit,
+        }  # fmt: skip
+        return tuple(
+            PlanRow(read(path), number, read(digest)) for path, number, digest in self._access.rows(_LIST, values)
+        )
 
     def plan(self, digest: str) -> bytes | None:
         """`Store.plan`."""

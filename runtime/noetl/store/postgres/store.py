@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from noetl.ports import ALL, ExecutionRow, Hook, InboxRow, PlanRow, Record, Wanted
+from noetl.catalogue import EVERY, PlanRow, Versions
+from noetl.ports import ALL, ExecutionRow, Hook, InboxRow, Record, Wanted
 from noetl.store.postgres.access import Access
 from noetl.store.postgres.address import address_of
 from noetl.store.postgres.catalogue import Catalogue
@@ -68,9 +69,9 @@ class PostgresStore:
         """`Store.put_plan`."""
         return self._catalogue.put_plan(digest, path, data)
 
-    def plans(self) -> tuple[PlanRow, ...]:
+    def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:
         """`Store.plans`."""
-        return self._catalogue.plans()
+        return self._catalogue.plans(wanted)
 
     def plan(self, digest: str) -> bytes | None:
         """`Store.plan`."""

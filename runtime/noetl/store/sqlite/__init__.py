@@ -20,19 +20,10 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
 
-from noetl.ports import (
-    ALL,
-    Conflict,
-    ExecutionRow,
-    Hook,
-    InboxRow,
-    PlanRow,
-    Record,
-    Store,
-    StoreFailure,
-    Wanted,
-)
+from noetl.catalogue import EVERY, PlanRow, Versions
+from noetl.ports import ALL, Conflict, ExecutionRow, Hook, InboxRow, Record, Store, StoreFailure, Wanted
 from noetl.store import missing
+from noetl.store.sqlite.catalogue import Catalogue
 from noetl.store.sqlite.failures import TRANSLATED, failure
 from noetl.store.sqlite.opening import connect
 from noetl.store.sqlite.owners import Ownership, is_owned
@@ -55,7 +46,6 @@ WHERE (?1 = '' OR status = ?1) AND (?2 = '' OR parent_execution_id = ?2) AND (?3
   AND (?4 = '' OR (started, number) < (SELECT started, number FROM executions WHERE execution_id = ?4))
 ORDER BY started DESC, number DESC LIMIT ?5
 """
-_NEWEST = "SELECT digest, version FROM catalogue WHERE path = ? ORDER BY version DESC LIMIT 1"
 _HEAD = """
 SELECT x.number, ifnull(e.key & 4294967295, 0), ifnull(e.chain, 0), x.status, x.ended
 FROM executions x LEFT JOIN events e ON e.key =
@@ -109,6 +99,7 @@ class SqliteStore:
         self._lock = threading.RLock()
         self._heads: dict[str, Head] = {}
         self._closed: str | None = None
+        self._catalogue = Catalogue(self)
         self._connection, self.dropped = connect(path)
         self._cursor = self._connection.cursor()
         _open.add(self)
@@ -133,9 +124,9 @@ class SqliteStore:
                     raise Conflict(f"execution {row.execution_id!r} is there already, and is another one")
                 if self._missing(cursor, self._head(cursor, row.execution_id), 0, records):
                     raise Conflict(f"execution {row.execution_id!r} is there already, without these events")
-            self._reach("create.after_write")
+            self.reach("create.after_write")
 
-        self._write("create", work)
+        self.write("create", work)
 
     def append(
         self,
@@ -166,11 +157,11 @@ class SqliteStore:
                 try:
                     after = self._transact("append", quickly)
                 except (sqlite3.IntegrityError, Misplaced):
-                    after = self._write("append", carefully)
+                    after = self.write("append", carefully)
                 except TRANSLATED as error:
                     raise failure(error, self.path) from error
             else:
-                after = self._write("append", carefully)
+                after = self.write("append", carefully)
             if ended is None:
                 if len(self._heads) >= _KNOWN:
                     self._heads.clear()
@@ -179,16 +170,16 @@ class SqliteStore:
 
     def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
         """`Store.read`. Each page is a transaction of its own, so a slow reader holds nothing open."""
-        found = self._rows("SELECT number FROM executions WHERE execution_id = ?", (execution_id,))
+        found = self.rows("SELECT number FROM executions WHERE execution_id = ?", (execution_id,))
         if not found:
             return
         base, position, chain = int(found[0][0]) << 32, after, 0
         if after:
-            before = self._rows("SELECT chain FROM events WHERE key = ?", (base + after,))
+            before = self.rows("SELECT chain FROM events WHERE key = ?", (base + after,))
             if not before:
                 raise Conflict(f"the log of {execution_id!r} has no position {after}")
             chain = before[0][0]
-        while page := self._rows(_READ, (base + position, base + (1 << 32))):
+        while page := self.rows(_READ, (base + position, base + (1 << 32))):
             for key, event_id, body, stated in page:
                 position += 1
                 try:
@@ -201,57 +192,33 @@ class SqliteStore:
 
     def execution(self, execution_id: str) -> ExecutionRow | None:
         """`Store.execution`."""
-        found = self._rows(f"{_ROW} WHERE execution_id = ?", (execution_id,))
+        found = self.rows(f"{_ROW} WHERE execution_id = ?", (execution_id,))
         return ExecutionRow(*found[0]) if found else None
 
     def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
         """`Store.executions`."""
         values = (wanted.status, wanted.parent, int(wanted.open), wanted.before, wanted.limit or -1)
-        return tuple(ExecutionRow(*row) for row in self._rows(_LIST, values))
+        return tuple(ExecutionRow(*row) for row in self.rows(_LIST, values))
 
     def counts(self) -> dict[str, int]:
         """`Store.counts`."""
-        return dict(self._rows("SELECT status, count(*) FROM executions GROUP BY status", ()))
+        return dict(self.rows("SELECT status, count(*) FROM executions GROUP BY status", ()))
 
     def put_plan(self, digest: str, path: str, data: bytes) -> int:
         """`Store.put_plan`."""
-        both = f"SELECT data, version FROM plans p JOIN ({_NEWEST}) x ON x.digest = p.digest WHERE p.digest = ?"
-        newest = self._rows(both, (path, digest))
-        if newest and newest[0][0] == data:
-            return int(newest[0][1])
+        return self._catalogue.put_plan(digest, path, data)
 
-        def work(cursor: sqlite3.Cursor) -> int:
-            there = cursor.execute("SELECT data FROM plans WHERE digest = ?", (digest,)).fetchone()
-            if there is None:
-                cursor.execute("INSERT INTO plans VALUES (?, ?)", (digest, data))
-            elif there[0] != data:
-                raise Conflict(f"a plan with digest {digest} is there already, with other bytes")
-            self._reach("put_plan.after_write")
-            found = cursor.execute(_NEWEST, (path,)).fetchone()
-            if found is not None and found[0] == digest:
-                return int(found[1])
-            version = found[1] + 1 if found is not None else 1
-            cursor.execute("INSERT INTO catalogue VALUES (?, ?, ?)", (path, version, digest))
-            return int(version)
-
-        return self._write("put_plan", work)
-
-    def plans(self) -> tuple[PlanRow, ...]:
+    def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:
         """`Store.plans`."""
-        rows = self._rows("SELECT path, version, digest FROM catalogue ORDER BY path, version", ())
-        return tuple(PlanRow(*row) for row in rows)
+        return self._catalogue.plans(wanted)
 
     def plan(self, digest: str) -> bytes | None:
         """`Store.plan`."""
-        found = self._rows("SELECT data FROM plans WHERE digest = ?", (digest,))
-        return found[0][0] if found else None
+        return self._catalogue.plan(digest)
 
     def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
         """`Store.plan_at`."""
-        where = "path = ?1 AND version = ifnull(?2, (SELECT max(version) FROM catalogue WHERE path = ?1))"
-        query = f"SELECT digest, data FROM catalogue JOIN plans USING (digest) WHERE {where}"
-        found = self._rows(query, (path, version))
-        return (found[0][0], found[0][1]) if found else None
+        return self._catalogue.plan_at(path, version)
 
     def post(self, execution_id: str, verb: str, body: Json) -> int:
         """`Store.post`."""
@@ -265,14 +232,14 @@ class SqliteStore:
         def work(cursor: sqlite3.Cursor) -> int:
             number = self._head(cursor, execution_id).number
             cursor.execute("INSERT INTO inbox (execution, verb, body) VALUES (?, ?, ?)", (number, verb, text))
-            self._reach("post.after_write")
+            self.reach("post.after_write")
             return cursor.lastrowid or 0
 
-        return self._write("post", work)
+        return self.write("post", work)
 
     def posted(self) -> int:
         """`Store.posted`."""
-        return int(self._rows("SELECT ifnull(max(row), 0) FROM inbox", ())[0][0])
+        return int(self.rows("SELECT ifnull(max(row), 0) FROM inbox", ())[0][0])
 
     def inbox(self, execution_id: str, after: int) -> tuple[InboxRow, ...]:
         """`Store.inbox`."""
@@ -305,11 +272,11 @@ class SqliteStore:
             if self._closed is not None:
                 raise StoreFailure(self._closed)
             cursor = self._cursor
-            self._reach(operation + ".before_write")
+            self.reach(operation + ".before_write")
             cursor.execute("BEGIN IMMEDIATE")
             try:
                 result = work(cursor)
-                self._reach(operation + ".before_commit")
+                self.reach(operation + ".before_commit")
                 cursor.execute("COMMIT")
             except BaseException:
                 # A full disk has rolled back already. Where even this fails, the next BEGIN does, and says
@@ -318,16 +285,18 @@ class SqliteStore:
                     with suppress(sqlite3.Error):
                         cursor.execute("ROLLBACK")
                 raise
-            self._reach(operation + ".after_commit")
+            self.reach(operation + ".after_commit")
             return result
 
-    def _write(self, operation: str, work: Callable[[sqlite3.Cursor], _T]) -> _T:
+    def write(self, operation: str, work: Callable[[sqlite3.Cursor], _T]) -> _T:
+        """Do `work` in one transaction. Raises StoreFailure."""
         try:
             return self._transact(operation, work)
         except TRANSLATED as error:
             raise failure(error, self.path) from error
 
-    def _rows(self, query: str, values: Sequence[str | int | None]) -> list[tuple[Any, ...]]:
+    def rows(self, query: str, values: Sequence[str | int | None]) -> list[tuple[Any, ...]]:
+        """The rows of a query. Raises StoreFailure."""
         with self._lock:
             if self._closed is not None:
                 raise StoreFailure(self._closed)
@@ -344,7 +313,7 @@ class SqliteStore:
             f" WHERE row > ? {where} ORDER BY row"
         )
         try:
-            rows = self._rows(query, (after, *values))
+            rows = self.rows(query, (after, *values))
             return tuple(InboxRow(row, name, verb, json.loads(body)) for row, name, verb, body in rows)
         except (ValueError, TypeError, RecursionError) as error:
             raise StoreFailure(f"{self.path}: a request is damaged [{error}]") from error
@@ -378,13 +347,14 @@ class SqliteStore:
         return Head(number, position + len(rows), chain, status, ended)
 
     def _sum_up(self, cursor: sqlite3.Cursor, head: Head, status: str, ended: int | None) -> Head:
-        self._reach("append.after_write")
+        self.reach("append.after_write")
         if head.status == status and head.ended == ended:
             return head
         cursor.execute("UPDATE executions SET status = ?, ended = ? WHERE number = ?", (status, ended, head.number))
         return head._replace(status=status, ended=ended)
 
-    def _reach(self, point: str) -> None:
+    def reach(self, point: str) -> None:
+        """Call the hook."""
         if self._hook is not None:
             self._hook(point)
 

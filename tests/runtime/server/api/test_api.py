@@ -80,7 +80,9 @@ def test_versions_are_kept_and_pinned(server: Served) -> None:
         answer = server.client.get(f"/executions/{execution_id}/result?step=start")
         assert answer.json() == {"result": {key: "nobody"}}
     listed = server.client.get("/playbooks").json()["playbooks"]
-    assert listed == [first, second]
+    assert listed == [second, first]
+    newest = server.client.get("/playbooks?newest=true").json()["playbooks"]
+    assert newest == [second]
 
 
 def test_a_list_is_paged_newest_first(server: Served) -> None:

@@ -42,7 +42,7 @@ def test_a_session_from_its_making_to_its_end(server: Served) -> None:
     assert isinstance(session, dict) and session.items() >= USER.items()
     assert set(session) == {*USER, "session_id", "created_at", "expires_at", "last_activity_at"}
     assert asked(server, "/sessions/validate", token=token) == (200, {"session": session, "revision": made["revision"]})
-    assert server.client.get("/users/456/sessions").json() == {"sessions": [session]}
+    assert server.client.get("/users/456/sessions").json() == {"sessions": [session], "next": None}
     status, kept = asked(server, "/sessions/activity", token=token, revision=made["revision"], roles=["viewer"])
     assert status == 200 and isinstance(kept["session"], dict)
     assert (kept["session"]["roles"], kept["session"]["email"]) == (["viewer"], "user@example.com")
@@ -53,7 +53,7 @@ def test_a_session_from_its_making_to_its_end(server: Served) -> None:
     status, told = asked(server, "/sessions/validate", token=token)
     assert (status, told["detail"]) == (404, "there is no such session")
     assert asked(server, "/sessions/activity", token=token, revision=1)[0] == 404
-    assert server.client.get("/users/456/sessions").json() == {"sessions": []}
+    assert server.client.get("/users/456/sessions").json() == {"sessions": [], "next": None}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,83 @@
+"""The plans of a store, and which of them each playbook path has had."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+from noetl.catalogue import PlanRow, Versions
+from noetl.ports import Conflict
+
+_T = TypeVar("_T")
+_NEWEST = "SELECT digest, version FROM catalogue WHERE path = ? ORDER BY version DESC LIMIT 1"
+_LIST = """
+SELECT path, version, digest FROM catalogue
+WHERE (?1 = '' OR path = ?1)
+  AND (?2 = 0 OR version = (SELECT max(version) FROM catalogue AS own WHERE own.path = catalogue.path))
+  AND path >= ?3 AND (path > ?3 OR version < ?4)
+ORDER BY path, version DESC LIMIT ?5
+"""
+_AT = """
+SELECT digest, data FROM catalogue JOIN plans USING (digest)
+WHERE path = ?1 AND version = ifnull(?2, (SELECT max(version) FROM catalogue WHERE path = ?1))
+"""
+
+
+class Access(Protocol):
+    """What it needs of its store."""
+
+    def rows(self, query: str, values: Sequence[str | int | None]) -> list[tuple[Any, ...]]:
+        """The rows of a query."""
+        ...
+
+    def write(self, operation: str, work: Callable[[sqlite3.Cursor], _T]) -> _T:
+        """Do `work` in one transaction."""
+        ...
+
+    def reach(self, point: str) -> None:
+        """Call the hook of the fault points."""
+        ...
+
+
+class Catalogue:
+    """Keeps plans by digest, and the versions of paths."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def put_plan(self, digest: str, path: str, data: bytes) -> int:
+        """`Store.put_plan`."""
+        both = f"SELECT data, version FROM plans p JOIN ({_NEWEST}) x ON x.digest = p.digest WHERE p.digest = ?"
+        newest = self._access.rows(both, (path, digest))
+        if newest and newest[0][0] == data:
+            return int(newest[0][1])
+
+        def work(cursor: sqlite3.Cursor) -> int:
+            there = cursor.execute("SELECT data FROM plans WHERE digest = ?", (digest,)).fetchone()
+            if there is None:
+                cursor.execute("INSERT INTO plans VALUES (?, ?)", (digest, data))
+            elif there[0] != data:
+                raise Conflict(f"a plan with digest {digest} is there already, with other bytes")
+            self._access.reach("put_plan.after_write")
+            found = cursor.execute(_NEWEST, (path,)).fetchone()
+            if found is not None and found[0] == digest:
+                return int(found[1])
+            version = found[1] + 1 if found is not None else 1
+            cursor.execute("INSERT INTO catalogue VALUES (?, ?, ?)", (path, version, digest))
+            return int(version)
+
+        return self._access.write("put_plan", work)
+
+    def plans(self, wanted: Versions) -> tuple[PlanRow, ...]:
+        """`Store.plans`."""
+        values = (wanted.path, int(wanted.newest), *(wanted.after or ("", 0)), wanted.limit or -1)
+        return tuple(PlanRow(*row) for row in self._access.rows(_LIST, values))
+
+    def plan(self, digest: str) -> bytes | None:
+        """`Store.plan`."""
+        found = self._access.rows("SELECT data FROM plans WHERE digest = ?", (digest,))
+        return found[0][0] if found else None
+
+    def plan_at(self, path: str, version: int | None) -> tuple[str, bytes] | None:
+        """`Store.plan_at`."""
+        found = self._access.rows(_AT, (path, version))
+        return (found[0][0], found[0][1]) if found else None

@@ -1,0 +1,44 @@
+"""The store of a server seen from elsewhere: lists are walked to their end, page by page."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.running import HEAD
+from harness.serving import Served, served
+from noetl.catalogue import Versions
+from noetl.ports import Store, Wanted
+from noetl.store import http
+
+WAITS = "workflow:\n  - {step: start, tool: {name: w, kind: wait, events: [EVENT]}}\n"
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is asked of the server, with pages of two rows."""
+    monkeypatch.setattr(http, "_PAGE", 2)
+    return []
+
+
+def _store(up: Served, asked: list[str]) -> Store:
+    """The store behind the API of a server in this process."""
+    up.client.event_hooks = {"request": [lambda request: asked.append(request.url.query.decode())], "response": []}
+    connection = http.Connection(str(up.client.base_url))
+    connection._client = up.client
+    return http.RemoteStore(connection)
+
+
+def test_lists_are_walked_to_their_end(tmp_path: Path, asked: list[str]) -> None:
+    with served(tmp_path) as up:
+        for name in "abcde":
+            text = HEAD.replace("t/t", f"t/{name < 'd'}") + WAITS.replace("EVENT", name)
+            assert up.client.post("/playbooks?name=t.yaml", content=text.encode()).status_code == 201
+            assert up.client.post("/executions", json={"path": f"t/{name < 'd'}"}).status_code == 201
+        store, there = _store(up, asked), up.runtime.store
+        for wanted in (Versions(), Versions("t/True"), Versions(newest=True), Versions(limit=3), Versions(limit=4)):
+            assert store.plans(wanted) == there.plans(wanted) != ()
+        assert store.plans(Versions(after=("t/True", 3))) == there.plans()[-2:]
+        assert len(there.plans()) == 5
+        for some in (Wanted(), Wanted(limit=3), Wanted(open=True), Wanted(before=there.executions()[1].execution_id)):
+            assert store.executions(some) == there.executions(some) != ()
+        assert all("limit=2" in query or "limit=1" in query for query in asked)
