@@ -38,6 +38,8 @@ TaskEntry: TypeAlias = Callable[["Reader", int, Mapping], Task | None]
 """Reads what stands in a task list and is no task, by its position and its node."""
 
 _NOTHING: MappingOf[str, Never] = MappingProxyType({})
+_LIKENESS = 0.61
+"""How alike two names have to be, from 0 to 1; difflib's own 0.6 takes `signal` for `sink`."""
 
 
 class Tables(NamedTuple):
@@ -186,9 +188,9 @@ def nearest(name: str, known: tuple[str, ...]) -> str:
     """The known name that looks most like `name`, or "" when none does."""
     from difflib import get_close_matches  # only a finding needs it, and importing it costs a millisecond
 
-    found = get_close_matches(name, sorted(known), 1, 0.6)
+    found = get_close_matches(name, sorted(known), 1, _LIKENESS)
     if not found:
-        found = get_close_matches(name.lower(), sorted(known), 1, 0.6)
+        found = get_close_matches(name.lower(), sorted(known), 1, _LIKENESS)
     return found[0] if found else ""
 
 
