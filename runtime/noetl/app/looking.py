@@ -31,21 +31,26 @@ class Look(NamedTuple):
     execution: Execution
 
 
-Attend: TypeAlias = Callable[[Program, Execution, Event], None]
+Attend: TypeAlias = Callable[[Execution, Program, Event], None]
 
 
-def look_at(runtime: Runtime, row: ExecutionRow, attend: Attend = lambda program, execution, event: None) -> Look:
+def look_at(runtime: Runtime, row: ExecutionRow, attend: Attend = lambda execution, program, event: None) -> Look:
     """Fold the log of an execution. `attend` sees every event once it is folded in. Raises Unreadable."""
     program = program_of(runtime, row.execution_id)
     execution = Execution(row.execution_id, program)
-    for _, event in events_of(runtime, row.execution_id):
+    catch_up(runtime, program, execution, attend)
+    return Look(row, program, execution)
+
+
+def catch_up(runtime: Runtime, program: Program, execution: Execution, attend: Attend) -> None:
+    """Fold what the log has behind the position of `execution` into it. Raises Unreadable."""
+    for _, event in events_of(runtime, execution.execution_id, execution.position):
         try:
             evolve(program, execution, event)
         except (IllegalFiring, Missing) as problem:
-            where = f"event {execution.position + 1} of {row.execution_id}"
+            where = f"event {execution.position + 1} of {execution.execution_id}"
             raise Unreadable(f"{where} is not possible in a run of the plan: {problem}") from None
-        attend(program, execution, event)
-    return Look(row, program, execution)
+        attend(execution, program, event)
 
 
 def program_of(runtime: Runtime, execution_id: str) -> Program:
@@ -101,7 +106,7 @@ def _latest(runtime: Runtime, row: ExecutionRow, step: str | None) -> tuple[Look
     """The result as the log has it, and the execution folded."""
     latest: list[object] = []
 
-    def attend(program: Program, execution: Execution, event: Event) -> None:
+    def attend(execution: Execution, program: Program, event: Event) -> None:
         """Results that no expression reads are not kept: take each as it is made."""
         over = event.event_type in ("step.done", "loop.done") and not event.data.get("level")
         if over and (step is None or program.plan.steps[event.step].name == step):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from typing import NamedTuple
 
 import click
@@ -11,7 +10,7 @@ import click
 from noetl.app.looking import events_of, program_of
 from noetl.app.picture import place_of
 from noetl.app.runtime import Runtime
-from noetl.cli.ending import EXIT_CODES
+from noetl.cli.following import news
 from noetl.cli.stores import existing, json_option, row_of, server_option, store_option
 from noetl.cli.text import escaped, json_text
 from noetl.engine.program import Program
@@ -21,7 +20,6 @@ from noetl_ir.event_names import DIALECTS, old_name
 from noetl_ir.events import Event, iso_of
 from noetl_ir.expr import Json
 
-_PAUSE = 0.1
 _SHORT = 120
 _TIME = slice(11, 23)  # of an ISO time: the clock to the millisecond
 
@@ -40,32 +38,12 @@ def events(execution: str, follow: bool, source: bool, dialect: str | None, url:
     ID may be the beginning of an id, or `last`.
     """
     with existing(url) as runtime:
-        _print(runtime, row_of(runtime, execution), _Shown(source, dialect, as_json), follow=follow)
+        row = row_of(runtime, execution)
+        printer = _Printer(program_of(runtime, row.execution_id), row, _Shown(source, dialect, as_json))
+        for _ in news(runtime, url, row.execution_id, lambda: printer.position) if follow else (None,):
+            printer.print_new(runtime)
+            sys.stdout.flush()
     return 0
-
-
-def follow_log(url: str, execution_id: str, *, as_json: bool) -> int:
-    """Print the events of an execution until it has ended; the exit code says how."""
-    with existing(url) as runtime:
-        _print(runtime, row_of(runtime, execution_id), _Shown(False, None, as_json), follow=True)
-        row = row_of(runtime, execution_id)
-    return EXIT_CODES[row.status]
-
-
-def _print(runtime: Runtime, row: ExecutionRow, shown: _Shown, *, follow: bool) -> None:
-    printer = _Printer(program_of(runtime, row.execution_id), row, shown)
-    ended = _has_ended(runtime, row)
-    printer.print_new(runtime)
-    while follow and not ended:
-        sys.stdout.flush()
-        time.sleep(_PAUSE)
-        ended = _has_ended(runtime, row)  # asked before the log is read, so that its last events are seen
-        printer.print_new(runtime)
-
-
-def _has_ended(runtime: Runtime, row: ExecutionRow) -> bool:
-    now = runtime.store.execution(row.execution_id)
-    return now is None or now.ended is not None
 
 
 class _Shown(NamedTuple):
@@ -84,14 +62,14 @@ class _Printer:
         self._row = row
         self._shown = shown
         self._most = _SHORT if sys.stdout.isatty() else None  # who reads a pipe wants it whole
-        self._position = 0
+        self.position = 0
         self._origin = Origin(row.execution_id, row.execution_id, row.parent_execution_id)
 
     def print_new(self, runtime: Runtime) -> None:
-        for position, event in events_of(runtime, self._row.execution_id, self._position):
+        for position, event in events_of(runtime, self._row.execution_id, self.position):
             if position == 1:
                 self._origin = origin_of(self._row.execution_id, event)
-            self._position = position
+            self.position = position
             if self._shown.as_json:
                 click.echo(json_text(self._envelope(event, position)))
             else:

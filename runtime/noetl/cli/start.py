@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from noetl.cli.events import follow_log
+from noetl.cli.following import follow_to_its_end
 from noetl.cli.inputs import STANDARD_INPUT, payload_of, plan_bytes
 from noetl.cli.remote import asked, connected, registered
 from noetl.cli.stores import command_with, json_option, path_option
@@ -20,7 +20,7 @@ from noetl_ir.expr import Json
 @path_option
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="Set one value: a.b=v.")
 @click.option("--payload", metavar="JSON|@FILE", help="Values that replace those of the workload.")
-@click.option("--follow", is_flag=True, help="Print events until it has ended; the exit code says how.")
+@click.option("--follow", is_flag=True, help="Tell what happens, and how it ended.")
 @connected
 @json_option
 def start(
@@ -41,13 +41,22 @@ def start(
     execution_id = str(asked(server, "POST", "/executions", body).get("execution_id"))
     if follow:
         click.echo(f"{execution_id}: started", err=True)
-        return follow_log(server, execution_id, as_json=as_json)
+        return _followed(server, execution_id, as_json=as_json)
     if as_json:
         click.echo(json_text({"execution_id": execution_id}))
     else:
         click.echo(f"started: execution {execution_id}")
         click.echo(f"see how it stands: {escaped(command_with(server, 'status', execution_id))}")
     return 0
+
+
+def _followed(server: str, execution_id: str, *, as_json: bool) -> int:
+    try:
+        return follow_to_its_end(server, execution_id, as_json=as_json)
+    except KeyboardInterrupt:
+        again = command_with(server, "events", execution_id, "--follow")
+        click.echo(f"the execution goes on; follow it again with: {escaped(again)}", err=True)
+        raise
 
 
 def _named(what: str, folders: tuple[Path, ...], server: str) -> dict[str, Json]:

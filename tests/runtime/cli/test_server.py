@@ -1,5 +1,6 @@
 """`noetl server` as a process of its own, and the commands that speak to it."""
 
+import json
 import os
 import re
 import signal
@@ -121,10 +122,37 @@ def test_a_value_outside_the_log_is_fetched_through_the_server(home: "Home") -> 
     assert (home.folder / ".noetl" / "noetl.db.blobs").exists()
 
 
-def test_the_exit_code_of_follow_says_how_it_ended(home: "Home") -> None:
-    file = playbook(home, 'workflow: [{step: start, tool: {name: s, kind: shell, command: "exit 3"}}]\n')
+SAID = re.compile(r"[0-9a-f]{20}|after [0-9.]+ s")
+
+
+@pytest.mark.parametrize(
+    ("tool", "code"),
+    [('kind: shell, command: "exit 3"', 1), ("kind: noop, result: 7", 0)],
+)
+def test_a_start_that_is_followed_tells_what_a_run_tells(home: "Home", tool: str, code: int) -> None:
+    file = playbook(home, f"workflow: [{{step: start, tool: {{name: s, {tool}}}}}]\n")
+    here = home.run("run", file)
     with running(home) as (_, url):
-        assert home.run("start", file, "--follow", "--server", url).returncode == 1
+        there = home.run("start", file, "--follow", "--server", url)
+        document = home.run("start", file, "--follow", "--json", "--server", url)
+    assert here.returncode == there.returncode == document.returncode == code
+    assert SAID.sub("", there.stdout).replace(url, ".noetl/noetl.db") == SAID.sub("", here.stdout)
+    assert SAID.sub("", there.stderr).splitlines()[1:] == SAID.sub("", here.stderr).splitlines()[1:]
+    assert json.loads(document.stdout)["status"] == here.stdout.partition(":")[0]
+
+
+def test_who_follows_is_told_that_the_server_is_gone(home: "Home") -> None:
+    file = playbook(home, WAITS)
+    with running(home) as (child, url):
+        words = [sys.executable, "-m", "noetl.cli", "start", file, "--follow", "--server", url]
+        follower = subprocess.Popen(words, cwd=home.folder, env=home.env, text=True, stderr=subprocess.PIPE)
+        with follower:
+            assert follower.stderr is not None
+            while follower.stderr.readline() != "start: started\n":
+                assert follower.poll() is None
+            child.kill()
+            assert follower.wait(30) == 1
+            assert re.search("cannot be reached|ended before the execution did", follower.stderr.read())
 
 
 def test_versions_of_a_path_are_started_by_number(home: "Home") -> None:
