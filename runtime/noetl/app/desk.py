@@ -12,7 +12,8 @@ from itertools import islice
 from pathlib import Path
 
 from noetl.app.documents import execution_document, replay_document, row_document, verdict_of, version_document
-from noetl.app.looking import Unreadable, events_of, look_at, program_of, result_of, root_of
+from noetl.app.looking import Unreadable, events_of, program_of, result_of, root_of
+from noetl.app.looks import Looks
 from noetl.app.runtime import Runtime, new_execution_id
 from noetl.app.vault import unresolvable
 from noetl.catalogue import PlanRow, Versions
@@ -65,6 +66,7 @@ class StoreDesk:
     ) -> None:
         self._roll = roll
         self._runtime = runtime
+        self._looks = Looks(runtime)
         self._service = service
         self._compile = compiler
         self.listen = bell.listen
@@ -89,13 +91,13 @@ class StoreDesk:
     def execution(self, execution_id: str) -> dict[str, Json]:
         """`Desk.execution`."""
         row = self._row(execution_id)
-        with _told():
-            return execution_document(self._runtime, look_at(self._runtime, row), owned=self._is_owned(row))
+        with _told(), self._looks.at(row) as look:
+            return execution_document(self._runtime, look, owned=self._is_owned(row))
 
     def ctx(self, execution_id: str) -> dict[str, Json]:
         """`Desk.ctx`."""
-        with _told():
-            return look_at(self._runtime, self._row(execution_id)).execution.ctx
+        with _told(), self._looks.at(self._row(execution_id)) as look:
+            return look.execution.ctx
 
     def result(self, execution_id: str, step: str) -> Json:
         """`Desk.result`."""

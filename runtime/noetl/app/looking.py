@@ -34,7 +34,11 @@ class Look(NamedTuple):
 Attend: TypeAlias = Callable[[Execution, Program, Event], None]
 
 
-def look_at(runtime: Runtime, row: ExecutionRow, attend: Attend = lambda execution, program, event: None) -> Look:
+def _unheeded(execution: Execution, program: Program, event: Event) -> None:
+    """An event that only has to be folded."""
+
+
+def look_at(runtime: Runtime, row: ExecutionRow, attend: Attend = _unheeded) -> Look:
     """Fold the log of an execution. `attend` sees every event once it is folded in. Raises Unreadable."""
     program = program_of(runtime, row.execution_id)
     execution = Execution(row.execution_id, program)
@@ -42,7 +46,7 @@ def look_at(runtime: Runtime, row: ExecutionRow, attend: Attend = lambda executi
     return Look(row, program, execution)
 
 
-def catch_up(runtime: Runtime, program: Program, execution: Execution, attend: Attend) -> None:
+def catch_up(runtime: Runtime, program: Program, execution: Execution, attend: Attend = _unheeded) -> None:
     """Fold what the log has behind the position of `execution` into it. Raises Unreadable."""
     for _, event in events_of(runtime, execution.execution_id, execution.position):
         try:
