@@ -28,6 +28,10 @@ class TokenProblem(Exception):
     """The file cannot be used; the text says why."""
 
 
+class TokenTaken(TokenProblem):
+    """There is a token of that name; the text says what its bearer may do."""
+
+
 class Token(NamedTuple):
     """A token that is known: its name for people, what its bearer may do, and the SHA-256 of it in hex."""
 
@@ -89,12 +93,26 @@ def _state_of(path: str) -> tuple[int, int, int] | None:
 
 
 def add_token(path: str, name: str, role: str) -> str:
-    """Make a token, over one of the same name; returns it. Raises TokenProblem."""
+    """Make a token; returns it. Raises TokenTaken, TokenProblem."""
+    tokens = read_tokens(path)
+    known = next((row for row in tokens if row.name == name), None)
+    if known is not None:
+        raise TokenTaken(f"there is a token `{name}` already, with the role `{known.role}`")
+    return _added(path, tokens, name, role)
+
+
+def replace_token(path: str, name: str, role: str) -> tuple[str, Token | None]:
+    """Make a token, over one of the same name; returns it, and what was there before. Raises TokenProblem."""
+    tokens = read_tokens(path)
+    known = next((row for row in tokens if row.name == name), None)
+    return _added(path, [row for row in tokens if row is not known], name, role), known
+
+
+def _added(path: str, tokens: Sequence[Token], name: str, role: str) -> str:
     from secrets import token_urlsafe
 
     token = PREFIX + token_urlsafe(32)
-    kept = [row for row in read_tokens(path) if row.name != name]
-    _write(path, [*kept, Token(name, role, digest_of(token))])
+    _write(path, [*tokens, Token(name, role, digest_of(token))])
     return token
 
 

@@ -13,7 +13,7 @@ from noetl.app.runtime import secrets_path_of
 from noetl.cli.inputs import json_of, read
 from noetl.cli.stores import json_option, store_option
 from noetl.cli.text import Problem, escaped, json_text, table
-from noetl.secrets.credentials import CredentialProblem, Credentials
+from noetl.secrets.credentials import CredentialProblem, Credentials, CredentialTaken
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 
@@ -25,28 +25,33 @@ def credential() -> None:
 
 @credential.command("add", short_help="Store a credential.")
 @click.argument("name")
-@click.option("--type", "kind", default="generic", show_default=True, help="What it is for: postgres, bearer, …")
+@click.option("--type", "kind", metavar="TYPE", help="What it is for: postgres, bearer, …; generic when not given.")
 @click.option("--field", "fields", multiple=True, metavar="K=V", help="A field and its value, for what is no secret.")
 @click.option("--secret", "secrets", multiple=True, metavar="K", help="Ask for a field's value, or read a line of it.")
 @click.option("--json-file", metavar="FILE", help="Fields from a JSON object; - is standard input.")
+@click.option("--replace", is_flag=True, help="Instead of the one of that name; its type stays unless --type is given.")
 @store_option
 @json_option
 def add(
     name: str,
-    kind: str,
+    kind: str | None,
     fields: tuple[str, ...],
     secrets: tuple[str, ...],
     json_file: str | None,
+    replace: bool,
     url: str,
     as_json: bool,
 ) -> int:
-    """Store a credential, over one of the same name.
+    """Store a credential. Where there is one of that name, nothing is changed without --replace.
 
     What is on a command line can be seen by others: give secrets with --secret, which asks for them on a terminal
     and else reads a line each from standard input, or with --json-file.
     """
     if secrets and json_file == "-":
         raise click.UsageError("standard input can be read only once")
+    if not replace:  # before anybody is asked for a secret
+        with _credentials(url) as store:
+            store.check_free(name)
     values = _from_file(json_file) if json_file is not None else {}
     for words in fields:
         key, equals, text = words.partition("=")
@@ -59,8 +64,9 @@ def add(
         raise click.UsageError("give at least one field: --field, --secret or --json-file")
     with _credentials(url) as store:
         os.makedirs(os.path.dirname(secrets_path_of(url)) or ".", exist_ok=True)
-        store.add(name, kind, values)
-    _report(name, "stored", as_json=as_json)
+        before = store.type_of(name)
+        (store.replace if replace else store.add)(name, kind or before or "generic", values)
+    _report(name, "replaced" if before is not None else "stored", as_json=as_json)
     _warn_of_short(values)
     return 0
 
@@ -139,6 +145,8 @@ def _unknown(name: str, names: list[str]) -> str:
 def _credentials(url: str) -> Iterator[Credentials]:
     try:
         yield Credentials(secrets_path_of(url))
+    except CredentialTaken as problem:
+        raise Problem(f"{problem}; --replace stores this one instead") from None
     except CredentialProblem as problem:
         raise Problem(str(problem)) from None
     except OSError as problem:

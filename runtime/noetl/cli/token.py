@@ -6,7 +6,7 @@ import click
 
 from noetl.cli.stores import json_option, path_of, store_option
 from noetl.cli.text import Problem, escaped, json_text, table
-from noetl.tokens import ROLES, TokenProblem, add_token, delete_token, read_tokens
+from noetl.tokens import ROLES, TokenProblem, TokenTaken, add_token, delete_token, read_tokens, replace_token
 
 _file = click.option("--tokens", "path", metavar="FILE", help="The file of tokens; beside the store by default.")
 
@@ -24,16 +24,30 @@ def token() -> None:
 @token.command("add", short_help="Make a token, and print it once.")
 @click.argument("name")
 @click.option("--role", type=click.Choice(ROLES), required=True, help="What its bearer may do.")
+@click.option("--replace", is_flag=True, help="Instead of the one of that name, which is refused from then on.")
 @_file
 @store_option
 @json_option
-def add(name: str, role: str, path: str | None, url: str, as_json: bool) -> int:
-    """Make a token, over one of the same name. It is printed here and never again."""
+def add(name: str, role: str, replace: bool, path: str | None, url: str, as_json: bool) -> int:
+    """Make a token. It is printed here and never again.
+
+    Where there is one of that name, nothing is changed without --replace.
+    """
+    file, before = path or tokens_path_of(url), None
     try:
-        made = add_token(path or tokens_path_of(url), name, role)
+        if replace:
+            made, before = replace_token(file, name, role)
+        else:
+            made = add_token(file, name, role)
+    except TokenTaken as problem:
+        raise Problem(f"{problem}; --replace makes a new one, and that one is refused from then on") from None
     except TokenProblem as problem:
         raise Problem(str(problem)) from None
-    click.echo(json_text({"name": name, "role": role, "token": made}) if as_json else made)
+    if before is not None:
+        change = f"its role was `{before.role}` and is `{role}`" if before.role != role else f"its role stays `{role}`"
+        click.echo(f"replaced: the token that `{escaped(name)}` had is refused from now on; {change}", err=True)
+    replaced = before.role if before is not None else None
+    click.echo(json_text({"name": name, "role": role, "token": made, "replaced": replaced}) if as_json else made)
     return 0
 
 

@@ -29,6 +29,10 @@ class CredentialProblem(Exception):
     """The store cannot do what was asked; the text says why, in plain words, and holds no secret."""
 
 
+class CredentialTaken(CredentialProblem):
+    """There is a credential of that name; the text says of which type."""
+
+
 class Listed(NamedTuple):
     """A stored credential as lists show it; `changed` in microseconds since the epoch."""
 
@@ -49,16 +53,36 @@ class Credentials:
         return f"{self._path}.key"
 
     def add(self, name: str, type: str, fields: dict[str, Json]) -> None:
+        """Store a credential. Raises CredentialTaken, CredentialProblem."""
+        row = self._row(name, type, fields)
+        with self._opened(make=True) as connection:
+            if connection.execute("INSERT OR IGNORE INTO credential VALUES (?, ?, ?, ?)", row).rowcount > 0:
+                return
+        self.check_free(name)
+
+    def replace(self, name: str, type: str, fields: dict[str, Json]) -> None:
         """Store a credential, over one of the same name. Raises CredentialProblem."""
+        row = self._row(name, type, fields)
+        with self._opened(make=True) as connection:
+            connection.execute("INSERT OR REPLACE INTO credential VALUES (?, ?, ?, ?)", row)
+
+    def check_free(self, name: str) -> None:
+        """Raises CredentialTaken."""
+        known = self.type_of(name)
+        if known is not None:
+            raise CredentialTaken(f"there is a credential `{name}` already, of type {known}")
+
+    def type_of(self, name: str) -> str | None:
+        """The type of a credential, None when there is none of that name."""
+        with self._opened(make=False) as connection:
+            row = connection.execute("SELECT type FROM credential WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def _row(self, name: str, type: str, fields: dict[str, Json]) -> tuple[str, str, bytes, int]:
         if not name or not fields:
             raise CredentialProblem("a credential needs a name and at least one field")
         plain = json.dumps({"name": name, "fields": fields}, ensure_ascii=True).encode("ascii")
-        body = self._cipher().encrypt(plain)
-        with self._opened(make=True) as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO credential VALUES (?, ?, ?, ?)",
-                (name, type, body, time.time_ns() // 1000),
-            )
+        return name, type, self._cipher().encrypt(plain), time.time_ns() // 1000
 
     def list(self) -> tuple[Listed, ...]:
         """All credentials by name, without their fields."""

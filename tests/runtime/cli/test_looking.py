@@ -298,10 +298,19 @@ def test_credentials_are_kept_and_never_printed(home: "Home") -> None:
     assert kept.fields("api") == {"token": "t0ken"}
     done = home.run("credential", "delete", "dbb")
     assert (done.returncode, done.stderr) == (1, "error: there is no credential `dbb`; did you mean `db`?\n")
-    done = home.run("credential", "add", "db", "--field", "host=h", "--secret", "pin", given="1234\n")
+    taken = home.run("credential", "add", "db", "--secret", "pin")
+    assert (taken.returncode, taken.stdout) == (1, "")
+    assert (
+        taken.stderr
+        == "error: there is a credential `db` already, of type postgres; --replace stores this one instead\n"
+    )
+    assert kept.fields("db") == {"host": "h", "password": "s3cret"}
+    done = home.run("credential", "add", "db", "--replace", "--field", "host=h", "--secret", "pin", given="1234\n")
+    assert done.stdout == "replaced: db\n"
+    assert (kept.fields("db"), kept.type_of("db")) == ({"host": "h", "pin": "1234"}, "postgres")
     assert done.stderr.startswith("warning: `pin` has fewer than 8 characters")
     assert "1234" not in done.stderr
-    assert home.run("credential", "add", "db", "--secret", "pin", given="12345678\n").stderr == ""
+    assert home.run("credential", "add", "new", "--replace", "--secret", "pin", given="12345678\n").stderr == ""
     assert home.run("credential", "delete", "db").returncode == 0
     assert home.run("credential", "delete", "db").returncode == 1
 

@@ -202,6 +202,17 @@ def test_a_token_is_asked_for_where_there_are_any(home: "Home", monkeypatch: pyt
         assert (refused.returncode, "`ann` has the role `viewer`" in refused.stderr) == (1, True)
 
 
+def test_a_token_is_replaced_only_when_that_is_said(home: "Home") -> None:
+    first = home.run("token", "add", "ann", "--role", "viewer").stdout
+    taken = home.run("token", "add", "ann", "--role", "admin")
+    assert (taken.returncode, taken.stdout) == (1, "")
+    assert "a token `ann` already, with the role `viewer`; --replace makes a new one" in taken.stderr
+    second = home.run("token", "add", "ann", "--role", "admin", "--replace")
+    assert (second.returncode, second.stdout != first) == (0, True)
+    assert "is refused from now on; its role was `viewer` and is `admin`" in second.stderr
+    assert home.json("token", "list") == [{"name": "ann", "role": "admin"}]
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from noetl.secrets.credentials import CredentialProblem, Credentials
+from noetl.secrets.credentials import CredentialProblem, Credentials, CredentialTaken
 from noetl.secrets.keys import KeyProblem, execution_key, master_key
 from noetl_ir.expr import Json
 
@@ -33,7 +33,9 @@ def store(path: Path) -> Credentials:
 def test_what_is_stored_is_found(store: Credentials) -> None:
     store.add("pg", "postgres", FIELDS)
     store.add("api", "bearer", {"token": "t"})
-    store.add("api", "bearer", {"token": "t2"})
+    with pytest.raises(CredentialTaken, match="`api` already, of type bearer"):
+        store.add("api", "other", {"token": "t1"})
+    store.replace("api", "bearer", {"token": "t2"})
     assert store.fields("pg") == FIELDS
     assert store.fields("api") == {"token": "t2"}
     assert store.fields("nobody") is None

@@ -9,7 +9,18 @@ from harness.serving import served
 from noetl.server.api.guard import Guard, check_binding
 from noetl.server.api.problems import BadRequest
 from noetl.server.api.routes import ROUTES
-from noetl.tokens import ROLES, Token, TokenFile, TokenProblem, add_token, delete_token, digest_of, read_tokens
+from noetl.tokens import (
+    ROLES,
+    Token,
+    TokenFile,
+    TokenProblem,
+    TokenTaken,
+    add_token,
+    delete_token,
+    digest_of,
+    read_tokens,
+    replace_token,
+)
 
 TOKENS = [Token(role, role, digest_of(f"secret-{role}")) for role in ROLES]
 
@@ -72,7 +83,12 @@ def test_the_file_has_hashes_only(tmp_path: Path) -> None:
     text = Path(path).read_text()
     assert token not in text
     assert Path(path).stat().st_mode & 0o077 == 0
-    add_token(path, "ann", "admin")
+    with pytest.raises(TokenTaken, match="`ann` already, with the role `viewer`"):
+        add_token(path, "ann", "admin")
+    assert digest_of(token) in {row.digest for row in read_tokens(path)}
+    made, before = replace_token(path, "ann", "admin")
+    assert before is not None and (before.role, before.digest) == ("viewer", digest_of(token))
+    assert digest_of(made) in {row.digest for row in read_tokens(path)}
     assert [(row.name, row.role) for row in read_tokens(path)] == [("bob", "admin"), ("ann", "admin")]
     assert delete_token(path, "bob")
     assert not delete_token(path, "bob")
@@ -102,7 +118,7 @@ def test_a_change_of_the_file_counts_at_once(tmp_path: Path) -> None:
     assert _answer(guard, "") == 200
     ann = add_token(path, "ann", "viewer")
     assert (_answer(guard, ""), _answer(guard, ann)) == (401, 200)
-    again = add_token(path, "ann", "viewer")
+    again, _ = replace_token(path, "ann", "viewer")
     assert (_answer(guard, ann), _answer(guard, again)) == (401, 200)
     assert delete_token(path, "ann")
     assert (_answer(guard, again), _answer(guard, "")) == (401, 401), "a guarded server stays guarded without tokens"
