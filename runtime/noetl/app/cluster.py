@@ -46,11 +46,13 @@ def open_bus(url: str, limits: Mapping[str, int] | None = None) -> ClusterBus:
     return bus
 
 
-def cluster_of(runtime: Runtime, bus: ClusterBus, changed: Callable[[], None], say: Callable[[str], None]) -> Cluster:
-    """The service of a runtime over a bus. `changed` is called after events were written."""
+def cluster_of(
+    runtime: Runtime, bus: ClusterBus, changed: Callable[[str], None], say: Callable[[str], None]
+) -> Cluster:
+    """The service of a runtime over a bus. `changed` is called with the execution that has a new event."""
 
     def observe(execution: Execution, program: Program, event: Event) -> None:
-        changed()
+        changed(execution.execution_id)
 
     clock, monotonic, sleeper = WallClock(), MonotonicClock(), Sleeper()
     roll = Roll(bus, bus, monotonic)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 
 from noetl.app.documents import execution_document, replay_document, row_document, verdict_of, version_document
 from noetl.app.looking import Unreadable, events_of, program_of, result_of, root_of
@@ -41,21 +42,34 @@ Compile = Callable[[bytes, str], bytes]
 
 
 class Bell:
-    """Rings for everybody who listens; from any thread."""
+    """Rings for those who listen to an execution; from any thread."""
 
     def __init__(self) -> None:
-        self._listeners: dict[object, Callable[[], None]] = {}
+        self._listeners: dict[str, dict[object, Callable[[], None]]] = {}
+        self._lock = Lock()
 
-    def ring(self) -> None:
-        """Call everybody back."""
-        for callback in list(self._listeners.values()):
+    def ring(self, execution_id: str) -> None:
+        """Call them back: there is more in its log."""
+        if execution_id not in self._listeners:  # as nearly always, and this is called for each event
+            return
+        with self._lock:
+            callbacks = [*self._listeners.get(execution_id, {}).values()]
+        for callback in callbacks:
             callback()
 
-    def listen(self, callback: Callable[[], None]) -> Callable[[], None]:
+    def listen(self, execution_id: str, callback: Callable[[], None]) -> Callable[[], None]:
         """Call back at each ring, until what is returned is called."""
         key = object()
-        self._listeners[key] = callback
-        return lambda: self._listeners.pop(key, None) and None
+        with self._lock:
+            self._listeners.setdefault(execution_id, {})[key] = callback
+        return lambda: self._forget(execution_id, key)
+
+    def _forget(self, execution_id: str, key: object) -> None:
+        with self._lock:
+            listeners = self._listeners.get(execution_id, {})
+            listeners.pop(key, None)
+            if not listeners:
+                self._listeners.pop(execution_id, None)
 
 
 class StoreDesk:
@@ -182,9 +196,15 @@ class StoreDesk:
         except KeyError as problem:
             raise Unknown(str(problem.args[0])) from None
 
+    def check_open(self, execution_id: str) -> None:
+        """`Desk.check_open`."""
+        row = self._row(execution_id)
+        if row.ended is not None:
+            raise Refused(f"execution {execution_id} is over ({row.status}): it takes no more values")
+
     def put_blob(self, execution_id: str, data: bytes) -> dict[str, Json]:
         """`Desk.put_blob`."""
-        self._row(execution_id)
+        self.check_open(execution_id)
         return self._runtime.blobs.put(execution_id, data)
 
     def workers(self, after: str, limit: int) -> list[dict[str, Json]]:

@@ -110,7 +110,7 @@ def service_of(runtime: Runtime, bell: Bell, say: Callable[[str], None]) -> Serv
     def observe(execution: Execution, program: Program, event: Event) -> None:
         if execution.is_over:
             around.forget(execution.execution_id)
-        bell.ring()
+        bell.ring(execution.execution_id)
 
     control = ControlPlane(
         bus, store=runtime.store, blobs=runtime.blobs, clock=clock, pool=POOL,

@@ -93,8 +93,15 @@ class Desk(Protocol):
 
     def blob(self, reference: Mapping[str, Json]) -> bytes: ...
 
+    def check_open(self, execution_id: str) -> None:
+        """Raises Unknown, and Refused where the execution is over."""
+        ...
+
     def put_blob(self, execution_id: str, data: bytes) -> dict[str, Json]:
-        """Keep a value of an execution outside of its log; its reference."""
+        """Keep a value of an execution that is not over outside of its log; its reference.
+
+        Nothing else comes of it: it is found by its hash, and a report that counts has to name it.
+        """
         ...
 
     def workers(self, after: str, limit: int) -> list[dict[str, Json]]:
@@ -109,6 +116,6 @@ class Desk(Protocol):
         """Begin nothing new, let what is in flight finish, then end."""
         ...
 
-    def listen(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back, from any thread, after events were written; returns what ends it."""
+    def listen(self, execution_id: str, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back, from any thread, after events of an execution were written; returns what ends it."""
         ...

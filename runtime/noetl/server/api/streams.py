@@ -34,7 +34,7 @@ async def _lines(desk: Desk, execution_id: str, position: int, may_go_on: Callab
     def ring() -> None:
         loop.call_soon_threadsafe(rung.set)
 
-    end = desk.listen(ring)
+    end = desk.listen(execution_id, ring)
     silent = 0.0
     try:
         while may_go_on():
