@@ -7,6 +7,7 @@ watchdog knows it. A descendant that opens a session of its own leaves the group
 """
 
 import asyncio
+import atexit
 import os
 import signal
 import subprocess
@@ -244,6 +245,16 @@ class _Watchdog:
         if self._process is None or not self._write(f"{sign} {group}\n"):
             self._start()
 
+    def close(self) -> None:
+        """End it, with what it still guards. One whose pipe a process that we forked holds too ends with that one."""
+        if self._process is None or self._owner != os.getpid() or self._process.stdin is None:
+            return
+        self._process.stdin.close()
+        try:
+            self._process.wait(1)
+        except subprocess.TimeoutExpired:
+            self._process.returncode = 0  # not waited for
+
     def _write(self, text: str) -> bool:
         assert self._process is not None and self._process.stdin is not None
         try:
@@ -263,3 +274,4 @@ class _Watchdog:
 
 
 _watchdog = _Watchdog()
+atexit.register(_watchdog.close)
