@@ -25,7 +25,7 @@ class Surroundings:
         self.lines: list[str] = []
         self.fenced: Callable[[str], str | None] | None = None
 
-    def credential(self, name: str) -> dict[str, Json]:
+    async def credential(self, name: str) -> dict[str, Json]:
         if name not in self.credentials:
             raise KeyError(f"there is no credential {name!r}")
         return self.credentials[name]

@@ -371,7 +371,7 @@ Fence: TypeAlias = Callable[[str], str | None]
 class Env(Protocol):
     """What a tool may use of its surroundings."""
 
-    def credential(self, name: str) -> dict[str, Json]:
+    async def credential(self, name: str) -> dict[str, Json]:
         """The fields of a keychain entry, else of the credential store; raises KeyError with a clear text."""
         ...
 

@@ -1,15 +1,16 @@
 """Where a worker gets plans and large values, and leaves them: the API of any server that it knows.
 
-A server that cannot be reached is no reason to fail a run: the next one is tried, and all of them again for a while.
-The worker can do nothing else meanwhile, since nobody would hear its reports either.
+A server that cannot be reached is no reason to fail a run: the next one is tried, and all of them again until one
+answers. Asking is an errand, so the worker goes on with what it has meanwhile.
 """
 
-import time
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from typing import TypeVar
 
 from noetl.app.programs import program_of
 from noetl.engine.program import Program
+from noetl.errands import Errands
 from noetl.ports import Board, Refused, StoreFailure
 from noetl.server.children import NotFound
 from noetl.store.http import Connection, RemoteBlobs, RemoteStore, Unreachable
@@ -17,10 +18,6 @@ from noetl_ir.commands import Serving
 from noetl_ir.expr import Json
 from noetl_ir.plan_format import PlanError
 
-PATIENCE = 15.0
-"""Seconds that servers are tried; less than a lease, so that a worker that waited still has its claims."""
-
-AGAIN_AFTER = 0.25
 PROGRAMS_KEPT = 200
 _T = TypeVar("_T")
 
@@ -28,18 +25,22 @@ _T = TypeVar("_T")
 class Depot:
     """Programs by digest, and `Blobs`. Servers are the one that was named, or those that announce themselves."""
 
-    def __init__(self, url: str, board: Board) -> None:
-        self._named = bool(url)
+    def __init__(self, url: str, board: Board, errands: Errands) -> None:
+        self._errands = errands
+        self._named = url
+        self._announced = ""
         self._board = board
         self._servers: dict[str, Connection] = {url: Connection(url)} if url else {}
         self._programs: dict[str, Program] = {}
 
     def look(self) -> None:
         """Hear which servers there are; of more than one the last that was heard is asked first."""
-        if self._named:
-            return
         for notice in self._board.notices():
-            if isinstance(notice, Serving):
+            if not isinstance(notice, Serving):
+                continue
+            if self._named:
+                self._announced = notice.url
+            else:
                 known = self._servers.pop(notice.url, None)
                 self._servers = {notice.url: known or Connection(notice.url), **self._servers}
 
@@ -49,12 +50,10 @@ class Depot:
             connection.ask("PUT", "/blobs/-", raw=b"")
 
     def program(self, digest: str) -> Program:
-        """The program of a plan. Raises NotFound, StoreFailure."""
+        """The program of a plan. Raises NotFound where it cannot be run here, NotYet."""
         known = self._programs.pop(digest, None)
         if known is None:
-            data = self._ask(lambda connection: RemoteStore(connection).plan(digest))
-            if data is None:
-                raise NotFound(f"no server has a plan with digest {digest}")
+            data = self._errands.brought(("plan", digest), lambda: self._plan(digest))
             try:
                 known = program_of(data)
             except PlanError as problem:
@@ -65,29 +64,46 @@ class Depot:
         return known
 
     def put(self, execution_id: str, data: bytes) -> dict[str, Json]:
-        """`Blobs.put`."""
-        return self._ask(lambda connection: RemoteBlobs(connection).put(execution_id, data))
+        """`Blobs.put`. Raises NotYet."""
+
+        def put(connection: Connection) -> dict[str, Json]:
+            try:
+                return RemoteBlobs(connection).put(execution_id, data)
+            except Unreachable:
+                raise
+            except StoreFailure as problem:
+                raise Refused(str(problem)) from None
+
+        return self._errands.brought(("put", execution_id, sha256(data).digest()), lambda: self._ask(put))
 
     def get(self, reference: Mapping[str, Json]) -> bytes:
-        """`Blobs.get`."""
-        return self._ask(lambda connection: RemoteBlobs(connection).get(reference))
+        """`Blobs.get`. Raises NotYet."""
+        key = ("get", str(reference.get("key")), str(reference.get("checksum")))
+        return self._errands.brought(key, lambda: self._ask(lambda connection: RemoteBlobs(connection).get(reference)))
 
     def close(self) -> None:
         """`Blobs.close`."""
         for connection in self._servers.values():
             connection.close()
 
+    def _plan(self, digest: str) -> bytes:
+        """The bytes of a plan. A server that does not have it is not one of those that order it."""
+        data = self._ask(lambda connection: RemoteStore(connection).plan(digest))
+        if data is None:
+            raise Unreachable(f"{', '.join(self._servers)} does not have the plan {digest}{self._hint()}")
+        return data
+
+    def _hint(self) -> str:
+        """Which server there is, where another one was named: nothing is sent to that one, the token least of all."""
+        other = self._announced if self._announced != self._named else ""
+        return f"; the server of this bus says that it is at {other}" if other else ""
+
     def _ask(self, question: Callable[[Connection], _T]) -> _T:
-        until, last = time.monotonic() + PATIENCE, StoreFailure("no server is known")
-        while True:
-            self.look()
-            for connection in [*self._servers.values()]:
-                try:
-                    return question(connection)
-                except Unreachable as problem:
-                    last = problem
-                except StoreFailure as problem:
-                    raise Refused(str(problem)) from None
-            if time.monotonic() >= until:
-                raise last
-            time.sleep(AGAIN_AFTER)
+        """What the first server says that can be reached; for the threads of errands."""
+        last = StoreFailure("no server is known: none announces itself on the bus")
+        for connection in [*self._servers.values()]:
+            try:
+                return question(connection)
+            except Unreachable as problem:
+                last = problem
+        raise StoreFailure(f"{last}{self._hint()}") from None

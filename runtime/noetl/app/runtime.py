@@ -18,6 +18,7 @@ from noetl.app.surroundings import Log, Surroundings
 from noetl.bus.memory import MemoryBus
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
+from noetl.errands import Errands
 from noetl.ports import Blobs, Clock, Fence, Store, StoreFailure
 from noetl.server.control import ControlPlane, Observer
 from noetl.server.shell import Ask, hydrate
@@ -114,14 +115,16 @@ class Runtime:
             chance=chance,
             log=settings.log,
             fence=settings.fence,
+            errands=Errands() if virtual is None else None,
         )
         real = AsyncLauncher(around.env_of, clock)
+        around.errands.listen(real.wake)
         launcher: AsyncLauncher | ScriptedLauncher = real
         if virtual is not None and script is not None:
             launcher = ScriptedLauncher(script, virtual, real, _signalling(control, execution_id))
         worker = Worker(
             bus, pool=POOL, slots=settings.slots, launcher=launcher,
-            program_of=around.program_of, kit_of=around.kit_of, clock=clock,
+            program_of=around.program_of, kit_of=around.kit_of, clock=clock, errands=around.errands,
         )  # fmt: skip
         waiter: Waiter = launcher if settings.tick is None else Ticking(launcher, settings.tick)
         embedded = Embedded(Parts(self.store, self.blobs, bus, clock, waiter, control, worker))

@@ -21,6 +21,7 @@ from noetl.app.surroundings import Surroundings
 from noetl.bus.memory import MemoryBus
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
+from noetl.errands import Errands
 from noetl.server.api.guard import Guard
 from noetl.server.api.routes import application
 from noetl.server.control import ControlPlane
@@ -118,12 +119,13 @@ def service_of(runtime: Runtime, bell: Bell, say: Callable[[str], None]) -> Serv
     )  # fmt: skip
     around = Surroundings(
         runtime.programs.load, runtime.blobs, root=str(settings.root), secrets_path=runtime.secrets_path,
-        chance=random.SystemRandom().random, log=settings.log, fence=settings.fence,
+        chance=random.SystemRandom().random, log=settings.log, fence=settings.fence, errands=Errands(),
     )  # fmt: skip
     launcher = AsyncLauncher(around.env_of, clock)
+    around.errands.listen(launcher.wake)
     worker = Worker(
         bus, pool=POOL, slots=settings.slots, launcher=launcher,
-        program_of=around.program_of, kit_of=around.kit_of, clock=clock,
+        program_of=around.program_of, kit_of=around.kit_of, clock=clock, errands=around.errands,
     )  # fmt: skip
     return Service(
         control, store=runtime.store, crew=worker, waiter=launcher, clock=clock,

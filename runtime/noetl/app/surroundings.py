@@ -5,6 +5,7 @@ from weakref import WeakValueDictionary
 
 from noetl.app.vault import Vault
 from noetl.engine.program import Program
+from noetl.errands import Errands, Held, NotYet
 from noetl.ports import Blobs, Call, Fence
 from noetl.server.children import NotFound
 from noetl.worker.results import Results
@@ -22,7 +23,7 @@ KEPT = 1_000
 
 class Surroundings:
     """Finds what belongs to an execution. `load` gives the program of a digest; `secrets_path` is the credential
-    store's file."""
+    store's file. What takes long is an errand of `errands`."""
 
     def __init__(
         self,
@@ -34,7 +35,9 @@ class Surroundings:
         chance: Callable[[], float],
         log: Log,
         fence: Fence | None = None,
+        errands: Errands | None = None,
     ) -> None:
+        self.errands = errands or Errands(0)
         self._load = load
         self._blobs = blobs
         self._root = root
@@ -60,12 +63,12 @@ class Surroundings:
             program = self.program_of(order)
             vault = self._vaults.get(name)
             if vault is None:
-                vault = Vault(
-                    program, name, order.workload, path=self._secrets_path, root=self._root, fence=self._fence
-                )
-                self._vaults[name] = vault
+                vault = self._vaults[name] = Vault(
+                    program, name, order.workload, path=self._secrets_path, root=self._root, fence=self._fence,
+                    brings=self.errands.brought,
+                )  # fmt: skip
             results = Results(program.plan, name, self._blobs, vault.redact)
-            kit = Kit(results, vault.names() if program.plan.keychain else {}, vault.restore, self._chance)
+            kit = Kit(results, vault.names, vault.restore, self._chance)
         self._kits[name] = kit  # the last one again: what was not asked for longest goes first
         if len(self._kits) > KEPT:
             del self._kits[next(iter(self._kits))]
@@ -78,22 +81,31 @@ class Surroundings:
     def env_of(self, call: Call) -> "TaskEnv":
         """The surroundings of one call."""
         vault = self._vaults[call.execution_id]
-        return TaskEnv(vault, self._root, lambda text: self._log(call, text), self._fence)
+        return TaskEnv(vault, self._root, lambda text: self._log(call, text), self._fence, self.errands)
 
 
 class TaskEnv:
     """`noetl.ports.Env` for one call."""
 
-    __slots__ = ("_fence", "_log", "_root", "_vault")
+    __slots__ = ("_errands", "_fence", "_log", "_root", "_vault")
 
-    def __init__(self, vault: Vault, root: str, log: Callable[[str], None], fence: Fence | None) -> None:
+    def __init__(
+        self, vault: Vault, root: str, log: Callable[[str], None], fence: Fence | None, errands: Errands
+    ) -> None:
+        self._errands = errands
         self._fence = fence
         self._vault = vault
         self._root = root
         self._log = log
 
-    def credential(self, name: str) -> dict[str, Json]:
-        return self._vault.credential(name)
+    async def credential(self, name: str) -> dict[str, Json]:
+        held: Held = {}
+        while True:
+            self._errands.serve(held)
+            try:
+                return self._vault.credential(name)
+            except NotYet as wait:
+                await wait.errand.over()
 
     def root(self) -> str:
         return self._root

@@ -5,14 +5,18 @@ Nothing of it is loaded for an execution that neither declares nor uses a secret
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
 from noetl.engine.program import Program
 from noetl.engine.starting import Request, rendered_keychain
 from noetl.ports import Fence
+from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
 
 if TYPE_CHECKING:
+    from noetl.errands import Brings
     from noetl.secrets.keychain import Keychain
     from noetl.worker.redaction import Redactor
 
@@ -21,6 +25,7 @@ class Vault:
     """Credentials, markers and their redaction.
 
     `path` is the credential store's file, `root` where files start; the `fence` is asked before values are fetched.
+    What is asked for over the network is had by way of `brings`: whatever needs a secret may raise its NotYet.
     """
 
     def __init__(
@@ -32,8 +37,10 @@ class Vault:
         path: str,
         root: str,
         fence: Fence | None = None,
+        brings: Brings | None = None,
     ) -> None:
         self._fence = fence
+        self._brings = brings
         self._program = program
         self._execution_id = execution_id
         self._workload = workload
@@ -42,6 +49,8 @@ class Vault:
         self._chain: Keychain | None = None
         self._redactor: Redactor | None = None
         self._declared = bool(program.plan.keychain) or "secrets" in program.plan.kinds
+        self.names: Callable[[], dict[str, Json]] = cache(self._names) if program.plan.keychain else dict
+        """What `keychain` means in task fields. Raises Fault. Once it is known nothing that is redacted waits."""
 
     def credential(self, name: str) -> dict[str, Json]:
         """The fields behind a name, whose secrets are hidden from now on; raises KeyError with a clear text."""
@@ -49,10 +58,11 @@ class Vault:
         self._hiding().learn(self._keychain().secrets(name))
         return fields
 
-    def names(self) -> dict[str, Json]:
-        """What `keychain` means in task fields: markers for secrets, other fields as they are."""
+    def _names(self) -> dict[str, Json]:
+        """Markers for secrets, other fields as they are."""
         from noetl.secrets.keychain import secrets_of
 
+        self._hiding()
         names: dict[str, Json] = {}
         for entry in self._program.plan.keychain:
             try:
@@ -87,17 +97,23 @@ class Vault:
 
             rendered = rendered_keychain(self._program, self._execution_id, self._workload)
             entries = [Entry(name, kind, fields) for name, kind, fields in rendered]
-            self._chain = Keychain(entries, Credentials(self._path), root=self._root, fetcher=fetcher_of(self._fence))
+            self._chain = Keychain(
+                entries, Credentials(self._path), root=self._root, fetcher=fetcher_of(self._fence), brings=self._brings
+            )
         return self._chain
 
     def _hiding(self) -> Redactor:
         if self._redactor is None:
-            from noetl.secrets.keys import execution_key, master_key
+            from noetl.secrets.keys import KeyProblem, execution_key, master_key
             from noetl.worker.redaction import Redactor
 
-            key = execution_key(master_key(f"{self._path}.key"), self._execution_id)
-            self._redactor = Redactor(key, self._keychain().value)
-            self._redactor.learn(self._keychain().known())
+            try:
+                key = execution_key(master_key(f"{self._path}.key"), self._execution_id)
+            except KeyProblem as problem:
+                raise Fault("credential.missing", f"no secret can be used: {problem}") from None
+            redactor = Redactor(key, self._keychain().value)
+            redactor.learn(self._keychain().known())
+            self._redactor = redactor
         return self._redactor
 
 
@@ -110,7 +126,6 @@ def unresolvable(
     from noetl.engine.execution import Execution
     from noetl.engine.starting import start
     from noetl.engine.turn import Turn
-    from noetl_ir.evaluate import Fault
 
     trial = Execution(execution_id, program)
     start(Turn(program, trial, 0), request)

@@ -14,6 +14,7 @@ from noetl.app.cluster import open_bus
 from noetl.app.depot import Depot
 from noetl.app.runtime import Settings
 from noetl.app.surroundings import Surroundings
+from noetl.errands import Errands
 from noetl.store.http import Unreachable
 from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.pulse import Pulse
@@ -48,21 +49,24 @@ def work(place: Place, settings: Settings, ready: Callable[[str], None], say: Ca
     the server refuses it.
     """
     clock = WallClock()
-    with closing(open_bus(place.bus)) as bus, closing(Depot(place.server, bus)) as depot:
+    errands = Errands()
+    with closing(open_bus(place.bus)) as bus, closing(Depot(place.server, bus, errands)) as depot:
         with suppress(Unreachable):  # one that is away now may come; one that refuses does not change its mind
             depot.check()
         around = Surroundings(
             depot.program, depot, root=str(settings.root), secrets_path=place.secrets_path,
-            chance=random.SystemRandom().random, log=settings.log, fence=settings.fence,
+            chance=random.SystemRandom().random, log=settings.log, fence=settings.fence, errands=errands,
         )  # fmt: skip
         launcher = AsyncLauncher(around.env_of, clock)
         worker = Worker(
             bus, pool=place.pool, slots=settings.slots, launcher=launcher,
             program_of=around.program_of, kit_of=around.kit_of, clock=clock,
-            name=place.name, pulse=Pulse(bus, bus, MonotonicClock()), blobs=depot, say=say,
+            name=place.name, pulse=Pulse(bus, bus, MonotonicClock()), blobs=depot,
+            errands=errands, say=say,
         )  # fmt: skip
         launcher.open()
         bus.listen(launcher.wake)
+        errands.listen(launcher.wake)
         with closing(launcher), _leaving_by_signals(worker, launcher):
             ready(place.name)
             while worker.busy or not worker.leaving:

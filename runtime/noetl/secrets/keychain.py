@@ -20,8 +20,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from noetl.errands import Brings, Errands
 from noetl.secrets.credentials import CredentialProblem, Credentials
-from noetl.secrets.remote import Asked, Fetcher, NotFetched, named_secrets
+from noetl.secrets.remote import Asked, Fetch, Fetcher, NotFetched, named_secrets
 from noetl_ir.expr import Json
 
 PUBLIC = frozenset(
@@ -53,7 +54,9 @@ class Entry(NamedTuple):
 
 
 class Keychain:
-    """Resolves the names of one execution. `root` is where relative file paths start; `fetcher` asks the network."""
+    """Resolves the names of one execution. `root` is where relative file paths start; `fetcher` asks the network, by
+    way of `brings`: then whatever resolves a name may raise NotYet.
+    """
 
     def __init__(
         self,
@@ -63,12 +66,14 @@ class Keychain:
         root: str,
         environ: Mapping[str, str] = os.environ,
         fetcher: Fetcher | None = None,
+        brings: Brings | None = None,
     ) -> None:
         self._entries = {entry.name: entry for entry in entries}
         self._store = store
         self._root = root
         self._environ = environ
         self._fetcher = Fetcher() if fetcher is None else fetcher
+        self._brings: Brings = brings or Errands(0).brought
 
     def fields(self, name: str) -> dict[str, Json]:
         """The fields behind a name, as they are now. Raises Unresolved."""
@@ -142,9 +147,7 @@ class Keychain:
             reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8 text"
             raise Unresolved(f"keychain entry {entry.name!r}: {path!r} cannot be read: {reason}") from None
 
-    def fetched(
-        self, entry: Entry, fetch: Callable[[Fetcher, Asked], tuple[float, dict[str, Json]]]
-    ) -> dict[str, Json]:
+    def fetched(self, entry: Entry, fetch: Fetch) -> dict[str, Json]:
         """What the network gives, told about as the entry's problem. Raises Unresolved."""
         held: dict[str, Json] = {}
         if (name := _first(entry, "credential", "auth")) is not None:
@@ -155,8 +158,12 @@ class Keychain:
         for field in ("client_id", "client_secret", "refresh_token"):
             if (name := fields.pop(f"{field}_env", None)) is not None:
                 fields[field] = self.variable(entry, name)
+        asked = Asked(entry.name, fields, held)
+        kept = self._fetcher.kept(asked, fetch)
+        if kept is not None:
+            return kept
         try:
-            return self._fetcher.fetched(Asked(entry.name, fields, held), fetch)
+            return self._brings((fetch.__name__, asked.key), lambda: self._fetcher.fetched(asked, fetch))
         except NotFetched as problem:
             raise Unresolved(f"keychain entry {entry.name!r}: {problem}") from None
 

@@ -13,11 +13,12 @@ request stays inside the fence. No text that a server sent is in a message, but 
 import hashlib
 import json
 import re
+import threading
 import time
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 from urllib.parse import quote, urlencode
 
 from noetl.contents import json_of
@@ -68,26 +69,31 @@ def fetcher_of(fence: Fence | None) -> "Fetcher":
 
 
 class Fetcher:
-    """Fetches values and keeps them while they hold. `now` is a monotonic clock."""
+    """Fetches values and keeps them while they hold; from any thread. `now` is a monotonic clock."""
 
     def __init__(self, fence: Fence | None = None, now: Callable[[], float] = time.monotonic) -> None:
         self._fence = fence
         self._now = now
         self._kept: dict[bytes, tuple[float, dict[str, Json]]] = {}
         self._refresh: dict[bytes, str] = {}
+        self._lock = threading.Lock()
 
-    def fetched(
-        self, asked: Asked, fetch: "Callable[[Fetcher, Asked], tuple[float, dict[str, Json]]]"
-    ) -> dict[str, Json]:
-        """The fields of an entry: what is kept, else what `fetch` gives for some seconds. Raises NotFetched."""
-        key = fetch.__name__.encode() + asked.key
-        kept = self._kept.get(key)
-        if kept is None or kept[0] <= self._now():
-            seconds, fields = fetch(self, asked)
+    def kept(self, asked: Asked, fetch: "Fetch") -> dict[str, Json] | None:
+        """The fields of an entry that `fetch` gave before, while they hold."""
+        kept = self._kept.get(_key_of(asked, fetch))
+        return dict(kept[1]) if kept is not None and kept[0] > self._now() else None
+
+    def fetched(self, asked: Asked, fetch: "Fetch") -> dict[str, Json]:
+        """The fields of an entry, from where they are; they are kept for the seconds that `fetch` says. Raises
+        NotFetched.
+        """
+        seconds, fields = fetch(self, asked)
+        now = self._now()
+        with self._lock:
             if len(self._kept) >= MOST_KEPT:
-                self._kept = {one: value for one, value in self._kept.items() if value[0] > self._now()}
-            kept = self._kept[key] = (self._now() + seconds, fields)
-        return dict(kept[1])
+                self._kept = {one: value for one, value in self._kept.items() if value[0] > now}
+            self._kept[_key_of(asked, fetch)] = (now + seconds, fields)
+        return dict(fields)
 
     def oauth2(self, asked: Asked) -> tuple[float, dict[str, Json]]:
         """A token by client credentials (RFC 6749 §4.4), by a refresh token where there is one (§6)."""
@@ -203,6 +209,14 @@ class Fetcher:
         if answer.status >= 300 or not isinstance(found, dict):
             raise NotFetched(f"{shown(request.url)} does not give {what}: {_reason(answer, found)}")
         return found
+
+
+Fetch: TypeAlias = Callable[[Fetcher, Asked], tuple[float, dict[str, Json]]]
+"""How the fields of an entry are had, and for how many seconds they hold."""
+
+
+def _key_of(asked: Asked, fetch: Fetch) -> bytes:
+    return fetch.__name__.encode() + asked.key
 
 
 def named_secrets(asked: Asked) -> dict[str, str]:

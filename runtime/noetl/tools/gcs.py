@@ -114,7 +114,7 @@ async def _storage(call: Call, env: Env) -> _Storage:
     if auth is None:
         return _Storage(endpoint, {}, bounds, fence)
     named = auth.get("credential", auth.get("name")) if isinstance(auth, dict) else auth
-    given = env.credential(str(named)) if isinstance(named, str | int) else auth if isinstance(auth, dict) else {}
+    given = await env.credential(str(named)) if isinstance(named, str | int) else auth if isinstance(auth, dict) else {}
     if (account := account_of(given)) is not None:
         request = token_request(account, {"scope": SCOPE}, int(time.time()))
         found = await exchanged(request, bounds._replace(most=1 << 20), fence)

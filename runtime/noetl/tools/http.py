@@ -35,7 +35,7 @@ async def run(call: Call, env: Env) -> Outcome:
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))
     try:
-        request, bounds = _request(call, env), _bounds(call)
+        request, bounds = await _request(call, env), _bounds(call)
     except Invalid as problem:
         return error("fields.invalid", str(problem))
     except KeyError as problem:
@@ -47,7 +47,7 @@ async def run(call: Call, env: Env) -> Outcome:
     return outcome.with_detail(message=f"{request.method} {shown(request.url)}: {outcome.error['message']}")
 
 
-def _request(call: Call, env: Env) -> Request:
+async def _request(call: Call, env: Env) -> Request:
     """Everything that is sent. Raises Invalid, and KeyError for an unknown credential."""
     fields = call.fields
     url = fields["url"] if fields.get("url") is not None else fields["endpoint"]
@@ -59,7 +59,7 @@ def _request(call: Call, env: Env) -> Request:
         headers["Content-Type"] = kind
     if method not in _SAFE and "idempotency-key" not in given:
         headers["Idempotency-Key"] = call.action_id
-    basic = _authorize(fields.get("auth"), headers, env) if "authorization" not in given else None
+    basic = await _authorize(fields.get("auth"), headers, env) if "authorization" not in given else None
     return Request(method, str(url), headers, _pairs(fields.get("params")), content, basic)
 
 
@@ -82,7 +82,7 @@ def _body(fields: dict[str, Json]) -> tuple[bytes | None, str | None]:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"), "application/json"
 
 
-def _authorize(auth: Json, headers: dict[str, str], env: Env) -> tuple[str, str] | None:
+async def _authorize(auth: Json, headers: dict[str, str], env: Env) -> tuple[str, str] | None:
     """Put a credential on a request: a token as Bearer or under its own `header`, a password as Basic."""
     if auth is None:
         return None
@@ -90,7 +90,7 @@ def _authorize(auth: Json, headers: dict[str, str], env: Env) -> tuple[str, str]
         fields = auth
     else:
         name = auth if isinstance(auth, str) else _named(auth)
-        fields = env.credential(name)
+        fields = await env.credential(name)
     user = fields.get("username", fields.get("user"))
     if user is not None and fields.get("password") is not None:
         return _text(user), _text(fields["password"])

@@ -50,7 +50,7 @@ async def run(call: Call, env: Env) -> Outcome:
         return error("fields.invalid", "; ".join(wrong))
     seconds = limit_of(call.timeout)
     try:
-        target = _target(call.fields, env)
+        target = await _target(call.fields, env)
         async with asyncio.timeout(SECONDS if seconds is None else seconds):
             return await _outcome(target, call, env.fence())
     except ValueError as problem:
@@ -75,11 +75,11 @@ def _unfit(fields: dict[str, Json]) -> list[str]:
     return wrong
 
 
-def _target(fields: dict[str, Json], env: Env) -> Target:
+async def _target(fields: dict[str, Json], env: Env) -> Target:
     """The server and the login. Raises KeyError, ValueError."""
     auth = fields["auth"] if fields.get("auth") is not None else fields.get("credential")
     named = auth.get("credential", auth.get("name")) if isinstance(auth, dict) else auth
-    given = env.credential(str(named)) if isinstance(named, str | int) else auth if isinstance(auth, dict) else {}
+    given = await env.credential(str(named)) if isinstance(named, str | int) else auth if isinstance(auth, dict) else {}
     return target_of(fields.get("url"), given)
 
 

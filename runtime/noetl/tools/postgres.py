@@ -71,7 +71,7 @@ async def run(call: Call, env: Env) -> Outcome:
     try:
         writing = writing_of(call.fields, call.args)
         texts = () if writing else texts_of(call.fields, env.root())
-        target = _target(call.fields, env)
+        target = await _target(call.fields, env)
         async with asyncio.timeout(seconds):
             return await _connected(target, texts, writing, call)
     except UNUSABLE as problem:
@@ -88,14 +88,14 @@ async def run(call: Call, env: Env) -> Outcome:
         return error("pg.error", str(problem), pg={"code": None, "sqlstate": None})
 
 
-def _target(fields: dict[str, Json], env: Env) -> tuple[str, dict[str, str]]:
+async def _target(fields: dict[str, Json], env: Env) -> tuple[str, dict[str, str]]:
     """The connection string and the parameters over it. Raises KeyError, Invalid."""
     auth = fields["auth"] if fields.get("auth") is not None else fields.get("credential")
     if isinstance(auth, dict):
         named = auth.get("credential", auth.get("name"))
-        given = env.credential(named) if isinstance(named, str) else auth
+        given = await env.credential(named) if isinstance(named, str) else auth
     elif auth is not None:
-        given = env.credential(str(auth))
+        given = await env.credential(str(auth))
     else:
         given = {}
     string = given.get("dsn", given.get("url", given.get("value", fields.get("dsn"))))

@@ -18,7 +18,7 @@ async def run(call: Call, env: Env) -> Outcome:
     names = ("auth", "credential", "secret", "secret_name")
     name = str(next(fields[key] for key in names if fields.get(key) is not None))
     try:
-        found = env.credential(name)
+        found = await env.credential(name)
     except KeyError as problem:
         return error("credential.missing", str(problem.args[0] if problem.args else problem))
     wanted = fields.get("key")

@@ -90,7 +90,7 @@ async def run(call: Call, env: Env) -> Outcome:
     try:
         writing = writing_of(call.fields, call.args)
         texts = () if writing else texts_of(call.fields, env.root())
-        work = _Work(_target(call.fields, env), texts, writing, call)
+        work = _Work(await _target(call.fields, env), texts, writing, call)
         async with asyncio.timeout(seconds):
             return ok(await _threaded(work))
     except UNUSABLE as problem:
@@ -108,11 +108,11 @@ async def run(call: Call, env: Env) -> Outcome:
         return error("snowflake.error", str(problem), snowflake={"code": None, "sqlstate": None})
 
 
-def _target(fields: Mapping[str, Json], env: Env) -> dict[str, object]:
+async def _target(fields: Mapping[str, Json], env: Env) -> dict[str, object]:
     """The parameters of the connection. Raises KeyError, Invalid."""
     auth = fields["auth"] if fields.get("auth") is not None else fields.get("credential")
     named = auth.get("credential", auth.get("name")) if isinstance(auth, dict) else auth
-    given = env.credential(str(named)) if isinstance(named, str | int) else auth if isinstance(auth, dict) else {}
+    given = await env.credential(str(named)) if isinstance(named, str | int) else auth if isinstance(auth, dict) else {}
     target: dict[str, object] = {name: str(given[key]) for key, name in _NAMES.items() if given.get(key) is not None}
     target |= {name: str(fields[name]) for name in _OVER if fields.get(name) is not None}
     if not {"account", "user"} <= target.keys():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from types import FunctionType
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -97,7 +98,8 @@ class AsyncLauncher:
     def wake(self) -> None:
         """End `pass_time` early; from any thread or signal handler."""
         if self._loop is not None and self._woken is not None:
-            self._loop.call_soon_threadsafe(self._woken.set)
+            with suppress(RuntimeError):  # it is closed at this very moment
+                self._loop.call_soon_threadsafe(self._woken.set)
 
     def close(self) -> None:
         """Stop every tool and end the loop; returns when their processes are gone."""

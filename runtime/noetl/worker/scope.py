@@ -56,12 +56,9 @@ NO_NAMES = PlayScope({})
 """Where there is no expression to ask."""
 
 
-def field_scope(
-    program: Program, at: Position, follow: Follow, now: int, keychain: Mapping[str, Json] | None
-) -> PlayScope:
+def field_scope(program: Program, at: Position, follow: Follow, now: int, keychain: Mapping[str, Json]) -> PlayScope:
     """For task fields: `keychain` holds markers, which rendering replaces."""
-    reserved: dict[str, object] = {} if keychain is None else {"keychain": keychain}
-    return _scope(program, at, follow, now, reserved)
+    return _scope(program, at, follow, now, {"keychain": keychain})
 
 
 def rule_scope(program: Program, at: Position, follow: Follow, now: int, outcome: dict[str, Json]) -> PlayScope:

@@ -35,7 +35,7 @@ class Kit(NamedTuple):
     """What the sessions of one execution share: its results, its declared secrets as markers, and chance in [0, 1)."""
 
     results: Results
-    keychain: dict[str, Json] | None
+    keychain: Callable[[], dict[str, Json]]
     restore: Callable[[Json], Json]
     chance: Callable[[], float]
 
@@ -92,7 +92,8 @@ class Session:
         try:
             asked = max(row.fields, row.args, row.knobs, row.timeout) >= 0
             kit = self._kit
-            scope = field_scope(self._program, self, kit.results.follow, now, kit.keychain) if asked else NO_NAMES
+            names = kit.keychain()  # for every task: what its tool may write of a secret has to be known
+            scope = field_scope(self._program, self, kit.results.follow, now, names) if asked else NO_NAMES
             rendered = None if lost else self._renderer.render(row, scope, self)
         except Fault as fault:
             return Attempt(row, None, fault, lost)

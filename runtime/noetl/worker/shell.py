@@ -1,7 +1,8 @@
 """The worker's shell: take orders, run tools in slots, report, and wait for each answer before the next effect.
 
 A report that has no answer is sent again, later each time, until it has one: a bus may lose what a crash cuts off.
-What the store of values refuses for now is tried again in the same way.
+What takes long, plans and values and tokens, is fetched and stored by `errands` beside it: whoever needs something
+that is not there yet is asked again when it came.
 
 One thread: nothing here blocks. `step` does all that can be done now; a `Launcher` runs tools beside it and hands
 their outcomes back. Several pipelines at a time, one slot each; whatever waits (a retry delay, a child, a signal)
@@ -14,8 +15,10 @@ from contextlib import suppress
 from typing import Protocol
 
 from noetl.engine.program import Program
-from noetl.messages import Unreadable, read_command, write_report
+from noetl.errands import Errand, Errands, Held, NotYet
+from noetl.messages import write_report
 from noetl.ports import STOPS, Blobs, Bus, Call, Clock, Delivery, Full, Refused, StoreFailure, Ticket, TooLarge
+from noetl.worker.intake import Begun, Intake
 from noetl.worker.pulse import Pulse
 from noetl.worker.session import Kit, Session
 from noetl_ir.commands import (
@@ -41,7 +44,7 @@ LONGEST_WAIT = 30_000_000
 """Microseconds until an unanswered report is sent again: the first time, doubled each time, and at most."""
 
 ASK_AGAIN = 1_000_000
-"""Microseconds until what could not be fetched or stored is tried again."""
+"""Microseconds until what could not be stored is tried again."""
 
 
 class Launcher(Protocol):
@@ -66,11 +69,11 @@ class Launcher(Protocol):
 
 class _Slot:
     """A pipeline at work: its session, the delivery it came by, the call that waits for an answer or runs, the outcome
-    that could not be stored yet."""
+    that could not be stored yet, and what it asked for that is on its way, the last in `errand`."""
 
     __slots__ = (
-        "again", "call", "delivery", "events", "key", "name", "outcome", "report", "running", "session", "tickets",
-        "wait",
+        "again", "call", "delivery", "errand", "events", "held", "key", "name", "outcome", "report", "running",
+        "session", "tickets", "wait",
     )  # fmt: skip
 
     def __init__(self, key: tuple[str, str], name: str, session: Session, delivery: Delivery[Command]) -> None:
@@ -86,6 +89,12 @@ class _Slot:
         self.again = 0
         self.events: list[Event] = []
         self.running = False
+        self.held: Held = {}
+        self.errand: Errand | None = None
+
+    def is_due(self, now: int) -> bool:
+        """Whether it is to go on, or to be sent again."""
+        return now >= self.again or (self.errand is not None and self.errand.is_over)
 
 
 class Worker:
@@ -108,32 +117,34 @@ class Worker:
         name: str = "",
         pulse: Pulse | None = None,
         blobs: Blobs | None = None,
-        say: Callable[[str], None] | None = None,
+        errands: Errands | None = None,
+        say: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._bus = bus
-        self._say = say
-        self._said = ""
         self._name = name
         self._begun = 0
         self._pool = pool
-        self._pools = (f"@{name}", pool) if pulse is not None else (pool,)
         self._pulse = pulse
         self._blobs = blobs
         self.leaving = False
         """Whether it takes no more."""
         self._slots = slots
         self._launcher = launcher
-        self._program_of = program_of
-        self._kit_of = kit_of
         self._clock = clock
         self._busy: dict[tuple[str, str], _Slot] = {}
         self._asking: deque[_Slot] = deque()
         self._stalled: deque[_Slot] = deque()
+        self._errands = errands or Errands(0)
+        self._intake = Intake(
+            bus, (f"@{name}", pool) if pulse is not None else (pool,),
+            session_of=lambda order: Session(program_of(order), order, kit_of(order)),
+            is_past=self._is_past, blobs=blobs, errands=self._errands, say=say,
+        )  # fmt: skip
 
     @property
     def busy(self) -> int:
-        """How many pipelines are at work now."""
-        return len(self._busy)
+        """How many slots are taken now."""
+        return len(self._busy) + len(self._intake)
 
     def step(self) -> bool:
         """Do all that can be done now; False when that was nothing."""
@@ -146,20 +157,15 @@ class Worker:
                 did = True
         if self._asking:
             did = self._hear() or did
-        for _ in range(len(self._stalled)):
-            slot = self._stalled.popleft()
-            if self._clock.now() < slot.again:
-                self._stalled.append(slot)
-            elif self._busy.get(slot.key) is slot:
-                self._go_on(slot, slot.outcome)
-                did = True
+        self._errands.look()
+        if self._stalled:
+            did = self._look_again() or did
         while (word := self._bus.take(STOPS)) is not None:
             did = True
             self._obey(word)
-        for pool in self._pools:
-            while len(self._busy) < self._slots and (delivery := self._bus.take(pool)) is not None:
-                did = True
-                self._begin(delivery)
+        for begun in self._intake.begun(self._has_room):
+            did = True
+            self._begin(begun)
         if self._pulse is not None:
             self._live(self._pulse)
         return did
@@ -177,7 +183,23 @@ class Worker:
         beats = (Beat(order.execution_id, order.run, order.claim, name) for order, name in orders)
         for lost in pulse.step(beats):
             self._free(self._busy[lost.execution_id, lost.run])
-        pulse.say(Presence(self._name, self._pool, self._slots, len(self._busy), self.leaving))
+        pulse.say(Presence(self._name, self._pool, self._slots, self.busy, self.leaving))
+
+    def _look_again(self) -> bool:
+        """Ask again for what was not there, as far as it may be there by now."""
+        did = False
+        for _ in range(len(self._stalled)):
+            slot = self._stalled.popleft()
+            if self._busy.get(slot.key) is not slot:
+                continue
+            if slot.is_due(self._clock.now()):
+                self._go_on(slot, slot.outcome)
+                did = True
+                continue
+            if slot.errand is not None:
+                self._intake.miss(slot.errand)
+            self._stalled.append(slot)
+        return did
 
     def _hear(self) -> bool:
         """Take in the answers that are here, and send again what has waited long enough for one."""
@@ -191,7 +213,7 @@ class Worker:
                     break
             else:
                 self._asking.append(slot)
-                if self._clock.now() >= slot.again:
+                if slot.is_due(self._clock.now()):
                     self._send(slot)
                     did = True
         return did
@@ -200,11 +222,13 @@ class Worker:
         """Stop every tool; what was in flight is left to the log."""
         for slot in list(self._busy.values()):
             self._free(slot)
+        self._intake.give_back()
 
     def take_no_more(self) -> None:
         """Begin nothing from now on; what is at work goes on."""
         self._slots = 0
         self.leaving = True
+        self._intake.give_back()
 
     def stop(self, order: StopPipeline) -> None:
         """Stop the pipeline of a claim that was called off."""
@@ -221,66 +245,40 @@ class Worker:
             case DrainWorker(worker) if worker == self._name:
                 self.take_no_more()
 
-    def _begin(self, delivery: Delivery[Command]) -> None:
-        try:
-            order = self._inside(delivery.body)
-        except StoreFailure as problem:
-            self._later(delivery, str(problem))
-            return
-        if not isinstance(order, RunPipeline):
-            self._never(delivery, "not an order that this worker knows")
-            return
+    def _begin(self, begun: Begun) -> None:
+        order = begun.session.order
         key = (order.execution_id, order.run)
-        there = self._busy.get(key)
-        if there is not None:
-            if there.session.is_past(order):
-                delivery.ack()
-                return
+        if (there := self._busy.get(key)) is not None:
             self._free(there)
-        try:
-            session = Session(self._program_of(order), order, self._kit_of(order))
-        except KeyError as problem:
-            self._never(delivery, f"{problem.args[0]} (execution {order.execution_id})")
-            return
-        except StoreFailure as problem:
-            self._later(delivery, str(problem))
-            return
         self._begun += 1
-        self._said = ""
-        slot = self._busy[key] = _Slot(key, f"{self._name}:{self._begun}", session, delivery)
+        slot = self._busy[key] = _Slot(key, f"{self._name}:{self._begun}", begun.session, begun.delivery)
         self._go_on(slot, None if order.outcome is None else _outcome_of(order.outcome))
 
-    def _later(self, delivery: Delivery[Command], why: str) -> None:
-        self._tell(f"cannot begin an order now: {why}")
-        delivery.nak(why, ASK_AGAIN)
+    def _is_past(self, order: RunPipeline) -> bool:
+        """Whether what is at work here is as far as an order, or further."""
+        there = self._busy.get((order.execution_id, order.run))
+        return there is not None and there.session.is_past(order)
 
-    def _never(self, delivery: Delivery[Command], why: str) -> None:
-        self._tell(f"cannot begin an order: {why}")
-        delivery.park(why)
-
-    def _tell(self, text: str) -> None:
-        if self._say is not None and text != self._said:
-            self._said = text
-            self._say(text)
-
-    def _inside(self, order: Command) -> Command | None:
-        """The order itself, where it was too large for the bus; None where it cannot be read."""
-        if not isinstance(order, Elsewhere) or self._blobs is None:
-            return order
-        try:
-            return read_command(self._blobs.get(order.reference))
-        except (KeyError, Unreadable):
-            return None
+    def _has_room(self) -> bool:
+        return self.busy < self._slots
 
     def _go_on(self, slot: _Slot, outcome: Outcome | None) -> None:
         """What follows from an outcome, if there is one, and the next start, go out in one report."""
         slot.outcome = outcome
+        slot.errand = None
+        self._errands.serve(slot.held)
         try:
             self._finish(slot)
             self._advance(slot)
+        except NotYet as wait:
+            self._stall(slot, wait.errand)
         except StoreFailure:
-            slot.again = self._clock.now() + ASK_AGAIN
-            self._stalled.append(slot)
+            self._stall(slot, None)
+
+    def _stall(self, slot: _Slot, errand: Errand | None) -> None:
+        slot.errand = errand
+        slot.again = self._clock.now() + ASK_AGAIN
+        self._stalled.append(slot)
 
     def _finish(self, slot: _Slot) -> None:
         if slot.outcome is None:
@@ -332,13 +330,19 @@ class Worker:
         of an execution, and another session may say the same: the key names all three."""
         assert slot.report is not None
         slot.again = self._clock.now() + slot.wait
-        slot.wait = min(slot.wait * 2, LONGEST_WAIT)
+        slot.errand = None
         key = f"{slot.report.execution_id}:{slot.name}:{slot.report.events[-1].event_id}"
-        with suppress(Full, StoreFailure):
-            try:
-                slot.tickets.append(self._bus.report(key, slot.report))
-            except TooLarge:
-                slot.tickets.append(self._bus.report(key, self._outside(slot.report)))
+        self._errands.serve(slot.held)
+        try:
+            with suppress(Full, StoreFailure):
+                try:
+                    slot.tickets.append(self._bus.report(key, slot.report))
+                except TooLarge:
+                    slot.tickets.append(self._bus.report(key, self._outside(slot.report)))
+        except NotYet as wait:
+            slot.errand = wait.errand
+        else:
+            slot.wait = min(slot.wait * 2, LONGEST_WAIT)
 
     def _outside(self, report: Report) -> Elsewhere:
         """Where a report lies that is too large for the bus."""
@@ -350,6 +354,7 @@ class Worker:
         slot.events = []
         slot.report = None
         slot.tickets.clear()
+        slot.held = {}
         if self._busy.get(slot.key) is not slot:
             return
         if not whole or (slot.session.over and slot.call is None):

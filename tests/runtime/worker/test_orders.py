@@ -15,7 +15,7 @@ RUN = RunPipeline("e", 1, "7", 0, 1, 1, 1, {}, {}, {}, {}, {}, {}, None, 0, {0: 
 @pytest.mark.parametrize(
     ("problem", "said"),
     [
-        (KeyError("no server has a plan with digest d"), "no server has a plan with digest d (execution e)"),
+        (KeyError("no server has a plan with digest d"), "no server has a plan with digest d"),
         (StoreFailure("a valid token is needed"), "a valid token is needed"),
     ],
 )
@@ -33,4 +33,4 @@ def test_the_reason_is_said_once_as_long_as_it_is_the_same(problem: Exception, s
     for number in range(3):
         bus.send("p", f"k{number}", RUN)
         worker.step()
-    assert [text.partition(": ")[2] for text in told] == [said]
+    assert [text.partition("here: ")[2] for text in told] == [f"{said} (execution e)"]

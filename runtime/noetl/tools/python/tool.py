@@ -31,7 +31,7 @@ async def run_code(call: Call, env: Env) -> Outcome:
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))
     try:
-        request = _request(call, env)
+        request = await _request(call, env)
     except Refused as problem:
         return error("file.refused", str(problem))
     except KeyError as problem:
@@ -54,7 +54,7 @@ def names_read(code: str) -> tuple[str, ...]:
     return tuple(name for name in SCOPE if name in words)
 
 
-def _request(call: Call, env: Env) -> dict[str, Json]:
+async def _request(call: Call, env: Env) -> dict[str, Json]:
     """Everything that the subprocess is told. Raises Refused, KeyError, ValueError."""
     code = _code(call, env)
     names = names_read(code)
@@ -68,7 +68,7 @@ def _request(call: Call, env: Env) -> dict[str, Json]:
     if size is None:
         raise ValueError("memory must be bytes or text like 512M")
     most = call.knobs.get("max_result_bytes")
-    auth = _auth(call.fields.get("auth"), env)
+    auth = await _auth(call.fields.get("auth"), env)
     return {
         "code": code,
         "args": call.args,
@@ -93,13 +93,13 @@ def _code(call: Call, env: Env) -> str:
         raise ValueError("code_b64 is not base64 of UTF-8 text") from None
 
 
-def _auth(auth: Json, env: Env) -> Json:
+async def _auth(auth: Json, env: Env) -> Json:
     """The fields of the named credential, or of each of several by their alias; None where none is named."""
     match auth:
         case str():
-            return env.credential(auth)
+            return await env.credential(auth)
         case dict():
-            return {alias: env.credential(str(name)) for alias, name in auth.items()}
+            return {alias: await env.credential(str(name)) for alias, name in auth.items()}
     return None
 
 

@@ -1,0 +1,153 @@
+"""Orders on their way in: taken from the bus, given what they need, and handed on as sessions, or given back.
+
+What an order needs may have to be fetched; it waits here until that came. Where it does not come, since no server
+can be reached or none has it, the order goes back at once, for another worker to take, and no more are taken until
+what was missing is here: until then the worker is in `trouble`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from noetl.errands import Errand, Errands, Held, NotYet
+from noetl.messages import Unreadable, read_command
+from noetl.ports import Blobs, Bus, Delivery, StoreFailure
+from noetl.worker.session import Session
+from noetl_ir.commands import Answer, Command, Elsewhere, RunPipeline, Said
+
+ASK_AGAIN = 1_000_000
+"""Microseconds before an order that cannot be begun may come again."""
+
+
+class Begun(NamedTuple):
+    """An order that can be begun, and what it came by."""
+
+    session: Session
+    delivery: Delivery[Command]
+
+
+class _Arrival:
+    """An order that waits for `errand`; `held` is what was asked for."""
+
+    __slots__ = ("delivery", "errand", "held")
+
+    def __init__(self, delivery: Delivery[Command]) -> None:
+        self.delivery = delivery
+        self.errand: Errand | None = None
+        self.held: Held = {}
+
+
+class Intake:
+    """What one worker takes from its pools. `session_of` raises KeyError for what can never be run here.
+
+    `is_past` says of an order that what is at work has overtaken it. `say` hears why orders are not begun, of several
+    reasons alike the first.
+    """
+
+    def __init__(
+        self,
+        bus: Bus[Command, Said, Answer],
+        pools: Sequence[str],
+        *,
+        session_of: Callable[[RunPipeline], Session],
+        is_past: Callable[[RunPipeline], bool],
+        blobs: Blobs | None,
+        errands: Errands,
+        say: Callable[[str], None],
+    ) -> None:
+        self._bus = bus
+        self._pools = pools
+        self._session_of = session_of
+        self._is_past = is_past
+        self._blobs = blobs
+        self._errands = errands
+        self._say = say
+        self._said = ""
+        self._arrivals: list[_Arrival] = []
+        self._missing: Errand | None = None
+
+    def __len__(self) -> int:
+        """How many orders wait here; each has a slot."""
+        return len(self._arrivals)
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing is taken, empty where nothing is in the way."""
+        return self._missing.problem if self._missing is not None else ""
+
+    def begun(self, has_room: Callable[[], bool]) -> Iterator[Begun]:
+        """What can be begun now, of what waited and, as long as there is room, of what is on the bus."""
+        if self._arrivals or self._missing is not None:
+            yield from self._arrived()
+        if self._missing is not None:
+            return
+        for pool in self._pools:
+            while has_room() and (delivery := self._bus.take(pool)) is not None:
+                if (begun := self._tried(_Arrival(delivery))) is not None:
+                    yield begun
+
+    def miss(self, errand: Errand) -> None:
+        """An errand does not come to its end: take nothing until it does."""
+        if errand.problem and not errand.is_over and self._missing is None:
+            self._missing = errand
+            self._tell(f"nothing is begun for now: {errand.problem}")
+
+    def give_back(self) -> None:
+        """Leave to others what has not begun."""
+        arrivals, self._arrivals = self._arrivals, []
+        for arrival in arrivals:
+            arrival.delivery.nak("its worker leaves")
+
+    def _arrived(self) -> Iterator[Begun]:
+        arrivals, self._arrivals = self._arrivals, []
+        for arrival in arrivals:
+            assert arrival.errand is not None
+            if arrival.errand.is_over:
+                if (begun := self._tried(arrival)) is not None:
+                    yield begun
+            elif arrival.errand.problem:
+                arrival.delivery.nak(arrival.errand.problem)
+                self.miss(arrival.errand)
+            else:
+                self._arrivals.append(arrival)
+        if self._missing is not None and self._missing.is_over:
+            self._missing = None
+            self._tell("orders are begun again")
+
+    def _tried(self, arrival: _Arrival) -> Begun | None:
+        delivery, order = arrival.delivery, None
+        self._errands.serve(arrival.held)
+        try:
+            order = self._inside(delivery.body)
+            if not isinstance(order, RunPipeline):
+                delivery.park("not an order that this worker knows")
+                self._tell("an order came that this worker does not know")
+            elif self._is_past(order):
+                delivery.ack()
+            else:
+                begun = Begun(self._session_of(order), delivery)
+                self._said = ""
+                return begun
+        except NotYet as wait:
+            arrival.errand = wait.errand
+            self._arrivals.append(arrival)
+        except (KeyError, StoreFailure) as problem:
+            text = str(problem.args[0])
+            if isinstance(order, RunPipeline):
+                text = f"{text} (execution {order.execution_id})"
+            delivery.nak(text, ASK_AGAIN)
+            self._tell(f"an order cannot be begun here: {text}")
+        return None
+
+    def _inside(self, order: Command) -> Command | None:
+        """The order itself, where it was too large for the bus; None where it cannot be read."""
+        if not isinstance(order, Elsewhere) or self._blobs is None:
+            return order
+        try:
+            return read_command(self._blobs.get(order.reference))
+        except (KeyError, Unreadable):
+            return None
+
+    def _tell(self, text: str) -> None:
+        if text != self._said:
+            self._said = text
+            self._say(text)
