@@ -54,17 +54,24 @@ def _parts(playbook: Playbook) -> int:
 
 
 def _ask_twice(playbook: Playbook) -> bool:
-    """Whether two steps ask about the same part of the workload, so that one may exclude the other."""
-    seen: set[Path] = set()
-    for step in playbook.steps:
-        guards = [arc.when for arc in (step.router.arcs if step.router is not None else ()) if arc.when is not None]
-        if step.spec.admit is not None:
-            guards += [rule.when for rule in step.spec.admit.rules if rule.when is not None]
-        read = {path[:2] for guard in guards for path in paths_read(guard.expr) if path[0] == "workload"}
-        if read & seen:
-            return True
-        seen |= read
-    return False
+    """Whether two steps ask about the same part of the workload, so that one may exclude the other.
+
+    Gates do not when each part of the workload and of `ctx` that they read is read by gates of the same rules alone:
+    what opens one of them opens all.
+    """
+    steps: dict[Path, set[int]] = {}
+    questions: dict[Path, set[object]] = {}
+    for number, step in enumerate(playbook.steps):
+        arcs = step.router.arcs if step.router is not None else ()
+        rules = step.spec.admit.rules if step.spec.admit is not None else ()
+        gate = tuple((rule.when.expr if rule.when is not None else None, rule.allow) for rule in rules)
+        for question, guards in ((number, [arc.when for arc in arcs]), (gate, [rule.when for rule in rules])):
+            for path in {path[:2] for guard in guards if guard is not None for path in paths_read(guard.expr)}:
+                if path[0] in ("workload", "ctx"):
+                    steps.setdefault(path, set()).add(number)
+                    questions.setdefault(path, set()).add(question)
+    twice = any(path[0] == "workload" and len(found) > 1 for path, found in steps.items())
+    return twice and any(len(found) > 1 for found in questions.values())
 
 
 def _told(unit: Unit) -> set[Span]:
