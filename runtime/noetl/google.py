@@ -6,12 +6,12 @@ Nothing is sent here. Two kinds of token are given: an access token for scopes, 
 import json
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
-from typing import NamedTuple
 from urllib.parse import urlencode
 
 from noetl.contents import json_of
 from noetl.web import Request
 from noetl_ir.expr import Json
+from noetl_ir.rows import NamedTuple
 
 TOKEN_URL = "https://oauth2.googleapis.com/token"
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"

@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from noetl.egress import address_of
 from noetl.ports import Fence
 from noetl_ir.expr import Json
+from noetl_ir.rows import NamedTuple
 
 if TYPE_CHECKING:
     from nats.aio.client import Client

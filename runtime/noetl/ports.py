@@ -6,12 +6,13 @@ in `tests/contracts` say what every adapter must do.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from noetl.catalogue import EVERY, PlanRow, Versions
 from noetl_ir.commands import Notice
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
+from noetl_ir.rows import NamedTuple
 
 
 class Conflict(Exception):

@@ -13,7 +13,8 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
+
+from noetl_ir.rows import NamedTuple
 
 _WATCHDOG = """
 while read -r sign group; do

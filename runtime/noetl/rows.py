@@ -8,11 +8,11 @@ times are ISO text, an interval is its seconds, bytes are base64 text, NaN and i
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from noetl.files import Refused, script_text
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome, error
+from noetl_ir.rows import NamedTuple
 
 TEXTS = ("command", "query", "sql", "statement", "code")
 MOST_ROWS = 1_000_000

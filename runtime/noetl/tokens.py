@@ -7,9 +7,9 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 from noetl_ir.expr import Json
+from noetl_ir.rows import NamedTuple
 
 ROLES = ("viewer", "worker", "operator", "admin")
 MAY: Mapping[str, frozenset[str]] = {

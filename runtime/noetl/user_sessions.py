@@ -1,8 +1,9 @@
 """The port of users' sessions (case-dialect §6): what the API needs of them, wherever they lie."""
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from noetl_ir.expr import Json
+from noetl_ir.rows import NamedTuple
 
 FIELDS = ("email", "display_name", "roles", "client_ip", "auth0_id")
 """What is said of a user when a session is made, and may be changed (case-dialect §6.3)."""

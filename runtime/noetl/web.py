@@ -6,12 +6,13 @@ The codes of its failures: `timeout`, `http.connect`, `http.protocol`, `http.red
 
 from collections.abc import Callable, Coroutine
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from noetl.egress import NotAllowed, address_of
 from noetl.ports import Fence
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome, error
+from noetl_ir.rows import NamedTuple
 
 if TYPE_CHECKING:
     import ssl

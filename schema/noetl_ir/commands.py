@@ -3,10 +3,9 @@
 Workers run pipelines: from a position in a step's task list until it ends, parks, or is told to stop.
 """
 
-from typing import NamedTuple
-
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
+from noetl_ir.rows import NamedTuple
 
 
 class RunPipeline(NamedTuple):

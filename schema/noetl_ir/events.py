@@ -6,10 +6,11 @@ its order; ids and times order nothing (LANGUAGE §8).
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from noetl_ir import codec
 from noetl_ir.expr import Json
+from noetl_ir.rows import NamedTuple
 
 if TYPE_CHECKING:
     from hashlib import _Hash as HASH

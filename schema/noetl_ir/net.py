@@ -8,8 +8,8 @@ The skeleton, which is what is analysed, is this net without guards and token ke
 """
 
 from enum import StrEnum
-from typing import NamedTuple
 
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 
 

@@ -6,10 +6,9 @@ the playbook names, and the places in the author's file. Integers named after a 
 -1 is none. The byte form is `noetl_ir.plan_format`.
 """
 
-from typing import NamedTuple
-
 from noetl_ir.expr import Json, Template
 from noetl_ir.net import Net
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 
 

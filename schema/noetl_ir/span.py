@@ -1,6 +1,6 @@
 """Where in a file something was written."""
 
-from typing import NamedTuple
+from noetl_ir.rows import NamedTuple
 
 
 class Span(NamedTuple):

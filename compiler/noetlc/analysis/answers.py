@@ -1,9 +1,10 @@
 """Answers to queries about a plan, on its whole skeleton: with every failure, and with guards left out."""
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from noetl_ir.plan import Plan
+from noetl_ir.rows import NamedTuple
 from noetlc.analysis.components import components_of
 from noetlc.analysis.goals import Never, Open, Reached, coverable
 from noetlc.analysis.origin import has_loop

@@ -15,9 +15,9 @@ and bounds of their own.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from noetl_ir.plan import Plan
+from noetl_ir.rows import NamedTuple
 from noetlc.analysis.components import components_of
 from noetlc.analysis.extents import Extent
 from noetlc.analysis.formulas import ONE, ZERO, Formula, largest, number, plus, smaller, times, unbounded, widest

@@ -6,9 +6,8 @@ Miller's tree, a search for a dead marking among the first states, and the proje
 prove that there is none. What a limit left open is None.
 """
 
-from typing import NamedTuple
-
 from noetl_ir.collecting import uncollected
+from noetl_ir.rows import NamedTuple
 from noetlc.analysis.coverability import Coverability, coverability_of
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.properties import Properties, properties_of

@@ -1,9 +1,9 @@
 """What the arcs of a router can do together: which can fire, which cannot, and whether one always does."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from noetl_ir.expr import Attribute, Compare, Const, Expr, Literal, Name
+from noetl_ir.rows import NamedTuple
 from noetlc.ast.playbook import Arc, Guard, Playbook, Step
 from noetlc.ast.routing import takes_part_on_failure
 from noetlc.ast.truth import Path, path_of

@@ -4,8 +4,7 @@ More pairs than can really be marked together, never fewer: what is not in the r
 and whatever the number of markings. For free-choice nets that are live and bounded it is exact.
 """
 
-from typing import NamedTuple
-
+from noetl_ir.rows import NamedTuple
 from noetlc.analysis.petri import Petri, consumers_of
 
 

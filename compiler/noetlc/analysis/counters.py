@@ -9,10 +9,10 @@ rule before it, which did not match, says the opposite. `while` and `until` are 
 
 from collections.abc import Iterator, Sequence
 from math import ceil
-from typing import NamedTuple
 
 from noetl_ir.expr import Attribute, Binary, Compare, Const, Expr, Filter, Literal, Logic, Name, Native, Template
 from noetl_ir.plan import Plan, Rule, Task
+from noetl_ir.rows import NamedTuple
 from noetlc.analysis.formulas import Formula, number, plus
 from noetlc.analysis.sizes import Sizes
 from noetlc.analysis.trials import guard_of

@@ -4,9 +4,8 @@ The second token of a source waits for the next wave. A join that counts (`first
 the rest of a wave that is done with.
 """
 
-from typing import NamedTuple
-
 from noetl_ir.plan import Plan
+from noetl_ir.rows import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.goals import Reached, coverable
 from noetlc.analysis.knowledge import informed

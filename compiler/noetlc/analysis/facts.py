@@ -11,11 +11,12 @@ the places in their files. A value is told to people, and compared as text.
 import json
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from noetl_ir.expr import Block, ListTemplate, Literal, MapTemplate, Native, Template, Text
 from noetl_ir.kinds import seconds_of
 from noetl_ir.plan import Arc, Join, Limits, Loop, Plan, Rule, Step, Task
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import NOWHERE, Span
 from noetlc.expr.unparse import unparse
 

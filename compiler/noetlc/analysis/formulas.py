@@ -6,7 +6,9 @@
 """
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from noetl_ir.rows import NamedTuple
 
 Product: TypeAlias = tuple[str, ...]
 """Names of sizes, sorted; one for each factor, none for a plain number."""

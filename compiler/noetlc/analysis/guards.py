@@ -8,9 +8,10 @@ its negation are related: `x < 3` and `x >= 3` may both be false.
 
 from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from noetl_ir.expr import Compare, Conditional, Const, Expr, ListOf, Logic, Name, Not, TupleOf, walk
+from noetl_ir.rows import NamedTuple
 from noetlc.analysis.trials import names_of
 
 MAX_CASES = 64

@@ -14,11 +14,11 @@ is proved.
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import NamedTuple
 
 from noetl_ir.expr import Expr, Native
 from noetl_ir.net import Transition
 from noetl_ir.plan import Plan
+from noetl_ir.rows import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.guards import Case, Variables
 from noetlc.analysis.petri import Arcs, Petri, arcs_of

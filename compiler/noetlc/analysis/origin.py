@@ -4,7 +4,9 @@ A tree that is shared and never copied: `Leaf` is a transition of the net, `Then
 that are interchangeable (equal inputs and outputs), `Also` a second one that is enabled whenever the first is.
 """
 
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from noetl_ir.rows import NamedTuple
 
 
 class Leaf(NamedTuple):

@@ -1,7 +1,9 @@
 """A place/transition net as all analyses see it: integers for places and transitions, weighted arcs, a marking."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+from noetl_ir.rows import NamedTuple
 
 if TYPE_CHECKING:  # lint reads no nets from XML
     from noetlc.source.pnml_reader import Written

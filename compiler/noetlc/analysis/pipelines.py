@@ -10,9 +10,9 @@ A circle that nothing counts is bounded by `limits.max_tasks_per_run`.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from noetl_ir.plan import Plan, Task
+from noetl_ir.rows import NamedTuple
 from noetlc.analysis.components import components_of
 from noetlc.analysis.counters import END, Counters, Way, ways_of
 from noetlc.analysis.formulas import ZERO, Formula, largest, number, plus, times

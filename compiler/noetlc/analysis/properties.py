@@ -5,8 +5,8 @@ always fire again, and has a stable marking when some place never changes.
 """
 
 from itertools import pairwise
-from typing import NamedTuple
 
+from noetl_ir.rows import NamedTuple
 from noetlc.analysis.components import terminal_components
 from noetlc.analysis.petri import Petri, effect_of
 from noetlc.analysis.reachability import Graph

@@ -10,9 +10,10 @@ x, a, b name a step, or a task as `step.task`. A name may stand in quotes or bac
 """
 
 import re
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from noetl_ir.plan import Plan
+from noetl_ir.rows import NamedTuple
 
 
 class Reachable(NamedTuple):

@@ -5,10 +5,10 @@ data were found leaves the question unknown, and the story says what guards woul
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
+from noetl_ir.rows import NamedTuple
 from noetlc.analysis.answers import answer
 from noetlc.analysis.bounds import Bounds, bounds_of
 from noetlc.analysis.census import Census, census_of

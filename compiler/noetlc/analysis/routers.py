@@ -9,9 +9,10 @@ is no number makes every ordering untrue. A guard that raises is none of this: t
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, product
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from noetl_ir.expr import Attribute, Binary, Compare, Const, Expr, Filter, Logic, Name, Not, Unary
+from noetl_ir.rows import NamedTuple
 from noetlc.analysis.guards import Value, Variables
 from noetlc.ast.truth import Path, path_of
 

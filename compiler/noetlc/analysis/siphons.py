@@ -13,8 +13,8 @@ exactly when the skeleton is sound and each run ends with one token (van der Aal
 from collections import deque
 from collections.abc import Iterable
 from enum import Enum
-from typing import NamedTuple
 
+from noetl_ir.rows import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.petri import Petri, consumers_of, producers_of
 from noetlc.analysis.properties import structure_of

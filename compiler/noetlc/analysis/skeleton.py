@@ -5,10 +5,9 @@ its `empty` transition. What is judged on successful runs leaves out `err`, the 
 transition that can only lead to them: what a run does after an unhandled failure proves nothing.
 """
 
-from typing import NamedTuple
-
 from noetl_ir.net import Arc, Net, PlaceClass, Transition, Trigger, Weight
 from noetl_ir.plan import Plan
+from noetl_ir.rows import NamedTuple
 from noetlc.analysis.petri import Arcs, Marking, Petri, arcs_of
 
 

@@ -11,10 +11,10 @@ of 256 branches costs no more than its branches one after the other.
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import NamedTuple
 
 from noetl_ir.net import Transition
 from noetl_ir.plan import Plan, Task
+from noetl_ir.rows import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.coverability import coverability_of
 from noetlc.analysis.goals import Never, Open, searched

@@ -8,10 +8,11 @@ cycle    it counts on a cycle, and a source outside of it delivers once
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from noetl_ir.net import PlaceClass, Transition
 from noetl_ir.plan import Plan
+from noetl_ir.rows import NamedTuple
 from noetlc.analysis.petri import Marking
 from noetlc.analysis.skeleton import success_skeleton
 from noetlc.analysis.soundness import marking_after

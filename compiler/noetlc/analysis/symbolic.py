@@ -11,8 +11,9 @@ nodes of all diagrams. Needs the extra `symbolic`.
 
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from noetl_ir.rows import NamedTuple
 from noetlc.analysis.petri import Petri
 
 if TYPE_CHECKING:

@@ -10,9 +10,10 @@ differs there differs; that no run differs there is no proof.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from noetl_ir.plan import Plan
+from noetl_ir.rows import NamedTuple
 from noetlc.analysis.petri import Arcs, Petri, arcs_of
 from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.reductions import reduced

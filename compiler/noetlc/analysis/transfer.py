@@ -11,10 +11,11 @@ end can be reached from all of these when that is proved of the new net.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from noetl_ir.net import PlaceClass, Trigger
 from noetl_ir.plan import Plan
+from noetl_ir.rows import NamedTuple
 from noetlc.analysis.goals import Reached, coverable
 from noetlc.analysis.petri import Petri, consumers_of, effect_of
 from noetlc.analysis.reductions import reduced

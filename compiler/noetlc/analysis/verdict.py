@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import NamedTuple
 
 from noetl_ir.expr import Json
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.diag.internal import Bug, bug_of
 

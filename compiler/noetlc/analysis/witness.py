@@ -9,12 +9,13 @@ rules write them.
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, product
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from noetl_ir.evaluate import Fault, compile_guard, compile_template
 from noetl_ir.expr import Attribute, Expr, Item, Json, expressions_of, walk
 from noetl_ir.net import Transition
 from noetl_ir.plan import Plan, Rule
+from noetl_ir.rows import NamedTuple
 from noetl_ir.scopes import PlayScope
 from noetlc.analysis.trials import (
     PLAIN,

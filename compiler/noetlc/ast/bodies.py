@@ -1,8 +1,9 @@
 """Task lists inside of task lists: the authoring sugar, and one walk over every list wherever it stands."""
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Guard, Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar

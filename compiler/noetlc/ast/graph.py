@@ -3,8 +3,8 @@ arcs.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
+from noetl_ir.rows import NamedTuple
 from noetlc.ast.playbook import Playbook, Step
 from noetlc.ast.truth import done_facts, truth_of
 

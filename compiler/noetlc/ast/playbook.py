@@ -5,9 +5,10 @@ Every task has a name and every expression is parsed. Values keep the node they 
 finding inside a template can be shown at its place in the file.
 """
 
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from noetl_ir.expr import Expr, Json, Template
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.sugar import Sugar
 from noetlc.source.nodes import Node, Scalar

@@ -3,8 +3,10 @@
 import builtins
 from functools import lru_cache
 from symtable import symtable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from warnings import catch_warnings, simplefilter
+
+from noetl_ir.rows import NamedTuple
 
 if TYPE_CHECKING:
     import ast

@@ -1,7 +1,6 @@
 """Sugar of repetition: `retry` in its forms, and `poll`."""
 
-from typing import NamedTuple
-
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Guard, Task, Value
 from noetlc.ast.sugar import Sugar

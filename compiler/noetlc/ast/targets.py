@@ -1,7 +1,6 @@
 """Sugar of routing: where a step leads to, in the forms before routers had arcs."""
 
-from typing import NamedTuple
-
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Arc, Guard
 from noetlc.ast.sugar import Sugar

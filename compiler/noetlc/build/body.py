@@ -4,9 +4,8 @@ One control token in, one out, per transition. Which directive follows an outcom
 there is one transition for every directive that a rule, or the default, could give.
 """
 
-from typing import NamedTuple
-
 from noetl_ir.net import Trigger
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Rule, Step, Task
 from noetlc.build.loop import Ends, Level

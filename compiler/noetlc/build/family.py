@@ -5,10 +5,10 @@ for every caller.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
 
 from noetl_ir.expr import Literal
 from noetl_ir.plan import Child
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Playbook
 from noetlc.build.components import components_of

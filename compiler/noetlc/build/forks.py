@@ -5,9 +5,8 @@ join; each of its arcs starts its own branch; each branch ends in exactly one so
 crosses a branch. An arc that only a failure can take (`event.name == 'step.failed'`) is no branch.
 """
 
-from typing import NamedTuple
-
 from noetl_ir.expr import Attribute, Compare, Const, Expr, Logic, Name
+from noetl_ir.rows import NamedTuple
 from noetlc.ast.playbook import Guard, Playbook, Step
 from noetlc.build.dominators import dominators_of
 from noetlc.build.join import Arrivals

@@ -9,9 +9,8 @@ one; when all have come, the gate opens if it is warm and the wave ends silently
     (gate)+(cold)+Σ(free s) [meet none]: m·(got)+(cold)+Σ(held s) → (cold)+Σ(free s)
 """
 
-from typing import NamedTuple
-
 from noetl_ir.plan import Join, Step
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.build.making import CONTROL, MEMO, NOTHING, Arcs, NetMaker, times
 from noetlc.build.sources import ENTRY

@@ -5,10 +5,9 @@ Level 0 is the step itself; an inner level stands in place of the pipeline of th
 loop the pipeline stands between them alone.
 """
 
-from typing import NamedTuple
-
 from noetl_ir.net import Weight
 from noetl_ir.plan import Loop
+from noetl_ir.rows import NamedTuple
 from noetlc.ast.playbook import Step
 from noetlc.build.making import CONTROL, SLOT, Arcs, NetMaker, times
 

@@ -7,7 +7,6 @@ and hide nothing here.
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from noetl_ir.expr import (
     Attribute,
@@ -26,6 +25,7 @@ from noetl_ir.expr import (
     expressions_of,
 )
 from noetl_ir.outcome import REFERENCE_KEY
+from noetl_ir.rows import NamedTuple
 from noetlc.ast.playbook import Playbook, Step, Value
 
 Path = tuple[str, ...]

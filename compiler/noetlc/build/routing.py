@@ -10,8 +10,7 @@ mode ends the chain. Only arcs whose guard reads `event.name`, `event.status` or
 failure chain.
 """
 
-from typing import NamedTuple
-
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Arc, Step
 from noetlc.ast.routing import takes_part_on_failure

@@ -6,10 +6,10 @@ file, code and address, wherever its lines moved; the message is for people. Fil
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import click
 
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.cli.files import read, write
 from noetlc.diag.codes import finding

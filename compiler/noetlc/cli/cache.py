@@ -12,8 +12,8 @@ Nothing fails for the cache: where it cannot be read or written there is none.
 import os
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
 from noetlc.diag.report import Reported

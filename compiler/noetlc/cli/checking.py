@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from noetl_ir.rows import NamedTuple
 from noetlc.cli.cache import Cache, Kept
 from noetlc.cli.catalogue import Folders
 from noetlc.cli.files import Unusable, read_playbook, shown

@@ -2,10 +2,11 @@
 
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from noetl_ir.rows import NamedTuple
 from noetlc.diag.diagnostic import Severity
 from noetlc.diag.text import ANSI, PLAIN, Palette, rendered
 

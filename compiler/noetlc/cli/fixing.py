@@ -8,8 +8,9 @@ the byte order mark and the line ends stay.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.cli.baseline import Entry, unknown
 from noetlc.cli.cache import Kept

@@ -3,11 +3,12 @@
 import sys
 from collections.abc import Iterator
 from types import FunctionType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
 from noetl_ir import registry
+from noetl_ir.rows import NamedTuple
 from noetlc.cli.cache import Cache, cache_in, folder_of
 from noetlc.cli.catalogue import Folders
 from noetlc.cli.checking import Checked, Work, check, counted, text_of, unusable

@@ -3,10 +3,11 @@
 import sys
 from collections.abc import Callable
 from os.path import splitext
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
+from noetl_ir.rows import NamedTuple
 from noetlc.cli.files import STANDARD_INPUT, put
 
 if TYPE_CHECKING:  # each command line needs a few of them

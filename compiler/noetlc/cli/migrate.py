@@ -1,10 +1,10 @@
 """migrate: legacy playbooks rewritten as canonical source."""
 
 import sys
-from typing import NamedTuple
 
 import click
 
+from noetl_ir.rows import NamedTuple
 from noetlc.cli.cores import over_cores
 from noetlc.cli.files import STANDARD_INPUT, Unusable, expanded, put, read, shown
 from noetlc.cli.migration_report import Row, json_report, markdown_report, text_of_row, text_report

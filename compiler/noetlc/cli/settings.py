@@ -7,10 +7,11 @@ relative to the folder of the configuration. What is no key, or has another type
 import os
 import re
 from collections.abc import Callable
-from typing import NamedTuple, NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias
 
 import click
 
+from noetl_ir.rows import NamedTuple
 from noetlc.cli.files import read
 from noetlc.cli.findings import FAIL_ON
 

@@ -1,9 +1,10 @@
 """What `noetlc graph` can draw: the playbooks of a file, a plan, or a net in PNML."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
+from noetl_ir.rows import NamedTuple
 from noetlc.cli.files import read, shown
 from noetlc.cli.findings import palette_of_stderr, text_of
 from noetlc.diag.diagnostic import Diagnostic, Severity

@@ -1,12 +1,12 @@
 """where: the place in the author's file that an element of a plan stands for."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import click
 
 from noetl_ir.plan import Plan
 from noetl_ir.plan_format import PlanError, read_plan
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.cli.files import read
 

@@ -1,8 +1,9 @@
 """What lowering did to a construct, or why it could not."""
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 
 Class: TypeAlias = Literal["exact", "safe", "review", "refused"]

@@ -1,7 +1,6 @@
 """What a diagnostic code stands for."""
 
-from typing import NamedTuple
-
+from noetl_ir.rows import NamedTuple
 from noetlc.diag.diagnostic import Severity
 
 

@@ -1,8 +1,8 @@
 """A finding about a playbook: what, how bad, where, and what to write instead."""
 
 from enum import IntEnum
-from typing import NamedTuple
 
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 
 

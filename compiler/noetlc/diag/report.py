@@ -1,8 +1,8 @@
 """Findings of several files, as the formats take them."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
+from noetl_ir.rows import NamedTuple
 from noetlc.diag.diagnostic import Diagnostic, Severity
 
 

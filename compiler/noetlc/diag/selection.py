@@ -5,7 +5,8 @@ both do what they say; of two of one length the one that ignores. An internal er
 """
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+
+from noetl_ir.rows import NamedTuple
 
 ALL = "ALL"
 INTERNAL = "NL000"

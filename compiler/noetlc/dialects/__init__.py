@@ -7,9 +7,9 @@ when its readers are written they move into its `tables`, and nothing else chang
 
 from functools import cache
 from types import MappingProxyType
-from typing import NamedTuple
 
 from noetl_ir import registry
+from noetl_ir.rows import NamedTuple
 from noetlc.ast.playbook import Playbook
 from noetlc.reading.document import read_document
 from noetlc.reading.reader import Legacy, Reader, Tables

@@ -6,11 +6,11 @@ microseconds, as in the log; `wait` is in seconds.
 """
 
 import json
-from typing import NamedTuple
 
 from noetl_ir.envelope import envelope_schema
 from noetl_ir.events import INPUT_EVENTS, WORKER_EVENTS
 from noetl_ir.expr import Json
+from noetl_ir.rows import NamedTuple
 
 Schema = dict[str, Json]
 

@@ -5,10 +5,10 @@ everything between two places is what `noetlc lint` is for.
 """
 
 import json
-from typing import NamedTuple
 
 from noetl_ir.expr import Json
 from noetl_ir.kinds import TASK_KNOBS, Field, Kind
+from noetl_ir.rows import NamedTuple
 from noetlc.dialects import canonical, combined
 from noetlc.reading.document import VERSIONS
 from noetlc.reading.kinds import kind_names, kind_of, knobs_of_any_kind

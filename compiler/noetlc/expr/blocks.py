@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from noetl_ir.expr import Expr
+from noetl_ir.rows import NamedTuple
 from noetlc.expr.errors import TemplateError
 
 Parse: TypeAlias = Callable[[str, int], Expr]

@@ -5,7 +5,7 @@ A terminal's value is its token's. Brackets belong to the offsets of what stands
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from noetl_ir.expr import (
     Attribute,
@@ -28,6 +28,7 @@ from noetl_ir.expr import (
     TupleOf,
     Unary,
 )
+from noetl_ir.rows import NamedTuple
 from noetlc.expr.errors import TemplateError
 
 Parts: TypeAlias = list[Any]

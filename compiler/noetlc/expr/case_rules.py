@@ -1,9 +1,9 @@
 """What the passes for `case` share: its rules in order, their chains as tasks, and routes as arcs."""
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from noetl_ir.expr import Attribute, Const, Expr, Name, walk
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Choose, Tasks
 from noetlc.ast.cases import Case, CaseRule, Route

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from enum import Enum
 from itertools import pairwise, takewhile
-from typing import NamedTuple
 
 from noetl_ir.expr import Expr
+from noetl_ir.rows import NamedTuple
 from noetl_ir.scopes import EVENT_ATTRIBUTES, LAYERS, PLACES, RESERVED, Place, Row
 from noetl_ir.scopes.vocabulary import FUNCTIONS, LEGACY_FUNCTIONS
 from noetlc.expr.paths import Access, accesses

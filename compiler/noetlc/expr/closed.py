@@ -3,9 +3,9 @@ minds what is missing.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from noetl_ir.expr import Compare, Conditional, Const, Expr, Filter, ListOf, Logic, Test, TupleOf, walk
+from noetl_ir.rows import NamedTuple
 from noetlc.ast.once import Once
 from noetlc.ast.truth import Path, path_of
 

@@ -1,9 +1,9 @@
 """Runs the generated LALR tables over tokens. Nothing here recurses, however deep or long the expression."""
 
 from functools import cache
-from typing import NamedTuple
 
 from noetl_ir.expr import Expr, children
+from noetl_ir.rows import NamedTuple
 from noetlc.expr import build
 from noetlc.expr.errors import TemplateError
 from noetlc.expr.tokens import END, Token

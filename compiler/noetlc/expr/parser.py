@@ -4,9 +4,8 @@ lark makes the tables ahead of time, so that no command pays for importing it (`
 Simple expressions never reach the tables (`noetlc.expr.quick`), and no text is parsed twice.
 """
 
-from typing import NamedTuple
-
 from noetl_ir.expr import Block, Expr, Literal, Native, Template, Text
+from noetl_ir.rows import NamedTuple
 from noetlc.expr import lalr
 from noetlc.expr.blocks import block_errors
 from noetlc.expr.errors import TemplateError

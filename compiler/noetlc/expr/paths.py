@@ -1,9 +1,10 @@
 """The static access paths of an expression: a root name and the keys that are written out behind it."""
 
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from noetl_ir.expr import Attribute, Call, Const, Expr, Item, Name, children
+from noetl_ir.rows import NamedTuple
 
 Path: TypeAlias = tuple[str | int, ...]
 """The root name, then keys."""

@@ -6,9 +6,10 @@ line end at the end of the text. A piece that is wrong stays as written too, bes
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from noetl_ir.expr import Expr
+from noetl_ir.rows import NamedTuple
 from noetlc.expr.errors import TemplateError
 
 Read: TypeAlias = Callable[[str, int], tuple[Expr, int, str]]

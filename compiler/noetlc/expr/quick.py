@@ -5,9 +5,9 @@ that). It returns None for everything else, errors included, and never guesses.
 """
 
 import re
-from typing import NamedTuple
 
 from noetl_ir.expr import Attribute, Compare, Const, Expr, Filter, ListOf, Logic, Name, Not, Test, Unary
+from noetl_ir.rows import NamedTuple
 from noetl_ir.scopes.vocabulary import FILTER_ARGUMENTS, FILTERS, TESTS
 from noetlc.expr.tokens import CONSTANTS, KEYWORDS
 

@@ -5,9 +5,10 @@ steps nothing that only a step can have.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from noetl_ir.expr import Expr, Literal, Name, walk
+from noetl_ir.rows import NamedTuple
 from noetlc.ast.graph import ENTRY
 from noetlc.ast.playbook import Arc, Playbook, Step, Task
 from noetlc.ast.python_code import python_code

@@ -7,8 +7,9 @@ what stands around them: behind `.`, `|` and `is` any word is a name, as in Jinj
 import re
 import warnings
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
+from noetl_ir.rows import NamedTuple
 from noetlc.expr.errors import TemplateError
 
 Value: TypeAlias = bool | int | float | str | None

@@ -16,8 +16,7 @@ nowhere (`__s__exit`). In a loop the rules are asked in each iteration, and thos
 rules for `call.error` come behind those for `call.done`: they are for what no such rule takes.
 """
 
-from typing import NamedTuple
-
+from noetl_ir.rows import NamedTuple
 from noetlc.ast.bodies import Tasks, taken_of
 from noetlc.ast.cases import Case, CaseRule, CaseSetting
 from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Rule, Step, Task

@@ -15,9 +15,8 @@
 `priority` wins, then the first.
 """
 
-from typing import NamedTuple
-
 from noetl_ir.expr import Const, Expr
+from noetl_ir.rows import NamedTuple
 from noetlc.ast.bodies import Tasks, taken_of
 from noetlc.ast.cases import Case, CaseRule, Route
 from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Rule, Step, Task, Value

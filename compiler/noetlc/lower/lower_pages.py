@@ -14,9 +14,9 @@ A repetition of success has its own counter and begins with the first attempt; `
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from noetl_ir.expr import Attribute, Binary, Call, Const, Expr, ListOf, Literal, Name, Template, Test, walk
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Tasks, change_lists, map_lists, taken, with_lists
 from noetlc.ast.playbook import Playbook, Rule, Step, Task, Value

@@ -11,9 +11,10 @@ The policy of a step is the default of its tasks, then that of the executor (ord
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from noetl_ir.expr import Const
+from noetl_ir.rows import NamedTuple
 from noetlc.ast.bodies import Choose, Tasks, change_lists, taken, taken_of
 from noetlc.ast.cases import Case, CaseRule
 from noetlc.ast.playbook import Guard, Playbook, Rule, Step, Task

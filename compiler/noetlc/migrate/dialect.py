@@ -5,8 +5,8 @@ that the file has, by an ordered list of questions.
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
+from noetl_ir.rows import NamedTuple
 from noetlc.migrate.lines import all_nodes
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 from noetlc.source.yaml_reader import read_yaml

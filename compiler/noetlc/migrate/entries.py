@@ -1,8 +1,8 @@
 """Where the parts of a mapping or list stand in the text: what belongs to each, and the lines above it."""
 
 from re import compile as pattern
-from typing import NamedTuple
 
+from noetl_ir.rows import NamedTuple
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
 _ALIAS = pattern(r":?\s*\*[^\s,\[\]{}]+")

@@ -7,8 +7,8 @@ that came from their place.
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from re import compile as pattern
-from typing import NamedTuple
 
+from noetl_ir.rows import NamedTuple
 from noetlc.source.nodes import Mapping, Node, Scalar
 
 _HASH = pattern(r"#[^\n]*")

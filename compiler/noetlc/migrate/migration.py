@@ -10,11 +10,11 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from re import MULTILINE
 from re import compile as pattern
-from typing import NamedTuple
 
 from noetl_ir.collecting import uncollected
 from noetl_ir.expr import Literal
 from noetl_ir.plan import Plan
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.names import OldBlocks, OldNames, OldSecrets
 from noetlc.ast.playbook import Playbook, Value

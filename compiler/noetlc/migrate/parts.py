@@ -1,9 +1,9 @@
 """Parts of the canonical tree beside the same parts as they were read, and what can be said of the two."""
 
 from bisect import bisect_left
-from typing import NamedTuple
 
 from noetl_ir.expr import Json
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Value
 from noetlc.ast.printing import Keys, Placed, Tree, as_tree, plain_tree

@@ -2,9 +2,9 @@
 
 from difflib import SequenceMatcher
 from re import compile as pattern
-from typing import NamedTuple
 
 from noetl_ir.expr import Json
+from noetl_ir.rows import NamedTuple
 from noetlc.ast.yaml_text import inline_text, scalar_text
 from noetlc.expr.errors import TemplateError
 from noetlc.expr.parser import parse_template

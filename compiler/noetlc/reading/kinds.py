@@ -1,10 +1,10 @@
 """The tool kinds there are: ours by module, others by entry point; each loaded when a playbook names it."""
 
 from functools import cache
-from typing import NamedTuple
 
 from noetl_ir import registry
 from noetl_ir.kinds import Field, Kind, Text
+from noetl_ir.rows import NamedTuple
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 
 PACKAGE = "noetl_ir.kinds"

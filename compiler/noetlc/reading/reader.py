@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from collections.abc import Mapping as MappingOf
 from types import MappingProxyType
-from typing import NamedTuple, Never, TypeAlias, TypeVar
+from typing import Never, TypeAlias, TypeVar
 
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Task
 from noetlc.diag.change import Change, Class

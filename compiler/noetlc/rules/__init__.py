@@ -9,11 +9,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from sys import modules
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from noetl_ir import registry
 from noetl_ir.kinds import Text
 from noetl_ir.plan import Plan
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.analysis.choices import Choices
 from noetlc.analysis.proofs import Proofs

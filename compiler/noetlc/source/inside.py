@@ -6,7 +6,8 @@ out is compared with the value that the parser gave, so a place is either right 
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+
+from noetl_ir.rows import NamedTuple
 
 _BREAKS = "\n\r\x85\u2028\u2029"
 _BLANKS = " \t"

@@ -7,8 +7,9 @@ limits on size and depth.
 """
 
 import re
-from typing import NamedTuple
 from xml.parsers import expat
+
+from noetl_ir.rows import NamedTuple
 
 MAX_BYTES = 1 << 28
 MAX_DEPTH = 200

@@ -7,7 +7,9 @@ are refused; text that PyYAML takes for a number and then fails to read (`0x_`, 
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from noetl_ir.rows import NamedTuple
 
 Value: TypeAlias = "bool | int | float | str | None"
 

@@ -1,8 +1,8 @@
 """YAML syntax errors: libyaml's words and mark turned into what is wrong, where, and what to write."""
 
 import re
-from typing import NamedTuple
 
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic, Fix, Related

@@ -8,10 +8,11 @@ the event. A caller that reads much switches the cyclic collector off: nodes hol
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic

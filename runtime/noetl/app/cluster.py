@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping
 from types import FunctionType
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from noetl.app.clock import MonotonicClock, WallClock
 from noetl.app.runtime import Runtime
@@ -19,6 +19,7 @@ from noetl.server.service import Service
 from noetl_ir import registry
 from noetl_ir.commands import Answer, Command, Said
 from noetl_ir.events import Event
+from noetl_ir.rows import NamedTuple
 
 LONGEST_SLEEP = 0.2
 """Seconds; requests to another server of the same store are seen within this time."""

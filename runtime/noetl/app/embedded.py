@@ -6,7 +6,7 @@ inbox.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
@@ -15,6 +15,7 @@ from noetl.server.control import ControlPlane
 from noetl.server.shell import Ask
 from noetl.worker.shell import Launcher, Worker
 from noetl_ir.commands import Answer, Command, Said
+from noetl_ir.rows import NamedTuple
 
 POOL = "default"
 

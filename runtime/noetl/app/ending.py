@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from noetl.app.looking import events_of
 from noetl.app.runtime import Runtime
 from noetl.engine.execution import Execution
@@ -13,6 +11,7 @@ from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import is_reference
 from noetl_ir.plan import Plan, Step
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 
 

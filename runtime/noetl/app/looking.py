@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from noetl.app.runtime import Runtime
 from noetl.engine.evolve import evolve
@@ -17,6 +17,7 @@ from noetl_ir.codec import CodecError
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
 from noetl_ir.outcome import is_reference
+from noetl_ir.rows import NamedTuple
 
 
 class Unreadable(Exception):

@@ -7,12 +7,12 @@ loop and none for each of its iterations; retries and delays have the time at wh
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from noetl.engine.execution import Execution, Region, Run
 from noetl.engine.program import Program
 from noetl_ir.events import index_of, iso_of, step_run_of
 from noetl_ir.expr import Json
+from noetl_ir.rows import NamedTuple
 
 
 class Row(NamedTuple):

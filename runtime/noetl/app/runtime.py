@@ -9,7 +9,6 @@ from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 from types import FunctionType
-from typing import NamedTuple
 
 from noetl.app.clock import WallClock
 from noetl.app.embedded import POOL, Embedded, Parts, Ticking, Waiter
@@ -28,6 +27,7 @@ from noetl.worker.shell import Worker
 from noetl_ir import registry
 from noetl_ir.commands import Answer, Command, Said
 from noetl_ir.events import Event
+from noetl_ir.rows import NamedTuple
 
 DEFAULT_STORE = "sqlite:///.noetl/noetl.db"
 DEFAULT_SLOTS = 64

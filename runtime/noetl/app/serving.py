@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -32,6 +32,7 @@ from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.shell import Worker
 from noetl_ir.commands import Answer, Command, Said
 from noetl_ir.events import Event
+from noetl_ir.rows import NamedTuple
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -7,7 +7,7 @@ import random
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from noetl.app.clock import MonotonicClock, WallClock
 from noetl.app.cluster import open_bus
@@ -19,6 +19,7 @@ from noetl.store.http import Unreachable
 from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.pulse import Pulse
 from noetl.worker.shell import Worker
+from noetl_ir.rows import NamedTuple
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from noetl.app.embedded import Embedded
 from noetl.app.ending import ending_of
@@ -17,6 +17,7 @@ from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
 from noetl.ports import Conflict, Owned, StoreFailure
 from noetl.server.children import NotFound
+from noetl_ir.rows import NamedTuple
 
 if TYPE_CHECKING:
     from types import FrameType

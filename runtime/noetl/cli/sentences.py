@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from noetl.app.ending import located
 from noetl.app.picture import Row, place_of
@@ -13,6 +13,7 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
+from noetl_ir.rows import NamedTuple
 
 _Say: TypeAlias = Callable[[Execution, Program, Event], str]
 

@@ -6,7 +6,6 @@ asks no rule. Nothing here runs a tool or knows the time.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from noetl.engine.program import Program
 from noetl.engine.retry import DEFAULT_DELAY, wait_of
@@ -14,6 +13,7 @@ from noetl_ir.evaluate import Fault, Scope
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
 from noetl_ir.plan import Rule, Task
+from noetl_ir.rows import NamedTuple
 
 
 class Directive(NamedTuple):

@@ -8,10 +8,10 @@ way to move a token, so a log that folds without `IllegalFiring` is a run of the
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from noetl_ir.events import Firing, Keys
 from noetl_ir.net import Arc, Net, PlaceClass, Transition, Trigger, Weight
+from noetl_ir.rows import NamedTuple
 
 
 class IllegalFiring(Exception):

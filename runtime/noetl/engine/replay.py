@@ -10,7 +10,6 @@ store's checksums over the log are there for those.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from noetl.engine import reports
 from noetl.engine.decide import decide
@@ -21,6 +20,7 @@ from noetl.engine.program import Missing, Program
 from noetl.engine.starting import Request, start
 from noetl.engine.turn import Turn
 from noetl_ir.events import INPUT_EVENTS, Event
+from noetl_ir.rows import NamedTuple
 
 
 class Verdict(NamedTuple):

@@ -1,12 +1,11 @@
 """How an execution begins: the request, the workload made of defaults and payload, the entry token."""
 
-from typing import NamedTuple
-
 from noetl.engine.program import Program
 from noetl.engine.scope import keychain_scope, workload_scope
 from noetl.engine.turn import Turn
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json, Literal, MapTemplate
+from noetl_ir.rows import NamedTuple
 
 
 class Request(NamedTuple):

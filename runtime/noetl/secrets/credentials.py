@@ -10,10 +10,11 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from noetl.secrets.keys import KeyProblem, master_key
 from noetl_ir.expr import Json
+from noetl_ir.rows import NamedTuple
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet

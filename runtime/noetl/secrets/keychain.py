@@ -18,12 +18,12 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from noetl.errands import Brings, Errands
 from noetl.secrets.credentials import CredentialProblem, Credentials
 from noetl.secrets.remote import Asked, Fetch, Fetcher, NotFetched, named_secrets
 from noetl_ir.expr import Json
+from noetl_ir.rows import NamedTuple
 
 PUBLIC = frozenset(
     {"host", "hostaddr", "db_host", "port", "db_port", "user", "username", "db_user", "database", "dbname"}

@@ -18,7 +18,7 @@ import time
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 from urllib.parse import quote, urlencode
 
 from noetl.contents import json_of
@@ -27,6 +27,7 @@ from noetl.ports import Fence
 from noetl.web import Answer, Bounds, Request, answered, is_there, shown, waited
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
+from noetl_ir.rows import NamedTuple
 
 SECONDS = 10.0
 ANSWER_BYTES = 1 << 20

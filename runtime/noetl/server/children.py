@@ -1,7 +1,5 @@
 """Child executions: what a `playbook` task asks for, and the outcome that its child gives it."""
 
-from typing import NamedTuple
-
 from noetl.engine.execution import Execution
 from noetl.engine.starting import Request
 from noetl.engine.views import plain_result
@@ -10,6 +8,7 @@ from noetl.server.shell import Shell
 from noetl_ir.commands import StartChild
 from noetl_ir.expr import Json
 from noetl_ir.outcome import error, ok
+from noetl_ir.rows import NamedTuple
 
 
 class NotFound(Exception):

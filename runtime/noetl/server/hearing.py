@@ -1,13 +1,13 @@
 """What workers say: reports by execution, beats answered on the spot, and what is not for this server handed on."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from noetl.messages import Unreadable, read_report
 from noetl.ports import Blobs, Bus, ReportDelivery, Store
 from noetl.server.shell import Shell
 from noetl.server.watch import Watch
 from noetl_ir.commands import Answer, Beat, Command, Elsewhere, Report, Said
+from noetl_ir.rows import NamedTuple
 
 
 class Heard(NamedTuple):

@@ -3,10 +3,9 @@
 A server says in the same way where its API is.
 """
 
-from typing import NamedTuple
-
 from noetl.ports import STOPS, Board, Bus, Clock
 from noetl_ir.commands import Answer, Command, DrainWorker, Presence, Said, Serving
+from noetl_ir.rows import NamedTuple
 
 SAY_EVERY = 3_000_000
 """Microseconds between two notices."""

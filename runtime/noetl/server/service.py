@@ -9,13 +9,14 @@ acknowledged before it is on disk.
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import Empty, Full, Queue
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
 from noetl.ports import Clock, Conflict, Owned, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane
+from noetl_ir.rows import NamedTuple
 
 WAITING = 1_000
 """How many pieces of work from other threads may wait."""

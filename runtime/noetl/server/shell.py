@@ -6,7 +6,6 @@ nothing: the state in memory is given up with the turn.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from noetl.engine import reports
 from noetl.engine.decide import decide
@@ -23,6 +22,7 @@ from noetl_ir.commands import Answer, Command, Report, RunPipeline
 from noetl_ir.events import MAX_BYTES, MAX_DEPTH, MAX_ITEMS, Event, read_event, write_event
 from noetl_ir.expr import Json
 from noetl_ir.outcome import is_reference
+from noetl_ir.rows import NamedTuple
 
 ANSWERS_KEPT = 4096
 """How many answers are kept for reports that come twice; each pipeline waits for one at a time."""

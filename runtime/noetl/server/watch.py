@@ -1,12 +1,13 @@
 """What a control plane asks about its workers: where orders go, and what is left behind by those who are gone."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl_ir.commands import Beat, Report, RunPipeline
 from noetl_ir.events import Event
+from noetl_ir.rows import NamedTuple
 
 
 class Claim(NamedTuple):

@@ -10,11 +10,12 @@ import json
 import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from noetl.ports import Clock, StoreFailure
 from noetl.user_sessions import FIELDS, LIFETIME, Found, SessionPage
 from noetl_ir.expr import Json
+from noetl_ir.rows import NamedTuple
 
 SECOND = 1_000_000
 PREFIX = "noetl_session_"

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from noetl.catalogue import EVERY, PlanRow, Versions
@@ -17,6 +17,7 @@ from noetl.ports import ALL, Blobs, ExecutionRow, InboxRow, Record, Store, Store
 from noetl_ir import codec
 from noetl_ir.expr import Json
 from noetl_ir.plan_format import PlanError, digest_of
+from noetl_ir.rows import NamedTuple
 
 if TYPE_CHECKING:
     import httpx

@@ -15,7 +15,6 @@ import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
-from typing import NamedTuple
 
 from noetl.executables import output_limit, variables_of
 from noetl.files import Refused, script_text
@@ -25,6 +24,7 @@ from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.container import KIND
 from noetl_ir.outcome import Outcome, error, ok
+from noetl_ir.rows import NamedTuple
 
 ENGINES = ("podman", "docker", "nerdctl")
 ENVIRONMENT_BYTES = 60 * 1024  # a pipe holds this much without a reader

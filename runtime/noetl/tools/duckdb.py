@@ -12,7 +12,7 @@ import asyncio
 import re
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from noetl.files import inside
 from noetl.ports import Call, Env
@@ -35,6 +35,7 @@ from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.duckdb import KIND
 from noetl_ir.outcome import Outcome, error, ok
+from noetl_ir.rows import NamedTuple
 
 if TYPE_CHECKING:
     import duckdb

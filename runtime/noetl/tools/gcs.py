@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import NamedTuple
 from urllib.parse import quote
 
 from noetl.contents import bytes_of, json_of, text_of, value_of
@@ -23,6 +22,7 @@ from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.gcs import KIND
 from noetl_ir.outcome import Outcome, error, ok
+from noetl_ir.rows import NamedTuple
 
 ENDPOINT = "https://storage.googleapis.com"
 SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"

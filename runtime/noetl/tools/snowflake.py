@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from noetl.files import Refused
 from noetl.ports import Call, Env
@@ -36,6 +36,7 @@ from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.snowflake import KIND
 from noetl_ir.outcome import Outcome, error, ok
+from noetl_ir.rows import NamedTuple
 
 if TYPE_CHECKING:
     from snowflake.connector import SnowflakeConnection

@@ -5,7 +5,7 @@ one is written into the log.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from noetl.engine.program import Program
 from noetl.ports import Call
@@ -16,6 +16,7 @@ from noetl_ir.events import index_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import Kind, misfits, seconds_of
 from noetl_ir.plan import Task
+from noetl_ir.rows import NamedTuple
 
 
 class Position(Protocol):

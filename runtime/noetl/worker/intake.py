@@ -6,13 +6,13 @@ what was missing is here: until then the worker is in `trouble`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from noetl.errands import Errand, Errands, Held, NotYet
 from noetl.messages import Unreadable, read_command
 from noetl.ports import Blobs, Bus, Delivery, StoreFailure
 from noetl.worker.session import Session
 from noetl_ir.commands import Answer, Command, Elsewhere, RunPipeline, Said
+from noetl_ir.rows import NamedTuple
 
 ASK_AGAIN = 1_000_000
 """Microseconds before an order that cannot be begun may come again."""

@@ -5,10 +5,10 @@ part of one, by a clock that nobody can set; the answer says whether to go on.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from noetl.ports import Board, Bus, Clock, Full, Ticket
 from noetl_ir.commands import Answer, Beat, Command, Presence, Said
+from noetl_ir.rows import NamedTuple
 
 BEAT_EVERY = 10_000_000
 """Microseconds between two beats of a pipeline: a third of a lease."""

@@ -9,13 +9,13 @@ the error outcome `script.unlisted`.
 import heapq
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
 
 from noetl.ports import Call
 from noetl.worker.launcher import AsyncLauncher
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
 from noetl_ir.outcome import Outcome, error
+from noetl_ir.rows import NamedTuple
 
 
 class ScriptError(Exception):

@@ -6,7 +6,6 @@ from the outcomes it was given, so another worker can go on from the log at any 
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from noetl.engine.body import Directive, fault_directive, judge
 from noetl.engine.program import Program
@@ -20,6 +19,7 @@ from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
 from noetl_ir.outcome import Outcome, error
 from noetl_ir.plan import Task
+from noetl_ir.rows import NamedTuple
 
 
 class Attempt(NamedTuple):

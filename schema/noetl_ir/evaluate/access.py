@@ -1,9 +1,10 @@
 """What stands under a key, and the closed list of methods. No Python attribute is reachable from here."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from noetl_ir.evaluate.limits import check_chars, check_items
+from noetl_ir.rows import NamedTuple
 from noetl_ir.scopes.values import Fault, Undefined, View, key_text
 
 _SQL_KEYS = frozenset({"rows", "row_count", "columns"})

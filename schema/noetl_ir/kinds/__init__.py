@@ -8,9 +8,10 @@ through the entry-point group `noetl.kinds` (LANGUAGE §7).
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal, NamedTuple, Never, TypeAlias
+from typing import Literal, Never, TypeAlias
 
 from noetl_ir.expr import Json
+from noetl_ir.rows import NamedTuple
 
 Shape: TypeAlias = Literal["any", "text", "integer", "number", "boolean", "duration", "map", "list", "map of text"]
 """What a field's value may be once rendered; a template may stand wherever a value may."""

@@ -6,7 +6,8 @@ order: the reserved names; lexical names (the iterators, `loop_index`, the tasks
 """
 
 from enum import Enum
-from typing import NamedTuple
+
+from noetl_ir.rows import NamedTuple
 
 LAYERS = ("args", "ctx", "iter", "workload")
 """The scopes whose keys are bare names too, the strongest first."""

@@ -6,9 +6,9 @@ neither made nor lost. Linear in the plan.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from noetl_ir.plan import Plan
+from noetl_ir.rows import NamedTuple
 from noetl_ir.verify.net import net_problems
 from noetl_ir.verify.tables import table_problems
 

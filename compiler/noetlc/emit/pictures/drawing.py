@@ -4,8 +4,8 @@ A box is as large as its text; the tasks of a step are laid out first, inside it
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from noetl_ir.rows import NamedTuple
 from noetlc.emit.pictures.layout import Layout, layout_of
 from noetlc.emit.pictures.metrics import bold_width_of, clipped, width_of, wrapped
 from noetlc.emit.pictures.picture import Edge, Node, Picture, Shape

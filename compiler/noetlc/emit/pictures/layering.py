@@ -4,7 +4,8 @@ Everything is iterative and linear in nodes and links, but for the raising of no
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from noetl_ir.rows import NamedTuple
 
 
 class Span(NamedTuple):

@@ -7,8 +7,8 @@ Links beyond the budget of bends are drawn straight, behind the boxes. No recurs
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from noetl_ir.rows import NamedTuple
 from noetlc.emit.pictures.chains import Chains, chained
 from noetlc.emit.pictures.ordering import ordered
 from noetlc.emit.pictures.packing import packed, parts_of

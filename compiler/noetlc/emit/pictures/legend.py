@@ -1,8 +1,8 @@
 """What the signs of a picture mean: only those that are in it."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from noetl_ir.rows import NamedTuple
 from noetlc.emit.pictures.boxes import sign_at
 from noetlc.emit.pictures.metrics import width_of
 from noetlc.emit.pictures.picture import Kind, Node, Picture, Shape

@@ -3,8 +3,8 @@ written. Levels make pictures, painters and folding change them, and each format
 """
 
 from enum import StrEnum
-from typing import NamedTuple
 
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 
 

@@ -7,10 +7,10 @@ What is marked stays in sight.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import networkx
 
+from noetl_ir.rows import NamedTuple
 from noetlc.emit.pictures.picture import Edge, Kind, Mark, Node, Picture, Shape, worse
 
 EXIT = -1

@@ -7,8 +7,8 @@ share a trunk end where they come to it, and the trunk is a stem, drawn once; a 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple
 
+from noetl_ir.rows import NamedTuple
 from noetlc.emit.pictures.chains import Chains, Trunk, Way
 from noetlc.emit.pictures.shapes import Link, Point, Size
 

@@ -1,6 +1,8 @@
 """What is laid out: sizes, points, and links between boxes."""
 
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from noetl_ir.rows import NamedTuple
 
 Point: TypeAlias = tuple[float, float]
 

@@ -9,7 +9,7 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -20,6 +20,7 @@ from nats.js import JetStreamContext
 
 from noetl.bus import BusFailure
 from noetl.bus.nats.names import Place
+from noetl_ir.rows import NamedTuple
 
 CONNECT_WITHIN = 10.0
 """Seconds in which the first connection must come about."""

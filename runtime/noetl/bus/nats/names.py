@@ -4,10 +4,10 @@ A pool or a key may be any text; a token of a subject may not, so whatever is no
 """
 
 import hashlib
-from typing import NamedTuple
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from noetl.bus import BusFailure
+from noetl_ir.rows import NamedTuple
 
 PREFIX = "noetl"
 """The prefix of a bus whose URL names none; buses of other prefixes never hear of each other."""

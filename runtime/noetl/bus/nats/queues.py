@@ -4,13 +4,12 @@ One subject a command, and one message a subject: as long as a command lies ther
 its key is refused. The stream takes no more messages than the queue has room for.
 """
 
-from typing import NamedTuple
-
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DiscardPolicy, RetentionPolicy, StreamConfig
 from nats.js.errors import BadRequestError, NotFoundError
 
 from noetl.bus.nats.names import token_of
+from noetl_ir.rows import NamedTuple
 
 CONSUMER = "workers"
 """The name of what all workers of a pool take from."""

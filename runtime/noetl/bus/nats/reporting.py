@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
 from nats.aio.msg import Msg
 
@@ -23,6 +23,7 @@ from noetl.bus.nats.sending import FROM, KEY
 from noetl.bus.nats.wire import Wire, packed, unpacked
 from noetl.messages import Unreadable
 from noetl.ports import Full, Parked
+from noetl_ir.rows import NamedTuple
 
 REPORTS = "@reports"
 """The name of the reports' queue among the parked messages."""

@@ -11,7 +11,6 @@ import threading
 import time
 from collections import deque
 from itertools import count
-from typing import NamedTuple
 
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
@@ -20,6 +19,7 @@ from noetl.bus.nats.link import Link, Message, status_of
 from noetl.bus.nats.names import header_of, token_of
 from noetl.bus.nats.queues import Limits, make_consumer, make_stream, stream_of, subject_of
 from noetl.ports import Full
+from noetl_ir.rows import NamedTuple
 
 FROM, KEY = "Noetl-From", "Noetl-Key"
 """Headers of a command: where reports about it go, and its key."""

@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from noetl.messages import (
     MAX_BYTES,
@@ -17,6 +17,7 @@ from noetl.messages import (
     write_report,
 )
 from noetl.ports import TooLarge
+from noetl_ir.rows import NamedTuple
 
 _PLAIN, _DEFLATED = b"\x00", b"\x01"
 _SMALL = 4096

@@ -1,12 +1,13 @@
 """What the API asks of the server behind it. Every method blocks and may be called from any thread."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from noetl.catalogue import Versions
 from noetl.ports import Record, Wanted
 from noetl.server.service import Standing
 from noetl_ir.expr import Json
+from noetl_ir.rows import NamedTuple
 
 
 class Unknown(Exception):

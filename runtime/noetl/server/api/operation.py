@@ -1,13 +1,13 @@
 """What the table of the API has for each operation."""
 
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from noetl.server.api.bodies import Body
 from noetl.server.api.pages import Paged
+from noetl_ir.rows import NamedTuple
 
 Handler = Callable[[Request], Awaitable[Response]]
 

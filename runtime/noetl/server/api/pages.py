@@ -4,13 +4,14 @@ A page that is full has a `next`: the value of its cursor parameter that asks fo
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from noetl.server.api.bodies import number_of
 from noetl_ir.expr import Json
+from noetl_ir.rows import NamedTuple
 
 PAGE = 100
 LONGEST_PAGE = 1_000

@@ -1,12 +1,12 @@
 """Where a store is: the URL of a database, and how to name it without its secrets."""
 
-from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from noetl.ports import StoreFailure
+from noetl_ir.rows import NamedTuple
 
 SCHEMA = "noetl"
 """The namespace of a store whose URL names none."""

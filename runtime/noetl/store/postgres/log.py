@@ -8,7 +8,7 @@ positions without gaps, a checksum that chains the events of an execution.
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from zlib import crc32
 
 from psycopg.errors import UniqueViolation
@@ -18,6 +18,7 @@ from noetl.store import missing
 from noetl.store.postgres.access import Access
 from noetl.store.postgres.pool import Connection
 from noetl.store.postgres.texts import read, written
+from noetl_ir.rows import NamedTuple
 
 Records = Sequence[tuple[str, bytes]]
 

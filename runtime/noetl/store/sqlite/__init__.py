@@ -17,7 +17,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from zlib import crc32
 
 from noetl.catalogue import EVERY, PlanRow, Versions
@@ -28,6 +28,7 @@ from noetl.store.sqlite.failures import TRANSLATED, failure
 from noetl.store.sqlite.opening import connect
 from noetl.store.sqlite.owners import Ownership, is_owned
 from noetl_ir.expr import Json
+from noetl_ir.rows import NamedTuple
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"

@@ -1,9 +1,9 @@
 """A circuit as its source says it: gates on qubits, then measurements into bits."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from noetl_ir.expr import Json
+from noetl_ir.rows import NamedTuple
 
 MOST_QUBITS = 16
 MOST_GATES = 10_000

@@ -6,12 +6,12 @@ An id is `local.` and the URL-safe base64 of the compressed circuit, shots, seed
 import json
 import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from typing import NamedTuple
 
 from noetl.contents import json_of
 from noetl.tools.quantum.circuit import Circuit, Invalid, listed
 from noetl.tools.quantum.openqasm import parsed
 from noetl_ir.expr import Json
+from noetl_ir.rows import NamedTuple
 
 PREFIX = "local."
 CIRCUIT_BYTES = 64 * 1024
