@@ -96,12 +96,16 @@ _B = TypeVar("_B", bound=Body)
 
 
 async def raw_body(request: Request, most: int) -> bytes:
-    """The body, read only as far as it may be long. Raises BadRequest."""
+    """The body, read as far as it may be long, and not at all where it says that it is longer. Raises BadRequest."""
     parts, size = [], 0
+    too_long = BadRequest(f"the body has more than {most:,} bytes", 413)
+    stated = request.headers.get("content-length", "")
+    if stated.isascii() and stated.isdigit() and int(stated[:20]) > most:
+        raise too_long
     async for part in request.stream():
         size += len(part)
         if size > most:
-            raise BadRequest(f"the body has more than {most:,} bytes", 413)
+            raise too_long
         parts.append(part)
     return b"".join(parts)
 

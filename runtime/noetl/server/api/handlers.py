@@ -197,7 +197,8 @@ async def get_blob(request: Request) -> Response:
 
 
 async def put_blob(request: Request) -> Response:
-    """Keep a value of an execution outside of its log; for workers."""
+    """Keep a value of an execution that is not over outside of its log; for workers."""
+    await run_in_threadpool(desk_of(request).check_open, _id(request))  # before up to 256 MiB are read
     data = await raw_body(request, BLOB_BYTES)
     reference = await run_in_threadpool(desk_of(request).put_blob, _id(request), data)
     return JSONResponse({"reference": reference}, 201)
