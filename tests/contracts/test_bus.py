@@ -57,6 +57,14 @@ def bus(opened: Opener) -> Plain:
     return opened(10_000)
 
 
+@pytest.fixture
+def limited(bus: Plain) -> Plain:
+    """A bus of each kind, whose pool `narrow` has a limit of 2."""
+    assert isinstance(bus, MemoryBus | NatsBus)
+    bus.limit("narrow", 2)
+    return bus
+
+
 def taken(bus: Plain, pool: str) -> Delivery[object]:
     """The next command, which must come."""
     found: list[Delivery[object]] = []
@@ -229,6 +237,26 @@ def test_many_threads_take_each_command_once(bus: Plain) -> None:
         thread.join()
     assert sorted(map(int, map(str, found))) == list(range(2_000))
     assert is_empty(bus, "p")
+
+
+def test_a_pool_has_a_limit(limited: Plain) -> None:
+    """Of `narrow` two are out at once, whoever takes them; of others as many as there are."""
+    for number in range(6):
+        limited.send("narrow", f"n{number}", number)
+        limited.send("wide", f"w{number}", number)
+    out = [taken(limited, "narrow"), taken(limited, "narrow")]
+    assert [taken(limited, "wide").body for _ in range(6)] == [*range(6)]
+    seen = [delivery.body for delivery in out]
+    assert limited.take("narrow") is None
+    while len(seen) < 6:
+        out.pop(0).ack()
+        out.append(taken(limited, "narrow"))
+        seen.append(out[-1].body)
+        assert limited.take("narrow") is None
+    assert seen == [*range(6)]
+    for delivery in out:
+        delivery.ack()
+    assert limited.take("narrow") is None
 
 
 def test_a_full_queue_refuses_and_takes_again_when_there_is_room(opened: Opener) -> None:

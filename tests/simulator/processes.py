@@ -108,7 +108,7 @@ class ServerProcess:
         )
         self.leases = Leases(steady)
         self.control = ControlPlane(
-            self.endpoint, store=self.disk, blobs=shared.blobs, clock=wall, pool="default",
+            self.endpoint, store=self.disk, blobs=shared.blobs, clock=wall,
             find=lambda caller, path: shared.programs[shared.paths[path]], load=lambda digest: shared.programs[digest],
             observe=observe, watch=Far(self.leases, Roll(self.endpoint, self.endpoint, steady)),
         )  # fmt: skip

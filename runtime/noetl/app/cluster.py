@@ -58,7 +58,7 @@ def cluster_of(
     clock, monotonic, sleeper = WallClock(), MonotonicClock(), Sleeper()
     roll = Roll(bus, bus, monotonic)
     control = ControlPlane(
-        bus, store=runtime.store, blobs=runtime.blobs, clock=clock, pool="",
+        bus, store=runtime.store, blobs=runtime.blobs, clock=clock,
         find=runtime.programs.find, load=runtime.programs.load, observe=observe, watch=Far(Leases(monotonic), roll),
     )  # fmt: skip
     bus.listen(sleeper.wake)

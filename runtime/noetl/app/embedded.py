@@ -17,8 +17,6 @@ from noetl.worker.shell import Launcher, Worker
 from noetl_ir.commands import Answer, Command, Said
 from noetl_ir.rows import NamedTuple
 
-POOL = "default"
-
 
 class Waiter(Launcher, Protocol):
     """A launcher that can also pass the time until something is due."""

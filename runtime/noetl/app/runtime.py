@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, MappingProxyType
 
 from noetl.app.clock import WallClock
-from noetl.app.embedded import POOL, Embedded, Parts, Ticking, Waiter
+from noetl.app.embedded import Embedded, Parts, Ticking, Waiter
 from noetl.app.programs import Programs
 from noetl.app.surroundings import Log, Surroundings
 from noetl.bus.memory import MemoryBus
@@ -21,6 +21,7 @@ from noetl.errands import Errands
 from noetl.ports import Blobs, Clock, Fence, Store, StoreFailure
 from noetl.server.control import ControlPlane, Observer
 from noetl.server.shell import Ask, hydrate
+from noetl.server.watch import DEFAULT_POOL, Near
 from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.scripted import Script, ScriptedLauncher, Signal, VirtualClock
 from noetl.worker.shell import Worker
@@ -41,12 +42,22 @@ class Settings(NamedTuple):
     folders: tuple[Path, ...] = ()
     root: Path = Path(".")
     slots: int = DEFAULT_SLOTS
+    limits: Mapping[str, int] = MappingProxyType({})
+    """How many pipelines of a pool are at work at once, where there is a limit."""
     script: Script | None = None
     log: Log = lambda call, text: None
     fence: Fence | None = None
     """Where the http tool may connect to; everywhere when there is none."""
     tick: Callable[[], None] | None = None
     """Called whenever the driver is about to wait, at least five times a second while it does."""
+
+
+def bus_of(settings: Settings) -> MemoryBus[Command, Said, Answer]:
+    """The bus to the worker of this process. Its queues are short: what has no slot waits where priorities order it."""
+    bus: MemoryBus[Command, Said, Answer] = MemoryBus(capacity=2 * settings.slots)
+    for pool, most in settings.limits.items():
+        bus.limit(pool, most)
+    return bus
 
 
 class Runtime:
@@ -90,8 +101,7 @@ class Runtime:
 
     def _assemble(self, execution_id: str, observe: Observer) -> Driver:
         settings = self.settings
-        # A short queue: what the worker cannot take yet waits where priorities order it.
-        bus: MemoryBus[Command, Said, Answer] = MemoryBus(capacity=2 * settings.slots)
+        bus = bus_of(settings)
         script = settings.script
         virtual = VirtualClock() if script is not None or self.was_scripted(execution_id) else None
         if virtual is not None:
@@ -103,7 +113,7 @@ class Runtime:
         clock: Clock = virtual or WallClock()
         chance = random.Random(0).random if virtual is not None else random.SystemRandom().random
         control = ControlPlane(
-            bus, store=self.store, blobs=self.blobs, clock=clock, pool=POOL,
+            bus, store=self.store, blobs=self.blobs, clock=clock, watch=Near(DEFAULT_POOL, settings.limits),
             find=self.programs.find, load=self.programs.load, observe=observe,
             wall=WallClock() if virtual is not None else None,
         )  # fmt: skip
@@ -123,7 +133,7 @@ class Runtime:
         if virtual is not None and script is not None:
             launcher = ScriptedLauncher(script, virtual, real, _signalling(control, execution_id))
         worker = Worker(
-            bus, pool=POOL, slots=settings.slots, launcher=launcher,
+            bus, pool=DEFAULT_POOL, slots=settings.slots, limited=settings.limits, launcher=launcher,
             program_of=around.program_of, kit_of=around.kit_of, clock=clock, errands=around.errands,
         )  # fmt: skip
         waiter: Waiter = launcher if settings.tick is None else Ticking(launcher, settings.tick)

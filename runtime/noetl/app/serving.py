@@ -15,10 +15,8 @@ import uvicorn
 from noetl.app.clock import WallClock
 from noetl.app.cluster import ClusterBus, cluster_of
 from noetl.app.desk import DRAIN, Bell, Compile, StoreDesk
-from noetl.app.embedded import POOL
-from noetl.app.runtime import Runtime
+from noetl.app.runtime import Runtime, bus_of
 from noetl.app.surroundings import Surroundings
-from noetl.bus.memory import MemoryBus
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.errands import Errands
@@ -26,11 +24,11 @@ from noetl.server.api.guard import Guard
 from noetl.server.api.routes import application
 from noetl.server.control import ControlPlane
 from noetl.server.service import Service
+from noetl.server.watch import DEFAULT_POOL, Near
 from noetl.tokens import Token
 from noetl.user_sessions import Sessions
 from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.shell import Worker
-from noetl_ir.commands import Answer, Command, Said
 from noetl_ir.events import Event
 from noetl_ir.rows import NamedTuple
 
@@ -107,7 +105,7 @@ def serve(
 def service_of(runtime: Runtime, bell: Bell, say: Callable[[str], None]) -> Service:
     """The service of a runtime, with a worker in the same thread."""
     settings, clock = runtime.settings, WallClock()
-    bus: MemoryBus[Command, Said, Answer] = MemoryBus(capacity=2 * settings.slots)
+    bus = bus_of(settings)
 
     def observe(execution: Execution, program: Program, event: Event) -> None:
         if execution.is_over:
@@ -115,7 +113,7 @@ def service_of(runtime: Runtime, bell: Bell, say: Callable[[str], None]) -> Serv
         bell.ring(execution.execution_id)
 
     control = ControlPlane(
-        bus, store=runtime.store, blobs=runtime.blobs, clock=clock, pool=POOL,
+        bus, store=runtime.store, blobs=runtime.blobs, clock=clock, watch=Near(DEFAULT_POOL, settings.limits),
         find=runtime.programs.find, load=runtime.programs.load, observe=observe,
     )  # fmt: skip
     around = Surroundings(
@@ -125,7 +123,7 @@ def service_of(runtime: Runtime, bell: Bell, say: Callable[[str], None]) -> Serv
     launcher = AsyncLauncher(around.env_of, clock)
     around.errands.listen(launcher.wake)
     worker = Worker(
-        bus, pool=POOL, slots=settings.slots, launcher=launcher,
+        bus, pool=DEFAULT_POOL, slots=settings.slots, limited=settings.limits, launcher=launcher,
         program_of=around.program_of, kit_of=around.kit_of, clock=clock, errands=around.errands,
     )  # fmt: skip
     return Service(

@@ -26,8 +26,10 @@ _T = TypeVar("_T")
 
 
 def open_bus(url: str, limits: Mapping[str, int]) -> Bus[object, object, object]:
-    """A bus of its own, whatever the URL says behind `memory:`; its taker limits itself by its slots."""
+    """A bus of its own, whatever the URL says behind `memory:`."""
     bus: MemoryBus[object, object, object] = MemoryBus()
+    for pool, most in limits.items():
+        bus.limit(pool, most)
     return bus
 
 
@@ -51,13 +53,10 @@ class MemoryBus(Generic[_C, _R, _A]):
 
     def send(self, pool: str, key: str, command: _C) -> None:
         """`Bus.send`."""
-        shared = self._shared
-        with shared.lock:
-            queue = self._pools.get(pool)
-            if queue is None:
-                queue = self._pools[pool] = _Queue(pool, shared)
+        with self._shared.lock:
+            queue = self._queue(pool)
             queue.add(MemoryDelivery(queue, key, command, MemoryTicket()))
-        shared.wake()
+        self._shared.wake()
 
     def take(self, pool: str) -> "MemoryDelivery[_C, None] | None":
         """`Bus.take`."""
@@ -96,6 +95,11 @@ class MemoryBus(Generic[_C, _R, _A]):
         """`Bus.listen`."""
         self._shared.listeners += (callback,)
 
+    def limit(self, pool: str, most: int) -> None:
+        """Let at most so many commands of a pool be taken and not acknowledged at once."""
+        with self._shared.lock:
+            self._queue(pool).most = most
+
     def parked(self) -> tuple[Parked, ...]:
         """`Bus.parked`."""
         return tuple(self._shared.parked)
@@ -107,6 +111,12 @@ class MemoryBus(Generic[_C, _R, _A]):
             self._shared.listeners = ()
             self._pools.clear()
             self._reports = _Queue(REPORTS, self._shared)
+
+    def _queue(self, pool: str) -> "_Queue[_C, None]":
+        queue = self._pools.get(pool)
+        if queue is None:
+            queue = self._pools[pool] = _Queue(pool, self._shared)
+        return queue
 
 
 class MemoryTicket(Generic[_A]):
@@ -184,16 +194,17 @@ class MemoryDelivery(Generic[_T, _A]):
 class _Queue(Generic[_T, _A]):
     """The messages of one pool, or the reports. All methods are called under the lock.
 
-    `size` counts what waits, what is held back for a time (`later`), and what is taken; of the latter,
-    `out` holds those with a deadline, the earliest first.
+    `size` counts what waits, what is held back for a time (`later`), and what is taken, at most `most` at once; of
+    the latter, `out` holds those with a deadline, the earliest first.
     """
 
-    __slots__ = ("later", "name", "out", "shared", "size", "waiting")
+    __slots__ = ("later", "most", "name", "out", "shared", "size", "waiting")
 
     def __init__(self, name: str, shared: "_Shared") -> None:
         self.name = name
         self.shared = shared
         self.size = 0
+        self.most: int | None = None
         self.waiting: deque[MemoryDelivery[_T, _A]] = deque()
         self.later: list[tuple[int, int, MemoryDelivery[_T, _A]]] = []
         self.out: dict[MemoryDelivery[_T, _A], None] = {}
@@ -207,7 +218,7 @@ class _Queue(Generic[_T, _A]):
     def next(self) -> MemoryDelivery[_T, _A] | None:
         if self.later or self.out:
             self._revive()
-        if not self.waiting:
+        if not self.waiting or (self.most is not None and self._taken() >= self.most):
             return None
         delivery = self.waiting.popleft()
         self.hand_out(delivery)
@@ -243,6 +254,9 @@ class _Queue(Generic[_T, _A]):
         times = [self.later[0][0]] if self.later else []
         times += [delivery.deadline for delivery in islice(self.out, 1)]
         return min(times, default=None)
+
+    def _taken(self) -> int:
+        return self.size - len(self.waiting) - len(self.later)
 
     def _revive(self) -> None:
         """Queue again what was held back until now, and what its taker has kept for too long."""

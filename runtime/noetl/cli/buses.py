@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from noetl.app.cluster import ClusterBus
 
 
-def limits_of(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, int]:
+def _limits_of(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, int]:
     """The limits of pools, written POOL=N. Raises UsageError."""
     found = {}
     for text in given:
@@ -24,6 +24,12 @@ def limits_of(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> 
             raise click.UsageError(f"--pool-limit {escaped(text)}: write it as POOL=N, with N at least 1")
         found[pool] = int(most)
     return found
+
+
+pool_limit_option = click.option(
+    "--pool-limit", "limits", multiple=True, metavar="POOL=N", callback=_limits_of,
+    help="At most N pipelines of a pool run at once.",
+)  # fmt: skip
 
 
 @contextmanager

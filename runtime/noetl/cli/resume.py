@@ -12,6 +12,7 @@ from noetl.app.ending import ending_of
 from noetl.app.looking import look_at, program_of
 from noetl.app.runtime import DEFAULT_SLOTS, Settings
 from noetl.cli.asking import ask
+from noetl.cli.buses import pool_limit_option
 from noetl.cli.driving import Asked, drive
 from noetl.cli.ending import tell
 from noetl.cli.inputs import script_of
@@ -37,6 +38,7 @@ from noetl.ports import Owned
 @path_option
 @click.option("--script", metavar="FILE", help="Replace tools by the outcomes listed there, on a virtual clock.")
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
+@pool_limit_option
 @server_option
 @store_option
 @json_option
@@ -46,6 +48,7 @@ def resume(
     folders: tuple[Path, ...],
     script: str | None,
     slots: int,
+    limits: dict[str, int],
     url: str,
     as_json: bool,
     quiet: bool,
@@ -60,7 +63,7 @@ def resume(
     require(url)
     shown = progress_for(quiet=quiet)
     scripted = script_of(script) if script is not None else None
-    settings = Settings(folders=folders, slots=slots, script=scripted, log=shown.log, tick=shown.tick)
+    settings = Settings(folders, slots=slots, limits=limits, script=scripted, log=shown.log, tick=shown.tick)
     with opened(url, settings) as runtime:
         row = row_of(runtime, execution)
         if row.ended is not None:

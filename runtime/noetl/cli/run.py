@@ -9,6 +9,7 @@ import click
 
 from noetl.app.embedded import Embedded
 from noetl.app.runtime import DEFAULT_SLOTS, Runtime, Settings, new_execution_id
+from noetl.cli.buses import pool_limit_option
 from noetl.cli.driving import Asked, drive
 from noetl.cli.inputs import STANDARD_INPUT, payload_of, plan_bytes, script_of
 from noetl.cli.stores import json_option, opened, path_option, store_option
@@ -26,6 +27,7 @@ from noetl.server.children import NotFound
 @click.option("--payload", metavar="JSON|@FILE", help="Values that replace those of the workload.")
 @click.option("--script", metavar="FILE", help="Replace tools by the outcomes listed there, on a virtual clock.")
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
+@pool_limit_option
 @store_option
 @json_option
 @click.option("--quiet", is_flag=True, help="Show no progress.")
@@ -36,6 +38,7 @@ def run(
     payload: str | None,
     script: str | None,
     slots: int,
+    limits: dict[str, int],
     url: str,
     as_json: bool,
     quiet: bool,
@@ -55,7 +58,7 @@ def run(
     shown = progress_for(quiet=quiet)
     scripted = script_of(script) if script is not None else None
     plan = plan_bytes(source, folders, quiet=quiet)
-    settings = Settings(folders=folders, slots=slots, script=scripted, log=shown.log, tick=shown.tick)
+    settings = Settings(folders, slots=slots, limits=limits, script=scripted, log=shown.log, tick=shown.tick)
     with opened(url, settings) as runtime:
         program = _kept(runtime, source, plan)
         execution_id = new_execution_id()

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from noetl.app.runtime import DEFAULT_SLOTS, Settings
-from noetl.cli.buses import bus_at, limits_of
+from noetl.cli.buses import bus_at, pool_limit_option
 from noetl.cli.remote import asked, connected
 from noetl.cli.stores import opened, path_option, store_option
 from noetl.cli.text import Problem, escaped
@@ -31,7 +31,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--tokens", "tokens_path", metavar="FILE", help="Who may do what; beside the store by default.")
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
 @click.option("--bus", "bus_url", metavar="URL", help="The bus to workers in other processes: nats://HOST:PORT.")
-@click.option("--pool-limit", "limits", multiple=True, metavar="POOL=N", callback=limits_of, help="Most at once.")
+@pool_limit_option
 @click.option("--announce", default="", metavar="URL", help="Where workers reach it; where it listens by default.")
 @click.option("--allow-address", "allowed", multiple=True, metavar="NETWORK", help="Let the http tool reach it.")
 @path_option
@@ -59,8 +59,8 @@ def server(
     SIGINT or SIGTERM lets what is in flight finish, the second one ends at once. Whatever is on disk goes on with the
     next server. The http tool reaches public addresses only; --allow-address 10.0.0.0/8 lets it reach others.
 
-    With --bus its workers are other processes (`noetl worker`), and --pool-limit bounds how many pipelines of a pool
-    run at once, over all of them; without it tasks run in this process.
+    With --bus its workers are other processes (`noetl worker`); without it tasks run in this process, in --slots.
+    --pool-limit bounds how many pipelines of a pool run at once, over all executions and workers.
     """
     if context.invoked_subcommand is not None:
         return 0
@@ -83,9 +83,7 @@ def server(
         fence = Egress(networks_of(allowed)).refusal
     except BadNetwork as problem:
         raise click.UsageError(f"--allow-address {problem}") from None
-    settings = Settings(folders=folders, slots=slots, log=_log, fence=fence)
-    if limits and bus_url is None:
-        raise click.UsageError("--pool-limit is about workers on a bus: give --bus too")
+    settings = Settings(folders=folders, slots=slots, limits=limits, log=_log, fence=fence)
     with opened(url, settings) as runtime, bus_at(bus_url, limits) as bus:
         listening = Listening(host, port, tokens, tls_cert, tls_key)
         try:

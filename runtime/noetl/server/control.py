@@ -25,7 +25,7 @@ from noetl.server.orders import Orders
 from noetl.server.repeats import Repeats
 from noetl.server.shell import Ask, Shell
 from noetl.server.unclaimed import is_waiting
-from noetl.server.watch import Near, Watch
+from noetl.server.watch import Watch
 from noetl_ir.commands import Answer, Command, RunPipeline, Said, StartChild, StopPipeline
 from noetl_ir.events import Event, step_run_of
 from noetl_ir.expr import Json
@@ -38,8 +38,7 @@ Observer = Callable[[Execution, Program, Event], None]
 class ControlPlane:
     """Keeps executions. `find` gives the program of a child by the calling program and the path it names.
 
-    `wall` tells the times that lists show where `clock` is a virtual one. `watch` is over workers in other processes;
-    without it they are in this one, and take from `pool`.
+    `wall` tells the times that lists show where `clock` is a virtual one. `watch` is over the workers.
     """
 
     def __init__(
@@ -49,14 +48,13 @@ class ControlPlane:
         store: Store,
         blobs: Blobs,
         clock: Clock,
-        pool: str,
         find: Callable[[Program, str], Program],
         load: Callable[[str], Program],
         observe: Observer,
+        watch: Watch,
         wall: Clock | None = None,
-        watch: Watch | None = None,
     ) -> None:
-        self._watch = watch or Near(pool)
+        self._watch = watch
         self._store = store
         self._blobs = blobs
         self._clock = clock

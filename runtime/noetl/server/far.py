@@ -7,12 +7,9 @@ from noetl.engine.program import Program
 from noetl.server.homes import Homes, worker_of
 from noetl.server.leases import Leases
 from noetl.server.roll import SAY_EVERY, Roll
-from noetl.server.watch import Left
+from noetl.server.watch import DEFAULT_POOL, Left
 from noetl_ir.commands import Beat, Report, RunPipeline
 from noetl_ir.events import Event
-
-DEFAULT_POOL = "default"
-"""The pool of a step that names none, nor does its playbook."""
 
 
 class Far:

@@ -1,6 +1,6 @@
 """What a control plane asks about its workers: where orders go, and what is left behind by those who are gone."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from noetl.engine.execution import Execution
@@ -8,6 +8,9 @@ from noetl.engine.program import Program
 from noetl_ir.commands import Beat, Report, RunPipeline
 from noetl_ir.events import Event
 from noetl_ir.rows import NamedTuple
+
+DEFAULT_POOL = "default"
+"""The pool of a step that names none, nor does its playbook."""
 
 
 class Claim(NamedTuple):
@@ -74,10 +77,15 @@ class Watch(Protocol):
 
 
 class Near:
-    """A `Watch` of workers in this process: they end with it, and take from the one pool that there is."""
+    """A `Watch` of workers in this process: they end with it, and take from every pool.
 
-    def __init__(self, pool: str) -> None:
+    All names mean the one `pool`, but for those in `limited`: these have a queue of their own, since the bus counts
+    what is taken of each.
+    """
+
+    def __init__(self, pool: str, limited: Collection[str] = ()) -> None:
         self._pool = pool
+        self._limited = limited
 
     def take_up(self, execution: Execution, running: Sequence[str]) -> Sequence[str]:
         """`Watch.take_up`. Whoever ran them is gone."""
@@ -85,7 +93,10 @@ class Near:
 
     def pool_for(self, program: Program, order: RunPipeline) -> str:
         """`Watch.pool_for`."""
-        return self._pool
+        if not self._limited:
+            return self._pool
+        named = program.plan.steps[order.step].pool or DEFAULT_POOL
+        return named if named in self._limited else self._pool
 
     def note(self, execution_id: str, event: Event) -> None:
         """`Watch.note`."""

@@ -80,8 +80,11 @@ class Intake:
             yield from self._arrived()
         if self._missing is not None:
             return
-        for pool in self._pools:
-            while has_room() and (delivery := self._bus.take(pool)) is not None:
+        pools = [*self._pools]  # one of each in turn: a flood of one leaves room for the others
+        while pools and has_room():
+            pool = pools.pop(0)
+            if (delivery := self._bus.take(pool)) is not None:
+                pools.append(pool)
                 if (begun := self._tried(_Arrival(delivery))) is not None:
                     yield begun
 

@@ -10,7 +10,7 @@ has no session here and so holds no slot.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Protocol
 
@@ -98,7 +98,8 @@ class _Slot:
 
 
 class Worker:
-    """Works off the orders of one pool in `slots` slots. `name` tells it from other workers of the pool.
+    """Works off the orders of one pool in `slots` slots. `name` tells it from other workers of the pool. The only
+    worker that there is takes from pools in `limited` too, which have a queue and a limit of their own.
 
     `program_of` raises KeyError where there is no such plan. A worker in a process of its own has a `pulse`, and
     `blobs` for what is too large for the bus. `say` hears why an order is not begun, of several alike the first.
@@ -115,6 +116,7 @@ class Worker:
         kit_of: Callable[[RunPipeline], Kit],
         clock: Clock,
         name: str = "",
+        limited: Collection[str] = (),
         pulse: Pulse | None = None,
         blobs: Blobs | None = None,
         errands: Errands | None = None,
@@ -136,7 +138,7 @@ class Worker:
         self._stalled: deque[_Slot] = deque()
         self._errands = errands or Errands(0)
         self._intake = Intake(
-            bus, (f"@{name}", pool) if pulse is not None else (pool,),
+            bus, (f"@{name}", pool) if pulse is not None else tuple({pool: None, **dict.fromkeys(limited)}),
             session_of=lambda order: Session(program_of(order), order, kit_of(order)),
             is_past=self._is_past, blobs=blobs, errands=self._errands, say=say,
         )  # fmt: skip

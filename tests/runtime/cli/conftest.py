@@ -3,10 +3,11 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,23 @@ class Home:
             if line.rstrip().endswith(until):
                 return child
         raise AssertionError(f"it ended with {child.wait()} and never said {until!r}")
+
+    @contextmanager
+    def serving(self, *words: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+        """A server in the folder, and its URL; killed in the end unless it ended by itself."""
+        child = subprocess.Popen(
+            [sys.executable, "-m", "noetl.cli", "server", "--port", "0", *words],
+            cwd=self.folder, env=self.env, text=True, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        try:
+            assert child.stderr is not None
+            ready = re.fullmatch(r"listening on (http://127\.0\.0\.1:\d+)\n", child.stderr.readline())
+            assert ready, child.stderr.read()
+            yield child, ready[1]
+        finally:
+            child.kill()
+            child.wait(30)
+            child.stderr.close()
 
     def plan(self, body: str, name: str = "plan.ir") -> str:
         """Compile the body of a playbook, its header aside; the name of the plan."""

@@ -6,8 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -31,24 +29,6 @@ workflow:
 """
 
 
-@contextmanager
-def running(home: "Home", *words: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """A server in the home's folder, and its URL; killed in the end unless it ended by itself."""
-    child = subprocess.Popen(
-        [sys.executable, "-m", "noetl.cli", "server", "--port", "0", *words],
-        cwd=home.folder, env=home.env, text=True, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    try:
-        assert child.stderr is not None
-        ready = re.fullmatch(r"listening on (http://127\.0\.0\.1:\d+)\n", child.stderr.readline())
-        assert ready, child.stderr.read()
-        yield child, ready[1]
-    finally:
-        child.kill()
-        child.wait(30)
-        child.stderr.close()
-
-
 def playbook(home: "Home", body: str) -> str:
     head = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: t/t}\n"
     (home.folder / "t.yaml").write_text(head + body)
@@ -63,7 +43,7 @@ def started(home: "Home", url: str, *words: str) -> str:
 
 def test_a_server_is_asked_as_a_local_store(home: "Home") -> None:
     file = playbook(home, WAITS)
-    with running(home) as (_, url):
+    with home.serving() as (_, url):
         execution = started(home, url, file, "--set", "who=me")
         assert home.json("list", "--server", url) == home.json("list", "--store", "sqlite:///.noetl/noetl.db")
         sent = home.run("signal", execution, "--name", "go", "--server", url)
@@ -79,13 +59,13 @@ def test_a_server_is_asked_as_a_local_store(home: "Home") -> None:
 
 def test_a_killed_server_goes_on_when_it_is_started_again(home: "Home") -> None:
     file = playbook(home, WAITS)
-    with running(home) as (child, url):
+    with home.serving() as (child, url):
         execution = started(home, url, file)
         child.send_signal(signal.SIGKILL)
         child.wait(30)
     gone = home.run("status", execution, "--server", url)
     assert (gone.returncode, "cannot be reached" in gone.stderr) == (1, True)
-    with running(home) as (_, url):
+    with home.serving() as (_, url):
         home.run("signal", execution, "--name", "go", "--server", url)
         assert home.run("events", execution, "--follow", "--server", url).returncode == 0
         assert home.json("status", execution, "--server", url)["status"] == "completed"  # type: ignore[index,call-overload]
@@ -94,7 +74,7 @@ def test_a_killed_server_goes_on_when_it_is_started_again(home: "Home") -> None:
 @pytest.mark.parametrize("how", ["signal", "command"])
 def test_what_is_in_flight_finishes_when_it_stops(home: "Home", how: str) -> None:
     file = playbook(home, SLOW)
-    with running(home) as (child, url):
+    with home.serving() as (child, url):
         execution = started(home, url, file)
         home.run("events", execution, "--server", url)
         while not (home.folder / "begun").exists():
@@ -115,7 +95,7 @@ def test_what_is_in_flight_finishes_when_it_stops(home: "Home", how: str) -> Non
 def test_a_value_outside_the_log_is_fetched_through_the_server(home: "Home") -> None:
     limits = "executor: {spec: {policy: {limits: {max_payload_bytes: 1000}}}}\n"
     file = playbook(home, limits + 'workflow: [{step: start, tool: {kind: python, code: "result = [7] * 5000"}}]\n')
-    with running(home) as (_, url):
+    with home.serving() as (_, url):
         execution = started(home, url, file)
         assert home.run("events", execution, "--follow", "--server", url).returncode == 0
         assert home.json("result", execution, "--server", url) == [7] * 5000
@@ -132,7 +112,7 @@ SAID = re.compile(r"[0-9a-f]{20}|after [0-9.]+ s")
 def test_a_start_that_is_followed_tells_what_a_run_tells(home: "Home", tool: str, code: int) -> None:
     file = playbook(home, f"workflow: [{{step: start, tool: {{name: s, {tool}}}}}]\n")
     here = home.run("run", file)
-    with running(home) as (_, url):
+    with home.serving() as (_, url):
         there = home.run("start", file, "--follow", "--server", url)
         document = home.run("start", file, "--follow", "--json", "--server", url)
     assert here.returncode == there.returncode == document.returncode == code
@@ -143,7 +123,7 @@ def test_a_start_that_is_followed_tells_what_a_run_tells(home: "Home", tool: str
 
 def test_who_follows_is_told_that_the_server_is_gone(home: "Home") -> None:
     file = playbook(home, WAITS)
-    with running(home) as (child, url):
+    with home.serving() as (child, url):
         words = [sys.executable, "-m", "noetl.cli", "start", file, "--follow", "--server", url]
         follower = subprocess.Popen(words, cwd=home.folder, env=home.env, text=True, stderr=subprocess.PIPE)
         with follower:
@@ -157,7 +137,7 @@ def test_who_follows_is_told_that_the_server_is_gone(home: "Home") -> None:
 
 def test_versions_of_a_path_are_started_by_number(home: "Home") -> None:
     file = playbook(home, "workflow: [{step: start, tool: {kind: noop, result: one}}]\n")
-    with running(home) as (_, url):
+    with home.serving() as (_, url):
         first = home.run("register", file, "--server", url)
         assert first.stdout.startswith("registered: t/t@1, plan ")
         playbook(home, "workflow: [{step: start, tool: {kind: noop, result: two}}]\n")
@@ -174,7 +154,7 @@ def test_versions_of_a_path_are_started_by_number(home: "Home") -> None:
 
 def test_the_catalogue_is_listed_as_that_of_a_local_store(home: "Home") -> None:
     assert "no playbooks" in home.run("playbooks").stderr
-    with running(home) as (_, url):
+    with home.serving() as (_, url):
         assert "no playbooks" in home.run("playbooks", "--server", url).stderr
         for word in ("first", "second"):
             home.run("register", playbook(home, WAITS.replace("hello", word)), "--server", url)
@@ -193,7 +173,7 @@ def test_the_catalogue_is_listed_as_that_of_a_local_store(home: "Home") -> None:
 def test_a_token_is_asked_for_where_there_are_any(home: "Home", monkeypatch: pytest.MonkeyPatch) -> None:
     token = home.json("token", "add", "ann", "--role", "viewer")["token"]  # type: ignore[index,call-overload]
     file = playbook(home, WAITS)
-    with running(home) as (_, url):
+    with home.serving() as (_, url):
         none = home.run("list", "--server", url)
         assert (none.returncode, "Authorization: Bearer" in none.stderr) == (1, True)
         monkeypatch.setenv("NOETL_TOKEN", token)
