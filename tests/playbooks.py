@@ -15,8 +15,8 @@ HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: t/t}\
 def read(text: str | bytes) -> tuple[Playbook | None, list[Diagnostic]]:
     """The first document of a file and all findings but those of rules."""
     reading = read_yaml("t.yaml", text.encode() if isinstance(text, str) else text)
-    playbook, found, _ = understood(reading.source, reading.documents[0] if reading.documents else None)
-    return playbook, [*reading.diagnostics, *found]
+    made = understood(reading.source, reading.documents[0] if reading.documents else None)
+    return made.playbook, [*reading.diagnostics, *made.diagnostics]
 
 
 def linted(text: str) -> list[Diagnostic]:

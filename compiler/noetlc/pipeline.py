@@ -47,6 +47,7 @@ from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.diag.findings import sorted_findings
 from noetlc.dialects import read_playbook, reader_of
 from noetlc.reading.check import check_document
+from noetlc.reading.places import Unknown
 from noetlc.rules import check_net, check_playbook
 from noetlc.source.nodes import Mapping, Node
 from noetlc.source.text import Source
@@ -156,8 +157,9 @@ class Catalogue(Protocol):
 
 
 class Document(NamedTuple):
-    """What became of the document `node`: `plan` is None with an error in its findings, or when none was asked; in
-    `called` are the paths that lint looked up for it, those of its children among them.
+    """What became of the document `node`: `playbook` is canonical, None where it is no mapping; `plan` is None with an
+    error in its findings, or when none was asked; `changes` are what lowering changed, in the order of the passes;
+    `called` the paths that lint looked up, and `unknown` the names that nothing declares where that is no error.
     """
 
     playbook: Playbook | None
@@ -166,16 +168,7 @@ class Document(NamedTuple):
     changes: tuple[Change, ...] = ()
     node: Node | None = None
     called: tuple[str, ...] = ()
-
-
-class Understood(NamedTuple):
-    """A document before rules and build: the canonical playbook, None where the document is no mapping; what there
-    is to say about its form, names and expressions; what lowering changed, in the order of the passes.
-    """
-
-    playbook: Playbook | None
-    findings: list[Diagnostic]
-    changes: tuple[Change, ...]
+    unknown: tuple[Unknown, ...] = ()
 
 
 class Compiled(NamedTuple):
@@ -243,19 +236,25 @@ def check_source(name: str, data: bytes, catalogue: Catalogue = NO_CATALOGUE, se
         return (run := _Run(catalogue, QUIET, min(Severity), seen)).documents(name, data, run.lint)
 
 
-def understood(source: Source, node: Node | None, observer: Observer = QUIET) -> Understood:
-    """Read a document in whatever dialects it is written, lower it, and check what its names mean."""
+def understood(source: Source, node: Node | None, observer: Observer = QUIET) -> Document:
+    """Read a document in whatever dialects it is written, lower it, and check what its names mean; no rule is asked."""
     observer.begun(READ)
     r = reader_of(source)
     playbook = read_playbook(r, node)
     observer.ended(READ, playbook)
     changes = list(r.changes)
+    unknown: tuple[Unknown, ...] = ()
     if playbook is not None:
         playbook = _lowered(playbook, changes.append, observer)
         assert isinstance(node, Mapping)
-        check_document(r, playbook, node)
+        unknown = check_document(r, playbook, node)
     findings = [*r.findings, *(_told(change) for change in changes if change.by not in AUTHORING)]
-    return Understood(playbook, list(sorted_findings(findings)), tuple(changes))
+    return Document(playbook, None, sorted_findings(findings), tuple(changes), unknown=unknown)
+
+
+def planned(name: str, document: Document) -> Document:
+    """A checked document of the file called `name` with the plan of its playbook; no child is looked up."""
+    return _Run(NO_CATALOGUE, QUIET, Severity.ERROR).planned(name, document)
 
 
 def order_problems(table: Sequence[Pass] | Sequence[Lowering]) -> Iterator[str]:
@@ -318,15 +317,15 @@ class _Run:
         return Compiled(reading.source, documents, sorted_findings(findings))
 
     def check(self, source: Source, node: Node) -> Document:
-        playbook, findings, changes = understood(source, node, self._observer)
-        if playbook is None:
-            return Document(None, None, tuple(findings), changes)
-        findings += check_playbook(source, playbook, self._at_least)
+        document = understood(source, node, self._observer)
+        if (playbook := document.playbook) is None:
+            return document
+        findings = [*document.diagnostics, *check_playbook(source, playbook, self._at_least)]
         if not _has_errors(findings):
             findings += refusals_of(playbook)
             computed = [span for path, span in calls_of(playbook) if path is None]
             findings += [obstacle_finding(COMPUTED, span, "") for span in computed]
-        return Document(playbook, None, tuple(findings), changes)
+        return document._replace(diagnostics=tuple(findings))
 
     def lint(self, source: Source, node: Node) -> Document:
         document = self.check(source, node)
@@ -340,13 +339,14 @@ class _Run:
         return document._replace(diagnostics=found, called=(*family.keys, *family.missing))
 
     def plan(self, source: Source, node: Node) -> Document:
-        document = self.check(source, node)
-        playbook = document.playbook
-        if playbook is None or _has_errors(document.diagnostics):
+        return self.planned(source.name, self.check(source, node))
+
+    def planned(self, name: str, document: Document) -> Document:
+        if (playbook := document.playbook) is None or _has_errors(document.diagnostics):
             return document
         from noetl_ir.plan_format import digest_of, write_plan  # lint does without them and starts sooner
 
-        family, root = family_of(Member(source.name, playbook), self._look)
+        family, root = family_of(Member(name, playbook), self._look)
         made: dict[str, Child] = {}
         for key in family.order:
             if key != root:

@@ -25,9 +25,9 @@ playbooks = st.one_of(
 def lowered(text: str) -> tuple[str, int]:
     """The canonical source of a file, and how many changes led to it."""
     reading = read_yaml("t.yaml", text.encode())
-    playbook, _, changes = understood(reading.source, reading.documents[0])
-    assert playbook is not None
-    return printed(playbook), len(changes)
+    made = understood(reading.source, reading.documents[0])
+    assert made.playbook is not None
+    return printed(made.playbook), len(made.changes)
 
 
 def text_of(playbook: dict[str, Any]) -> str:

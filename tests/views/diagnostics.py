@@ -13,7 +13,7 @@ def of_reading(case: Case) -> str:
     reading = read_yaml(case.path.name, case.path.read_bytes())
     found = list(reading.diagnostics)
     for node in reading.documents:
-        found += understood(reading.source, node).findings
+        found += understood(reading.source, node).diagnostics
     return "\n".join(rendered(item, reading.source) for item in sorted_findings(found)) or "no findings\n"
 
 
@@ -26,6 +26,6 @@ def of_rules(case: Case) -> str:
 def canonical(case: Case) -> str:
     """The canonical source text."""
     reading = read_yaml(case.path.name, case.path.read_bytes())
-    playbook, findings, _ = understood(reading.source, reading.documents[0])
-    assert playbook is not None, findings
-    return printed(playbook)
+    made = understood(reading.source, reading.documents[0])
+    assert made.playbook is not None, made.diagnostics
+    return printed(made.playbook)

@@ -34,15 +34,23 @@ def _expressions(template: Template, node: Node | None) -> Iterator[tuple[Expr, 
 
 def blocks_in(value: Value) -> Iterator[Block]:
     """Every block template of a value."""
-    waiting: list[Template] = [value.template]
+    return (block for block, _ in placed_blocks(value))
+
+
+def placed_blocks(value: Value) -> Iterator[tuple[Block, Scalar | None]]:
+    """Every block template of a value with the scalar that it is; None for a generated value."""
+    waiting: list[tuple[Template, Node | None]] = [(value.template, value.node)]
     while waiting:
-        match waiting.pop():
+        template, node = waiting.pop()
+        match template:
             case Block() as block:
-                yield block
+                yield block, node if isinstance(node, Scalar) else None
             case MapTemplate(items=pairs):
-                waiting.extend(inner for _, inner in pairs)
+                held = node if isinstance(node, Mapping) else None
+                waiting += [(inner, None if held is None else held.get(key)) for key, inner in reversed(pairs)]
             case ListTemplate(items=items):
-                waiting.extend(items)
+                nodes = node.items if isinstance(node, Sequence) else [None] * len(items)
+                waiting += reversed(list(zip(items, nodes, strict=False)))
             case _:
                 continue
 

@@ -46,7 +46,8 @@ def migrate_paths(paths: tuple[str, ...], check: bool, diff: bool, write: bool, 
 
     What no pass touched stays as it is, with comments, order of keys and quotes. Each change has a class: exact,
     safe (the old engines disagreed), or review (look at it). A new text that does not compile to the same plan is
-    never written. With --check the changes are listed only in a report.
+    never written, with one exception: names that nothing declares are written as keys of the payload, workload.NAME,
+    each a change of the class review. With --check the changes are listed only in a report.
 
     Exit codes: 0 done, 1 a file cannot be migrated, or would change under --check.
     """

@@ -46,19 +46,26 @@ class Kind(Enum):
 
 
 class Problem(NamedTuple):
-    """A name that means nothing, or two things. `start` and `end` are offsets in the expression's template."""
+    """A name that means nothing, or two things. `start` and `end` are offsets in the expression's template.
+
+    `free` is the bare name that nothing declares, where it is one.
+    """
 
     message: str
     start: int
     end: int
     help: str
     kind: Kind
+    free: str = ""
 
 
-def check_names(expr: Expr, place: Place, names: Names) -> Iterator[Problem]:
-    """What is wrong with the names of an expression that stands in `place`, in the order of the text."""
+def check_names(expr: Expr, place: Place, names: Names, bound: frozenset[str] = _NONE) -> Iterator[Problem]:
+    """What is wrong with the names of an expression that stands in `place`, in the order of the text.
+
+    `bound` are names that a block template around it gives a meaning of its own.
+    """
     row = PLACES[place]
-    found = list(accesses(expr))
+    found = [access for access in accesses(expr) if access.root.name not in bound]
     dashed = dict(_dashed(found, names))
     for access in found:
         word = access.root.name
@@ -159,7 +166,7 @@ def _bare(access: Access, row: Row, names: Names) -> Iterator[Problem]:
         return
     known = frozenset().union(*(some for _, some in _scopes(row, names))) | row.names
     help = _nearest(word, known) or f"a key of the payload is `workload.{word}`"
-    yield _problem(access, f"there is no `{word}`", help, Kind.UNKNOWN)
+    yield _problem(access, f"there is no `{word}`", help, Kind.UNKNOWN)._replace(free=word)
 
 
 def _scopes(row: Row, names: Names) -> Iterator[tuple[str, frozenset[str]]]:

@@ -1,14 +1,14 @@
 """Block templates of older dialects at places that have none: a generated noop renders them (LANGUAGE §2)."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from re import compile as pattern
 
 from noetl_ir.expr import Attribute, Block, Call, Const, Expr, Filter, ListTemplate, MapTemplate, Name, Template
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Rule, Task, Value
 from noetlc.ast.walk import blocks_in, task_values
+from noetlc.expr.block_names import free_names, names_bound_in
 from noetlc.expr.generated import computed, noop
-from noetlc.expr.legacy_names import Meanings
+from noetlc.expr.legacy_names import Meanings, static_path
 from noetlc.expr.patching import OUTCOME, RESULT
 from noetlc.expr.shorthand import path
 from noetlc.expr.templates import native
@@ -17,13 +17,10 @@ from noetlc.expr.unparse import unparse
 Blocks = dict[str, Block]
 """Name in `iter` → the template."""
 
-_TAGS = pattern(r"\{[%{].*?[%}]\}", 16)  # over line ends
-_WORDS = pattern(r"(?<![\w.'\"])[^\W\d]\w*")
-
 
 def words_in(block: Block) -> frozenset[str]:
-    """The words in the tags and expressions of a block template, those behind a dot aside."""
-    return frozenset(word for tag in _TAGS.findall(block.text) for word in _WORDS.findall(tag))
+    """The names that a block template reads and does not bind itself."""
+    return frozenset(name.name for name in free_names(block.text))
 
 
 def without_blocks(template: Template, name: str, found: Blocks) -> Template:
@@ -57,10 +54,29 @@ def with_blocks(template: Template, change: Callable[[Block], Block]) -> Templat
 
 
 def bound(block: Block, meanings: Mapping[str, Expr]) -> Block:
-    """The block template with its words set to what they mean: its text is no tree in which they could be renamed."""
-    words = words_in(block)
-    tags = [f"{{% set {word} = {unparse(expr)} %}}" for word, expr in meanings.items() if word in words]
-    return Block("".join(tags) + block.text) if tags else block
+    """The block template in which words have what they mean: each in its place where that is a path, and neither the
+    word nor the path's first name is another thing somewhere in the text; else set before the text.
+    """
+    read, hidden = words_in(block), names_bound_in(block.text)
+    paths, tags = dict[str, str](), list[str]()
+    for word, expr in meanings.items():
+        here = static_path(expr)
+        if word in read and here and not hidden & {word, here[0]}:
+            paths[word] = unparse(expr)
+        elif word in read:
+            tags.append(f"{{% set {word} = {unparse(expr)} %}}")
+    made = renamed_words(block, paths)
+    return Block("".join(tags) + made.text) if tags else made
+
+
+def renamed_words(block: Block, paths: Mapping[str, str]) -> Block:
+    """The block template with another path wherever it reads one of these names; itself where it reads none."""
+    parts, at = list[str](), 0
+    for name in free_names(block.text):
+        if name.name in paths:
+            parts += [block.text[at : name.start], paths[name.name]]
+            at = name.end
+    return Block("".join([*parts, block.text[at:]])) if parts else block
 
 
 def with_meanings(task: Task, meanings: Meanings, known: Container[str]) -> Task:

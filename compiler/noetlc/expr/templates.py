@@ -1,6 +1,7 @@
 """Values, guards, rules and tasks with parts of their expressions replaced; what nothing changes stays itself."""
 
-from typing import TypeVar, cast
+from collections.abc import Callable
+from typing import TypeAlias, TypeVar, cast
 
 from noetl_ir.expr import Const, Expr, ListTemplate, MapTemplate, Native, Template, Text
 from noetl_ir.span import Span
@@ -11,6 +12,9 @@ from noetlc.expr.unparse import unparse
 
 Pairs = tuple[tuple[str, Value], ...]
 Node = TypeVar("Node")
+Held: TypeAlias = Guard | Value
+"""What holds expressions."""
+
 _MARKS = ("{{", "{%", "{#")
 
 
@@ -109,17 +113,24 @@ def arc_with(arc: Arc, replace: Replace) -> Arc:
 
 def all_with(node: Node, replace: Replace) -> Node:
     """A node with every guard and value in it rewritten, its sugar too; the task lists inside of sugar aside."""
-    return cast(Node, _all_with(node, replace))
+
+    def each(held: Held) -> Held:
+        return guard_with(held, replace) if isinstance(held, Guard) else value_with(held, replace)
+
+    return map_held(node, each)
 
 
-def _all_with(node: object, replace: Replace) -> object:
-    if isinstance(node, Guard):
-        return guard_with(node, replace)
-    if isinstance(node, Value):
-        return value_with(node, replace)
+def map_held(node: Node, change: Callable[[Held], Held]) -> Node:
+    """A node with every guard and value in it changed; itself where none is."""
+    return cast(Node, _map_held(node, change))
+
+
+def _map_held(node: object, change: Callable[[Held], Held]) -> object:
+    if isinstance(node, Guard | Value):
+        return change(node)
     if not isinstance(node, tuple) or isinstance(node, Span):
         return node
-    parts = tuple([_all_with(part, replace) for part in node])
+    parts = tuple([_map_held(part, change) for part in node])
     if all(new is old for new, old in zip(parts, node, strict=True)):
         return node
     made: object = parts if type(node) is tuple else node._make(parts)  # type: ignore[attr-defined]

@@ -67,7 +67,13 @@ def tokens_until_braces(text: str, start: int) -> Run:
     return _scan(text, start, _CLOSING)
 
 
+def tokens_until_tag(text: str, start: int) -> Run:
+    """The tokens from `start` up to the `%}`, `-%}` or `+%}` that closes a tag."""
+    return _scan(text, start, _CLOSING_TAG)
+
+
 _CLOSING = re.compile(r"-?\}\}")
+_CLOSING_TAG = re.compile(r"[-+]?%\}")
 
 
 def _scan(text: str, at: int, closing: "re.Pattern[str] | None") -> Run:

@@ -3,42 +3,85 @@
 url: "{{ api_url }}"    →    url: "{{ workload.api_url }}"
 """
 
-from re import compile as pattern
-from re import escape
+from collections.abc import Iterator
+from typing import NamedTuple
 
+from noetl_ir.expr import Attribute, Expr, Name, walk
+from noetlc.ast.playbook import Guard, Value
+from noetlc.ast.walk import blocks_in, expressions_in
+from noetlc.ast.workload import SCOPE
 from noetlc.diag.change import Change
 from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic
-from noetlc.pipeline import Compiled
-from noetlc.source.text import Source
-
-_WORD = pattern(r"there is no `([A-Za-z_]\w*)`")
-
-
-def written_out(compiled: Compiled) -> tuple[str, tuple[Change, ...], tuple[Diagnostic, ...]]:
-    """The text with every free name written as a key of the workload, what was changed, and where that cannot be."""
-    source, text = compiled.source, compiled.source.text
-    free = [found for found in compiled.diagnostics if found.code == "NL303"]
-    places: dict[int, Change] = {}
-    refused: list[Diagnostic] = []
-    for found in free:
-        word = _WORD.fullmatch(found.message)
-        start = None if word is None else _only_place(source, found, word[1])
-        if word is None or start is None:
-            refused.append(finding("NL904", found.message, found.span, help=found.help))
-        else:
-            construct, became = f"`{word[1]}`, which nothing declares", f"`workload.{word[1]}`, a key of the payload"
-            places[start] = Change("migrate", found.span, construct, "review", became)
-    parts, at = [], 0
-    for start in sorted(places):
-        parts += [text[at:start], "workload."]
-        at = start
-    return "".join([*parts, text[at:]]), tuple(places.values()), tuple(refused)
+from noetlc.expr.block_names import free_names
+from noetlc.expr.hoisting import bound, with_blocks
+from noetlc.expr.shorthand import path
+from noetlc.expr.templates import Held, guard_with, map_held, template_with
+from noetlc.pipeline import Document
+from noetlc.reading.places import Unknown
 
 
-def _only_place(source: Source, found: Diagnostic, word: str) -> int | None:
-    """Where the name stands in what the finding is about; None where it is not certain."""
-    start, end = source.offset_of(*found.span[:2]), source.offset_of(*found.span[2:])
-    places = pattern(rf"""(?<![\w.'"-]){escape(word)}(?![\w'"-]|\s*[(:]|\s*=[^=])""").finditer(source.text, start, end)
-    offsets = [place.start() for place in places]
-    return offsets[0] if len(offsets) == 1 else None
+class WrittenOut(NamedTuple):
+    """A document whose playbook has every free name as a key of the workload, what was changed, and where that cannot
+    be.
+    """
+
+    document: Document
+    changes: tuple[Change, ...]
+    refused: tuple[Diagnostic, ...]
+
+
+def written_out(document: Document) -> WrittenOut:
+    """A document with its free names written out; itself where it has none."""
+    if document.playbook is None or not document.unknown:
+        return WrittenOut(document, (), ())
+    words: dict[int, list[str]] = {}
+    for unknown in document.unknown:
+        words.setdefault(id(unknown.holder), []).append(unknown.free)
+    seen: dict[int, int] = {}
+
+    def each(held: Held) -> Held:
+        free = frozenset(words.get(id(held), ()))
+        seen[id(held)] = seen.get(id(held), 0) + sum(name.name in free for name in _names_in(held))
+        return _written(held, free) if free else held
+
+    playbook = map_held(document.playbook, each)
+    torn = {number for number, found in words.items() if seen.get(number) != len(found)}
+    refused = [
+        _refusal(unknown, is_torn=id(unknown.holder) in torn)
+        for unknown in document.unknown
+        if not unknown.free or id(unknown.holder) in torn
+    ]
+    changes = dict.fromkeys(_change(unknown) for unknown in document.unknown)
+    return WrittenOut(document._replace(playbook=playbook), tuple(changes), tuple(dict.fromkeys(refused)))
+
+
+def _change(unknown: Unknown) -> Change:
+    construct, became = f"`{unknown.free}`, which nothing declares", f"`{SCOPE}.{unknown.free}`, a key of the payload"
+    return Change("migrate", unknown.finding.span, construct, "review", became)
+
+
+def _refusal(unknown: Unknown, *, is_torn: bool) -> Diagnostic:
+    """What stands there is no bare name, or what holds it goes to several places, and one of them declares it."""
+    found = unknown.finding
+    message = f"{found.message}, but for some of the places that this goes to" if is_torn else found.message
+    return finding("NL904", message, found.span, help=found.help)
+
+
+def _names_in(held: Held) -> Iterator[Name]:
+    """Every use of a name, but for those that a block template binds."""
+    exprs = [held.expr] if isinstance(held, Guard) else [expr for expr, _ in expressions_in(held)]
+    yield from (part for expr in exprs for part in walk(expr) if isinstance(part, Name))
+    if isinstance(held, Value):
+        yield from (name for block in blocks_in(held) for name in free_names(block.text))
+
+
+def _written(held: Held, free: frozenset[str]) -> Held:
+    def replace(expr: Expr) -> Expr | None:
+        return Attribute(Name(SCOPE), expr.name) if isinstance(expr, Name) and expr.name in free else None
+
+    if isinstance(held, Guard):
+        return guard_with(held, replace)
+    meanings = {name: path(SCOPE, name) for name in free}
+    made = with_blocks(template_with(held.template, replace), lambda block: bound(block, meanings))
+    return held._replace(template=made)

@@ -32,7 +32,7 @@ from noetlc.migrate.free_names import written_out
 from noetlc.migrate.parts import Touched
 from noetlc.migrate.rewriting import rewritten_document
 from noetlc.migrate.same_plan import same_plan
-from noetlc.pipeline import AUTHORING, LOWERING, READ, Compiled, Document, compile_source, understood
+from noetlc.pipeline import AUTHORING, LOWERING, READ, Compiled, Document, compile_source, planned, understood
 from noetlc.source.decoding import decode, encode
 from noetlc.source.nodes import Mapping, Scalar
 from noetlc.source.text import Source
@@ -111,16 +111,12 @@ def glanced(name: str, data: bytes) -> Glance:
 
 def checked(name: str, data: bytes) -> Migration:
     """What would change in a file: it is read and lowered, no more."""
-    documents = []
     with uncollected():
         reading = read_yaml(name, data)
-        for node in reading.documents:
-            if node is not None:
-                playbook, told, changes = understood(reading.source, node)
-                documents.append(Document(playbook, None, tuple(told), changes))
+        documents = [understood(reading.source, node) for node in reading.documents if node is not None]
     findings = (*reading.diagnostics, *(found for document in documents for found in document.diagnostics))
     compiled = Compiled(reading.source, tuple(documents), findings)
-    _, said, refused = written_out(compiled)
+    _, said, refused = _written_out(compiled)
     problems = _errors(compiled) or refused
     return Migration(reading.source, () if problems else _with(said, _changes(compiled)), problems, None)
 
@@ -129,13 +125,12 @@ def migrated(name: str, data: bytes) -> Migration:
     """A file migrated. Never raises for any bytes."""
     reads = _Reads()
     compiled = compile_source(name, data, observer=reads)
-    written, said, refused = written_out(compiled)
-    problems, changes = _errors(compiled) or refused, _changes(compiled)
+    problems, changes = _errors(compiled), _changes(compiled)
+    if not problems and changes:
+        compiled, said, problems = _written_out(compiled)
+        changes = _with(said, changes)
     if problems or not changes:
         return Migration(compiled.source, () if problems else changes, problems, None if problems else data)
-    if said:
-        made = migrated(name, encode(written, data))
-        return made._replace(source=compiled.source, changes=_with(said, changes))
     try:
         after = _rewritten(compiled, reads.playbooks, changes, data)
     except Refusal as refusal:
@@ -144,6 +139,14 @@ def migrated(name: str, data: bytes) -> Migration:
     again = compile_source(name, after)
     problems = tuple(_differences(compiled, again))
     return Migration(compiled.source, changes, problems, None if problems else after)
+
+
+def _written_out(compiled: Compiled) -> tuple[Compiled, tuple[Change, ...], tuple[Diagnostic, ...]]:
+    """The file with the free names of its documents written out, what was changed, and where that cannot be."""
+    written = [written_out(document) for document in compiled.documents]
+    said = tuple([change for one in written for change in one.changes])
+    refused = tuple([problem for one in written for problem in one.refused])
+    return compiled._replace(documents=tuple([one.document for one in written])), said, refused
 
 
 def _with(said: tuple[Change, ...], changes: tuple[Change, ...]) -> tuple[Change, ...]:
@@ -279,5 +282,12 @@ def _differences(before: Compiled, after: Compiled) -> Iterator[Diagnostic]:
     for change in _changes(after):
         yield finding("NL905", f"the new text has {change.construct} in line {change.span.line}", NOWHERE)
         return
-    if len(before.plans) != len(after.plans) or not all(map(same_plan, before.plans, after.plans)):
+    plans = _plans(before)
+    if len(plans) != len(after.plans) or not all(map(same_plan, plans, after.plans)):
         yield finding("NL905", "the new text compiles to another plan", NOWHERE)
+
+
+def _plans(compiled: Compiled) -> tuple[Plan, ...]:
+    """The plans of all documents, anew for those whose free names were written out."""
+    documents = [planned(compiled.source.name, one) if one.unknown else one for one in compiled.documents]
+    return tuple([one.plan for one in documents if one.plan is not None])

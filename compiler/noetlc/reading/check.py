@@ -10,13 +10,13 @@ from noetlc.ast.playbook import Playbook, Rule, Step, Task
 from noetlc.ast.walk import loops_of
 from noetlc.ast.workbook import workbook_name
 from noetlc.diag.diagnostic import Fix, Related
-from noetlc.reading.places import check_expressions
+from noetlc.reading.places import Unknown, check_expressions
 from noetlc.reading.reader import Reader, nearest, unknown
 from noetlc.source.nodes import Mapping, Sequence
 
 
-def check_document(r: Reader, playbook: Playbook, node: Mapping) -> None:
-    """Report everything that only the whole document can tell."""
+def check_document(r: Reader, playbook: Playbook, node: Mapping) -> tuple[Unknown, ...]:
+    """Report everything that only the whole document can tell; gives the names that may be keys of the payload."""
     graph = graph_of(playbook)
     owners = {task.name: step.name for step in playbook.steps for task in step.tasks}
     _check_step_names(r, playbook, graph)
@@ -27,7 +27,7 @@ def check_document(r: Reader, playbook: Playbook, node: Mapping) -> None:
         _check_join(r, step, len(graph.sources[position]) + (position == graph.entry))
         _check_tasks(r, step, owners)
     _check_workbook(r, playbook)
-    check_expressions(r, playbook)
+    return check_expressions(r, playbook)
 
 
 def _check_step_names(r: Reader, playbook: Playbook, graph: StepGraph) -> None:

@@ -3,7 +3,7 @@
 """
 
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from noetl_ir.expr import Expr, Literal, Name, Native, walk
 from noetl_ir.scopes import RESERVED, Place
@@ -11,9 +11,10 @@ from noetl_ir.span import Span
 from noetlc.ast.once import Once
 from noetlc.ast.order import order_of
 from noetlc.ast.playbook import Guard, Playbook, Step, Task, Value
-from noetlc.ast.walk import blocks_in, expressions_in, loops_of, rule_guards, rule_values, task_values
+from noetlc.ast.walk import expressions_in, loops_of, placed_blocks, rule_guards, rule_values, task_values
 from noetlc.ast.workload import workload_needs
 from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.expr.block_names import expressions_inside
 from noetlc.expr.check import Kind, Names, Problem, check_names
 from noetlc.expr.paths import Access, accesses
 from noetlc.reading.around import Around
@@ -31,9 +32,20 @@ _CODES = {
 }
 
 
-def check_expressions(r: Reader, playbook: Playbook) -> None:
+class Unknown(NamedTuple):
+    """A name that nothing declares, in a file with older constructs: what it stands in, and what is said of it.
+
+    `free` is the name where it is a bare one, which older engines looked for in the payload.
+    """
+
+    free: str
+    holder: Value | Guard
+    finding: Diagnostic
+
+
+def check_expressions(r: Reader, playbook: Playbook) -> tuple[Unknown, ...]:
     """Report names out of their place, undeclared names, and workload values that read each other in a
-    circle.
+    circle. Those that nothing declares are only warnings where the file has older constructs.
     """
     _check_workload(r, playbook)
     around = Around(playbook)
@@ -48,6 +60,7 @@ def check_expressions(r: Reader, playbook: Playbook) -> None:
     checks.open = True
     for _, task in playbook.workbook:
         _check_task(checks, task, outside)
+    return tuple(checks.unknown)
 
 
 def _check_step(checks: "_Checks", step: Step, names: Names) -> None:
@@ -107,11 +120,12 @@ class _Checks:
     `open` says that names may come from args that are not known before the run.
     """
 
-    __slots__ = ("_keychain", "_verdicts", "open", "r")
+    __slots__ = ("_keychain", "_verdicts", "open", "r", "unknown")
 
     def __init__(self, r: Reader, playbook: Playbook) -> None:
         self.r = r
         self.open = False
+        self.unknown: list[Unknown] = []
         self._keychain = frozenset(entry.name for entry in playbook.keychain)
         self._verdicts: dict[tuple[int, int, int], _Verdict] = {}
 
@@ -124,24 +138,34 @@ class _Checks:
             if type(template) is Native and isinstance(value.node, Scalar):
                 self._check(template.expr, value.node, value, place, names)
                 continue
-            if place is not Place.TASK and any(True for _ in blocks_in(value)):
-                message = f"block templates have no place in {place.value}"
-                self.r.report("NL306", message, value.span, help=_INSTEAD.get(place, _ONE_EXPRESSION))
             for expr, scalar in expressions_in(value):
                 self._check(expr, scalar, value, place, names)
+            self._blocks(value, place, names)
 
     def guards(self, guards: Iterable[Guard], place: Place, names: Names) -> None:
         """Check some guards."""
         for guard in guards:
             self._check(guard.expr, guard.node, guard, place, names)
 
+    def _blocks(self, value: Value, place: Place, names: Names) -> None:
+        for block, scalar in placed_blocks(value):
+            if place is not Place.TASK:
+                message = f"block templates have no place in {place.value}"
+                self.r.report("NL306", message, value.span, help=_INSTEAD.get(place, _ONE_EXPRESSION))
+                return
+            for inside in expressions_inside(block.text):
+                verdict = tuple(check_names(inside.expr, place, names, inside.bound)), self._undeclared(inside.expr)
+                self._tell_all(verdict, scalar, value)
+
     def _check(self, expr: Expr, scalar: Scalar | None, around: Value | Guard, place: Place, names: Names) -> None:
         verdict = self._verdict(expr, place, names)
-        if verdict is _FINE:
-            return
+        if verdict is not _FINE:
+            self._tell_all(verdict, scalar, around)
+
+    def _tell_all(self, verdict: _Verdict, scalar: Scalar | None, around: Value | Guard) -> None:
         problems, credentials = verdict
         for problem in problems:
-            self._tell(problem, self._place(scalar, around, problem.start, problem.end))
+            self._tell(problem, around, self._place(scalar, around, problem.start, problem.end))
         for access in credentials:
             self._tell_credential(access, self._place(scalar, around, access.root.start, access.nodes[0].end))
 
@@ -172,11 +196,13 @@ class _Checks:
         help = f"did you mean `{near}`?" if near else f"declare it: `keychain: [{{name: {name}, kind: …}}]`"
         self.r.report("NL213", f"the keychain has no entry `{name}`", span, help=help)
 
-    def _tell(self, problem: Problem, span: Span) -> None:
+    def _tell(self, problem: Problem, around: Value | Guard, span: Span) -> None:
         if problem.kind is Kind.LEGACY_FUNCTION:
             self.r.refuse(problem.message.partition(" is ")[0] + " (v1 dialect)", span, help=problem.help)
         elif problem.kind is Kind.UNKNOWN and self.r.legacy_seen:
-            self.r.findings.append(Diagnostic("NL303", Severity.WARNING, problem.message, span, problem.help))
+            found = Diagnostic("NL303", Severity.WARNING, problem.message, span, problem.help)
+            self.r.findings.append(found)
+            self.unknown.append(Unknown(problem.free, around, found))
         elif problem.kind is not Kind.UNKNOWN or not self.open:
             self.r.report(_CODES[problem.kind], problem.message, span, help=problem.help)
 

@@ -102,8 +102,8 @@ def silent(text: str) -> list[str]:
 def _silent(source: Source, node: Node) -> Iterator[str]:
     made = understood(source, node)
     before = None if made.playbook is None else printed(made.playbook)
-    spoken = [found.span for found in made.findings if found.code not in ("NL910", "NL911")]
-    nothing = [found.span for found in made.findings if found.code == "NL110"]
+    spoken = [found.span for found in made.diagnostics if found.code not in ("NL910", "NL911")]
+    nothing = [found.span for found in made.diagnostics if found.code == "NL110"]
     nothing += [change.span for change in made.changes if change.message.startswith("nothing")]
     told: set[tuple[str | int, ...]] = set()
     for place in keys_of(node):
@@ -123,7 +123,7 @@ def _begins(span: Span, node: Node) -> bool:
 def _means(source: Source, node: Node, canonical: str | None) -> bool:
     """Whether a document is sound and has that canonical source."""
     made = understood(source, node)
-    sound = all(found.severity < Severity.ERROR for found in made.findings)
+    sound = all(found.severity < Severity.ERROR for found in made.diagnostics)
     return sound and made.playbook is not None and printed(made.playbook) == canonical
 
 

@@ -20,9 +20,9 @@ CANONICAL = [case for case in goldens.cases() if case.stage in ("run", "read", "
 def lowered(text: str) -> tuple[Playbook, tuple[Change, ...]]:
     """The canonical playbook of a text and what was changed."""
     reading = read_yaml("t.yaml", text.encode())
-    playbook, _, changes = understood(reading.source, reading.documents[0])
-    assert playbook is not None
-    return playbook, changes
+    made = understood(reading.source, reading.documents[0])
+    assert made.playbook is not None
+    return made.playbook, made.changes
 
 
 @pytest.mark.parametrize("case", INPUTS, ids=lambda case: case.name)

@@ -86,7 +86,7 @@ def test_scenario_66_program_text_reaches_the_tool_as_written() -> None:
 def test_every_document_of_a_file_is_read_by_itself() -> None:
     text = HEAD + "workflow: [{step: start}]\n---\n" + HEAD + "workflow: []\n"
     reading = read_yaml("t.yaml", text.encode())
-    found = [understood(reading.source, node).findings for node in reading.documents]
+    found = [understood(reading.source, node).diagnostics for node in reading.documents]
     assert [codes(findings) for findings in found] == [[], ["NL103"]]
 
 

@@ -1,0 +1,241 @@
+"""What the expressions of a block template (`{% %}`) read: each with the names that the template itself binds there.
+
+    {% for row in result.rows %}{{ row.id }} of {{ total }}{% endfor %}    reads `result`, and `total`
+
+Scopes are those of Jinja2 3.1 ("Template Designer Documentation", "Scoping Behavior"): `for`, `with`, `macro`, `call`,
+`filter` and a block `set` open one, and what a branch of `if` sets is known behind it. Comments and raw text read
+nothing.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from noetl_ir.expr import Expr, Name
+from noetlc.expr import lalr
+from noetlc.expr.errors import TemplateError
+from noetlc.expr.paths import accesses
+from noetlc.expr.tokens import END, Run, Token, tokens_until_braces, tokens_until_tag
+
+Tokens = list[Token]
+
+_OPENING = re.compile(r"\{(?:\{[-+]?|#|%[-+]?\s*(?P<word>\w*))")
+_BEHIND = {"#": re.compile(r"#\}"), "raw": re.compile(r"\{%[-+]?\s*endraw\s*[-+]?%\}")}
+_CALLEE = frozenset({"varargs", "kwargs", "caller"})
+_NOT_NAMES = frozenset({"DOT", "PIPE", "IS"})
+
+
+class Inside(NamedTuple):
+    """An expression in a block template, with offsets in the template's text, and the names that are bound there."""
+
+    expr: Expr
+    bound: frozenset[str]
+
+
+class _Frame:
+    """An open block: the names that it binds, and those that its branches before this one did."""
+
+    __slots__ = ("branches", "names", "word")
+
+    def __init__(self, word: str, names: frozenset[str] = frozenset()) -> None:
+        self.word = word
+        self.names = names
+        self.branches: frozenset[str] = frozenset()
+
+
+@lru_cache(maxsize=256)
+def expressions_inside(text: str) -> tuple[Inside, ...]:
+    """The expressions of a block template, in the order of its text. One that cannot be read is its names alone."""
+    return tuple(_Walk(text).found())
+
+
+def names_bound_in(text: str) -> frozenset[str]:
+    """The names that a block template gives a meaning of its own before some expression in it."""
+    return frozenset[str]().union(*(one.bound for one in expressions_inside(text)))
+
+
+@lru_cache(maxsize=256)
+def free_names(text: str) -> tuple[Name, ...]:
+    """Every use of a name that the template does not bind itself, in the order of its text."""
+    inside = expressions_inside(text)
+    roots = (access.root for one in inside for access in accesses(one.expr) if access.root.name not in one.bound)
+    return tuple(sorted(roots, key=lambda root: root.start))
+
+
+class _Walk:
+    """A position in the text of a block template, and the blocks that are open there, the outermost first."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._open = [_Frame("")]
+
+    def found(self) -> Iterator[Inside]:
+        at = 0
+        while (opening := _OPENING.search(self._text, at)) is not None:
+            at, word = opening.end(), opening["word"]
+            skipped = _BEHIND.get("#" if opening[0] == "{#" else word or "")
+            if skipped is not None:
+                ended = skipped.search(self._text, at)
+                at = ended.end() if ended else len(self._text)
+                continue
+            run = self._run(at, word)
+            if run is not None:
+                at = run.end
+                tokens = run.tokens[:-1]
+                yield from self._read(tokens) if word is None else self._tag(word, tokens)
+
+    def _run(self, at: int, word: str | None) -> Run | None:
+        try:
+            return tokens_until_braces(self._text, at) if word is None else tokens_until_tag(self._text, at)
+        except TemplateError:
+            return None
+
+    # Tags
+
+    def _tag(self, word: str, tokens: Tokens) -> Iterator[Inside]:
+        match word:
+            case "for":
+                yield from self._for(tokens)
+            case "set":
+                yield from self._set(tokens)
+            case "if":
+                yield from self._read(tokens)
+                self._open.append(_Frame(word))
+            case "elif" | "else":
+                self._branch()
+                yield from self._read(tokens)
+            case "with":
+                yield from self._with(tokens)
+            case "macro":
+                yield from self._macro(tokens)
+            case "call":
+                yield from self._call(tokens)
+            case "filter":
+                yield from self._filtered(tokens)
+                self._open.append(_Frame(word))
+            case "autoescape":
+                yield from self._read(tokens)
+                self._open.append(_Frame(word))
+            case _ if word.startswith("end"):
+                self._end()
+            case _:
+                yield from self._read(tokens)
+
+    def _for(self, tokens: Tokens) -> Iterator[Inside]:
+        """`for TARGETS in EXPRESSION if EXPRESSION recursive`."""
+        if tokens and tokens[-1][1] == "recursive" and len(tokens) > 1 and tokens[-2][0] not in _NOT_NAMES:
+            tokens = tokens[:-1]
+        targets, listed = _cut(tokens, "IN")
+        items, asked = _cut(listed, "IF")
+        yield from self._read(items)
+        names = _targets(targets)
+        yield from self._read(asked, names)
+        self._open.append(_Frame("for", names | {"loop"}))
+
+    def _set(self, tokens: Tokens) -> Iterator[Inside]:
+        """`set TARGETS = EXPRESSION`, or `set TARGET | FILTER` up to its end."""
+        targets, value = _cut(tokens, "ASSIGN")
+        is_block = not any(kind == "ASSIGN" for kind, *_ in tokens)
+        if is_block:
+            targets, _ = _cut(tokens, "PIPE")
+            yield from self._filtered(tokens[len(targets) + 1 :])
+        yield from self._read(value)
+        parts = [part for part in _parts(targets) if len(part) == 1]
+        yield from (inside for part in _parts(targets) if len(part) > 1 for inside in self._read(part[:1]))
+        names = frozenset(str(part[0][1]) for part in parts)
+        self._open[-1].names |= names
+        if is_block:
+            self._open.append(_Frame("set"))
+
+    def _with(self, tokens: Tokens) -> Iterator[Inside]:
+        """`with NAME = EXPRESSION, …`: the values are those around it."""
+        names = set[str]()
+        for part in _parts(tokens):
+            target, value = _cut(part, "ASSIGN")
+            names |= _targets(target)
+            yield from self._read(value)
+        self._open.append(_Frame("with", frozenset(names)))
+
+    def _macro(self, tokens: Tokens) -> Iterator[Inside]:
+        """`macro NAME(NAME, NAME = EXPRESSION)`."""
+        self._open[-1].names |= _targets(tokens[:1])
+        self._open.append(_Frame("macro", _CALLEE))
+        for part in _parts(tokens[2:-1]):
+            target, value = _cut(part, "ASSIGN")
+            yield from self._read(value)
+            self._open[-1].names |= _targets(target)
+
+    def _call(self, tokens: Tokens) -> Iterator[Inside]:
+        """`call(NAME) EXPRESSION`."""
+        names: frozenset[str] = frozenset()
+        if tokens and tokens[0][0] == "LPAR":
+            given, tokens = _cut(tokens[1:], "RPAR")
+            names = _targets(given)
+        yield from self._read(tokens)
+        self._open.append(_Frame("call", names | _CALLEE))
+
+    def _filtered(self, tokens: Tokens) -> Iterator[Inside]:
+        """The arguments of filters that stand for themselves."""
+        if tokens:
+            start = tokens[0][2]
+            yield from self._read([("CONST", None, start, start), ("PIPE", "|", start, start), *tokens])
+
+    def _branch(self) -> None:
+        """The next branch of an `if`, or what is done where a `for` had nothing."""
+        frame = self._open[-1]
+        frame.branches |= frame.names if frame.word == "if" else frozenset()
+        frame.names = frozenset()
+
+    def _end(self) -> None:
+        if len(self._open) > 1:
+            frame = self._open.pop()
+            self._open[-1].names |= frame.names | frame.branches if frame.word == "if" else frozenset()
+
+    # Expressions
+
+    def _read(self, tokens: Tokens, more: frozenset[str] = frozenset()) -> Iterator[Inside]:
+        """The expressions that tokens are, several with commas between them."""
+        bound = more.union(*(frame.names for frame in self._open))
+        for part in _parts(tokens):
+            at = part[-1][3]
+            try:
+                yield Inside(lalr.parse([*part, (END, "", at, at)]), bound)
+            except TemplateError:
+                yield from (Inside(name, bound) for name in _names(part))
+
+
+def _cut(tokens: Tokens, kind: str) -> tuple[Tokens, Tokens]:
+    """The tokens before the first of a kind that stands in no brackets, and those behind it."""
+    depth = 0
+    for place, token in enumerate(tokens):
+        if depth <= 0 and token[0] == kind:
+            return tokens[:place], tokens[place + 1 :]
+        depth += _deeper(token)
+    return tokens, []
+
+
+def _parts(tokens: Tokens) -> Iterator[Tokens]:
+    """The tokens between commas that stand in no brackets."""
+    while tokens:
+        part, tokens = _cut(tokens, "COMMA")
+        if part:
+            yield part
+
+
+def _deeper(token: Token) -> int:
+    return (token[0] in ("LPAR", "LSQB", "LBRACE")) - (token[0] in ("RPAR", "RSQB", "RBRACE"))
+
+
+def _targets(tokens: Tokens) -> frozenset[str]:
+    """The names among tokens that are given a value."""
+    return frozenset(str(value) for kind, value, _, _ in tokens if kind in ("NAME", "KEY"))
+
+
+def _names(tokens: Tokens) -> Iterator[Name]:
+    """The names that tokens read, where they make no expression of ours."""
+    before = ""
+    for kind, value, start, end in tokens:
+        if kind == "NAME" and before not in _NOT_NAMES:
+            yield Name(str(value), start, end)
+        before = "IS" if before == "IS" and kind == "NOT" else kind
