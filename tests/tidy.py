@@ -116,16 +116,12 @@ def impure_builtins(root: Path) -> Iterator[str]:
 _IMPURE = frozenset({"open", "print", "input", "breakpoint"})
 
 
-_CONSTRUCTORS = ("schema/noetl_ir/expr.py", "schema/noetl_ir/rows.py")
-"""Modules that make constructors from the annotations of their classes, as dataclasses does."""
-
-
 def code_from_data(root: Path) -> Iterator[str]:
     """Data never becomes code, but where a playbook's own Python runs."""
     modules = {"pickle", "marshal", "shelve", "dill", "cloudpickle"}
     for name, tree, _ in python_files(root, *PACKAGES.values()):
-        if name.startswith(("runtime/noetl/tools/python/", "runtime/noetl/tools/python.py", *_CONSTRUCTORS)):
-            continue
+        if name.startswith(("runtime/noetl/tools/python/", "runtime/noetl/tools/python.py", "schema/noetl_ir/expr.py")):
+            continue  # the last makes its constructors from its own annotations, as dataclasses does
         for node in ast.walk(tree):
             match node:
                 case ast.Call(func=ast.Name(id="eval" | "exec" as found)):

@@ -1,8 +1,8 @@
 """`NamedTuple` as `typing` has it, at a tenth of what its classes cost to define.
 
 A command that looks at one small file defines more than a hundred of them, and half of those never have an instance.
-`typing` checks and compiles each annotation and each constructor, 0.2 ms a class; here nothing is compiled before the
-first instance is made. Instances are the same: tuples without a dictionary, made and read as fast.
+`typing` checks and compiles each annotation and each constructor, 0.2 ms a class; here a constructor is compiled when
+one is called by names or with fewer values than fields. Instances are the same: tuples without a dictionary.
 """
 
 from collections import namedtuple
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 else:
     _Field = type(namedtuple("_One", "at").at)
     """The descriptor, written in C, behind a field of a named tuple."""
+
+    def _written(cls):
+        """The class of the same fields that `collections` writes."""
+        return namedtuple(cls.__name__, cls._fields, defaults=cls._field_defaults.values())
 
     class _Defined(type):
         """Makes a class of named tuples out of annotations and defaults."""
@@ -27,19 +31,16 @@ else:
             return super().__new__(mcs, name, bases, space)
 
     class NamedTuple(tuple, metaclass=_Defined):
-        """The base of named tuples, with the methods that `collections.namedtuple` writes."""
+        """The base of named tuples, with the methods that `collections.namedtuple` gives one."""
 
         __slots__ = ()
 
         def __new__(cls, /, *given, **named):
-            """The first instance of a class, whose constructor is compiled now."""
-            arguments = ", ".join(("_cls", *cls._fields))
-            values = "".join(f"{field}, " for field in cls._fields)
-            made = eval(f"lambda {arguments}: _new(_cls, ({values}))", {"_new": tuple.__new__})
-            made.__name__, made.__qualname__ = "__new__", f"{cls.__name__}.__new__"
-            made.__defaults__ = tuple(cls._field_defaults.values())
-            cls.__new__ = staticmethod(made)
-            return made(cls, *given, **named)
+            """An instance; `namedtuple` has the constructor for what is not plainly one value for each field."""
+            if len(given) == len(cls._fields) and not named:
+                return tuple.__new__(cls, given)
+            cls.__new__ = staticmethod(_written(cls).__new__)
+            return cls.__new__(cls, *given, **named)
 
         @classmethod
         def _make(cls, values):
