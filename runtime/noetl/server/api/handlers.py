@@ -24,7 +24,7 @@ from noetl.server.api.bodies import (
 from noetl.server.api.desk import Desk, Start, Unknown
 from noetl.server.api.pages import LAST_POSITION, limit_of, page, position_of
 from noetl.server.api.problems import BadRequest, problem
-from noetl.server.api.streams import followed
+from noetl.server.api.streams import Streams
 from noetl_ir import codec
 from noetl_ir.expr import Json
 
@@ -125,7 +125,8 @@ async def get_events(request: Request) -> Response:
     if "text/event-stream" in request.headers.get("accept", ""):
         last = request.headers.get("last-event-id") or request.query_params.get("after", "0")
         await run_in_threadpool(desk.is_over, execution_id)  # raises Unknown before anything is sent
-        return followed(desk, execution_id, natural("after", last, 0, LAST_POSITION), request.state.may_go_on)
+        streams: Streams = request.app.state.streams
+        return streams.followed(execution_id, natural("after", last, 0, LAST_POSITION), request.state.may_go_on)
     after, limit = position_of(request), limit_of(request)
     found = await run_in_threadpool(desk.events, execution_id, after, limit)
     return page("events", found, after + len(found) if len(found) == limit else None)

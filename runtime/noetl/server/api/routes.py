@@ -14,6 +14,7 @@ from noetl.server.api.guard import Guard
 from noetl.server.api.operation import Handler, Operation
 from noetl.server.api.pages import Paged
 from noetl.server.api.problems import answering, problem_of
+from noetl.server.api.streams import Streams
 from noetl.user_sessions import Sessions
 
 _ONE = "/executions/{execution_id}"
@@ -84,6 +85,7 @@ def application(desk: Desk, guard: Guard, say: Callable[[str], None], kept: Sess
     ]
     app = Starlette(routes=routes, exception_handlers={404: _failed, 405: _failed})
     app.state.desk = desk
+    app.state.streams = Streams(desk)
     app.state.sessions = sessions.SessionBook(kept)
     app.state.operations = ROUTES
     return app

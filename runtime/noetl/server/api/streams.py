@@ -5,29 +5,57 @@ Each has the position as its id, so a client that lost the connection goes on wi
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
 
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from noetl.server.api.desk import Desk
+from noetl.server.service import Busy
 
 PAGE = 256
+MOST = 500
+"""Streams at once. One that is not heard of since costs two looks a second at the store."""
 LOOK_EVERY = 1.0
 """Seconds after which the log is looked at though nobody said that there is more: another server may have written."""
 KEEP_ALIVE = 15.0
 """Seconds of silence after which a comment keeps proxies from closing the connection."""
 
 
-def followed(desk: Desk, execution_id: str, after: int, may_go_on: Callable[[], bool]) -> StreamingResponse:
-    """The response that follows an execution from behind a position, as long as who asked for it may."""
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(
-        _lines(desk, execution_id, after, may_go_on), headers=headers, media_type="text/event-stream"
-    )
+class Streams:
+    """What is followed on this server, at most `most` streams at once: each looks at its log now and then.
+
+    For one thread.
+    """
+
+    def __init__(self, desk: Desk, most: int = MOST) -> None:
+        self._desk = desk
+        self._most = most
+        self._open = 0
+
+    def followed(self, execution_id: str, after: int, may_go_on: Callable[[], bool]) -> StreamingResponse:
+        """The response that follows an execution from behind a position, as long as who asked for it may.
+
+        Raises Busy.
+        """
+        if self._open >= self._most:
+            raise Busy(f"{self._most} executions are followed on this server; try again when one of them has ended")
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        lines = self._counted(_lines(self._desk, execution_id, after, may_go_on))
+        return StreamingResponse(lines, headers=headers, media_type="text/event-stream")
+
+    async def _counted(self, lines: AsyncGenerator[str]) -> AsyncIterator[str]:
+        self._open += 1
+        try:
+            async with aclosing(lines):
+                async for line in lines:
+                    yield line
+        finally:
+            self._open -= 1
 
 
-async def _lines(desk: Desk, execution_id: str, position: int, may_go_on: Callable[[], bool]) -> AsyncIterator[str]:
+async def _lines(desk: Desk, execution_id: str, position: int, may_go_on: Callable[[], bool]) -> AsyncGenerator[str]:
     loop = asyncio.get_running_loop()
     rung = asyncio.Event()
 

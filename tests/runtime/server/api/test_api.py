@@ -2,13 +2,16 @@
 
 import asyncio
 import json
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+from starlette.responses import StreamingResponse
 
 from harness.running import HEAD, compiled
 from harness.serving import Served, served, until
-from noetl.server.api.streams import followed
+from noetl.server.api.streams import Streams
+from noetl.server.service import Busy
 
 GREET = """
 workload: {who: nobody}
@@ -145,7 +148,8 @@ def test_events_are_followed_only_as_long_as_who_asked_may(server: Served) -> No
         asked.append(len(asked) < 2)
         return asked[-1]
 
-    response = followed(server.client.app.state.desk, execution_id, 0, may_go_on)  # type: ignore[attr-defined]
+    desk = server.client.app.state.desk  # type: ignore[attr-defined]
+    response = Streams(desk).followed(execution_id, 0, may_go_on)
 
     async def read() -> list[str]:
         return [str(part) async for part in response.body_iterator]
@@ -153,6 +157,29 @@ def test_events_are_followed_only_as_long_as_who_asked_may(server: Served) -> No
     parts = asyncio.run(read())
     assert asked == [True, True, False]
     assert parts and not any("event: end" in part for part in parts)
+
+
+def test_only_so_many_follow_at_once(server: Served) -> None:
+    register(server, WAITS)
+    execution_id = start(server, path="t/t")
+    streams = Streams(server.client.app.state.desk, most=2)  # type: ignore[attr-defined]
+
+    async def follow() -> None:
+        def followed() -> StreamingResponse:
+            return streams.followed(execution_id, 0, lambda: True)
+
+        open_ones = [followed().body_iterator, followed().body_iterator]
+        for lines in open_ones:
+            assert isinstance(lines, AsyncGenerator)
+            assert str(await anext(lines)).startswith("id: 1\n")
+        with pytest.raises(Busy, match="2 executions are followed"):
+            followed()
+        for lines in open_ones:
+            assert isinstance(lines, AsyncGenerator)
+            await lines.aclose()
+        followed()
+
+    asyncio.run(follow())
 
 
 def test_what_is_wrong_is_a_problem_document(server: Served) -> None:
