@@ -33,14 +33,17 @@ def decide(turn: Turn) -> None:
         held = tokens.get(number)
         if not held or key not in held:
             continue
-        place = places[number]
-        decision = _INNER.get(place.role) if place.level > 0 else None
-        decision = decision or _DECISIONS.get(place.role)
+        decision = _DECISIONS.get(places[number].role)
         if decision is not None:
             decision(turn, number, key)
     if execution.signals and not execution.paused and not execution.is_over:
         deliver_signals(turn)
     end_if_over(turn)
+
+
+def _end(turn: Turn, number: int, key: str) -> None:
+    """A run is over, or the loop inside an iteration."""
+    (end_inner_loop if turn.program.plan.net.places[number].level > 0 else route)(turn, number, key)
 
 
 _DECISIONS: dict[str, Callable[[Turn, int, str], None]] = {
@@ -56,8 +59,6 @@ _DECISIONS: dict[str, Callable[[Turn, int, str], None]] = {
     "out": end_pipeline,
     "bad": end_pipeline,
     "fin": close,
-    "done": route,
+    "done": _end,
     "failed": route,
 }
-
-_INNER: dict[str, Callable[[Turn, int, str], None]] = {"done": end_inner_loop}

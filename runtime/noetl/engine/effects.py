@@ -22,15 +22,15 @@ def effects(program: Program, execution: Execution) -> list[Command]:
     if execution.ready and not execution.paused:
         orders += _pipelines(program, execution)
         execution.ready.clear()
-    for key in dict.fromkeys(execution.answered):
-        region = execution.regions.get(key)
-        if region is not None and region.pending is not None:
-            orders.append(_pipeline(program, execution, key, region, region.pending))
-    execution.answered.clear()
-    for key in execution.calling:
-        if key in execution.parked:
-            orders.append(_child(execution, key))
-    execution.calling.clear()
+    if execution.answered:
+        for key in dict.fromkeys(execution.answered):
+            region = execution.regions.get(key)
+            if region is not None and region.pending is not None:
+                orders.append(_pipeline(program, execution, key, region, region.pending))
+        execution.answered.clear()
+    if execution.calling:
+        orders += [_child(execution, key) for key in execution.calling if key in execution.parked]
+        execution.calling.clear()
     return orders
 
 

@@ -93,15 +93,39 @@ class Marking:
             self.control += count
 
     def fire(self, firing: Firing) -> None:
-        """Fire. Raises IllegalFiring when the transition does not exist, is not enabled, or its keys do not fit."""
+        """Fire. Raises IllegalFiring when the transition does not exist, is not enabled, or its keys do not fit.
+
+        Nearly all take one token from one place and put one into another, so that is written out here.
+        """
         index, took, made = firing
         if not 0 <= index < len(self._sources):
             raise IllegalFiring(f"there is no transition {index}")
+        source, target, tokens = self._sources[index], self._targets[index], self.tokens
+        held = tokens.get(source)
+        if held is None or target < 0 or type(made) is not str or held.get(took) != 1:  # type: ignore[arg-type]
+            self._fire_arcs(index, took, made)
+            return
+        if len(held) == 1:
+            del tokens[source]
+        else:
+            del held[took]  # type: ignore[arg-type]
+        there = tokens.get(target)
+        if there is None:
+            tokens[target] = {made: 1}
+        else:
+            there[made] = there.get(made, 0) + 1
+        if self._controls[source] != self._controls[target]:
+            self.control += self._controls[target] - self._controls[source]
+        if self._follows[target]:
+            self._agenda.append((target, made))
+
+    def _fire_arcs(self, index: int, took: Keys, made: Keys) -> None:
+        """Fire any transition, arc by arc."""
+        transition = self._transitions[index]
         place = self._sources[index]
         if place >= 0 and isinstance(took, str):
             self._take(place, took, 1)
         else:
-            transition = self._transitions[index]
             for place, key, weight in self._bound(transition.inputs, took, transition):
                 if weight:
                     self._take(place, key, weight)
@@ -109,7 +133,6 @@ class Marking:
         if place >= 0 and isinstance(made, str):
             self._give(place, made, 1)
         else:
-            transition = self._transitions[index]
             for place, key, weight in self._bound(transition.outputs, made, transition):
                 if weight:
                     self._give(place, key, weight)

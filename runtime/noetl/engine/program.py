@@ -133,12 +133,14 @@ class Program:
         self, role: str, step: int, task: int = -1, *, level: int = -1, outcome: str = "", target: int = -1
     ) -> int:
         """The index of the transition with this role; raises Missing."""
-        key = (role, level, outcome)
+        key, found = (role, level, outcome), -1
         if target >= 0:
             found = self._jumps.get((key, task, target), -1)
-        else:
-            table, at = (self._of_tasks.get(key), task) if task >= 0 else (self._of_steps.get(key), step)
-            found = table[at] if table is not None and 0 <= at < len(table) else -1
+        elif task >= 0:
+            if (table := self._of_tasks.get(key)) is not None and task < len(table):
+                found = table[task]
+        elif (table := self._of_steps.get(key)) is not None and 0 <= step < len(table):
+            found = table[step]
         if found < 0:
             name = self.plan.steps[step].name if 0 <= step < len(self.plan.steps) else "?"
             raise Missing(f"the net has no `{role} {outcome}` of step `{name}`, task {task}, level {level}")

@@ -19,11 +19,12 @@ def accept(turn: Turn, report: Event) -> bool:
     region = execution.regions.get(report.run)
     if region is None or not _fits(region, report):
         return False
-    if report.event_type == "task.started":
+    event_type = report.event_type
+    if event_type == "task.started":
         return _accept_start(turn, region, report)
     if region.phase not in ("run", "parked"):
         return False
-    if report.event_type == "retry.started" and _conflict(turn.execution, report) is None:
+    if event_type == "retry.started" and _conflict(turn.execution, report) is None:
         number = turn.program.transition("retry", report.step, report.task, outcome=str(report.data["status"]))
         turn.record(_fired(report, Firing(number, report.run, report.run)))
         _spread_ctx(turn, region, report)
@@ -33,12 +34,13 @@ def accept(turn: Turn, report: Event) -> bool:
 
 
 def _fits(region: Region, report: Event) -> bool:
+    _, _, _, step, _, task, visit, attempt, claim, _, _ = report
     return (
-        region.claim == report.claim
-        and region.task == report.task
-        and region.step == report.step
-        and region.attempt == report.attempt
-        and region.visits.get(report.task, 0) == report.visit
+        region.claim == claim
+        and region.task == task
+        and region.step == step
+        and region.attempt == attempt
+        and region.visits.get(task, 0) == visit
     )
 
 
@@ -91,9 +93,10 @@ _FOLLOWING = frozenset({"iter", "ctx", "due", "to", "wait"})
 def _overrun(turn: Turn, region: Region, report: Event) -> dict[str, Json] | None:
     """The fault of a run that wants to go on to a further task and may not."""
     limit = turn.program.plan.limits.max_tasks_per_run
+    if region.tasks_run + 1 < limit:
+        return None
     directive, following = report.data["directive"], turn.program.plan.tasks[report.task].following
-    goes_on = directive == "jump" or (directive == "continue" and following >= 0)
-    if region.tasks_run + 1 < limit or not goes_on:
+    if directive != "jump" and (directive != "continue" or following < 0):
         return None
     message = f"{region.tasks_run + 1} tasks ran in this run; `limits.max_tasks_per_run` is {limit}"
     return {"code": "jump.budget", "message": message}

@@ -73,18 +73,22 @@ def _walk(walk: _Walk, place: int) -> None:
         here = None
         made: list[str] = []
         token = str(walk.next_key)
-        for arc in chosen.outputs:
-            role = places[arc.place].role
+        for goal, _ in chosen.outputs:
+            role = places[goal].role
             if role in _CHAIN:
-                here = arc.place
-            made.append(key if role in _CHAIN else token if role in ("in", "fly") else "")
+                here = goal
+                made.append(key)
+            else:
+                made.append(token if role in ("in", "fly") else "")
         if chosen.role == "take":
             walk.arcs.append(_taken(walk, chosen, token))
             walk.next_key += 1
-        if made and any(k != key for k in made):
-            walk.fired.append(Firing(number, key, made[0] if len(made) == 1 else tuple(made)))
-        else:
+        if len(made) == 1:
+            walk.fired.append(Firing(number, key, made[0]))
+        elif made.count(key) == len(made):
             walk.fired.append(Firing(number, key, key))
+        else:
+            walk.fired.append(Firing(number, key, tuple(made)))
 
 
 def _choose(walk: _Walk, place: int) -> tuple[int, Transition]:

@@ -154,9 +154,8 @@ class Shell:
 
     def next_due(self) -> int | None:
         """When the next timer is due."""
-        if self.execution.paused:
-            return None
-        return min((timer.due for timer in self.execution.timers.values()), default=None)
+        timers = self.execution.timers
+        return min(timer.due for timer in timers.values()) if timers and not self.execution.paused else None
 
     def _turn(self) -> Turn:
         return Turn(self.program, self.execution, self._clock.now())

@@ -336,16 +336,16 @@ class SqliteStore:
 
     def _insert(self, cursor: sqlite3.Cursor, head: Head, records: Sequence[tuple[str, bytes]]) -> Head:
         number, position, chain, status, ended = head
-        key = (number << 32) + position
+        base = number << 32
         rows = []
         for event_id, body in records:
-            key += 1
-            if event_id[:1] == "s" and event_id != f"s{key & 0xFFFFFFFF}" and "0" <= event_id[1:2] <= "9":
+            position += 1
+            if event_id[:1] == "s" and event_id != f"s{position}" and "0" <= event_id[1:2] <= "9":
                 raise Misplaced(f"event {event_id!r} does not stand at the position that it names")
             chain = crc32(body, crc32(event_id.encode(), chain))
-            rows.append((key, event_id, body, chain))
+            rows.append((base + position, event_id, body, chain))
         cursor.executemany("INSERT INTO events VALUES (?, ?, ?, ?)", rows)
-        return Head(number, position + len(rows), chain, status, ended)
+        return Head(number, position, chain, status, ended)
 
     def _sum_up(self, cursor: sqlite3.Cursor, head: Head, status: str, ended: int | None) -> Head:
         self.reach("append.after_write")
