@@ -170,13 +170,14 @@ class Service:
     def _round(self) -> None:
         try:
             did = self._work_off()
-            if self._clock.now() >= self._sweep_due:
+            if swept := self._clock.now() >= self._sweep_due:
                 self._sweep()
             did = self._control.step() or did
             if self._stopping:
                 self._crew.take_no_more()
             did = self._crew.step() or did
-            self._pause, self._trouble = FIRST_PAUSE, None
+            if swept:  # a round in between, of one who was only woken, says nothing of the store
+                self._pause, self._trouble = FIRST_PAUSE, None
         except StoreFailure as problem:
             self._give_up(problem)
             did = False
