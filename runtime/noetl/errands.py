@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
 
 THREADS = 8
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 10.0
 """Seconds before a store that failed is tried again: the first time, doubled each time, at most."""
 
 _T = TypeVar("_T")

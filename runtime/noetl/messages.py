@@ -26,7 +26,7 @@ from noetl_ir.commands import (
 from noetl_ir.events import WORKER_EVENTS, Event, read_event, write_event
 from noetl_ir.outcome import LoopValue
 
-VERSION = 2
+VERSION = 3
 MAX_BYTES = 64 << 20
 MAX_EVENTS = 10_000
 """Limits of one message."""
@@ -42,7 +42,7 @@ _STOP = (("execution_id", str), ("run", str), ("claim", int))
 _DRAIN = (("worker", str),)
 _ELSEWHERE = (("execution_id", str), ("reference", dict))
 _BEAT = (("execution_id", str), ("run", str), ("claim", int), ("sender", str))
-_PRESENCE = (("worker", str), ("pool", str), ("slots", int), ("busy", int), ("draining", bool))
+_PRESENCE = (("worker", str), ("pool", str), ("slots", int), ("busy", int), ("draining", bool), ("trouble", str))
 _SERVING = (("url", str),)
 _REPORT = (("execution_id", str), ("run", str), ("claim", int), ("sender", str), ("count", int))
 _ANSWER = (("recorded", int),)

@@ -123,13 +123,22 @@ class Answer(NamedTuple):
 
 
 class Presence(NamedTuple):
-    """A worker says that it is there: its pool, how many slots it has, and how many of them are at work."""
+    """A worker says that it is there: its pool, how many slots it has, and how many of them are at work.
+
+    `trouble` is why it begins nothing for now, empty where nothing is in the way.
+    """
 
     worker: str
     pool: str
     slots: int
     busy: int
     draining: bool
+    trouble: str = ""
+
+    @property
+    def state(self) -> str:
+        """`ready`, `unready` when it begins nothing for now, `draining` when it never will again."""
+        return "draining" if self.draining else "unready" if self.trouble else "ready"
 
 
 class Serving(NamedTuple):

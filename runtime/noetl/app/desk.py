@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from threading import Lock
 
+from noetl.app.crew import EVERY_POOL, hindrance, worker_document
 from noetl.app.documents import execution_document, replay_document, row_document, verdict_of, version_document
 from noetl.app.looking import Unreadable, events_of, program_of, result_of, root_of
 from noetl.app.looks import Looks
@@ -106,7 +107,7 @@ class StoreDesk:
         """`Desk.execution`."""
         row = self._row(execution_id)
         with _told(), self._looks.at(row) as look:
-            return execution_document(self._runtime, look, owned=self._is_owned(row))
+            return execution_document(self._runtime, look, owned=self._is_owned(row), why=self._hindrance)
 
     def ctx(self, execution_id: str) -> dict[str, Json]:
         """`Desk.ctx`."""
@@ -209,12 +210,8 @@ class StoreDesk:
 
     def workers(self, after: str, limit: int) -> list[dict[str, Json]]:
         """`Desk.workers`. Where there is no other process, the one of this process."""
-        if self._roll is None:
-            stand, slots = self._service.standing(), self._runtime.settings.slots
-            seen = [(Presence("server", "default", slots, stand.busy, stand.stopping), 0)]
-        else:
-            seen = self._roll.workers()
-        return [_shown(*row) for row in islice((row for row in seen if row[0].worker > after), limit)]
+        crew = (row for row in self._crew() if row[0].worker > after)
+        return [worker_document(*row) for row in islice(crew, limit)]
 
     def drain(self, worker: str) -> None:
         """`Desk.drain`."""
@@ -227,6 +224,22 @@ class StoreDesk:
     def stop(self) -> None:
         """`Desk.stop`."""
         self._service.stop(DRAIN)
+
+    def crew(self) -> Sequence[Presence]:
+        """`Desk.crew`."""
+        return [presence for presence, _ in self._crew()]
+
+    def _crew(self) -> Sequence[tuple[Presence, int]]:
+        if self._roll is not None:
+            return self._roll.workers()
+        stand, slots = self._service.standing(), self._runtime.settings.slots
+        return [(Presence("server", EVERY_POOL, slots, stand.busy, stand.stopping), 0)]
+
+    def _hindrance(self, pool: str) -> str:
+        """Why no worker begins anything of a pool now."""
+        if not self.standing().reaches:
+            return "the bus to the workers cannot be reached"
+        return hindrance(pool, self.crew())
 
     def _row(self, execution_id: str) -> ExecutionRow:
         row = self._runtime.store.execution(execution_id)
@@ -273,12 +286,6 @@ class StoreDesk:
         rows = self._runtime.store.plans(Versions(newest=True, limit=_NEAR))
         near = get_close_matches(path, [row.path for row in rows], n=1)
         return f"no playbook `{path}` is registered" + (f"; did you mean `{near[0]}`?" if near else "")
-
-
-def _shown(presence: Presence, ago: int) -> dict[str, Json]:
-    worker, pool, slots, busy, draining = presence
-    state = "draining" if draining else "ready"
-    return {"name": worker, "pool": pool, "slots": slots, "busy": busy, "state": state, "heard": ago / 1_000_000}
 
 
 @contextmanager

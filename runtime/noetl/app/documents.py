@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noetl.app.ending import Ending, ending_of
 from noetl.app.looking import Look, events_of, program_of
-from noetl.app.picture import rows_of
+from noetl.app.picture import Why, rows_of
 from noetl.app.runtime import Runtime
 from noetl.catalogue import PlanRow
 from noetl.engine.program import Program
@@ -41,12 +41,12 @@ def standing_of(runtime: Runtime, look: Look) -> Ending:
     return ending_of(runtime, look.program, execution, "running" if said == "new" else said)
 
 
-def execution_document(runtime: Runtime, look: Look, *, owned: bool) -> dict[str, Json]:
+def execution_document(runtime: Runtime, look: Look, *, owned: bool, why: Why) -> dict[str, Json]:
     """How an execution stands, and what goes on in it and is waited for."""
     document = standing_of(runtime, look).as_json()
     del document["result"]
     parent: Json = list(look.execution.parent) if look.execution.parent else None
-    now: list[Json] = [row.as_json() for row in rows_of(look.program, look.execution, driven=owned)]
+    now: list[Json] = [row.as_json() for row in rows_of(look.program, look.execution, driven=owned, why=why)]
     return {**document, "owned": owned, "events": look.execution.position, "parent": parent, "now": now}
 
 

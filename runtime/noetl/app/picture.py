@@ -6,10 +6,11 @@ loop and none for each of its iterations; retries and delays have the time at wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from noetl.engine.execution import Execution, Region, Run
 from noetl.engine.program import Program
+from noetl.server.unclaimed import waiting
 from noetl_ir.events import index_of, iso_of, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.rows import NamedTuple
@@ -33,6 +34,15 @@ class Row(NamedTuple):
         return {"what": self.what, **self.data, **due}
 
 
+Why = Callable[[str], str]
+"""Why no worker begins anything of a pool now; empty where nothing is known to be in the way."""
+
+
+def not_known(pool: str) -> str:
+    """A `Why` for whoever sees no workers."""
+    return ""
+
+
 def place_of(program: Program, step: int, run: str = "", task: int = -1) -> str:
     """Where something happens: the step, its iteration and its task, as in `fetch[3][0] / page`."""
     plan = program.plan
@@ -43,16 +53,18 @@ def place_of(program: Program, step: int, run: str = "", task: int = -1) -> str:
     return text
 
 
-def rows_of(program: Program, execution: Execution, *, driven: bool = True) -> Iterator[Row]:
+def rows_of(program: Program, execution: Execution, *, driven: bool = True, why: Why = not_known) -> Iterator[Row]:
     """What goes on, in the order of the playbook's life: steps, retries and delays, gates, joins.
 
     `driven` says that a process drives the execution: without one nothing is at work, whatever was.
     """
     if execution.is_over:
         return
+    for_worker = {step_run_of(key) for key in waiting(execution)} if driven else set()
     for key, run in execution.runs.items():
         if run.ended == 0:
-            yield from _step(program, execution, key, run, "at work" if driven else "begun")
+            row = _step(program, execution, key, run, "at work" if driven else "begun")
+            yield _hindered(program, row, run.step, why) if key in for_worker else row
     for key, region in execution.regions.items():
         yield from _task(program, execution, key, region)
     yield from _delays(program, execution)
@@ -67,7 +79,15 @@ def _name(program: Program, step: int) -> str:
     return program.plan.steps[step].name
 
 
-def _step(program: Program, execution: Execution, key: str, run: Run, begun: str) -> Iterator[Row]:
+def _hindered(program: Program, row: Row, step: int, why: Why) -> Row:
+    """A row with the reason why what is to run there is not begun, where one is known."""
+    pool = program.plan.steps[step].pool
+    if not (reason := why(pool)):
+        return row
+    return row._replace(text=f"{row.text}; {reason}", data={**row.data, "pool": pool, "reason": reason})
+
+
+def _step(program: Program, execution: Execution, key: str, run: Run, begun: str) -> Row:
     data: dict[str, Json] = {"step": _name(program, run.step), "step_run_id": key}
     place = place_of(program, run.step)
     loop = execution.loops.get(key)
@@ -76,16 +96,15 @@ def _step(program: Program, execution: Execution, key: str, run: Run, begun: str
         data["iterations"] = {"done": done, "total": total, "failed": failed, "running": len(loop.running)}
         more = f", {failed} failed" if failed else ""
         stopping = ", stopping" if loop.stopping else ""
-        yield Row("step", place, f"{done} of {total}, {len(loop.running)} {begun}{more}{stopping}", None, data)
-    elif key in execution.regions and execution.regions[key].phase in ("at", "run"):
+        return Row("step", place, f"{done} of {total}, {len(loop.running)} {begun}{more}{stopping}", None, data)
+    if key in execution.regions and execution.regions[key].phase in ("at", "run"):
         region = execution.regions[key]
         task = program.plan.tasks[region.task]
         data.update(task=task.name, attempt=region.attempt, phase=region.phase)
         more = f", attempt {region.attempt}" if region.attempt > 1 else ""
         words = "to run" if region.phase == "at" else "running" if begun == "at work" else "was running"
-        yield Row("step", place, f"{words} {task.name}{more}", None, data)
-    else:
-        yield Row("step", place, "started", None, data)
+        return Row("step", place, f"{words} {task.name}{more}", None, data)
+    return Row("step", place, "started", None, data)
 
 
 def _task(program: Program, execution: Execution, key: str, region: Region) -> Iterator[Row]:

@@ -9,7 +9,7 @@ import click
 from noetl.app.documents import execution_document, row_document, standing_of
 from noetl.app.ending import Ending
 from noetl.app.looking import is_driven, look_at
-from noetl.app.picture import rows_of
+from noetl.app.picture import Why, not_known, rows_of
 from noetl.cli.failures import failure_text, place_text
 from noetl.cli.list import STATUSES, status_text
 from noetl.cli.sentences import row_text
@@ -38,15 +38,27 @@ def status(execution: str | None, url: str, as_json: bool) -> int:
         return _all(url, as_json=as_json)
     with existing(url) as runtime:
         look = look_at(runtime, row_of(runtime, execution))
-        owned = is_driven(runtime, look.row)
+        owned, why = is_driven(runtime, look.row), _why(url, look.row)
         if as_json:
-            click.echo(json_text(execution_document(runtime, look, owned=owned)))
+            click.echo(json_text(execution_document(runtime, look, owned=owned, why=why)))
         else:
-            _tell(standing_of(runtime, look), look.program, look.execution, url, owned=owned)
+            _tell(standing_of(runtime, look), look.program, look.execution, url, owned=owned, why=why)
     return 0
 
 
-def _tell(ending: Ending, program: Program, execution: Execution, url: str, *, owned: bool) -> None:
+def _why(url: str, row: ExecutionRow) -> Why:
+    """Why no worker begins anything of a pool: only a server knows."""
+    if row.ended is not None or not url.startswith(("http://", "https://")):
+        return not_known
+    from noetl.cli.remote import asked
+
+    rows = asked(url, "GET", f"/executions/{row.execution_id}").get("now")
+    told = [each for each in rows if isinstance(each, dict)] if isinstance(rows, list) else []
+    reasons = {each["pool"]: str(each["reason"]) for each in told if "reason" in each}
+    return lambda pool: reasons.get(pool, "")
+
+
+def _tell(ending: Ending, program: Program, execution: Execution, url: str, *, owned: bool, why: Why) -> None:
     over = execution.is_over
     now = execution.now if ending.scripted else time.time_ns() // 1000
     owner = "" if over or owned else " (no owner)"
@@ -62,7 +74,7 @@ def _tell(ending: Ending, program: Program, execution: Execution, url: str, *, o
         click.echo(f"failure: {place_text(ending.error)}{failure_text(ending.error)}")
     if ending.reason:
         click.echo(f"reason: {escaped(ending.reason)}")
-    for number, row in enumerate(rows_of(program, execution, driven=owned)):
+    for number, row in enumerate(rows_of(program, execution, driven=owned, why=why)):
         if number == MOST_ROWS:
             click.echo("  … (--json shows all)")
             break

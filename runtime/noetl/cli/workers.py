@@ -10,7 +10,7 @@ from noetl.cli.remote import asked, connected, walked
 from noetl.cli.stores import json_option
 from noetl.cli.text import escaped, json_text, table
 
-_HEAD = ("NAME", "POOL", "SLOTS", "BUSY", "STATE", "HEARD")
+_HEAD = ("NAME", "POOL", "SLOTS", "BUSY", "STATE", "HEARD", "REASON")
 
 
 @click.group("workers", short_help="List the workers of a server, and let them leave.")
@@ -28,7 +28,10 @@ def list_workers(server: str, as_json: bool) -> int:
         click.echo(json_text([*rows]))
     elif rows:
         keys = ("name", "pool", "slots", "busy", "state")
-        shown = ([*(str(row.get(key)) for key in keys), f"{row.get('heard'):.0f} s ago"] for row in rows)
+        shown = (
+            [*(str(row.get(key)) for key in keys), f"{row.get('heard'):.0f} s ago", str(row.get("reason", ""))]
+            for row in rows
+        )
         click.echo(table(_HEAD, shown))
     else:
         click.echo("no workers", err=True)

@@ -33,13 +33,13 @@ class Roll:
         self._due = 0
 
     def look(self) -> list[str]:
-        """Take in what was said; the names of workers that take nothing more from now on."""
+        """Take in what was said; the names of workers that begin nothing from now on."""
         now, leaving = self._clock.now(), []
         for notice in self._board.notices():
             if isinstance(notice, Presence):
                 before = self._seen.get(notice.worker)
                 self._seen[notice.worker] = Seen(notice, now)
-                if notice.draining and not (before is not None and before.presence.draining):
+                if notice.state != "ready" and (before is None or before.presence.state == "ready"):
                     leaving.append(notice.worker)
         if now >= self._due:
             self._due = now + SAY_EVERY

@@ -26,7 +26,7 @@ class Pulse:
         self._clock = clock
         self._numbers = 0
         self._said = -SAY_EVERY
-        self._is_leaving = False
+        self._state = "ready"
         self._beats: dict[str, _Beating] = {}
 
     def step(self, at_work: Iterable[Beat]) -> list[Beat]:
@@ -42,10 +42,10 @@ class Pulse:
         return lost
 
     def say(self, presence: Presence) -> None:
-        """Say that the worker is there, if it is time, or if it leaves."""
+        """Say that the worker is there, if it is time, or if its state is another one."""
         now = self._clock.now()
-        if now - self._said >= SAY_EVERY or presence.draining != self._is_leaving:
-            self._said, self._is_leaving = now, presence.draining
+        if now - self._said >= SAY_EVERY or presence.state != self._state:
+            self._said, self._state = now, presence.state
             self._board.say(presence)
 
     def left(self) -> int:

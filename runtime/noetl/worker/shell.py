@@ -185,7 +185,7 @@ class Worker:
         beats = (Beat(order.execution_id, order.run, order.claim, name) for order, name in orders)
         for lost in pulse.step(beats):
             self._free(self._busy[lost.execution_id, lost.run])
-        pulse.say(Presence(self._name, self._pool, self._slots, self.busy, self.leaving))
+        pulse.say(Presence(self._name, self._pool, self._slots, self.busy, self.leaving, self._intake.trouble))
 
     def _look_again(self) -> bool:
         """Ask again for what was not there, as far as it may be there by now."""

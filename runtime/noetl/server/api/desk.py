@@ -6,6 +6,7 @@ from typing import Protocol
 from noetl.catalogue import Versions
 from noetl.ports import Record, Wanted
 from noetl.server.service import Standing
+from noetl_ir.commands import Presence
 from noetl_ir.expr import Json
 from noetl_ir.rows import NamedTuple
 
@@ -107,6 +108,10 @@ class Desk(Protocol):
 
     def workers(self, after: str, limit: int) -> list[dict[str, Json]]:
         """Those whose names come behind one, by name."""
+        ...
+
+    def crew(self) -> Sequence[Presence]:
+        """All workers, as they say of themselves."""
         ...
 
     def drain(self, worker: str) -> None:

@@ -1,5 +1,7 @@
 """`/metrics`: how the server stands, in the text format of Prometheus."""
 
+from collections import Counter
+
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -20,6 +22,10 @@ class _Stand(Collector):
         executions = GaugeMetricFamily("noetl_executions", "Executions in the store by status.", labels=["status"])
         for status, count in self._desk.counts().items():
             executions.add_metric([status], count)
+        workers = GaugeMetricFamily("noetl_workers", "Workers by pool and state.", labels=["pool", "state"])
+        crew = Counter((each.pool, each.state) for each in self._desk.crew())
+        for labels, count in crew.items():
+            workers.add_metric(labels, count)
         stand = self._desk.standing()
         rows = (
             ("noetl_driven_executions", "Executions that this server drives.", stand.executions),
@@ -28,7 +34,7 @@ class _Stand(Collector):
             ("noetl_store_failing", "1 while the store cannot be used.", int(stand.trouble is not None)),
             ("noetl_bus_unreachable", "1 while workers elsewhere cannot be reached.", int(not stand.reaches)),
         )
-        return [executions, *(GaugeMetricFamily(name, text, value=value) for name, text, value in rows)]
+        return [executions, workers, *(GaugeMetricFamily(name, text, value=value) for name, text, value in rows)]
 
 
 def metrics_text(desk: Desk) -> bytes:
