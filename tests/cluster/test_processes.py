@@ -2,9 +2,10 @@
 
 import json
 
-from harness.clusters import Cluster, by_token, killed, told
+from harness.clusters import Cluster, killed, told
 from harness.running import compiled
 from harness.running import run as run_here
+from harness.tokens import histories
 from services import waited_for
 
 MIXED = """
@@ -42,11 +43,13 @@ def test_a_run_over_processes_is_what_it_is_in_one(cluster: Cluster) -> None:
     server = cluster.server()
     for _ in range(2):
         cluster.worker("--slots", "2")
-    log = cluster.ended(cluster.begin(MIXED, server, "--path", "children"))[0]
+    name = cluster.begin(MIXED, server, "--path", "children")
+    log = cluster.ended(name)[0]
     here = run_here(compiled(f"{MIXED}\n---\n{CHILD.lstrip()}"), real=True, root=cluster.folder)
-    there = by_token(log)
-    for key, events in by_token(here.log).items():
-        assert [row[:5] for row in there[key]] == [row[:5] for row in events], key
+    with cluster.looking() as runtime:
+        there = histories(name, {name: (runtime.program_of(name), log)})
+    for token, rows in histories("e1", {"e1": (here.program, here.log)}).items():
+        assert [row[:5] for row in there["root", token[1]]] == [row[:5] for row in rows], token
     results = [event.data.get("result") for event in log if event.event_type == "task.done"]
     expected = [event.data.get("result") for event in here.log if event.event_type == "task.done"]
     assert sorted(map(_plain, results)) == sorted(map(_plain, expected))

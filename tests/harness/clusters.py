@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 from harness.invariants import check
 from harness.running import HEAD
@@ -26,10 +25,11 @@ Process = subprocess.Popen[str]
 
 
 class Cluster:
-    """Processes in one folder, over one store and one bus that are new."""
+    """Processes of a program, `noetl` in all but some detail, in one folder, over a store and a bus that are new."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, program: str = "harness.hurried") -> None:
         self.folder = folder
+        self._program = program
         self.store, self.bus = postgres().store_url(), nats().bus_url()
         self.urls: dict[int, str] = {}
         self._processes: list[Process] = []
@@ -111,7 +111,7 @@ class Cluster:
 
     def _begun(self, *words: str) -> Process:
         child = subprocess.Popen(
-            [sys.executable, "-m", "harness.hurried", *words], cwd=self.folder, env=self._env, text=True,
+            [sys.executable, "-m", self._program, *words], cwd=self.folder, env=self._env, text=True,
             stderr=subprocess.PIPE,
         )  # fmt: skip
         self._processes.append(child)
@@ -140,16 +140,6 @@ def killed(child: Process) -> None:
 def told(child: Process) -> None:
     """Tell a process to end in its own time."""
     child.send_signal(signal.SIGTERM)
-
-
-def by_token(log: list[Event]) -> dict[str, list[tuple[Any, ...]]]:
-    """What happened to each token, in its order: without times, ids and claims."""
-    found: dict[str, list[tuple[Any, ...]]] = {}
-    for event in log:
-        data = {key: value for key, value in event.data.items() if key not in ("outcome", "digest", "due", "arcs")}
-        row = (event.event_type, event.step, event.task, event.visit, event.attempt, data)
-        found.setdefault(event.run, []).append(row)
-    return found
 
 
 def _is_over(runtime: Runtime, name: str) -> bool:

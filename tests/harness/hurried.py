@@ -1,7 +1,11 @@
-"""`noetl` with leases of 3 seconds: `python -m harness.hurried WORDS…`; what a lease does is the same at any length."""
+"""`noetl` with leases of 3 seconds, those of commands on the bus too: `python -m harness.hurried WORDS…`.
+
+What a lease does is the same at any length.
+"""
 
 import sys
 
+from noetl.bus.nats import bus
 from noetl.cli import main
 from noetl.server import leases
 from noetl.worker import pulse
@@ -11,4 +15,5 @@ SECOND = 1_000_000
 if __name__ == "__main__":
     leases.Leases.__init__.__defaults__ = (3 * SECOND,)  # type: ignore[attr-defined]
     pulse.BEAT_EVERY = SECOND  # type: ignore[misc]
+    bus.NatsBus.__init__.__kwdefaults__["limits"] = bus.NO_LIMITS._replace(ack_wait=3.0)  # type: ignore[attr-defined]
     sys.exit(main())

@@ -7,12 +7,12 @@ not. In the input, a comment `# at 1.5: cancel` asks for it at that second, `# p
 
 import json
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from goldens import Case
-from harness.running import MEMORY, Ran, run
+from harness.running import Ran, run
 from noetl.engine.program import Program
 from noetl_ir.events import Event, Firing
 
@@ -24,30 +24,48 @@ _USUAL = (("status", "ok"), ("directive", "continue"), ("rule", -1))
 """Payload that is left out where it says what is usual."""
 
 
-def printed(case: Case, url: str = MEMORY) -> str:
-    """The events of the case's run in a store, then how it ended."""
-    text = case.path.read_text("utf-8")
-    script = case.beside("script")
+class Input(NamedTuple):
+    """What a case has beside its playbook: a script, the request's payload, and what people ask for at which second."""
+
+    text: str
+    script: str
+    payload: dict[str, Any]
+    asked: dict[float, str]
+
+
+def input_of(case: Case) -> Input:
+    """Read a case."""
+    text, script = case.path.read_text("utf-8"), case.beside("script")
     given = _PAYLOAD.search(text)
-    ran = run(
+    return Input(
         text,
         script.read_text("utf-8") if script.exists() else "",
-        yaml.safe_load(given.group(1)) if given else None,
-        at={float(seconds): verb for seconds, verb in _ACTION.findall(text)},
-        url=url,
+        yaml.safe_load(given.group(1)) if given else {},
+        {float(seconds): verb for seconds, verb in _ACTION.findall(text)},
     )
+
+
+def ran(case: Case) -> Ran:
+    """The case's run."""
+    text, script, payload, asked = input_of(case)
+    return run(text, script, payload, at=asked)
+
+
+def printed(case: Case) -> str:
+    """The events of the case's run, then how it ended."""
+    done = ran(case)
     names: dict[str, str] = {"e1": ""}
     lines = []
-    for execution_id, program, event in ran.seen:
+    for execution_id, program, event in done.seen:
         who = names.setdefault(execution_id, f">{len(names)} ")
         lines.append(f"{event.ts / 1_000_000:8.3f} {who}{line_of(program, event)}")
-    return "\n".join([*lines, *_ending(ran)]) + "\n"
+    return "\n".join([*lines, *_ending(done)]) + "\n"
 
 
-def _ending(ran: Ran) -> list[str]:
-    live = ran.execution
-    lines = [f"status {ran.status}"]
-    if ran.status == "completed":
+def _ending(done: Ran) -> list[str]:
+    live = done.execution
+    lines = [f"status {done.status}"]
+    if done.status == "completed":
         result = live.last_result
         lines.append(f"result {_json(getattr(result, 'entries', result))}")
     if live.ctx:

@@ -1,36 +1,132 @@
-"""Over PostgreSQL and NATS a run is what it is in one process with SQLite: the same goldens, to the letter."""
+"""Over a server and workers in processes of their own, PostgreSQL and NATS, a run is what it is in one process.
+
+All golden runs go through one cluster at the same time. Its clock is moved from one time at which the goldens have
+events to the next, each time once every run has got as far as its golden has.
+"""
 
 from collections.abc import Iterator
+from contextlib import closing, suppress
+from typing import NamedTuple
 
 import pytest
+import yaml
 
 import goldens
-import noetl.app.runtime
-from lockstep_bus import LockstepBus
-from noetl.bus.nats.bus import NatsBus
-from noetl.bus.nats.queues import Limits
-from services import nats, postgres
-from views.events import printed
+from harness.clusters import Cluster
+from harness.running import Ran, compiled
+from harness.stepped import Stage
+from harness.tokens import Histories, histories
+from noetl.app.runtime import Runtime
+from noetl.engine.program import Program
+from noetl.ports import Wanted
+from noetl.store.http import Connection
+from noetl.worker.scripted import read_script
+from noetl_ir.events import Event
+from noetl_ir.expr import Json
+from services import waited_for
+from views.events import Input, input_of, ran
 
-CASES = [case for case in goldens.cases() if case.stage == "run"]
-
-
-@pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The URL of a new store; what is put together has a bus over NATS."""
-    buses: list[LockstepBus] = []
-
-    def bus(*, capacity: int) -> LockstepBus:
-        buses.append(LockstepBus(NatsBus(nats().bus_url(), limits=Limits(capacity))))
-        return buses[-1]
-
-    monkeypatch.setattr(noetl.app.runtime, "MemoryBus", bus)
-    yield postgres().store_url()
-    assert buses and all(each.parked() == () for each in buses)
-    for each in buses:
-        each.close()
+CASES = {case.name: case for case in goldens.cases() if case.stage == "run"}
+SECOND = 1_000_000
+Logs = dict[str, tuple[Program, list[Event]]]
+Ask = tuple[int, str, Json]
+"""When, the verb, and the body."""
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.path.stem)
-def test_a_golden_run_is_the_same_over_postgresql_and_nats(case: goldens.Case, cluster: str) -> None:
-    assert printed(case, cluster) == case.beside("events").read_text("utf-8")
+class Running(NamedTuple):
+    """A golden run on its way: its execution, what was asked for at which time, and what happens in one process."""
+
+    execution_id: str
+    asks: list[Ask]
+    alone: Ran
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[Running, Logs]]]:
+    """Every golden run and the logs that it left in the cluster."""
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"), "harness.stepped")
+    try:
+        stage = Stage(cluster.folder)
+        server = cluster.server()
+        with closing(Connection(cluster.urls[server.pid])) as api, cluster.looking() as runtime:
+            running = {name: _begun(api, stage, case) for name, case in CASES.items()}
+            for _ in range(2):
+                cluster.worker("--slots", "256")  # whatever waits for its time holds one
+            _played(api, stage, runtime, [*running.values()])
+            yield {name: (each, _logs(runtime, each.execution_id)) for name, each in running.items()}
+    finally:
+        cluster.stop()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_golden_run_over_processes_is_what_it_is_in_one(name: str, there: dict[str, tuple[Running, Logs]]) -> None:
+    running, logs = there[name]
+    assert _told(histories(running.execution_id, logs)) == _told(histories("e1", _seen(running.alone)))
+
+
+def _begun(api: Connection, stage: Stage, case: goldens.Case) -> Running:
+    given = input_of(case)
+    row = api.object_of(api.ask("POST", "/playbooks", raw=compiled(given.text)))
+    start = {"playbook_id": row["playbook_id"], "payload": given.payload}
+    execution_id = str(api.json("POST", "/executions", data=start)["execution_id"])
+    stage.play(execution_id, given.script)
+    return Running(execution_id, _asks(given), ran(case))
+
+
+def _asks(given: Input) -> list[Ask]:
+    """What people ask for, in the order of time."""
+    asked: list[Ask] = [(round(seconds * SECOND), verb, {}) for seconds, verb in given.asked.items()]
+    signals: list[Ask] = [
+        (at, "signal", {"name": name, "data": data})
+        for at, name, data in read_script(yaml.safe_load(given.script) or {}).signals
+    ]
+    return sorted([*asked, *signals], key=lambda ask: ask[0])
+
+
+def _played(api: Connection, stage: Stage, runtime: Runtime, running: list[Running]) -> None:
+    """Move the clock from time to time until all is over, or one is behind: the comparison says how far it got."""
+    times = {event.ts for each in running for _, _, event in each.alone.seen}
+    for now in sorted(times | {at for each in running for at, _, _ in each.asks}):
+        stage.move_to(now)
+        for each in running:
+            for _, verb, body in (ask for ask in each.asks if ask[0] == now):
+                api.ask("POST", f"/executions/{each.execution_id}/{verb}", data=body)
+        lengths = {each.execution_id: sum(event.ts <= now for _, _, event in each.alone.seen) for each in running}
+        if not _all_reach(runtime, lengths):
+            return
+
+
+def _all_reach(runtime: Runtime, lengths: dict[str, int]) -> bool:
+    """Wait until executions, with those that they called, have that many events."""
+
+    def reach() -> bool:
+        while lengths:
+            root, wanted = next(iter(lengths.items()))
+            if sum(len(log) for _, log in _logs(runtime, root).values()) < wanted:
+                return False
+            del lengths[root]
+        return True
+
+    with suppress(AssertionError):
+        waited_for(reach, "some are behind")
+    return not lengths
+
+
+def _logs(runtime: Runtime, root: str) -> Logs:
+    """The logs of an execution and of those that it called."""
+    logs = {root: (runtime.program_of(root), [event for _, event in runtime.events(root)])}
+    for row in runtime.store.executions(Wanted(parent=root)):
+        logs |= _logs(runtime, row.execution_id)
+    return logs
+
+
+def _seen(alone: Ran) -> Logs:
+    logs: Logs = {}
+    for execution_id, program, event in alone.seen:
+        logs.setdefault(execution_id, (program, []))[1].append(event)
+    return logs
+
+
+def _told(found: Histories) -> list[str]:
+    """Histories as lines, so that a difference is easy to see."""
+    return [f"{execution}: {token}: {row}" for (execution, token), rows in sorted(found.items()) for row in rows]
