@@ -34,10 +34,6 @@ class Outcome(NamedTuple):
         """The same failure with more said about it under `error` (`line` of the user's code, …)."""
         return self._replace(error={**(self.error or {}), **detail})
 
-    def with_meta(self, meta: dict[str, Json]) -> "Outcome":
-        """The same outcome with its meta filled in."""
-        return Outcome(self.status, self.result, self.error, self.extras, meta)
-
 
 class LoopValue(NamedTuple):
     """The result of a loop run: one entry per item in index order, null where failed or skipped, and the counts

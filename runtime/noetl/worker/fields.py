@@ -64,7 +64,9 @@ class Renderer:
         kind = kind_of(task.kind)
         fields = self._mapping(task.fields, scope)
         args = self._mapping(task.args, scope)
-        wrong = (*misfits(kind, fields), *_bad_timers(fields)) if kind.available else ()
+        wrong = misfits(kind, fields) if kind.available else ()
+        if "timers" in fields and kind.available:
+            wrong = (*wrong, *_bad_timers(fields))
         if wrong:
             raise Fault("task.fields", f"task `{task.name}`: {'; '.join(wrong)}")
         if task.kind == "noop" and not args and "result" not in fields:
@@ -83,8 +85,8 @@ class Renderer:
             "execution_id": order.execution_id,
         }
         call = Call(
-            order.execution_id, step, task.name, task.kind, fields, args, knobs, timeout, position.action_id,
-            position.attempt_number, seen, order.ordinal, index_of(order.run), position.visits[position.task],
+            order.execution_id, step, task.name, task.kind, fields, args, knobs, timeout,
+            "" if kind.pure else position.action_id, position.attempt_number, seen, order.ordinal, index_of(order.run), position.visits[position.task],
         )  # fmt: skip
         return Rendered(call, kind.parks)
 
@@ -95,6 +97,8 @@ class Renderer:
         return dict(value) if isinstance(value, dict) else {}
 
     def _whole(self, fields: dict[str, Json]) -> dict[str, Json]:
+        if not fields:
+            return fields
         value = self._restore(fields)
         return value if isinstance(value, dict) else fields
 

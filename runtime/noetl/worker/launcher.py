@@ -54,7 +54,7 @@ class AsyncLauncher:
         if not kind.pure:
             return None
         env = self._env_of(call)
-        check = checked_by(call, env.root())
+        check = checked_by(call, env.root()) if call.knobs else None
         if isinstance(check, Outcome):
             return check
         coroutine = _tool(call.kind)(call, env)
@@ -174,9 +174,10 @@ _TOOLS: dict[str, Run] = {}
 def _checked(call: Call, outcome: object, check: Check | None = None) -> Outcome:
     """The outcome, if it is one that the log can hold and give back, and what its schema says; else an error."""
     if isinstance(outcome, Outcome):
+        parts = [part for part in (outcome.result, outcome.error, outcome.extras) if part is not None and part != {}]
         try:
-            parts = [outcome.result, outcome.error, outcome.extras]
-            codec.check(parts, Handle, max_depth=DEEPEST + 1, max_items=MOST_PARTS)
+            if parts:
+                codec.check(parts, Handle, max_depth=DEEPEST + 1, max_items=MOST_PARTS)
         except codec.CodecError as problem:
             return error("result.type", f"the outcome of `{call.kind}` cannot be kept: {problem}")
         return outcome if check is None else check(outcome)

@@ -35,6 +35,8 @@ class Results:
     def recorded(self, step: int, outcome: Outcome) -> tuple[Outcome, Json]:
         """The outcome with its secrets hidden, and its result as the log will hold it."""
         status, result, error, extras, meta = outcome
+        if result is None and error is None and not extras:
+            return outcome, None
         result = self._redact(result)
         error = _mapping(self._redact(error)) if error else error
         extras = _mapping(self._redact(extras)) or {} if extras else extras

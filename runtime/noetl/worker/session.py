@@ -117,7 +117,7 @@ class Session:
     def faulted(self, now: int, fault: Fault) -> Event:
         """`task.done` of a task whose fields could not be rendered: no rule is asked."""
         outcome = error(fault.code, fault.message)
-        return self._done(now, outcome, fault_directive(fault))
+        return self._done(now, outcome.as_json(), fault_directive(fault))
 
     def finished(self, now: int, outcome: Outcome) -> Event:
         """`task.done` or `retry.started` after an outcome; the session moves on to where the directive leads.
@@ -126,20 +126,19 @@ class Session:
         """
         outcome, shown = self._kit.results.recorded(self.order.step, outcome)
         number = self.attempt_number
-        meta: dict[str, Json] = {
+        envelope, row = outcome.as_json(), self.row
+        envelope["meta"] = {
             "attempt": number,
             "duration": (now - self._started) / 1_000_000,
             "started": self._started,
             "ended": now,
             "trace_id": self.order.trace_id,
         }
-        outcome = outcome.with_meta(meta)
-        envelope, row = outcome.as_json(), self.row
         scope = rule_scope(self._program, self, self._kit.results.follow, now, envelope) if row.rules else NO_NAMES
         directive = judge(self._program, row, envelope, attempt=number, scope=scope, chance=self._kit.chance)
         if directive.kind == "retry":
             return self._again(now, envelope, directive)
-        return self._done(now, outcome, directive, shown)
+        return self._done(now, envelope, directive, shown)
 
     def _again(self, now: int, envelope: dict[str, Json], directive: Directive) -> Event:
         wait = directive.wait or 0.0
@@ -155,12 +154,10 @@ class Session:
         self.over = True
         return self._event("retry.started", now, "r", data)
 
-    def _done(self, now: int, outcome: Outcome, directive: Directive, shown: Json = None) -> Event:
-        envelope = outcome.as_json()
-        del envelope["result"]
+    def _done(self, now: int, envelope: dict[str, Json], directive: Directive, shown: Json = None) -> Event:
         data: dict[str, Json] = {
-            "status": outcome.status,
-            "outcome": envelope,
+            "status": envelope["status"],
+            "outcome": {key: value for key, value in envelope.items() if key != "result"},
             "directive": directive.kind,
             "rule": directive.rule,
         }
