@@ -4,7 +4,7 @@ Adapters implement these; only `noetl.app` knows which adapter stands behind whi
 in `tests/contracts` say what every adapter must do.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -189,6 +189,10 @@ class Store(Protocol):
 
     def is_owned(self, execution_id: str) -> bool:
         """Whether somebody, this process included, owns the execution at this moment."""
+        ...
+
+    def owned(self, names: Collection[str]) -> set[str]:
+        """Those of some executions that somebody owns."""
         ...
 
     def close(self) -> None: ...

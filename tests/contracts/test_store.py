@@ -259,9 +259,9 @@ def test_one_owner_at_a_time(store: Store, open_store: Open) -> None:
         with pytest.raises(Owned), store.own("e1"):
             pass
         with other.own("e2"):
-            pass
+            assert other.owned(["e3", "e2", "e1", "../../nope"]) == store.owned(["e1", "e2"]) == {"e1", "e2"}
         assert other.is_owned("e1")
-    assert not other.is_owned("e1")
+    assert not other.is_owned("e1") and other.owned(["e1", "e2"]) == set()
     with pytest.raises(ZeroDivisionError), other.own("e1"):
         _ = 1 // 0
     with store.own("e1"):

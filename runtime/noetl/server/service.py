@@ -6,6 +6,7 @@ and read again from the log once the store answers: nothing that was acknowledge
 acknowledged before it is on disk.
 """
 
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import Empty, Full, Queue
@@ -13,7 +14,7 @@ from typing import Protocol, TypeVar
 
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
-from noetl.ports import Clock, Conflict, Owned, Store, StoreFailure, Wanted
+from noetl.ports import Clock, Conflict, ExecutionRow, Owned, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane
 from noetl_ir.rows import NamedTuple
@@ -22,7 +23,13 @@ WAITING = 1_000
 """How many pieces of work from other threads may wait."""
 
 SWEEP_EVERY = 2_000_000
-"""Microseconds between two looks for executions that nobody drives."""
+"""Microseconds between two looks for executions that nobody drives, at least."""
+
+SWEEP_SHARE = 100
+"""How many times as long as such a look takes there is none: ten thousand that wait cost next to nothing."""
+
+TAKEN_UP = 16
+"""How many executions are taken up in a round: whoever is there already does not wait for the logs of all others."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 250_000, 10_000_000
 """Microseconds before the store is tried again after a failure: the first time, doubled each time, at most."""
@@ -105,6 +112,7 @@ class Service:
         self._say = say
         self._work: Queue[Callable[[], None]] = Queue(WAITING)
         self._sweep_due = 0
+        self._found: deque[ExecutionRow] = deque()
         self._pause = FIRST_PAUSE
         self._trouble: str | None = None
         self._told: set[str] = set()
@@ -172,6 +180,7 @@ class Service:
             did = self._work_off()
             if swept := self._clock.now() >= self._sweep_due:
                 self._sweep()
+            did = self._take_up() or did
             did = self._control.step() or did
             if self._stopping:
                 self._crew.take_no_more()
@@ -212,17 +221,29 @@ class Service:
         self._trouble = str(problem)
         self._crew.drop_all()
         self._control.drop()
+        self._found.clear()
         self._sweep_due = self._clock.now() + self._pause
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
 
     def _sweep(self) -> None:
-        """Take up every execution that is not over and that nobody drives; a child that waits for its caller is his."""
-        self._sweep_due = self._clock.now() + SWEEP_EVERY
+        """Find the executions that are not over and that nobody drives; a child that waits for its caller is his."""
+        began = self._clock.now()
         rows = self._store.executions(Wanted(open=True))
         names = {row.execution_id for row in rows}
-        for row in rows:
-            name = row.execution_id
-            if row.parent_execution_id in names or name in self._control.shells or self._skips(name):
+        mine = self._control.shells
+        others = [row for row in rows if row.execution_id not in mine and row.parent_execution_id not in names]
+        owned = self._store.owned([row.execution_id for row in others]) if others else frozenset()
+        self._found = deque(row for row in others if row.execution_id not in owned)
+        now = self._clock.now()
+        self._sweep_due = now + max(SWEEP_EVERY, SWEEP_SHARE * (now - began))
+
+    def _take_up(self) -> bool:
+        """Go on with some of those that were found; whether there were any."""
+        count = min(len(self._found), TAKEN_UP)
+        for _ in range(count):
+            name = self._found.popleft().execution_id
+            row = self._store.execution(name)  # some time may have passed since it was found
+            if row is None or row.ended is not None or name in self._control.shells or self._skips(name):
                 continue
             try:
                 self._control.take_up(name, self._load(row.plan_digest))
@@ -232,3 +253,4 @@ class Service:
                 if name not in self._told:
                     self._told.add(name)
                     self._say(f"execution {name} cannot go on: {problem}")
+        return count > 0

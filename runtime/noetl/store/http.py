@@ -6,7 +6,7 @@ and folded by whoever reads it, by the code that folds it on the server: there i
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -36,6 +36,10 @@ class Answer(NamedTuple):
     status: int
     body: bytes
     headers: Mapping[str, str]
+
+
+class NotThere(StoreFailure):
+    """The server does not know what was asked for; the text says what that is."""
 
 
 class Unreachable(StoreFailure):
@@ -79,10 +83,10 @@ class Connection:
     def json(
         self, method: str, path: str, *, query: Mapping[str, str] | None = None, data: Json = None
     ) -> dict[str, Json]:
-        """The JSON object that is answered. Raises StoreFailure where there is nothing, too."""
+        """The JSON object that is answered. Raises NotThere, StoreFailure."""
         answer = self.ask(method, path, query=query, data=data)
         if answer.status == 404:
-            raise StoreFailure(f"{self.url}: {_detail(answer)}")
+            raise NotThere(f"{self.url}: {_detail(answer)}")
         return self.object_of(answer)
 
     def walk(
@@ -257,6 +261,10 @@ class RemoteStore:
     def is_owned(self, execution_id: str) -> bool:
         """`Store.is_owned`: a server that answers drives all that is not over, now or in a moment."""
         return True
+
+    def owned(self, names: Collection[str]) -> set[str]:
+        """`Store.owned`."""
+        return {*names}
 
     def close(self) -> None:
         """Close the connection."""

@@ -5,7 +5,7 @@ One lock guards everything, so any thread may call. Nothing outlives the process
 
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 
@@ -208,6 +208,10 @@ class MemoryStore:
     def is_owned(self, execution_id: str) -> bool:
         """`Store.is_owned`."""
         return execution_id in self._owned
+
+    def owned(self, names: Collection[str]) -> set[str]:
+        """`Store.owned`."""
+        return self._owned.intersection(names)
 
     def close(self) -> None:
         """Refuse everything from now on."""

@@ -26,14 +26,15 @@ _KNOWN = 10_000
 _PAGE = 256
 _TRIES = 5
 _ROW = "SELECT execution_id, playbook, plan_digest, status, parent_execution_id, started, ended FROM executions"
-_LIST = f"""
-{_ROW}
-WHERE (%(status)s::text = '' OR status = %(status)s) AND (%(parent)s::text = '' OR parent_execution_id = %(parent)s)
-  AND (NOT %(open)s OR ended IS NULL)
-  AND (%(before)s::text = ''
-    OR (started, number) < (SELECT started, number FROM executions WHERE execution_id = %(before)s))
-ORDER BY started DESC, number DESC LIMIT NULLIF(%(limit)s, 0)
-"""
+_WANTED = {
+    "status": "status = %(status)s",
+    "parent": "parent_execution_id = %(parent)s",
+    "open": "ended IS NULL",
+    "before": "(started, number) < (SELECT started, number FROM executions WHERE execution_id = %(before)s)",
+}
+"""The condition of each field of `Wanted`. Only those that are asked stand in a query: the others would hide from the
+planner that few of many executions are open."""
+
 _BATCH = """unnest(%(positions)b::integer[], %(ids)b::text[], %(bodies)b::bytea[], %(chains)b::bigint[])
   AS fresh (position, event_id, body, chain)"""
 _CREATE = f"""
@@ -172,7 +173,9 @@ class Log:
     def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
         """`Store.executions`."""
         values = {**wanted._asdict(), "parent": written(wanted.parent), "before": written(wanted.before)}
-        return tuple(map(_row, self._access.rows(_LIST, values)))
+        where = " AND ".join(["true", *(text for name, text in _WANTED.items() if values[name])])
+        query = f"{_ROW} WHERE {where} ORDER BY started DESC, number DESC LIMIT NULLIF(%(limit)s, 0)"
+        return tuple(map(_row, self._access.rows(query, values)))
 
     def counts(self) -> dict[str, int]:
         """`Store.counts`."""

@@ -11,6 +11,7 @@ whoever no longer owns the execution finds no row of his and is refused.
 import os
 import socket
 import threading
+from collections.abc import Collection
 from contextlib import suppress
 from types import TracebackType
 
@@ -27,7 +28,7 @@ INSERT INTO owners VALUES (%(name)s, %(holder)s, %(who)s)
 ON CONFLICT (execution_id) DO UPDATE SET holder = excluded.holder, who = excluded.who
   WHERE owners.holder = excluded.holder OR {_DEAD}
 """
-_LIVE = f"SELECT NOT {_DEAD} FROM owners WHERE execution_id = %(name)s"
+_LIVE = f"SELECT execution_id FROM owners WHERE execution_id = ANY(%(names)s) AND NOT {_DEAD}"
 _WHO = "SELECT who FROM owners WHERE execution_id = %(name)s"
 _RELEASE = "DELETE FROM owners WHERE execution_id = ANY(%(names)s) AND holder = %(holder)s"
 _LOCK = f"SELECT pg_advisory_lock({_CLASS}, %(holder)s)"
@@ -77,11 +78,12 @@ class Holder:
             with suppress(StoreFailure):
                 self._release_left()
 
-    def is_owned(self, execution_id: str) -> bool:
-        """Whether any live store owns the execution."""
-        values = self._values(execution_id)
-        row = self._pool.run(lambda connection: connection.execute(_LIVE, values).fetchone())
-        return row is not None and bool(row[0])
+    def owned(self, names: Collection[str]) -> set[str]:
+        """Those of some executions that any live store owns."""
+        known = {written(name): name for name in names}
+        values = {"names": [*known], "schema": self._pool.address.namespace}
+        rows = self._pool.run(lambda connection: connection.execute(_LIVE, values).fetchall())
+        return {known[name] for (name,) in rows}
 
     def close(self) -> None:
         """Let go of everything; call it before the pool closes. In a forked child nothing here is its own."""

@@ -1,6 +1,6 @@
 """The store, put together from its parts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from noetl.catalogue import EVERY, PlanRow, Versions
 from noetl.ports import ALL, ExecutionRow, Hook, InboxRow, Record, Wanted
@@ -103,7 +103,11 @@ class PostgresStore:
 
     def is_owned(self, execution_id: str) -> bool:
         """`Store.is_owned`."""
-        return self._access.holder.is_owned(execution_id)
+        return bool(self.owned((execution_id,)))
+
+    def owned(self, names: Collection[str]) -> set[str]:
+        """`Store.owned`."""
+        return self._access.holder.owned(names)
 
     def close(self) -> None:
         """Let go of what is owned, and of the connections."""

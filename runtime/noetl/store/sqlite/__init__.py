@@ -15,7 +15,7 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 from zlib import crc32
@@ -41,12 +41,15 @@ on disk, but not acknowledged to the caller."""
 _PAGE = 256
 _KNOWN = 10_000
 _ROW = "SELECT execution_id, playbook, plan_digest, status, parent_execution_id, started, ended FROM executions"
-_LIST = f"""
-{_ROW}
-WHERE (?1 = '' OR status = ?1) AND (?2 = '' OR parent_execution_id = ?2) AND (?3 = 0 OR ended IS NULL)
-  AND (?4 = '' OR (started, number) < (SELECT started, number FROM executions WHERE execution_id = ?4))
-ORDER BY started DESC, number DESC LIMIT ?5
-"""
+_WANTED = {
+    "status": "status = :status",
+    "parent": "parent_execution_id = :parent",
+    "open": "ended IS NULL",
+    "before": "(started, number) < (SELECT started, number FROM executions WHERE execution_id = :before)",
+}
+"""The condition of each field of `Wanted`. Only those that are asked stand in a query: the others would hide from
+SQLite that few of many executions are open."""
+
 _HEAD = """
 SELECT x.number, ifnull(e.key & 4294967295, 0), ifnull(e.chain, 0), x.status, x.ended
 FROM executions x LEFT JOIN events e ON e.key =
@@ -198,8 +201,11 @@ class SqliteStore:
 
     def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
         """`Store.executions`."""
-        values = (wanted.status, wanted.parent, int(wanted.open), wanted.before, wanted.limit or -1)
-        return tuple(ExecutionRow(*row) for row in self.rows(_LIST, values))
+        values = wanted._asdict() | {"limit": wanted.limit or -1}
+        where = " AND ".join(["true", *(text for name, text in _WANTED.items() if values[name])])
+        index = "INDEXED BY executions_open" if wanted.open else ""
+        query = f"{_ROW} {index} WHERE {where} ORDER BY started DESC, number DESC LIMIT :limit"
+        return tuple(ExecutionRow(*row) for row in self.rows(query, values))
 
     def counts(self) -> dict[str, int]:
         """`Store.counts`."""
@@ -260,6 +266,10 @@ class SqliteStore:
         """`Store.is_owned`."""
         return is_owned(self.path + ".owners", execution_id)
 
+    def owned(self, names: Collection[str]) -> set[str]:
+        """`Store.owned`."""
+        return {*filter(self.is_owned, names)}
+
     def close(self) -> None:
         """Let go of the file. The last one of all processes folds the write-ahead log into it."""
         with self._lock:
@@ -296,7 +306,7 @@ class SqliteStore:
         except TRANSLATED as error:
             raise failure(error, self.path) from error
 
-    def rows(self, query: str, values: Sequence[str | int | None]) -> list[tuple[Any, ...]]:
+    def rows(self, query: str, values: Sequence[str | int | None] | Mapping[str, str | int]) -> list[tuple[Any, ...]]:
         """The rows of a query. Raises StoreFailure."""
         with self._lock:
             if self._closed is not None:
