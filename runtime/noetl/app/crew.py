@@ -1,6 +1,6 @@
 """The workers of a server as they say of themselves, and why none of them begins what waits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from noetl.server.watch import DEFAULT_POOL
 from noetl_ir.commands import Presence
@@ -23,7 +23,7 @@ def worker_document(presence: Presence, ago: int) -> dict[str, Json]:
     }
 
 
-def hindrance(pool: str, crew: Sequence[Presence]) -> str:
+def hindrance(pool: str, crew: Sequence[Presence], limits: Mapping[str, int]) -> str:
     """Why no worker begins anything of a pool now; empty where one may. An empty pool is the one by default."""
     name = pool or DEFAULT_POOL
     staying = [each for each in crew if each.pool in (name, EVERY_POOL)]
@@ -35,4 +35,6 @@ def hindrance(pool: str, crew: Sequence[Presence]) -> str:
     able = [each for each in staying if not each.trouble]
     if not able:
         return f"no worker of pool `{name}` can begin it; {staying[0].worker}: {staying[0].trouble}"
-    return f"all slots of pool `{name}` are taken" if all(each.busy >= each.slots for each in able) else ""
+    if all(each.busy >= each.slots for each in able):
+        return f"all slots of pool `{name}` are taken"
+    return f"at most {limits[name]} of pool `{name}` run at once" if name in limits else ""

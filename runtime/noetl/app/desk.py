@@ -239,7 +239,7 @@ class StoreDesk:
         """Why no worker begins anything of a pool now."""
         if not self.standing().reaches:
             return "the bus to the workers cannot be reached"
-        return hindrance(pool, self.crew())
+        return hindrance(pool, self.crew(), self._runtime.settings.limits)
 
     def _row(self, execution_id: str) -> ExecutionRow:
         row = self._runtime.store.execution(execution_id)

@@ -93,10 +93,14 @@ def _step(program: Program, execution: Execution, key: str, run: Run, begun: str
     loop = execution.loops.get(key)
     if loop is not None:
         done, total, failed = len(loop.items) - loop.open, len(loop.items), len(loop.errors)
-        data["iterations"] = {"done": done, "total": total, "failed": failed, "running": len(loop.running)}
-        more = f", {failed} failed" if failed else ""
-        stopping = ", stopping" if loop.stopping else ""
-        return Row("step", place, f"{done} of {total}, {len(loop.running)} {begun}{more}{stopping}", None, data)
+        running, to_run = _iterations(execution, key)
+        waits = len(loop.running) - running - to_run
+        data["iterations"] = {
+            "done": done, "total": total, "failed": failed, "running": running, "to_run": to_run, "waiting": waits
+        }  # fmt: skip
+        counted = ((running, begun), (to_run, "to run"), (waits, "waiting"), (failed, "failed"))
+        parts = [f"{done} of {total}", *(f"{count} {words}" for count, words in counted if count)]
+        return Row("step", place, ", ".join([*parts, *["stopping"] * loop.stopping]), None, data)
     if key in execution.regions and execution.regions[key].phase in ("at", "run"):
         region = execution.regions[key]
         task = program.plan.tasks[region.task]
@@ -105,6 +109,20 @@ def _step(program: Program, execution: Execution, key: str, run: Run, begun: str
         words = "to run" if region.phase == "at" else "running" if begun == "at work" else "was running"
         return Row("step", place, f"{words} {task.name}{more}", None, data)
     return Row("step", place, "started", None, data)
+
+
+def _iterations(execution: Execution, loop: str) -> tuple[int, int]:
+    """How many iterations of a loop have a task that runs, and how many others one that a worker is to run.
+
+    All others wait for something else, which has a row of its own.
+    """
+    phases: dict[str, set[str]] = {}
+    for key, region in execution.regions.items():
+        run, _, path = key.partition("/")
+        if run == loop and region.task >= 0:
+            phases.setdefault(path.partition("/")[0], set()).add(region.phase)
+    running = sum("run" in found for found in phases.values())
+    return running, sum("at" in found and "run" not in found for found in phases.values())
 
 
 def _task(program: Program, execution: Execution, key: str, region: Region) -> Iterator[Row]:

@@ -22,10 +22,11 @@ MAX_BYTES = 1 << 30
 _MAX_DEPTH = 200
 
 
-def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool) -> bytes:
+def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str) -> bytes:
     """The bytes of a plan: a plan file as it is, a plan in JSON form written as bytes, a playbook compiled.
 
-    What the compiler says goes to standard error, warnings not when `quiet`.
+    What the compiler says goes to standard error, warnings not when `quiet`. `undone` says what did not happen where
+    it does not compile.
     """
     data = read(name)
     if data.startswith(MAGIC):
@@ -41,7 +42,7 @@ def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool) -> bytes:
             plan, said = compile_playbook(Path(name), folders)
     except CompileError as problem:
         click.echo(_told(str(problem)), err=True)
-        raise Problem(f"{name} does not compile; nothing was started") from None
+        raise Problem(f"{name} does not compile; {undone}") from None
     if said and not quiet:
         click.echo(_told(said), err=True)
     return plan

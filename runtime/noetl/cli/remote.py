@@ -9,7 +9,7 @@ import click
 from noetl.cli.stores import SERVER_VARIABLE
 from noetl.cli.text import Problem, escaped
 from noetl.ports import StoreFailure
-from noetl.store.http import Connection
+from noetl.store.http import Connection, NotThere
 from noetl_ir.expr import Json
 
 DEFAULT_SERVER = "http://127.0.0.1:8082"
@@ -27,11 +27,17 @@ connected = click.option(
 )  # fmt: skip
 
 
+class Unknown(Problem):
+    """The server does not know what was named."""
+
+
 def asked(server: str, method: str, path: str, data: Json = None) -> dict[str, Json]:
-    """The JSON object that a server answers; what it refuses is a Problem."""
+    """The JSON object that a server answers; what it refuses is a Problem, what it does not know is Unknown."""
     try:
         with closing(Connection(server)) as connection:
             return connection.json(method, path, data=data)
+    except NotThere as problem:
+        raise Unknown(str(problem)) from None
     except StoreFailure as problem:
         raise Problem(str(problem)) from None
 

@@ -57,7 +57,7 @@ def run(
     request = Request(payload_of(payload, sets), scripted=script is not None)
     shown = progress_for(quiet=quiet)
     scripted = script_of(script) if script is not None else None
-    plan = plan_bytes(source, folders, quiet=quiet)
+    plan = plan_bytes(source, folders, quiet=quiet, undone="nothing was started")
     settings = Settings(folders, slots=slots, limits=limits, script=scripted, log=shown.log, tick=shown.tick)
     with opened(url, settings) as runtime:
         program = _kept(runtime, source, plan)

@@ -9,7 +9,7 @@ import click
 
 from noetl.cli.following import follow_to_its_end
 from noetl.cli.inputs import STANDARD_INPUT, payload_of, plan_bytes
-from noetl.cli.remote import asked, connected, registered
+from noetl.cli.remote import Unknown, asked, connected, registered
 from noetl.cli.stores import command_with, json_option, path_option
 from noetl.cli.text import Problem, escaped, json_text
 from noetl_ir.expr import Json
@@ -37,8 +37,12 @@ def start(
     It returns once the execution is on the server's disk. Exit codes with --follow: 0 completed, 1 failed, 4 blocked
     or cancelled.
     """
-    body = {**_named(what, folders, server), "payload": payload_of(payload, sets)}
-    execution_id = str(asked(server, "POST", "/executions", body).get("execution_id"))
+    given = payload_of(payload, sets)
+    body = {**_named(what, folders, server), "payload": given}
+    try:
+        execution_id = str(asked(server, "POST", "/executions", body).get("execution_id"))
+    except Unknown as problem:
+        raise Problem(f"{_as_file(what)}{problem.message}") from None
     if follow:
         click.echo(f"{execution_id}: started", err=True)
         return _followed(server, execution_id, as_json=as_json)
@@ -62,13 +66,22 @@ def _followed(server: str, execution_id: str, *, as_json: bool) -> int:
 def _named(what: str, folders: tuple[Path, ...], server: str) -> dict[str, Json]:
     """Which plan is meant: a file that is there, else a path of the catalogue."""
     if what == STANDARD_INPUT or os.path.isfile(what):
-        return {"playbook_id": registered(server, plan_bytes(what, folders, quiet=False))["playbook_id"]}
+        plan = plan_bytes(what, folders, quiet=False, undone="nothing was started")
+        return {"playbook_id": registered(server, plan)["playbook_id"]}
     path, at, version = what.rpartition("@")
     if not at:
         return {"path": what}
     if not (version.isascii() and version.isdigit()):
         raise Problem(f"`{what}`: there is no such file, and the version of a path is a number, as in {path or what}@2")
     return {"path": path, "version": int(version)}
+
+
+def _as_file(what: str) -> str:
+    """What is said of a name that no catalogue knows, and that may have been meant as a file."""
+    if os.path.isdir(what):
+        return f"`{what}` is a folder; "
+    is_like_one = what.startswith((".", "/")) or "." in os.path.basename(what)
+    return f"there is no file `{what}`; " if is_like_one else ""
 
 
 COMMAND = start

@@ -24,9 +24,11 @@ LOST = READY._replace(worker="lost", trouble="no server can be reached")
     ],
 )
 def test_the_reason_is_what_is_true_of_all_that_are_left(crew: list[Presence], reason: str) -> None:
-    assert hindrance("p", crew) == reason
+    assert hindrance("p", crew, {}) == reason
+    assert hindrance("p", crew, {"p": 2, "q": 1}) == (reason or "at most 2 of pool `p` run at once")
 
 
 def test_the_pool_without_a_name_is_the_one_by_default() -> None:
-    assert hindrance("", [READY._replace(pool="default")]) == ""
-    assert hindrance("", []) == "no worker of pool `default` is there"
+    assert hindrance("", [READY._replace(pool="default")], {}) == ""
+    assert hindrance("", [READY._replace(pool="default")], {"default": 1}) == "at most 1 of pool `default` run at once"
+    assert hindrance("", [], {"default": 1}) == "no worker of pool `default` is there"

@@ -183,7 +183,7 @@ def test_status_tells_what_goes_on(home: "Home") -> None:
     assert isinstance(document, dict)
     assert (document["status"], document["owned"]) == ("running", True)
     step, *retries, gate = document["now"]
-    assert step["iterations"] == {"done": 0, "total": 4, "failed": 0, "running": 2}
+    assert step["iterations"] == {"done": 0, "total": 4, "failed": 0, "running": 0, "to_run": 0, "waiting": 2}
     assert [(row["what"], row["iteration"], row["attempt"]) for row in retries] == [
         ("retry", [0], 2),
         ("retry", [1], 2),
@@ -191,14 +191,14 @@ def test_status_tells_what_goes_on(home: "Home") -> None:
     assert (gate["what"], gate["step"]) == ("gate", "gated")
     shown = home.run("status", execution).stdout
     assert shown.startswith("running: tests/tried")
-    assert "\n  each: 0 of 4, 2 at work\n" in shown
+    assert "\n  each: 0 of 4, 2 waiting\n" in shown
     assert "\n  each[0] / call: attempt 2 in 59 m " in shown or "\n  each[0] / call: attempt 2 in 1 h 00 m" in shown
     assert "\n  gated: a token waits at the gate\n" in shown
     child.kill()
     child.wait()
     shown = home.run("status", execution).stdout
     assert shown.startswith("running (no owner): ")
-    assert "\n  each: 0 of 4, 2 begun\n" in shown
+    assert "\n  each: 0 of 4, 2 waiting\n" in shown
     assert home.run("list").stdout.splitlines()[1].split()[1:4] == ["running", "(no", "owner)"]
     assert home.json("list")[0]["owned"] is False  # type: ignore[index]
 

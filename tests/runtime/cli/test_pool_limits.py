@@ -61,6 +61,22 @@ def test_a_server_keeps_it_over_all_executions(home: "Home") -> None:
     assert begun == 18 and together > 2, "those of other pools do not wait"
 
 
+def test_status_says_how_many_are_at_work_and_why_the_others_are_not(home: "Home") -> None:
+    file = playbook(home, "a", "narrow")
+    text = (home.folder / file).read_text()
+    (home.folder / file).write_text(text.replace("sleep 0.1;", "until test -e go; do sleep 0.05; done;"))
+    with home.serving("--pool-limit", "narrow=2") as (_, url):
+        document = home.json("start", file, "--server", url)
+        assert isinstance(document, dict)
+        execution = str(document["execution_id"])
+        line = "start: 0 of 6, 2 at work, 4 to run; at most 2 of pool `narrow` run at once"
+        waited_for(lambda: line in home.run("status", execution, "--server", url).stdout, "it is not said")
+        here = home.run("status", execution).stdout
+        assert "start: 0 of 6, 2 at work, 4 to run\n" in here, "beside the store nobody knows of limits"
+        (home.folder / "go").touch()
+        waited_for(lambda: _counts(home, url)["completed"] == 1, "it does not end")
+
+
 def _counts(home: "Home", url: str) -> dict[str, int]:
     document = home.json("status", "--server", url)
     assert isinstance(document, dict)

@@ -170,6 +170,22 @@ def test_the_catalogue_is_listed_as_that_of_a_local_store(home: "Home") -> None:
         assert (nothing.returncode, "there is no playbook `t/u`" in nothing.stderr) == (1, True)
 
 
+def test_what_a_server_does_not_know_is_said_as_it_was_meant(home: "Home") -> None:
+    (home.folder / "folder").mkdir()
+    with home.serving() as (_, url):
+        home.run("register", playbook(home, WAITS), "--server", url)
+        for what, said in (
+            ("nofile.yaml", "error: there is no file `nofile.yaml`; URL: no playbook `nofile.yaml` is registered"),
+            ("./nofile", "error: there is no file `./nofile`; URL: no playbook `./nofile` is registered"),
+            ("folder", "error: `folder` is a folder; URL: no playbook `folder` is registered"),
+            ("t/x", "error: URL: no playbook `t/x` is registered; did you mean `t/t`?"),
+            ("t/t@7", "error: URL: playbook `t/t` has no version 7: the newest is 1"),
+            ("t/t@x", "error: `t/t@x`: there is no such file, and the version of a path is a number, as in t/t@2"),
+        ):
+            done = home.run("start", what, "--server", url)
+            assert (done.returncode, done.stderr.strip()) == (1, said.replace("URL", url))
+
+
 def test_a_token_is_asked_for_where_there_are_any(home: "Home", monkeypatch: pytest.MonkeyPatch) -> None:
     token = home.json("token", "add", "ann", "--role", "viewer")["token"]  # type: ignore[index,call-overload]
     file = playbook(home, WAITS)
@@ -204,11 +220,15 @@ def test_a_token_is_replaced_only_when_that_is_said(home: "Home") -> None:
         (("list", "--server", "http://127.0.0.1:1", "--store", "sqlite:///x"), 2, "either"),
         (("start", "x", "--server", "http://127.0.0.1:1"), 1, "cannot be reached"),
         (("register", "nowhere.yaml"), 2, "nowhere.yaml"),
+        (("register", "bad.yaml"), 1, "bad.yaml does not compile; nothing was registered\n"),
+        (("start", "bad.yaml"), 1, "bad.yaml does not compile; nothing was started\n"),
+        (("run", "bad.yaml"), 1, "bad.yaml does not compile; nothing was started\n"),
         (("token", "delete", "nobody"), 1, "no token `nobody`"),
     ],
 )
 def test_what_is_wrong_is_said(home: "Home", words: tuple[str, ...], code: int, said: str) -> None:
     home.run("token", "add", "some", "--role", "admin", "--tokens", "some")
+    (home.folder / "bad.yaml").write_text("apiVersion: noetl.io/v2\n")
     done = home.run(*words)
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr
     assert "Traceback" not in done.stderr
