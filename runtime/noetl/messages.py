@@ -22,6 +22,7 @@ from noetl_ir.commands import (
     Said,
     Serving,
     StopPipeline,
+    TakenUp,
 )
 from noetl_ir.events import WORKER_EVENTS, Event, read_event, write_event
 from noetl_ir.outcome import LoopValue
@@ -44,8 +45,10 @@ _ELSEWHERE = (("execution_id", str), ("reference", dict))
 _BEAT = (("execution_id", str), ("run", str), ("claim", int), ("sender", str))
 _PRESENCE = (("worker", str), ("pool", str), ("slots", int), ("busy", int), ("draining", bool), ("trouble", str))
 _SERVING = (("url", str),)
+_TAKEN_UP = (("execution_id", str), ("server", str))
 _REPORT = (("execution_id", str), ("run", str), ("claim", int), ("sender", str), ("count", int))
 _ANSWER = (("recorded", int),)
+_NOTICES: dict[type[Notice], str] = {Presence: "presence", Serving: "serving", TakenUp: "taken up"}
 _OPTIONAL = frozenset({"outcome"})
 
 
@@ -130,7 +133,7 @@ def read_answer(data: bytes) -> Answer:
 
 def write_notice(notice: Notice) -> bytes:
     """The bytes of a notice."""
-    return codec.pack_record((VERSION, "presence" if isinstance(notice, Presence) else "serving", *notice))
+    return codec.pack_record((VERSION, _NOTICES[type(notice)], *notice))
 
 
 def read_notice(data: bytes) -> Notice:
@@ -141,6 +144,8 @@ def read_notice(data: bytes) -> Notice:
             return Presence(**_fields(values, _PRESENCE))
         case "serving":
             return Serving(**_fields(values, _SERVING))
+        case "taken up":
+            return TakenUp(**_fields(values, _TAKEN_UP))
     raise Unreadable(f"`{name}` is no notice")
 
 

@@ -147,4 +147,11 @@ class Serving(NamedTuple):
     url: str
 
 
-Notice = Presence | Serving
+class TakenUp(NamedTuple):
+    """A server drives an execution from now on: whoever did so before was taken for dead, and is to give it up."""
+
+    execution_id: str
+    server: str
+
+
+Notice = Presence | Serving | TakenUp

@@ -31,6 +31,7 @@ from noetl_ir.commands import (
     Serving,
     StartChild,
     StopPipeline,
+    TakenUp,
 )
 from noetl_ir.events import Event, Firing, write_event
 from noetl_ir.outcome import LoopValue
@@ -123,8 +124,8 @@ def test_every_field_is_checked(fields: dict[str, object], told: str) -> None:
 
 def test_a_newer_version_is_refused() -> None:
     for read in (read_command, read_answer):
-        with pytest.raises(Unreadable, match="version 4; this program knows 3"):
-            read(codec.pack_unsorted([3, "run", {}]))
+        with pytest.raises(Unreadable, match=f"version {VERSION + 1}; this program knows {VERSION}"):
+            read(codec.pack_unsorted([VERSION + 1, "run", {}]))
 
 
 def framed(*parts: bytes) -> bytes:
@@ -162,7 +163,7 @@ def test_what_has_no_events_comes_back_as_it_went() -> None:
         assert read_report(write_report(said)) == said
         with pytest.raises(Unreadable):
             read_report(write_report(said) + framed(b"x"))
-    for notice in (Presence("w", "default", 4, 1, True, "no plan"), Serving("http://127.0.0.1:1")):
+    for notice in (Presence("w", "default", 4, 1, True, "no plan"), Serving("http://127.0.0.1:1"), TakenUp("e", "s")):
         assert read_notice(write_notice(notice)) == notice
     with pytest.raises(Unreadable, match="no notice"):
         read_notice(write_answer(Answer(1)))

@@ -118,3 +118,23 @@ def test_scenario_86_a_failure_on_a_worker_that_drains_is_not_lost() -> None:
     world.timeline.at(6 * SECOND, world.workers[0].worker.take_no_more)
     assert "failed" in str(world.run().ends["e0"])
     assert [event.claim for event in named(world.logs["e0"], "task.started")] == [1]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_as_long_as_workers_live_no_claim_is_lost_however_often_servers_die(seed: int) -> None:
+    """What a worker reported is recorded under its claim by whoever comes next; a start whose answer died with its
+    server is known from the log, so its tool begins, once."""
+    dying = Setting(seed=seed, servers=2, workers=2, disk=DiskOdds(killed=0.25), troubled=40 * SECOND)
+    world = World(play_of(LOOP % (12, 6, CALL)), dying, takes=3 * SECOND)
+    world.run()
+    log = world.logs["e0"]
+    assert not named(log, "task.lost")
+    assert {event.claim for event in named(log, "task.started")} == {1}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_tool_runs_once_though_its_server_was_taken_for_dead_and_knows_nothing_of_it(seed: int) -> None:
+    world = World(play_of(PAIR % "a"), Setting(seed=seed, servers=2, workers=1, troubled=SECOND), takes=100 * SECOND)
+    world.timeline.at(8 * SECOND, lambda: [server.disk.lose_ownership() for server in world.servers])
+    world.run()
+    assert [event.claim for event in named(world.logs["e0"], "task.started")] == [1, 1]

@@ -110,7 +110,7 @@ class ServerProcess:
         self.control = ControlPlane(
             self.endpoint, store=self.disk, blobs=shared.blobs, clock=wall,
             find=lambda caller, path: shared.programs[shared.paths[path]], load=lambda digest: shared.programs[digest],
-            observe=observe, watch=Far(self.leases, Roll(self.endpoint, self.endpoint, steady)),
+            observe=observe, watch=Far(self.leases, Roll(self.endpoint, self.endpoint, steady, name)),
         )  # fmt: skip
         self.service = Service(
             self.control, store=self.disk, crew=NoCrew(), waiter=self, clock=wall,

@@ -1,5 +1,6 @@
 """A server whose workers are other processes: the bus between them, and the service over it."""
 
+import os
 import threading
 from collections.abc import Callable, Mapping
 from types import FunctionType
@@ -56,7 +57,7 @@ def cluster_of(
         changed(execution.execution_id)
 
     clock, monotonic, sleeper = WallClock(), MonotonicClock(), Sleeper()
-    roll = Roll(bus, bus, monotonic)
+    roll = Roll(bus, bus, monotonic, os.urandom(8).hex())
     control = ControlPlane(
         bus, store=runtime.store, blobs=runtime.blobs, clock=clock,
         find=runtime.programs.find, load=runtime.programs.load, observe=observe, watch=Far(Leases(monotonic), roll),

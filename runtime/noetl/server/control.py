@@ -182,8 +182,12 @@ class ControlPlane:
             self.give_up(execution_id)
 
     def _look_for_left(self) -> bool:
-        """Order again what workers left that are not heard any more, or that leave."""
+        """Order again what workers left that are not heard any more, or that leave; give up what others drive."""
         left = self._watch.look()
+        for execution_id in left.taken:
+            if execution_id in self.shells:
+                self.give_up(execution_id)
+                self._conflict = Conflict(f"{execution_id} was taken up")
         for claim in left.claims:
             shell = self.shells.get(claim.execution_id)
             if shell is not None and shell.runs_under(claim.run, claim.claim):

@@ -22,6 +22,8 @@ class Far:
 
     def take_up(self, execution: Execution, running: Sequence[str]) -> Sequence[str]:
         """`Watch.take_up`. None is lost: whoever has a claim has a full lease."""
+        if running:
+            self._roll.take_up(execution.execution_id)
         for run in running:
             self._leases.begin(execution.execution_id, run, execution.regions[run].claim)
         return ()
@@ -43,19 +45,21 @@ class Far:
 
     def hear(self, beat: Beat) -> None:
         """`Watch.hear`."""
+        self._roll.heard_of(beat.execution_id)
         self._leases.hear(beat.execution_id, beat.run, beat.claim, worker_of(beat.sender))
 
     def hear_report(self, program: Program, report: Report) -> Sequence[RunPipeline]:
         """`Watch.hear_report`."""
         worker = worker_of(report.sender)
+        self._roll.heard_of(report.execution_id)
         self._leases.hear(report.execution_id, report.run, report.claim, worker)
         return self._homes.claimed(program, report.execution_id, report.events[0].step, report.run, worker)
 
     def look(self) -> Left:
         """`Watch.look`."""
-        ended = self._leases.ended()
-        leaving = sorted({*self._roll.look(), *(claim.holder for claim in ended if claim.holder)})
-        return Left(ended, [left for worker in leaving for left in self._homes.leave(worker)])
+        ended, heard = self._leases.ended(), self._roll.look()
+        leaving = sorted({*heard.leaving, *(claim.holder for claim in ended if claim.holder)})
+        return Left(ended, [left for worker in leaving for left in self._homes.leave(worker)], heard.taken)
 
     def left(self) -> int | None:
         """`Watch.left`."""
@@ -68,6 +72,7 @@ class Far:
 
     def forget(self, execution_id: str) -> None:
         """`Watch.forget`."""
+        self._roll.heard_of(execution_id)
         self._leases.forget(execution_id)
         self._homes.forget(execution_id)
 

@@ -1,10 +1,10 @@
 """The workers that there are, by what they say of themselves every few seconds; kept in memory, as it heals by itself.
 
-A server says in the same way where its API is.
+A server says in the same way where its API is, and which executions it took up from another one.
 """
 
 from noetl.ports import STOPS, Board, Bus, Clock
-from noetl_ir.commands import Answer, Command, DrainWorker, Presence, Said, Serving
+from noetl_ir.commands import Answer, Command, DrainWorker, Presence, Said, Serving, TakenUp
 from noetl_ir.rows import NamedTuple
 
 SAY_EVERY = 3_000_000
@@ -21,22 +21,44 @@ class Seen(NamedTuple):
     at: int
 
 
-class Roll:
-    """Keeps the workers by name. `clock` is monotonic; `url` is where this server's API is, once it is known."""
+class Heard(NamedTuple):
+    """The names of workers that begin nothing from now on, and the executions that other servers took up."""
 
-    def __init__(self, bus: Bus[Command, Said, Answer], board: Board, clock: Clock) -> None:
+    leaving: list[str]
+    taken: list[str]
+
+
+class Roll:
+    """Keeps the workers by name. `clock` is monotonic; `server` tells this server from all others, and `url` is where
+    its API is, once it is known.
+    """
+
+    def __init__(self, bus: Bus[Command, Said, Answer], board: Board, clock: Clock, server: str) -> None:
         self.url = ""
+        self._server = server
+        self._taken_up: set[str] = set()
         self._bus = bus
         self._board = board
         self._clock = clock
         self._seen: dict[str, Seen] = {}
         self._due = 0
 
-    def look(self) -> list[str]:
-        """Take in what was said; the names of workers that begin nothing from now on."""
-        now, leaving = self._clock.now(), []
+    def take_up(self, execution_id: str) -> None:
+        """Say that an execution is driven here from now on, and again until `heard_of`."""
+        self._taken_up.add(execution_id)
+        self._board.say(TakenUp(execution_id, self._server))
+
+    def heard_of(self, execution_id: str) -> None:
+        """What is said of an execution comes here, or it is over: nobody else has to be told any more."""
+        self._taken_up.discard(execution_id)
+
+    def look(self) -> Heard:
+        """Take in what was said."""
+        now, leaving, taken = self._clock.now(), list[str](), list[str]()
         for notice in self._board.notices():
-            if isinstance(notice, Presence):
+            if isinstance(notice, TakenUp) and notice.server != self._server:
+                taken.append(notice.execution_id)
+            elif isinstance(notice, Presence):
                 before = self._seen.get(notice.worker)
                 self._seen[notice.worker] = Seen(notice, now)
                 if notice.state != "ready" and (before is None or before.presence.state == "ready"):
@@ -45,10 +67,12 @@ class Roll:
             self._due = now + SAY_EVERY
             if self.url:
                 self._board.say(Serving(self.url))
+            for name in self._taken_up:
+                self._board.say(TakenUp(name, self._server))
             for name in [name for name, seen in self._seen.items() if now - seen.at > GONE_AFTER]:
                 del self._seen[name]
                 leaving.append(name)
-        return leaving
+        return Heard(leaving, taken)
 
     def workers(self) -> list[tuple[Presence, int]]:
         """The workers by name, each with the microseconds since it was heard; from any thread."""

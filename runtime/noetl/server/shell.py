@@ -59,6 +59,7 @@ class Shell:
         self._clock = clock
         self._wall = wall
         self._answers: dict[tuple[str, str], Answer] = {}
+        self._begun: dict[str, tuple[str, int]] = {}
 
     def begin(self, request: Request, row: ExecutionRow) -> tuple[list[Event], list[Command]]:
         """The first turn of a new execution: it is in the store with its first events, or not at all."""
@@ -72,8 +73,12 @@ class Shell:
 
     def load(self) -> None:
         """Fold the log again. Raises IllegalFiring when it is no run of the plan's net."""
+        begun: dict[str, tuple[str, int]] = {}
         for record in self._store.read(self.execution.execution_id):
-            evolve_record(self.program, self.execution, record, self._blobs)
+            event = evolve_record(self.program, self.execution, record, self._blobs)
+            if event.event_type == "task.started":
+                begun[event.run] = (event.event_id, event.ts)
+        self._begun = {run: begun[run] for run in self.running()}
 
     def running(self) -> list[str]:
         """The token keys of the attempts that workers run."""
@@ -166,8 +171,8 @@ class Shell:
         given = self._answers.get(name)
         if given is not None:
             return given
-        recorded = 0
-        for event in report.events:
+        recorded = len(report.events) if self._was_recorded(report) else 0
+        for event in report.events[recorded:]:
             if not reports.accept(turn, event):
                 break
             recorded += 1
@@ -176,6 +181,13 @@ class Shell:
         if len(self._answers) > ANSWERS_KEPT:
             del self._answers[next(iter(self._answers))]
         return answer
+
+    def _was_recorded(self, report: Report) -> bool:
+        """Whether a report that ends with the start of an attempt is in the log as it was loaded. Its worker never
+        had the answer, has not begun, and may; another one's start has the same id, and another time.
+        """
+        last = report.events[-1]
+        return self._begun.get(report.run) == (last.event_id, last.ts) and self.is_held(report.run, report.claim)
 
     def _commit(self, turn: Turn) -> tuple[list[Event], list[Command]]:
         execution = self.execution

@@ -23,13 +23,16 @@ class Claim(NamedTuple):
 
 
 class Left(NamedTuple):
-    """Claims that are lost, and local loops (execution id, key) whose worker leaves or is gone."""
+    """Claims that are lost, local loops (execution id, key) whose worker leaves or is gone, and executions that
+    another server took up.
+    """
 
     claims: Sequence[Claim]
     loops: Sequence[tuple[str, str]]
+    taken: Sequence[str]
 
 
-NOTHING = Left((), ())
+NOTHING = Left((), (), ())
 
 
 class Watch(Protocol):

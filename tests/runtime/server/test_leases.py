@@ -2,10 +2,10 @@
 
 from noetl.ports import Bus
 from noetl.server.leases import LEASE, Leases
-from noetl.server.roll import GONE_AFTER, Roll
+from noetl.server.roll import GONE_AFTER, SAY_EVERY, Roll
 from noetl.server.watch import Claim
 from noetl.worker.scripted import VirtualClock
-from noetl_ir.commands import Answer, Command, DrainWorker, Notice, Presence, Said, Serving
+from noetl_ir.commands import Answer, Command, DrainWorker, Notice, Presence, Said, Serving, TakenUp
 
 
 def test_a_claim_is_good_for_a_lease_after_the_last_word() -> None:
@@ -63,16 +63,42 @@ class Board:
 def test_a_worker_is_there_as_long_as_it_says_so() -> None:
     clock, board = VirtualClock(), Board()
     bus: Bus[Command, Said, Answer] = board  # type: ignore[assignment]
-    roll = Roll(bus, board, clock)
+    roll = Roll(bus, board, clock, "s")
     roll.url = "http://x"
     there = Presence("w", "default", 4, 1, False)
     board.waiting = [there, Serving("http://another"), there._replace(worker="v")]
-    assert roll.look() == [] and board.said == [Serving("http://x")]
+    assert roll.look().leaving == [] and board.said == [Serving("http://x")]
     clock.move_to(GONE_AFTER)
     board.waiting = [there._replace(worker="v", draining=True)]
-    assert roll.look() == ["v"]
+    assert roll.look().leaving == ["v"]
     assert [presence.worker for presence, _ in roll.workers()] == ["v", "w"]
     clock.move_to(GONE_AFTER + 3_000_001)
-    assert roll.look() == ["w"]
+    assert roll.look().leaving == ["w"]
     assert roll.drain("v") and not roll.drain("w")
     assert board.sent == [DrainWorker("v")]
+
+
+def test_a_worker_that_cannot_begin_is_there_and_leaves_its_loops() -> None:
+    clock, board = VirtualClock(), Board()
+    bus: Bus[Command, Said, Answer] = board  # type: ignore[assignment]
+    roll = Roll(bus, board, clock, "s")
+    board.waiting = [Presence("w", "default", 4, 1, False, "no server is known")]
+    assert roll.look().leaving == ["w"]
+    assert roll.look().leaving == []
+    assert [presence.state for presence, _ in roll.workers()] == ["unready"]
+
+
+def test_who_takes_up_an_execution_says_so_until_what_is_said_of_it_comes_there() -> None:
+    clock, board = VirtualClock(), Board()
+    bus: Bus[Command, Said, Answer] = board  # type: ignore[assignment]
+    roll = Roll(bus, board, clock, "s")
+    roll.look()
+    roll.take_up("e")
+    assert board.said == [TakenUp("e", "s")]
+    clock.move_to(SAY_EVERY)
+    board.waiting = [TakenUp("e", "s"), TakenUp("f", "another")]
+    assert roll.look().taken == ["f"] and board.said == [TakenUp("e", "s")] * 2
+    roll.heard_of("e")
+    clock.move_to(2 * SAY_EVERY)
+    roll.look()
+    assert board.said == [TakenUp("e", "s")] * 2
