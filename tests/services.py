@@ -80,11 +80,12 @@ class PostgresServer:
 
 
 class NatsServer:
-    """A NATS server with JetStream, on a port that was free."""
+    """A NATS server with JetStream, on a port that was free; `most` is how much it stores, `1MB` for example."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: str = "") -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="noetl-nats-"))
         self._port = -1
+        self._most = most
         self._process: subprocess.Popen[bytes] | None = None
         atexit.register(self._end)
         self.start()
@@ -110,6 +111,10 @@ class NatsServer:
         assert program is not None, "nats-server is not installed beside this Python"
         words = ["-a", "127.0.0.1", "-p", str(self._port), "-js", "-sd", str(self._folder / "data")]
         words += ["--ports_file_dir", str(self._folder)]
+        if self._most:
+            file = self._folder / "limited.conf"
+            file.write_text(f"jetstream {{ max_file_store: {self._most} }}\n")
+            words += ["-c", str(file)]
         with open(self._folder / "log", "ab") as log:
             self._process = subprocess.Popen([program, *words], stdout=log, stderr=log)
         ports = self._folder / f"nats-server_{self._process.pid}.ports"

@@ -1,0 +1,123 @@
+"""A disk that is full, at each of the parts that write: runs pause, and go on when there is room; nothing is lost."""
+
+import asyncio
+import resource
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import nats
+import psycopg
+from nats.js.errors import APIError
+
+from harness.clusters import Cluster, Process
+from services import NatsServer, postgres, waited_for
+
+MANY = 40
+BUSY = f"""
+workflow:
+- step: start
+  loop: {{in: "{{{{ range({MANY}) | list }}}}", iterator: n, spec: {{mode: parallel, max_in_flight: 4}}}}
+  tool: {{kind: shell, command: "echo {{{{ iter.n }}}} >> calls; sleep 0.05"}}
+  next: {{arcs: [{{step: last}}]}}
+- {{step: last, tool: {{kind: noop}}}}
+"""
+FULL_FOR = 1.0
+"""Seconds."""
+
+_FILL = """
+CREATE FUNCTION {schema}.no_room() RETURNS trigger LANGUAGE plpgsql AS
+  $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$;
+CREATE TRIGGER is_full BEFORE INSERT ON {schema}.events FOR EACH STATEMENT EXECUTE FUNCTION {schema}.no_room()
+"""
+_EMPTY = "DROP TRIGGER is_full ON {schema}.events"
+
+
+def test_a_full_disk_under_sqlite(cluster: Cluster) -> None:
+    cluster.store = f"sqlite:///{cluster.folder}/noetl.db"
+    server = cluster.server()
+    cluster.worker()
+    name = cluster.begin(BUSY, server)
+    cluster.reached("3")
+    with _no_larger_files(server):
+        _stands_still(cluster, server)
+    _has_ended(cluster, name)
+
+
+def test_a_full_disk_under_postgresql(cluster: Cluster) -> None:
+    server = cluster.server()
+    cluster.worker()
+    name = cluster.begin(BUSY, server)
+    cluster.reached("3")
+    schema = parse_qs(urlsplit(cluster.store).query)["schema"][0]
+    with psycopg.connect(postgres().url, autocommit=True) as database:
+        database.execute(_FILL.format(schema=schema).encode())
+        _stands_still(cluster, server)
+        database.execute(_EMPTY.format(schema=schema).encode())
+    _has_ended(cluster, name)
+
+
+def test_a_full_disk_under_nats(cluster: Cluster) -> None:
+    own = NatsServer(most="2MB")
+    cluster.bus = f"nats://{own.address}/full"
+    server = cluster.server()
+    cluster.worker()
+    name = cluster.begin(BUSY, server)
+    cluster.reached("3")
+    asyncio.run(_fill(own.address))
+    names = cluster.flooded(name, server, 3)
+    waited_for(lambda: _nothing_moves(cluster), "orders are taken by a bus that is full")
+    assert len(cluster.lines()) < MANY
+    asyncio.run(_empty(own.address))
+    cluster.ended(name, *names)
+
+
+@contextmanager
+def _no_larger_files(process: Process) -> Iterator[None]:
+    """Let a process write nothing behind the first pages of a file."""
+    before = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (8192, before[1]))
+    yield
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, before)
+
+
+async def _fill(address: str) -> None:
+    client = await nats.connect(address)
+    streams = client.jetstream()
+    await streams.add_stream(name="ballast", subjects=["ballast"])
+    size = 500_000
+    while size > 100:
+        try:
+            await streams.publish("ballast", bytes(size))
+        except APIError:
+            size //= 2
+    await client.close()
+
+
+async def _empty(address: str) -> None:
+    client = await nats.connect(address)
+    await client.jetstream().delete_stream("ballast")
+    await client.close()
+
+
+def _stands_still(cluster: Cluster, server: Process) -> None:
+    """The server says that it can do nothing, and nothing but what was begun goes on."""
+    url = cluster.urls[server.pid]
+    waited_for(lambda: httpx.get(f"{url}/readyz").status_code == 503, "the server does not see that the disk is full")
+    time.sleep(FULL_FOR)
+    assert httpx.get(f"{url}/healthz").status_code == 200
+    assert len(cluster.lines()) < MANY
+
+
+def _nothing_moves(cluster: Cluster) -> bool:
+    before = cluster.lines()
+    time.sleep(FULL_FOR)
+    return cluster.lines() == before
+
+
+def _has_ended(cluster: Cluster, name: str) -> None:
+    log = cluster.ended(name)[0]
+    assert {int(line) for line in cluster.lines()} == {*range(MANY)}
+    assert sum(event.event_type == "loop.done" for event in log) == 1
