@@ -2,15 +2,20 @@
 
 A command that looks at one small file defines more than a hundred of them, and half of those never have an instance.
 `typing` checks and compiles each annotation and each constructor, 0.2 ms a class; here a constructor is compiled when
-one is called by names or with fewer values than fields. Instances are the same: tuples without a dictionary.
+one is called by names or with fewer values than fields, or has been called so often that it has cost as much to do
+without. Instances are the same: tuples without a dictionary.
 """
 
 from collections import namedtuple
+from itertools import count
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import NamedTuple as NamedTuple
 else:
+    _OFTEN = 1_000
+    """Instances: a call of what is not compiled takes 0.2 µs more."""
+
     _Field = type(namedtuple("_One", "at").at)
     """The descriptor, written in C, behind a field of a named tuple."""
 
@@ -28,6 +33,7 @@ else:
             defaults = {field: space.pop(field) for field in fields if field in space}
             space.update({field: _Field(at, "") for at, field in enumerate(fields)})
             space.update(_fields=fields, _field_defaults=defaults, __match_args__=fields, __slots__=())
+            space["_calls"] = count()
             return super().__new__(mcs, name, bases, space)
 
     class NamedTuple(tuple, metaclass=_Defined):
@@ -37,7 +43,7 @@ else:
 
         def __new__(cls, /, *given, **named):
             """An instance; `namedtuple` has the constructor for what is not plainly one value for each field."""
-            if len(given) == len(cls._fields) and not named:
+            if len(given) == len(cls._fields) and not named and next(cls._calls) < _OFTEN:
                 return tuple.__new__(cls, given)
             cls.__new__ = staticmethod(_written(cls).__new__)
             return cls.__new__(cls, *given, **named)

@@ -95,3 +95,15 @@ def test_they_can_be_copied_and_sent_to_another_process() -> None:
 def test_a_class_that_derives_from_one_has_its_fields() -> None:
     assert Named(1, "a") == Row(1, "a") and Named._fields == Row._fields
     assert repr(Named(1, "a")) == "Named(at=1, name='a', rest=())"
+
+
+def test_one_of_many_is_as_the_first() -> None:
+    class Often(rows.NamedTuple):
+        at: int
+        rest: tuple[int, ...] = ()
+
+    made = [Often(at, ()) for at in range(1_500)]
+    assert (made[0], made[-1]) == ((0, ()), (1_499, ()))
+    assert [type(one) for one in (made[0], made[-1], Often(1), Often(at=1))] == [Often] * 4
+    with pytest.raises(TypeError):
+        Often(1, (), 2)  # type: ignore[call-arg]
