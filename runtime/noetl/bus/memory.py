@@ -60,9 +60,11 @@ class MemoryBus(Generic[_C, _R, _A]):
 
     def take(self, pool: str) -> "MemoryDelivery[_C, None] | None":
         """`Bus.take`."""
+        queue = self._pools.get(pool)
+        if queue is None or not queue.size:  # asked in every round: what has nothing is not locked
+            return None
         with self._shared.lock:
-            queue = self._pools.get(pool)
-            return None if queue is None else queue.next()
+            return queue.next()
 
     def report(self, key: str, report: _R) -> "MemoryTicket[_A]":
         """`Bus.report`."""
@@ -74,7 +76,9 @@ class MemoryBus(Generic[_C, _R, _A]):
 
     def reports(self) -> "list[MemoryDelivery[_R, _A]]":
         """`Bus.reports`."""
-        found = []
+        found: list[MemoryDelivery[_R, _A]] = []
+        if not self._reports.size:
+            return found
         with self._shared.lock:
             while (delivery := self._reports.next()) is not None:
                 found.append(delivery)

@@ -37,7 +37,8 @@ def _can_move(turn: Turn) -> bool:
     execution = turn.execution
     if execution.timers:
         return True
-    for key, region in execution.regions.items():  # noqa: SIM110  (asked after every event)
+    # From the newest: those that began first are over first, and what a table lost at its head is walked over each time.
+    for key, region in reversed(execution.regions.items()):  # noqa: SIM110  (asked after every event)
         if _is_alive(execution, key, region):
             return True
     return False

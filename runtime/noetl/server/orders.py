@@ -42,8 +42,9 @@ class Orders:
             stop = self._stops.popleft()
             self._bus.send(STOPS, key_of(stop), stop)
             did = True
-        for pool in [*self._waiting]:
-            did = self._send_to(pool, is_wanted) or did
+        if self._waiting:
+            for pool in [*self._waiting]:
+                did = self._send_to(pool, is_wanted) or did
         return did
 
     def clear(self) -> None:

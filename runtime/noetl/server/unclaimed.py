@@ -37,7 +37,7 @@ def waiting(execution: Execution) -> dict[str, Region]:
 
 def is_waiting(execution: Execution) -> bool:
     """Whether there are any."""
-    return not (execution.is_over or execution.paused) and any(map(_waits, execution.regions.values()))
+    return not (execution.is_over or execution.paused) and any(map(_waits, reversed(execution.regions.values())))
 
 
 def _waits(region: Region) -> bool:

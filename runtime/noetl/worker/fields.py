@@ -86,7 +86,8 @@ class Renderer:
         }
         call = Call(
             order.execution_id, step, task.name, task.kind, fields, args, knobs, timeout,
-            "" if kind.pure else position.action_id, position.attempt_number, seen, order.ordinal, index_of(order.run), position.visits[position.task],
+            "" if kind.pure else position.action_id, position.attempt_number, seen, order.ordinal,
+            index_of(order.run), position.visits[position.task],
         )  # fmt: skip
         return Rendered(call, kind.parks)
 

@@ -11,7 +11,6 @@ has no session here and so holds no slot.
 
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from typing import Protocol
 
 from noetl.engine.program import Program
@@ -336,15 +335,19 @@ class Worker:
         key = f"{slot.report.execution_id}:{slot.name}:{slot.report.events[-1].event_id}"
         self._errands.serve(slot.held)
         try:
-            with suppress(Full, StoreFailure):
-                try:
-                    slot.tickets.append(self._bus.report(key, slot.report))
-                except TooLarge:
-                    slot.tickets.append(self._bus.report(key, self._outside(slot.report)))
+            slot.tickets.append(self._sent(key, slot.report))
         except NotYet as wait:
             slot.errand = wait.errand
-        else:
-            slot.wait = min(slot.wait * 2, LONGEST_WAIT)
+            return
+        except (Full, StoreFailure):
+            pass  # it is sent again
+        slot.wait = min(slot.wait * 2, LONGEST_WAIT)
+
+    def _sent(self, key: str, report: Report) -> Ticket[Answer]:
+        try:
+            return self._bus.report(key, report)
+        except TooLarge:
+            return self._bus.report(key, self._outside(report))
 
     def _outside(self, report: Report) -> Elsewhere:
         """Where a report lies that is too large for the bus."""
