@@ -124,7 +124,10 @@ def _places(plan: Plan) -> Found:
 
 def _transitions(plan: Plan) -> Found:
     places = [(place.role, place.step) for place in plan.net.places]
-    alone = {((index, 1),): place for index, place in enumerate(places)}  # what nearly all sides are
+    alone: dict[Sequence[object], tuple[str, int | None]] = {
+        ((index, 1),): place
+        for index, place in enumerate(places)  # what nearly all sides are
+    }
     steps, tasks = len(plan.steps), len(plan.tasks)
     arcs, pool = len(plan.arcs), len(plan.templates)
     ids: set[str] = set()
@@ -153,7 +156,7 @@ def _transitions(plan: Plan) -> Found:
         yield "transitions", "have one id twice"
 
 
-_OTHER = ("", None)
+_OTHER: tuple[str, int | None] = ("", None)
 _NOWHERE: _Side = (("", 0, False),)
 
 
