@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import resource
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +36,11 @@ from noetl_ir.rows import NamedTuple
 if TYPE_CHECKING:
     from types import FrameType
 
+    from starlette.applications import Starlette
+
+MOST_FILES = 1 << 18
+"""Files that may be open at once, where the system lets it: with SQLite each execution that is driven has a lock."""
+
 LEAVE_WITHIN = 5
 """Seconds that connections have to end once the server stops; those that follow an execution never would."""
 
@@ -42,7 +48,8 @@ LEAVE_WITHIN = 5
 class Listening(NamedTuple):
     """Where to listen and for whom; `tokens` gives those that are known now.
 
-    `certificate` and `key` are files in PEM; port 0 takes one that is free.
+    `certificate` and `key` are files in PEM; port 0 takes one that is free. `behind_proxy` says that a proxy ends TLS:
+    one on this machine is believed whose request it hands on (`X-Forwarded-For`), nobody else is.
     """
 
     host: str
@@ -50,8 +57,13 @@ class Listening(NamedTuple):
     tokens: Callable[[], Sequence[Token]] = tuple
     certificate: Path | None = None
     key: Path | None = None
+    behind_proxy: bool = False
     announced: str = ""
     """Where workers on other machines reach it; empty: where it listens."""
+
+
+class BadCertificate(Exception):
+    """The files for TLS cannot be used; the text says which and why."""
 
 
 class Lines(NamedTuple):
@@ -73,33 +85,53 @@ def serve(
     """Serve until told to stop: by a signal, by the API, or by an error. Returns whether all ended well.
 
     Its workers are on the bus; without one there is a worker in this process. Raises OSError when the address cannot
-    be had.
+    be had, and BadCertificate.
     """
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most if 0 <= most < MOST_FILES else MOST_FILES, most))
     bell = Bell()
     cluster = cluster_of(runtime, bus, bell.ring, lines.say) if bus is not None else None
     service, roll = cluster or (service_of(runtime, bell, lines.say), None)
     guard = Guard(listening.tokens)
     app = application(StoreDesk(runtime, service, bell, compiler, roll), guard, lines.say, sessions)
-    certificate = str(listening.certificate) if listening.certificate is not None else None
-    key = str(listening.key) if listening.key is not None else certificate
-    with _bound(listening) as bound:
-        config = uvicorn.Config(
-            app, log_config=None, access_log=False, lifespan="off", server_header=False, ws="none",
-            timeout_graceful_shutdown=LEAVE_WITHIN, ssl_certfile=certificate, ssl_keyfile=key,
-        )  # fmt: skip
-        server = _Server(config)
-        driving = _Driving(service, server, lines.say)
+    server = _Server(_config(app, listening))
+    driving = _Driving(service, server, lines.say)
+    with _bound(listening) as bound, _stopped_by_signals(server, service):
         host, port = bound.getsockname()[:2]
-        with _stopped_by_signals(server, service):
-            url = f"http{'s' if certificate else ''}://{f'[{host}]' if ':' in host else host}:{port}"
-            if roll is not None:
-                roll.url = listening.announced or url
-            driving.start()
-            lines.ready(url)
+        if roll is not None:
+            roll.url = listening.announced or _url(listening, _name_of(host), port)
+        driving.start()
+        lines.ready(_url(listening, host, port))
+        try:
             server.run(sockets=[bound])
+        finally:
             service.stop(DRAIN)
             driving.join()
     return not driving.failed
+
+
+def _config(app: Starlette, listening: Listening) -> uvicorn.Config:
+    """How uvicorn serves, with its certificate read. Raises BadCertificate."""
+    certificate, key = listening.certificate, listening.key or listening.certificate
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, lifespan="off", server_header=False, ws="none",
+        timeout_graceful_shutdown=LEAVE_WITHIN, proxy_headers=listening.behind_proxy,
+        ssl_certfile=certificate, ssl_keyfile=key,
+    )  # fmt: skip
+    try:
+        config.load()
+    except OSError as problem:  # ssl.SSLError is one
+        raise BadCertificate(f"{certificate} and {key} cannot be used for TLS: {problem.strerror or problem}") from None
+    return config
+
+
+def _url(listening: Listening, host: str, port: int) -> str:
+    return f"http{'s' if listening.certificate else ''}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _name_of(host: str) -> str:
+    """Under which name others reach a server that listens on every address: that of the machine."""
+    return socket.gethostname() if host in ("0.0.0.0", "::") else host
 
 
 def service_of(runtime: Runtime, bell: Bell, say: Callable[[str], None]) -> Service:
