@@ -2,8 +2,15 @@
 
 import json
 from collections import Counter
+from contextlib import closing
+from socket import gethostname
+
+import pytest
 
 from harness.clusters import Cluster
+from noetl.app.cluster import open_bus
+from noetl.tokens import add_token
+from noetl_ir.commands import Serving
 from services import waited_for
 
 WHO = "echo $PPID >> calls"
@@ -127,3 +134,66 @@ workflow:
 def _names(cluster: Cluster, server: object) -> dict[str, str]:
     rows = json.loads(cluster.noetl("workers", "list", "--json", server=server))  # type: ignore[arg-type]
     return {row["name"]: row["state"] for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("words", "announced"),
+    [
+        ((), "http://127.0.0.1:PORT"),
+        (("--announce", "https://noetl.example/api"), "https://noetl.example/api"),
+        (("--host", "0.0.0.0", "--behind-proxy", "--tokens", "tokens"), f"http://{gethostname()}:PORT"),
+    ],
+)
+def test_a_server_says_where_workers_reach_it(cluster: Cluster, words: tuple[str, ...], announced: str) -> None:
+    add_token(str(cluster.folder / "tokens"), "ann", "worker")
+    with closing(open_bus(cluster.bus)) as bus:
+        bus.notices()
+        server = cluster.server(*words)
+        port = cluster.urls[server.pid].rpartition(":")[2]
+        said: list[str] = []
+
+        def is_said() -> bool:
+            said.extend(notice.url for notice in bus.notices() if isinstance(notice, Serving))
+            return bool(said)
+
+        waited_for(is_said, "it says nothing of itself")
+        assert said[0] == announced.replace("PORT", port)
+
+
+def test_a_pool_of_one_slot_is_not_stopped_by_its_worker_being_killed(cluster: Cluster) -> None:
+    """Loops in loops, children and retries wait without a slot, also across the death of who has it."""
+    server = cluster.server()
+    first = cluster.worker("--slots", "1")
+    (cluster.folder / "c").mkdir()
+    (cluster.folder / "c" / "c.yaml").write_text("""\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: c, path: t/c}
+workflow:
+- step: start
+  loop: {in: "{{ range(2) | list }}", iterator: n, spec: {mode: parallel, max_in_flight: 3}}
+  tool:
+    name: t
+    kind: shell
+    command: "echo child >> calls; test -e go || sleep 0.3"
+    spec: {policy: {rules: [{when: "{{ outcome.status == 'ok' and _attempt == 1 }}", then: {do: retry, delay: 0.05}}]}}
+""")
+    body = """
+workflow:
+- step: start
+  loop:
+    in: "{{ range(2) | list }}"
+    iterator: outer
+    spec: {mode: parallel, max_in_flight: 3}
+    loop: {in: "{{ range(2) | list }}", iterator: inner, spec: {mode: parallel, max_in_flight: 3}}
+  tool: [{name: a, kind: shell, command: "echo own >> calls"}, {name: c, kind: playbook, path: t/c}]
+"""
+    name = cluster.begin(body, server, "--path", "c")
+    cluster.reached("child")
+    first.kill()
+    first.wait(20)
+    (cluster.folder / "go").touch()
+    cluster.worker("--slots", "1")
+    cluster.ended(name, seconds=90)
+    calls = Counter(cluster.lines())
+    assert calls["own"] in (4, 5) and calls["child"] in (16, 17)

@@ -66,7 +66,7 @@ def server(
         return 0
     try:
         from noetl.app.desk import compiled
-        from noetl.app.serving import Lines, Listening, serve
+        from noetl.app.serving import BadCertificate, Lines, Listening, serve
         from noetl.server.api.guard import check_binding
     except ImportError as missing:
         raise Problem(f"the server needs the extra: pip install 'noetlc[server]' ({missing})") from None
@@ -79,18 +79,22 @@ def server(
     refused = check_binding(host, has_tokens=bool(tokens()), is_encrypted=behind_proxy or tls_cert is not None)
     if refused is not None:
         raise click.UsageError(refused)
+    if tls_key is not None and tls_cert is None:
+        raise click.UsageError("--tls-key is the key of a certificate: give --tls-cert too")
     try:
         fence = Egress(networks_of(allowed)).refusal
     except BadNetwork as problem:
         raise click.UsageError(f"--allow-address {problem}") from None
     settings = Settings(folders=folders, slots=slots, limits=limits, log=_log, fence=fence)
     with opened(url, settings) as runtime, bus_at(bus_url, limits) as bus:
-        listening = Listening(host, port, tokens, tls_cert, tls_key)
+        listening = Listening(host, port, tokens, tls_cert, tls_key, behind_proxy, announce)
         try:
             compiler = partial(compiled, folders=folders)
             lines = Lines(_say, _ready)
             with closing(_sessions(bus_url, runtime.secrets_path)) as sessions:
                 good = serve(runtime, listening, compiler, lines, sessions=sessions, bus=bus)
+        except BadCertificate as problem:
+            raise Problem(str(problem)) from None
         except OSError as problem:
             raise Problem(f"{host}:{port} cannot be listened on: {problem.strerror or problem}") from None
     return 0 if good else 3

@@ -74,7 +74,7 @@ class Home:
         )  # fmt: skip
         try:
             assert child.stderr is not None
-            ready = re.fullmatch(r"listening on (http://127\.0\.0\.1:\d+)\n", child.stderr.readline())
+            ready = re.fullmatch(r"listening on (https?://127\.0\.0\.1:\d+)\n", child.stderr.readline())
             assert ready, child.stderr.read()
             yield child, ready[1]
         finally:

@@ -55,7 +55,10 @@ async def update_session(request: Request) -> Response:
 async def invalidate_session(request: Request) -> Response:
     """End the session of a token; one that is over already is no mistake."""
     body = await body_of(request, SessionTokenBody)
-    return JSONResponse({"invalidated": await run_in_threadpool(_book(request).sessions.invalidate, body.token)})
+    ended = await run_in_threadpool(_book(request).sessions.invalidate, body.token)
+    if not ended:
+        _count_miss(request)
+    return JSONResponse({"invalidated": ended})
 
 
 async def list_sessions(request: Request) -> Response:
@@ -74,10 +77,15 @@ def _there(request: Request, found: Found | None) -> Found:
     """The session that was asked for. Raises Unknown, BadRequest."""
     if found is not None:
         return found
+    _count_miss(request)
+    raise Unknown("there is no such session")
+
+
+def _count_miss(request: Request) -> None:
+    """A token that nobody has was sent. Raises BadRequest after too many of one client."""
     client = request.client.host if request.client is not None else ""
     if not _book(request).missed.allows(client):
         raise BadRequest("too many sessions that are not there were asked for just now", 429)
-    raise Unknown("there is no such session")
 
 
 def _shown(found: Found) -> dict[str, object]:

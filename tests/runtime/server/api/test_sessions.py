@@ -104,6 +104,14 @@ def test_tokens_are_guessed_only_so_often(server: Served) -> None:
     assert asked(server, "/sessions/validate", token=made["token"])[0] == 200, "whoever has one is not kept out"
 
 
+def test_ending_sessions_tells_nobody_which_tokens_there_are(server: Served) -> None:
+    _, made = asked(server, "/sessions", **USER)
+    found = [asked(server, "/sessions/invalidate", token=f"guess-{number}")[0] for number in range(140)]
+    assert set(found[:100]) == {200} and found[-1] == 429
+    assert asked(server, "/sessions/validate", token="guess")[0] == 429, "a guess is a guess"
+    assert asked(server, "/sessions/invalidate", token=made["token"]) == (200, {"invalidated": True})
+
+
 def test_wrong_tokens_of_the_api_are_tried_only_so_often(tmp_path: Path) -> None:
     with served(tmp_path, Token("a", "viewer", digest_of("right"))) as server:
         heads = [{"authorization": f"Bearer wrong-{number}"} for number in range(140)]
