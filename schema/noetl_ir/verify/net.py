@@ -6,10 +6,10 @@ A net of 1,000 steps has 30,000 transitions but only some fifty different shapes
 everything is seen to in one walk over the transitions.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TypeAlias
 
-from noetl_ir.net import Arc, PlaceClass, Transition, Trigger, Weight
+from noetl_ir.net import PlaceClass, Transition, Trigger, Weight
 from noetl_ir.plan import Plan
 
 Found: TypeAlias = Iterator[tuple[str, str]]
@@ -123,12 +123,9 @@ def _places(plan: Plan) -> Found:
 
 
 def _transitions(plan: Plan) -> Found:
-    places = [(place.role, place.step) for place in plan.net.places]
-    alone: dict[Sequence[object], tuple[str, int | None]] = {
-        ((index, 1),): place
-        for index, place in enumerate(places)  # what nearly all sides are
-    }
-    steps, tasks = len(plan.steps), len(plan.tasks)
+    places = plan.net.places
+    roles, owners = [place.role for place in places], [place.step for place in places]
+    size, steps, tasks = len(places), len(plan.steps), len(plan.tasks)
     arcs, pool = len(plan.arcs), len(plan.templates)
     ids: set[str] = set()
     judged: dict[_Shape, str] = {}
@@ -140,13 +137,18 @@ def _transitions(plan: Plan) -> Found:
             yield id, f"has a guard, which {role!r} has not"
         if span is None and not maker:
             yield id, "has neither a span nor a maker"
-        before, after = alone.get(inputs, _OTHER), alone.get(outputs, _OTHER)
-        here: _Side = before[0] if before[1] == step else _side(inputs, step, places)
-        there: _Side = after[0] if after[1] == step else _side(outputs, step, places)
-        if here is _NOWHERE or there is _NOWHERE:
-            yield id, "has an arc to no place"
-            return
-        shape = (role, trigger, here, there)
+        sides: list[_Side] = []
+        for side in (inputs, outputs):
+            if len(side) == 1:
+                ((place, weight),) = side
+                if weight == 1 and 0 <= place < size and owners[place] == step:
+                    sides.append(roles[place])
+                    continue
+            if side and not all(0 <= place < size for place, _ in side):
+                yield id, "has an arc to no place"
+                return
+            sides.append(tuple([(roles[place], weight, owners[place] == step) for place, weight in side]))
+        shape = (role, trigger, sides[0], sides[1])
         problem = judged.get(shape)
         if problem is None:
             problem = judged[shape] = _judgement(shape)
@@ -154,17 +156,6 @@ def _transitions(plan: Plan) -> Found:
             yield id, problem
     if len(ids) != len(plan.net.transitions):
         yield "transitions", "have one id twice"
-
-
-_OTHER: tuple[str, int | None] = ("", None)
-_NOWHERE: _Side = (("", 0, False),)
-
-
-def _side(arcs: Sequence[Arc], step: int, places: list[tuple[str, int]]) -> _Side:
-    """What is on a side that is not one place of the step itself at weight 1."""
-    if not all(0 <= place < len(places) for place, _ in arcs):
-        return _NOWHERE
-    return tuple([(places[place][0], weight, places[place][1] == step) for place, weight in arcs])
 
 
 def _judgement(shape: _Shape) -> str:
