@@ -124,6 +124,9 @@ def _rule(
     return rule, page
 
 
+_PIPED = ("pipe", "catch")
+
+
 def _actions(r: Reader, node: Node) -> Iterator[tuple[Scalar, Node]]:
     """The actions of `then` in order; of a mapping, `next` is the last."""
     if isinstance(node, Sequence):
@@ -141,8 +144,11 @@ def _actions(r: Reader, node: Node) -> Iterator[tuple[Scalar, Node]]:
         if node.get("step") is not None or node.get("kind") is not None or node.get("tool") is not None:
             yield node.entries[0][0], node
             return
-        yield from (entry for entry in node.entries if entry[0].text != "next")
-        yield from (entry for entry in node.entries if entry[0].text == "next")
+        for entry in sorted(node.entries, key=lambda entry: entry[0].text == "next"):
+            if entry[0].text == "pipe":
+                yield entry[0], mapping_at([other for other in node.entries if other[0].text in _PIPED], node.span)
+            elif entry[0].text != "catch" or node.get("pipe") is None:
+                yield entry
     elif not is_empty(node):
         wrong_shape(r, node, "`then`", "a list of actions")
 

@@ -2,7 +2,7 @@
 
 from noetlc.reading.drafts import TaskDraft
 from noetlc.reading.policy import read_policy
-from noetlc.reading.reader import Reader
+from noetlc.reading.reader import Reader, stray_key
 from noetlc.reading.shapes import sequence_of
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at, scalar_at, sequence_at
 
@@ -39,19 +39,21 @@ def _word(node: Node) -> Node:
 
 
 def piped(r: Reader, key: Scalar, node: Node) -> tuple[Node, ...]:
-    """The tasks of `pipe`; the rules of its `catch` stand in each of them, as `eval`."""
+    """The tasks of `pipe`; the rules of its `catch`, in it or beside it, stand in each of them, as `eval`."""
     r.respelt(key.span, "`pipe`", "a list of tasks")
-    tasks = node if isinstance(node, Sequence) else None
-    caught: Sequence | None = None
+    catch: Node | None = None
+    if isinstance(node, Mapping) and (inner := node.get("pipe")) is not None:
+        for other, _ in node.entries:
+            if other.text not in ("pipe", "catch"):
+                stray_key(r, "case", other, ("pipe", "catch"))
+        catch, node = node.get("catch"), inner
+    tasks: Node | None = node
     if isinstance(node, Mapping):
-        steps, catch = node.get("steps") or node.get("tasks"), node.get("catch")
-        tasks = steps if isinstance(steps, Sequence) else None
-        cond = catch.get("cond") if isinstance(catch, Mapping) else catch
-        caught = cond if isinstance(cond, Sequence) else None
-    if tasks is None:
-        sequence_of(r, node, "`pipe`", "tasks")
-        return ()
-    return tuple(_catching(item, key, caught) for item in tasks.items)
+        tasks, catch = node.get("steps") or node.get("tasks"), catch or node.get("catch")
+    listed = sequence_of(r, node if tasks is None else tasks, "`pipe`", "tasks")
+    cond = catch.get("cond") if isinstance(catch, Mapping) else catch
+    caught = None if cond is None else sequence_of(r, cond, "`catch`", "rules")
+    return tuple(_catching(item, key, caught) for item in listed.items) if listed is not None else ()
 
 
 def _catching(node: Node, at: Scalar, caught: Sequence | None) -> Node:
