@@ -37,7 +37,7 @@ def _can_move(turn: Turn) -> bool:
     execution = turn.execution
     if execution.timers:
         return True
-    # From the newest: those that began first are over first, and what a table lost at its head is walked over each time.
+    # From the newest: the first to begin are the first to be over, and what a table lost at its head is walked over.
     for key, region in reversed(execution.regions.items()):  # noqa: SIM110  (asked after every event)
         if _is_alive(execution, key, region):
             return True

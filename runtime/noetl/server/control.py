@@ -151,7 +151,7 @@ class ControlPlane:
         asked = self._inbox.asked(self.shells)
         now = self._clock.now()
         concerned = {*reports, *asked, *self._agenda.ripe(now)}
-        for execution_id in sorted(concerned, key=self._holdings.rank):
+        for execution_id in sorted(concerned, key=self._holdings.rank) if len(concerned) > 1 else concerned:
             mine = reports.get(execution_id, [])
             shell = self.shells.get(execution_id)
             if shell is None:
@@ -161,8 +161,10 @@ class ControlPlane:
             requests, due = asked.get(execution_id, []), shell.due(now)
             if mine or requests or due:
                 did = True
-                with self._alone(execution_id):
+                try:
                     self._turn(shell, mine, requests, due)
+                except (Conflict, Owned) as problem:
+                    self._lose(execution_id, problem)
         if self._repeats.is_due(now):
             self._order_again(now)
         did = self._look_for_left() or did
@@ -172,14 +174,10 @@ class ControlPlane:
             raise conflict
         return did
 
-    @contextmanager
-    def _alone(self, execution_id: str) -> Iterator[None]:
-        """Where somebody else goes on with an execution it is given up, and all others have their turn."""
-        try:
-            yield
-        except (Conflict, Owned) as problem:
-            self._conflict = Conflict(str(problem))
-            self.give_up(execution_id)
+    def _lose(self, execution_id: str, problem: Conflict | Owned) -> None:
+        """Somebody else goes on with an execution: it is given up, and all others have their turn."""
+        self._conflict = Conflict(str(problem))
+        self.give_up(execution_id)
 
     def _look_for_left(self) -> bool:
         """Order again what workers left that are not heard any more, or that leave; give up what others drive."""
@@ -191,8 +189,10 @@ class ControlPlane:
         for claim in left.claims:
             shell = self.shells.get(claim.execution_id)
             if shell is not None and shell.runs_under(claim.run, claim.claim):
-                with self._alone(claim.execution_id):
+                try:
                     self._after(shell, *shell.lose([claim.run]))
+                except (Conflict, Owned) as problem:
+                    self._lose(claim.execution_id, problem)
         for execution_id, loop in left.loops:
             shell = self.shells.get(execution_id)
             for order in shell.order_loop_again(loop) if shell is not None else ():
@@ -239,9 +239,10 @@ class ControlPlane:
         answers, events, orders = shell.take([heard.report for heard in mine], due, requests)
         for heard, answer in zip(mine, answers, strict=True):
             heard.delivery.answer(answer)
-        for verb in (request.verb for request in requests if request.verb != "signal"):
-            for child_id, _ in self._children.of(shell.execution.execution_id):
-                self.ask(child_id, Ask(verb))
+        for request in requests:
+            if request.verb != "signal":
+                for child_id, _ in self._children.of(shell.execution.execution_id):
+                    self.ask(child_id, Ask(request.verb))
         self._after(shell, events, orders)
         for heard, answer in zip(mine, answers, strict=True):
             if answer.recorded:
@@ -250,10 +251,10 @@ class ControlPlane:
 
     def _after(self, shell: Shell, events: list[Event], orders: list[Command]) -> None:
         execution = shell.execution
-        observe, program = self._observe, shell.program
+        observe, note, program = self._observe, self._watch.note, shell.program
         for event in events:
             observe(execution, program, event)
-            self._watch.note(execution.execution_id, event)
+            note(execution.execution_id, event)
             if event.event_type == "timer.fired" and "outcome" in event.data:
                 self._stop_child(execution.execution_id, event.run)
         for order in orders:

@@ -5,6 +5,7 @@ names it, the event before its effect; nothing acts on an event that is not on d
 nothing: the state in memory is given up with the turn.
 """
 
+from collections import OrderedDict
 from collections.abc import Sequence
 
 from noetl.engine import reports
@@ -58,7 +59,8 @@ class Shell:
         self._blobs = blobs
         self._clock = clock
         self._wall = wall
-        self._answers: dict[tuple[str, str], Answer] = {}
+        # A plain table keeps the places of what it lost at its head, and walks over them to find the oldest that is left.
+        self._answers: OrderedDict[tuple[str, str], Answer] = OrderedDict()
         self._begun: dict[str, tuple[str, int]] = {}
 
     def begin(self, request: Request, row: ExecutionRow) -> tuple[list[Event], list[Command]]:
@@ -171,7 +173,7 @@ class Shell:
         given = self._answers.get(name)
         if given is not None:
             return given
-        recorded = len(report.events) if self._was_recorded(report) else 0
+        recorded = len(report.events) if self._begun and self._was_recorded(report) else 0
         for event in report.events[recorded:]:
             if not reports.accept(turn, event):
                 break
@@ -179,7 +181,7 @@ class Shell:
             decide(turn)
         answer = self._answers[name] = Answer(recorded)
         if len(self._answers) > ANSWERS_KEPT:
-            del self._answers[next(iter(self._answers))]
+            self._answers.popitem(last=False)
         return answer
 
     def _was_recorded(self, report: Report) -> bool:
