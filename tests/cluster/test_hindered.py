@@ -153,6 +153,28 @@ def test_a_worker_of_a_wrong_server_begins_nothing_and_another_one_does(
         other.stop()
 
 
+LACKING = {
+    "credential": (
+        '{kind: http, url: "http://x", auth: nobody}',
+        "there is no keychain entry and no stored credential",
+    ),
+    "keychain": ('{kind: noop, result: "{{ keychain.k.value }}"}', "the environment variable 'NOT_SET' is not set"),
+}
+
+
+@pytest.mark.parametrize("lacking", LACKING)
+def test_what_a_worker_lacks_is_the_failure_of_the_task_and_says_so(cluster: Cluster, lacking: str) -> None:
+    server = cluster.server()
+    cluster.worker()
+    tool, text = LACKING[lacking]
+    keychain = "keychain: [{name: k, kind: env, var: NOT_SET}]\n"
+    name = cluster.begin(f"{keychain}workflow:\n- {{step: start, tool: {tool}}}\n", server)
+    with cluster.looking() as runtime:
+        waited_for(lambda: (row := runtime.store.execution(name)) and row.ended, "it never ends")
+    told = json.loads(cluster.noetl("status", name, "--json", server=server))["error"]
+    assert told["code"] == "credential.missing" and text in told["message"]
+
+
 def test_while_a_plan_does_not_come_all_else_goes_on(cluster: Cluster) -> None:
     server = cluster.server()
     with gated(cluster.urls[server.pid]) as gate:

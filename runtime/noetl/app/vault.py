@@ -14,6 +14,7 @@ from noetl.engine.starting import Request, rendered_keychain
 from noetl.ports import Fence
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
+from noetl_ir.scopes.values import View
 
 if TYPE_CHECKING:
     from noetl.errands import Brings
@@ -49,7 +50,7 @@ class Vault:
         self._chain: Keychain | None = None
         self._redactor: Redactor | None = None
         self._declared = bool(program.plan.keychain) or "secrets" in program.plan.kinds
-        self.names: Callable[[], dict[str, Json]] = cache(self._names) if program.plan.keychain else dict
+        self.names: Callable[[], dict[str, object]] = cache(self._names) if program.plan.keychain else dict
         """What `keychain` means in task fields. Raises Fault. Once it is known nothing that is redacted waits."""
 
     def credential(self, name: str) -> dict[str, Json]:
@@ -58,16 +59,17 @@ class Vault:
         self._hiding().learn(self._keychain().secrets(name))
         return fields
 
-    def _names(self) -> dict[str, Json]:
-        """Markers for secrets, other fields as they are."""
+    def _names(self) -> dict[str, object]:
+        """Markers for secrets, other fields as they are; of what cannot be had the reason, for whoever reads it."""
         from noetl.secrets.keychain import secrets_of
 
         self._hiding()
-        names: dict[str, Json] = {}
+        names: dict[str, object] = {}
         for entry in self._program.plan.keychain:
             try:
                 fields = self._keychain().fields(entry.name)
-            except KeyError:
+            except KeyError as problem:
+                names[entry.name] = _Missing(str(problem))
                 continue
             self._hiding().learn((entry.name, field, value) for field, value in secrets_of(fields))
             names[entry.name] = self._hiding().redact(fields)
@@ -115,6 +117,21 @@ class Vault:
             redactor.learn(self._keychain().known())
             self._redactor = redactor
         return self._redactor
+
+
+class _Missing(View):
+    """An entry of the keychain that this machine cannot resolve: reading anything of it fails with the reason."""
+
+    __slots__ = ("_why",)
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def plain(self) -> object:
+        raise Fault("credential.missing", self._why)
+
+    def under(self, key: object) -> object:
+        raise Fault("credential.missing", self._why)
 
 
 def unresolvable(
