@@ -111,3 +111,18 @@ def test_a_worker_goes_on_for_the_server_that_takes_over(cluster: Cluster) -> No
     assert cluster.lines() == ["begun", "done", "two"]
     assert "task.lost" not in [event.event_type for event in log]
     assert cluster.noetl("status", name, server=second)
+
+
+def test_what_ended_while_no_server_was_there_is_recorded_by_the_next(cluster: Cluster) -> None:
+    """The tool does not run again: its worker still has the claim, and says it until somebody answers."""
+    first = cluster.server()
+    cluster.worker()
+    name = cluster.begin(WAITS, first)
+    cluster.reached("begun")
+    killed(first)
+    (cluster.folder / "go").touch()
+    cluster.reached("done")
+    cluster.server()
+    log = cluster.ended(name)[0]
+    assert cluster.lines() == ["begun", "done", "two"]
+    assert {event.claim for event in log if event.event_type == "task.started"} == {1}
