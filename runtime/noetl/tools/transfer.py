@@ -93,7 +93,7 @@ def _sides(fields: dict[str, Json]) -> tuple[Side, Side]:
 async def _read(side: Side, call: Call, env: Env) -> tuple[Rows, list[Json]]:
     """All rows of a side, and their columns. Raises Failed, Invalid, Refused, TooMany."""
     if side["kind"] == "file":
-        rows = _rows_of(side, env.root())
+        rows = await asyncio.to_thread(_rows_of, side, env.root())
         if len(rows) > (most := most_rows(call.knobs)):
             raise TooMany(f"the file has more than {most} rows")
         return rows, list(dict.fromkeys(column for row in rows for column in row))
