@@ -1,7 +1,8 @@
 """Orders that nobody claims are given again: a bus that queued one delivers it, but a crash may come before that.
 
 A command has no answer of its own; that the pipeline moves is the answer. A look every `LOOK_EVERY` compares where
-pipelines wait for a worker with where they waited before: one that was there 1, 2, 4, … looks ago is ordered again.
+pipelines wait for a worker with where they waited before: one that was there 1, 2, 4, 8, 16, 24, … looks ago is ordered
+again. So what was given up on the bus, since no worker could begin it, does not wait for long once one can.
 An order too many does no harm: the server records one claim, and the other worker is told to stop.
 """
 
@@ -9,6 +10,9 @@ from noetl.engine.execution import Execution, Region
 
 LOOK_EVERY = 30_000_000
 """Microseconds between two looks; work that only waits for a free slot is rarely ordered twice."""
+
+AT_LEAST_EVERY = 8
+"""Looks after which one that still waits is ordered again, however long it has waited."""
 
 _Place = tuple[str, int, int, int, int, bool]
 
@@ -25,7 +29,9 @@ class Unclaimed:
         """The token keys of the pipelines that are to be ordered again."""
         looks = {place: self._looks.get(place, -1) + 1 for place in map(_place, waiting(execution).items())}
         self._looks = looks
-        return [place[0] for place, count in looks.items() if count and not count & (count - 1)]
+        return [
+            place[0] for place, count in looks.items() if count and not (count & (count - 1) and count % AT_LEAST_EVERY)
+        ]
 
 
 def waiting(execution: Execution) -> dict[str, Region]:
