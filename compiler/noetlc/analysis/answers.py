@@ -17,6 +17,7 @@ from noetlc.analysis.soundness import assumptions_of, marking_after
 from noetlc.analysis.story import story_of
 from noetlc.analysis.stubborn import terminals_of
 from noetlc.analysis.verdict import Status, Verdict
+from noetlc.analysis.waves import folded
 
 Seen: TypeAlias = Callable[[Skeleton], Skeleton]
 """How a skeleton is looked at: as it is, or with what guards show."""
@@ -45,24 +46,24 @@ def answer(plan: Plan, query: Query, text: str, limit: int, seen: Seen = as_it_i
     subjects = Subjects(plan)
     match query:
         case Reachable(x=x):
-            skeleton = seen(whole_skeleton(plan))
+            skeleton = seen(folded(whole_skeleton(plan)))
             found = coverable(skeleton.net, ((subjects.place(x), 1),), limit)
             return _existential(skeleton, text, found, f"`{x}` runs")
         case NeverBoth(a=a, b=b):
-            skeleton = seen(whole_skeleton(plan, 2))
+            skeleton = seen(folded(whole_skeleton(plan, 2)))
             target = arcs_of([(subjects.place(a), 1), (subjects.place(b), 1)])
             found = coverable(skeleton.net, target, limit)
             return _universal(skeleton, text, found, f"`{a}` and `{b}` run at once")
         case Before(x=x, y=y):
-            skeleton = _without(seen(whole_skeleton(plan)), subjects.place(x))
+            skeleton = _without(seen(folded(whole_skeleton(plan))), subjects.place(x))
             found = coverable(skeleton.net, ((subjects.place(y), 1),), limit)
             return _universal(skeleton, text, found, f"`{y}` runs, and `{x}` has not")
         case AtMost(times=times, x=x):
-            skeleton = seen(whole_skeleton(plan))
+            skeleton = seen(folded(whole_skeleton(plan)))
             found = coverable(*counting(skeleton.net, subjects.place(x), times + 1), limit)
             return _universal(skeleton, text, found, f"`{x}` runs {times + 1} times")
         case Reaches(x=x):
-            return _reaches(seen(success_skeleton(plan)), subjects.place(x), x, text, limit)
+            return _reaches(seen(folded(success_skeleton(plan))), subjects.place(x), x, text, limit)
 
 
 def _existential(skeleton: Skeleton, text: str, found: Reached | Never | Open, end: str) -> Verdict:
@@ -102,7 +103,7 @@ def _chosen(skeleton: Skeleton, kept: Iterable[int]) -> Skeleton:
         inputs=tuple(net.inputs[number] for number in numbers),
         outputs=tuple(net.outputs[number] for number in numbers),
     )
-    return Skeleton(skeleton.plan, fewer, tuple(skeleton.origin[number] for number in numbers))
+    return skeleton._replace(net=fewer, origin=tuple(skeleton.origin[number] for number in numbers))
 
 
 def counting(net: Petri, place: int, count: int) -> tuple[Petri, Arcs]:

@@ -4,8 +4,11 @@ More pairs than can really be marked together, never fewer: what is not in the r
 and whatever the number of markings. For free-choice nets that are live and bounded it is exact.
 """
 
+from collections import deque
+from collections.abc import Iterable
+
 from noetl_ir.rows import NamedTuple
-from noetlc.analysis.petri import Petri, consumers_of
+from noetlc.analysis.petri import Arcs, Petri, consumers_of
 
 
 class Concurrency(NamedTuple):
@@ -37,54 +40,67 @@ def concurrency_of(net: Petri) -> Concurrency:
 
 
 class _Fixpoint:
+    """The relation while it grows: the transitions of which an input has more beside it wait, the longest first."""
+
     def __init__(self, net: Petri) -> None:
         self._net = net
         self._rows = [0] * len(net.places)
-        self._marked = bytearray(len(net.places))
+        self._marked = 0
         self._takers = consumers_of(net)
-        self._waiting: dict[int, None] = dict.fromkeys(number for number, arcs in enumerate(net.inputs) if not arcs)
+        self._taken = [sum([1 << place for place, _ in arcs]) for arcs in net.inputs]
+        self._made = [sum([1 << place for place, _ in arcs]) for arcs in net.outputs]
         self._done = [-1] * len(net.transitions)  # what a transition was last fired beside, -1: never
-        self._mark(tuple((place, tokens) for place, tokens in enumerate(net.initial) if tokens), 0)
+        self._waits = bytearray(len(net.transitions))
+        self._waiting = deque[int]()
+        first = tuple((place, tokens) for place, tokens in enumerate(net.initial) if tokens)
+        self._wake([number for number, arcs in enumerate(net.inputs) if not arcs])
+        self._mark(first, sum([1 << place for place, _ in first]), 0)
 
     def found(self) -> Concurrency:
         while self._waiting:
-            transition, _ = self._waiting.popitem()
-            beside = self._beside(transition)
-            done = self._done[transition]
+            transition = self._waiting.popleft()
+            self._waits[transition] = 0
+            beside, done = self._beside(transition), self._done[transition]
             if beside >= 0 and (done < 0 or beside & ~done):
                 self._done[transition] = beside
-                self._mark(self._net.outputs[transition], beside & ~max(done, 0))
-        marked = frozenset(place for place, there in enumerate(self._marked) if there)
+                fresh = beside if done < 0 else beside & ~done
+                self._mark(self._net.outputs[transition], self._made[transition], fresh)
+        marked = frozenset(place for place in range(len(self._rows)) if self._marked >> place & 1)
         return Concurrency(tuple(self._rows), marked)
 
     def _beside(self, transition: int) -> int:
         """The places that may be marked together with all inputs, -1 when these cannot be marked together."""
-        arcs = self._net.inputs[transition]
-        beside = (1 << len(self._rows)) - 1
-        for place, weight in arcs:
-            if not self._marked[place] or (weight > 1 and not self._rows[place] >> place & 1):
-                return -1
+        taken = self._taken[transition]
+        if taken & ~self._marked:
+            return -1
+        beside = -1
+        for place, weight in self._net.inputs[transition]:
             row = self._rows[place]
-            if any(other != place and not row >> other & 1 for other, _ in arcs):
+            if (weight > 1 and not row >> place & 1) or taken & ~(row | 1 << place):
                 return -1
             beside &= row
-        if not arcs:
-            beside = sum(1 << place for place, there in enumerate(self._marked) if there)
-        return beside
+        return beside if taken else self._marked
 
-    def _mark(self, arcs: tuple[tuple[int, int], ...], beside: int) -> None:
-        made = sum(1 << place for place, _ in arcs)
+    def _mark(self, arcs: Arcs, made: int, beside: int) -> None:
+        """Tokens come to `made` places, beside others that were not there when they came last."""
+        together = made | beside
         for place, weight in arcs:
-            own = made | beside if weight > 1 or beside >> place & 1 else (made | beside) & ~(1 << place)
-            self._widen(place, own, fresh=not self._marked[place])
-            self._marked[place] = 1
-        rest = beside & ~made  # only what was not there when the transition was fired last
+            self._widen(place, together if weight > 1 or beside >> place & 1 else together & ~(1 << place))
+        rest = beside & ~made
         while rest:
             low = rest & -rest
-            self._widen(low.bit_length() - 1, made, fresh=False)
+            self._widen(low.bit_length() - 1, made)
             rest ^= low
 
-    def _widen(self, place: int, row: int, *, fresh: bool) -> None:
-        if fresh or row & ~self._rows[place]:
+    def _widen(self, place: int, row: int) -> None:
+        bit = 1 << place
+        if row & ~self._rows[place] or not self._marked & bit:
             self._rows[place] |= row
-            self._waiting.update(dict.fromkeys(self._takers[place]))
+            self._marked |= bit
+            self._wake(self._takers[place])
+
+    def _wake(self, transitions: Iterable[int]) -> None:
+        for each in transitions:
+            if not self._waits[each]:
+                self._waits[each] = 1
+                self._waiting.append(each)

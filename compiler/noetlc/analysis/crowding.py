@@ -16,6 +16,7 @@ from noetlc.analysis.soundness import QUICK
 from noetlc.analysis.story import story_of
 from noetlc.analysis.together import together_of
 from noetlc.analysis.verdict import Story
+from noetlc.analysis.waves import folded
 
 ASKED = 12
 """Places that are searched for, one by one."""
@@ -32,7 +33,7 @@ class Crowded(NamedTuple):
 
 def crowded_of(plan: Plan, limit: int) -> tuple[Crowded, ...]:
     """Each join with the first of its sources that can have two tokens there; failures that nobody handles aside."""
-    skeleton = success_skeleton(plan)
+    skeleton = folded(success_skeleton(plan))
     found: dict[int, Crowded] = {}
     for place in _perhaps(skeleton)[:ASKED]:
         row = plan.net.places[place]
@@ -68,5 +69,5 @@ def beside_of(plan: Plan) -> dict[str, frozenset[str]]:
         number: plan.steps[place.step].name for number, place in places if place.role == "ready" and not place.level
     }
     # The token of a run can wait at its beginning while anything goes on beside it: that place stands for all of it.
-    together = together_of(informed(whole_skeleton(plan)).net, frozenset(ready), QUICK)
+    together = together_of(informed(folded(whole_skeleton(plan))).net, frozenset(ready), QUICK)
     return {name: frozenset(ready[other] for other in together.beside[place]) for place, name in ready.items()}

@@ -9,6 +9,7 @@ from noetlc.analysis.petri import Petri
 from noetlc.analysis.skeleton import whole_skeleton
 from noetlc.analysis.soundness import QUICK
 from noetlc.analysis.together import together_of
+from noetlc.analysis.waves import folded
 
 MOST = 8
 """How far runs are counted; more is "many"."""
@@ -32,7 +33,7 @@ class Extent(NamedTuple):
 def extents_of(plan: Plan, limit: int) -> tuple[Extent, ...]:
     """The extents of all steps, with loops of two items and two slots."""
     ready = _ready(plan)
-    together = together_of(whole_skeleton(plan, 2).net, frozenset(ready), min(limit, QUICK))
+    together = together_of(folded(whole_skeleton(plan, 2)).net, frozenset(ready), min(limit, QUICK))
     small, names = together.small, {place: step.name for place, step in zip(ready, plan.steps, strict=True)}
     upper = _most_runs(plan)
     found = []

@@ -86,7 +86,7 @@ class _Informing:
             tuple(outputs),
             (*old.initial, *tokens),
         )
-        return Skeleton(self._plan, net, tuple(origin), self._old.doomed)
+        return self._old._replace(net=net, origin=tuple(origin))
 
     def _variants(self, t: Transition) -> Iterator[tuple[list[int], list[int]]]:
         """The places of knowledge that each variant of a transition takes from and puts into."""

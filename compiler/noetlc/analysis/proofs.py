@@ -78,10 +78,11 @@ class Proofs:
         from noetlc.analysis.knowledge import informed
         from noetlc.analysis.skeleton import whole_skeleton
         from noetlc.analysis.soundness import dead_parts
+        from noetlc.analysis.waves import folded
 
         if len(self.plan.net.transitions) > LARGE:
             return ()
-        found = dead_parts(informed(whole_skeleton(self.plan)), set(), self._budget)
+        found = dead_parts(informed(folded(whole_skeleton(self.plan))), set(), self._budget)
         return tuple(each for each in found if each.status is Status.REFUTED)
 
     @cached_property

@@ -19,8 +19,10 @@ from noetl_ir.rows import NamedTuple
 from noetlc.analysis.origin import Also, Either, Leaf, Nothing, Origin, Then, run_of
 from noetlc.analysis.petri import Petri, arcs_of
 
-MAX_PRODUCT = 64
-"""Takers times makers of a place up to which it is agglomerated although that makes more transitions."""
+MAX_PRODUCT, MAX_ARCS = 64, 256
+"""Takers times makers of a place, and arcs of what they become, up to which it is agglomerated although that makes more
+of them.
+"""
 
 MAX_IMPLYING, MAX_TRIES = 3, 30
 """Places that together may imply another one, and sets of them that are tried for it."""
@@ -129,6 +131,9 @@ class _Work:
             return False
         after = [self._macros[number] for number in takers]
         before = [self._macros[number] for number in makers]
+        now, then = _arcs_of(before), _arcs_of(after)
+        if now * len(after) + then * len(before) > max(MAX_ARCS, now + then + 2 * len(before) * len(after)):
+            return False
         if any(macro.inputs != {place: 1} or place in macro.outputs for macro in after):
             return False
         if place not in self._passing and any(self._passing.issuperset(macro.outputs) for macro in after):
@@ -295,3 +300,7 @@ def _joined(one: _Macro, other: _Macro, place: int) -> _Macro:
     for each, weight in other.outputs.items():
         outputs[each] = outputs.get(each, 0) + times * weight
     return _Macro(one.inputs, outputs, Then(one.origin, other.origin, times))
+
+
+def _arcs_of(macros: list[_Macro]) -> int:
+    return sum(len(inputs) + len(outputs) for inputs, outputs, _ in macros)

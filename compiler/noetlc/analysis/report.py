@@ -23,6 +23,7 @@ from noetlc.analysis.siphons import theory_of
 from noetlc.analysis.skeleton import success_skeleton, whole_skeleton
 from noetlc.analysis.soundness import QUICK, STANDARD, Budget, assumptions_of, soundness_of, verdicts_on
 from noetlc.analysis.verdict import Line, Status, Story, Verdict, attempted, failed
+from noetlc.analysis.waves import folded
 
 EXCLUDED = "guards exclude what free choices would allow"
 BOUNDED = "tokens are bounded"
@@ -119,7 +120,7 @@ def with_guards(plan: Plan, free: list[Verdict], budget: Budget) -> list[Verdict
 
 
 def _informed(plan: Plan, budget: Budget) -> list[Verdict]:
-    skeletons = informed(success_skeleton(plan)), informed(whole_skeleton(plan))
+    skeletons = informed(folded(success_skeleton(plan))), informed(folded(whole_skeleton(plan)))
     return [_confirmed(plan, verdict) for verdict in verdicts_on(*skeletons, budget)]
 
 

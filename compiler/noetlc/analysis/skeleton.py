@@ -14,13 +14,15 @@ from noetlc.analysis.petri import Arcs, Marking, Petri, arcs_of
 class Skeleton(NamedTuple):
     """A skeleton; `origin[t]` is the transition of the plan's net that transition t is.
 
-    From the places in `doomed` there is only the way into an unhandled failure, which was left out.
+    From the places in `doomed` there is only the way into an unhandled failure, which was left out. `folded` are the
+    steps whose `taken` joins are folded into their forks (`waves`).
     """
 
     plan: Plan
     net: Petri
     origin: tuple[int, ...]
     doomed: frozenset[int] = frozenset()
+    folded: frozenset[int] = frozenset()
 
     def is_final(self, marking: Marking) -> bool:
         """Whether an execution may end here: nothing is left of control, and no counting join has half a wave.
@@ -31,7 +33,7 @@ class Skeleton(NamedTuple):
         held: set[int] = set()
         for number, (place, tokens) in enumerate(zip(self.plan.net.places, marking, strict=False)):
             if tokens and number not in self.doomed:
-                if place.kind is PlaceClass.CONTROL:
+                if place.kind is PlaceClass.CONTROL and place.role != "warm":  # never alone
                     return False
                 if place.role == "idle":
                     idle.add(place.step)

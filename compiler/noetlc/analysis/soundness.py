@@ -27,6 +27,7 @@ from noetlc.analysis.skeleton import Skeleton, success_skeleton, whole_skeleton
 from noetlc.analysis.story import forks_behind, left_over, story_of
 from noetlc.analysis.stubborn import Terminals, terminals_of
 from noetlc.analysis.verdict import Line, Status, Verdict, attempted
+from noetlc.analysis.waves import folded
 
 LIMIT = 100_000
 """States that a question may cost."""
@@ -57,7 +58,7 @@ ALWAYS = ("outcomes arrive and timers fire", "counted retries and the iterations
 
 def soundness_of(plan: Plan, budget: Budget = STANDARD) -> tuple[Verdict, ...]:
     """The verdicts of a plan on free choices: guards are not looked at."""
-    return verdicts_on(success_skeleton(plan), whole_skeleton(plan), budget)
+    return verdicts_on(folded(success_skeleton(plan)), folded(whole_skeleton(plan)), budget)
 
 
 def verdicts_on(success: Skeleton, whole: Skeleton, budget: Budget) -> tuple[Verdict, ...]:

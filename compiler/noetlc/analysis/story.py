@@ -7,13 +7,14 @@ from noetl_ir.plan import Plan
 from noetlc.analysis.petri import Marking
 from noetlc.analysis.skeleton import Skeleton
 from noetlc.analysis.verdict import Line, Story
+from noetlc.analysis.waves import unfolded
 
 OUTCOMES = frozenset({"continue", "break", "fail", "retry", "jump", "jump_later", "fault"})
 
 
 def story_of(skeleton: Skeleton, run: Sequence[int], end: str, related: Sequence[Line] = ()) -> Story:
     """The story of a run of a skeleton."""
-    transitions = [skeleton.transition(number) for number in run]
+    transitions = unfolded(skeleton, run)
     lines = [line for each in transitions if (line := _line(skeleton.plan, each)) is not None]
     return Story(tuple(lines), end, tuple(related), tuple(each.id for each in transitions))
 

@@ -19,6 +19,7 @@ from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.skeleton import success_skeleton
 from noetlc.analysis.soundness import marking_after
+from noetlc.analysis.waves import folded
 
 STATES, PAIRS = 20_000, 5_000
 """States of a net, and pairs of sets of them, that are looked at; beyond that there is no answer."""
@@ -112,7 +113,7 @@ def _trace(queue: list[tuple[_Set, _Set, int, str]], number: int) -> Trace:
 
 def _automaton(plan: Plan, near: frozenset[str] | None) -> _Automaton | None:
     """The automaton of a plan's successful runs, None where it is too large; of all steps, or of those `near`."""
-    skeleton = success_skeleton(plan)
+    skeleton = folded(success_skeleton(plan))
     names = [_started(plan, number) for number in skeleton.origin]
     if near is not None:
         names = [name if name in near else "" for name in names]
