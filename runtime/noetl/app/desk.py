@@ -7,6 +7,7 @@ and answered once it is on disk, requests to an execution go through its inbox, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -24,6 +25,7 @@ from noetl.engine.starting import Request
 from noetl.ports import ExecutionRow, Record, Wanted
 from noetl.server.api.desk import Faulty, Refused, Start, Unknown
 from noetl.server.children import NotFound
+from noetl.server.control import ControlPlane
 from noetl.server.roll import Roll
 from noetl.server.service import Service, Standing
 from noetl_ir.commands import Presence
@@ -153,15 +155,19 @@ class StoreDesk:
         self._runtime.store.post(execution_id, verb, body)
         self._service.wake()
 
-    def start(self, start: Start) -> str:
+    def start(self, start: Start) -> Future[str]:
         """`Desk.start`."""
         with _told():
             program = self._runtime.programs.load(self._digest(start))
             execution_id = new_execution_id()
             request = Request(start.payload)
             self._check_keychain(program, execution_id, request)
-            self._service.do(lambda control: control.begin(program, execution_id, request)).result()
-        return execution_id
+
+        def begin(control: ControlPlane) -> str:
+            control.begin(program, execution_id, request)
+            return execution_id
+
+        return self._service.do(begin)
 
     def register(self, data: bytes, name: str) -> dict[str, Json]:
         """`Desk.register`."""
@@ -301,9 +307,9 @@ def _told() -> Iterator[None]:
 
 def compiled(data: bytes, name: str, folders: Sequence[Path]) -> bytes:
     """Compile the source of a playbook. Raises Faulty with what the compiler found."""
-    from noetl.compiling import STANDARD_INPUT, CompileError, compile_playbook
+    from noetl.compiling import CompileError, compile_source
 
     try:
-        return compile_playbook(STANDARD_INPUT, folders, data)[0]
+        return compile_source(data, name, folders)
     except CompileError as problem:
-        raise Faulty(str(problem).replace("<stdin>", name)) from None
+        raise Faulty(str(problem)) from None

@@ -1,6 +1,8 @@
-"""What the API asks of the server behind it. Every method blocks and may be called from any thread."""
+"""What the API asks of the server behind it. Every method may be called from any thread, and blocks; a start gives what
+is waited for without one."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Protocol
 
 from noetl.catalogue import Versions
@@ -75,8 +77,8 @@ class Desk(Protocol):
         """Cancel, pause, resume or signal."""
         ...
 
-    def start(self, start: Start) -> str:
-        """The id of the new execution, whose first events are on disk."""
+    def start(self, start: Start) -> Future[str]:
+        """The id of the new execution, once its first events are on disk."""
         ...
 
     def register(self, data: bytes, name: str) -> dict[str, Json]:
