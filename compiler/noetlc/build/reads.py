@@ -131,14 +131,18 @@ class _Finder:
             hidden.add(loop.iterator)
             loop = loop.inner
         found: set[str] = set()
-        for template in _of_the_worker(step):
+        exprs, templates = _of_the_worker(step)
+        for template in templates:
+            if isinstance(template, Native):
+                exprs.append(template.expr)
+                continue
+            exprs += expressions_of(template)
             for block in _blocks(template):
                 found.update(self._words(block.text) - hidden)
-            whole = (template.expr,) if isinstance(template, Native) else expressions_of(template)
-            for expr in whole:
-                for root, path in self._roots(expr):
-                    if root not in hidden:
-                        found.update(name for name, _ in self._step_of(root, path))
+        for expr in exprs:
+            for root, path in self._roots(expr):
+                if root not in hidden:
+                    found.update(name for name, _ in self._step_of(root, path))
         return found
 
     def _step_of(self, root: str, path: Path) -> Iterable[tuple[str, Path]]:
@@ -173,20 +177,23 @@ def _blocks(template: Template) -> Iterator[Block]:
                 yield from _blocks(entry)
 
 
-def _of_the_worker(step: Step) -> Iterator[Template]:
+def _of_the_worker(step: Step) -> tuple[list[Expr], list[Template]]:
+    """The guards and the templates that the worker evaluates for a step, in no order."""
+    guards: list[Expr] = []
+    named: list[tuple[str, Value]] = []
+    alone: list[Value | None] = []
     for task in step.tasks:
-        values = [value for _, value in task.fields]
-        values += [value for _, value in task.knobs]
-        values += filter(None, (task.args, task.timeout))
+        named += (*task.fields, *task.knobs)
+        alone += (task.args, task.timeout)
         for rule in task.rules:
             if rule.when is not None:
-                yield Native(rule.when.expr, "")
-            values += filter(None, (rule.delay, rule.max_delay, rule.code, rule.message))
-            values += [value for _, value in rule.set_iter]
-            values += [value for _, value in rule.set_ctx]
-        for value in values:
-            if type(value.template) is not Literal:
-                yield value.template
+                guards.append(rule.when.expr)
+            named += rule.set_iter
+            named += rule.set_ctx
+            alone += (rule.delay, rule.max_delay, rule.code, rule.message)
+    templates = [value.template for _, value in named]
+    templates += [value.template for value in alone if value is not None]
+    return guards, [template for template in templates if type(template) is not Literal]
 
 
 def roots_of(expr: Expr) -> Iterator[tuple[str, Path]]:
