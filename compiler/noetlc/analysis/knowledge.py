@@ -86,7 +86,12 @@ class _Informing:
             tuple(outputs),
             (*old.initial, *tokens),
         )
-        return self._old._replace(net=net, origin=tuple(origin))
+        hopeless = [
+            (number, arcs_of((*arcs, *((place, 1) for place in before))))
+            for number, arcs in self._old.hopeless
+            for before, _ in self._variants(self._plan.net.transitions[number])
+        ]
+        return self._old._replace(net=net, origin=tuple(origin), hopeless=tuple(hopeless))
 
     def _variants(self, t: Transition) -> Iterator[tuple[list[int], list[int]]]:
         """The places of knowledge that each variant of a transition takes from and puts into."""

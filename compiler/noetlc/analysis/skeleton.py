@@ -14,7 +14,8 @@ from noetlc.analysis.petri import Arcs, Marking, Petri, arcs_of
 class Skeleton(NamedTuple):
     """A skeleton; `origin[t]` is the transition of the plan's net that transition t is.
 
-    From the places in `doomed` there is only the way into an unhandled failure, which was left out. `folded` are the
+    From the places in `doomed` there is only the way into an unhandled failure, which was left out. `hopeless` are
+    transitions of the plan that were left out for that and happen by themselves, with what they take. `folded` are the
     steps whose `taken` joins are folded into their forks (`waves`).
     """
 
@@ -22,6 +23,7 @@ class Skeleton(NamedTuple):
     net: Petri
     origin: tuple[int, ...]
     doomed: frozenset[int] = frozenset()
+    hopeless: tuple[tuple[int, Arcs], ...] = ()
     folded: frozenset[int] = frozenset()
 
     def is_final(self, marking: Marking) -> bool:
@@ -40,6 +42,12 @@ class Skeleton(NamedTuple):
                 elif place.role == "held":
                     held.add(place.step)
         return idle.isdisjoint(held)
+
+    def gives_up(self, marking: Marking) -> bool:
+        """Whether a token has no way left but into an unhandled failure, so that what comes of the others proves
+        nothing; to be asked where nothing more happens to it.
+        """
+        return any(all(marking[place] >= weight for place, weight in arcs) for _, arcs in self.hopeless)
 
     def transient(self) -> frozenset[int]:
         """The places that only transitions of the same turn take from, and alone: nothing lies there between turns.
@@ -68,7 +76,8 @@ def success_skeleton(plan: Plan, size: int = 1) -> Skeleton:
     skeleton = _skeleton(plan, [each for each in range(len(plan.net.transitions)) if each not in left_out], size)
     open_ = {arc.place for number in skeleton.origin for arc in plan.net.transitions[number].inputs}
     shut = {arc.place for number in left_out for arc in plan.net.transitions[number].inputs}
-    return skeleton._replace(doomed=frozenset(shut - open_))
+    hopeless = [(each, _arcs(plan.net.transitions[each].inputs, size)) for each in left_out if _is_forced(plan, each)]
+    return skeleton._replace(doomed=frozenset(shut - open_), hopeless=tuple(sorted(hopeless)))
 
 
 AGAIN = frozenset({"lost", "retry"})
@@ -98,6 +107,11 @@ def unhandled(net: Net) -> frozenset[int]:
                 found.update(fresh)
                 waiting += fresh
     return frozenset(found)
+
+
+def _is_forced(plan: Plan, number: int) -> bool:
+    t = plan.net.transitions[number]
+    return t.trigger is Trigger.NOW and not t.fault
 
 
 def _ends_in_failure(transition: Transition) -> bool:

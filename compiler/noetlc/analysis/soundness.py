@@ -87,7 +87,8 @@ def always_ends(skeleton: Skeleton, limit: int) -> bool:
     if ends.circles or not (ends.complete or is_proved_sound(small.net)):
         return False
     runs = [small.run(ends.graph.path_to(state)) for state in ends.dead]
-    return all(skeleton.is_final(marking_after(skeleton.net, run)) for run in runs)
+    markings = [marking_after(skeleton.net, run) for run in runs]
+    return all(skeleton.is_final(marking) or skeleton.gives_up(marking) for marking in markings)
 
 
 def assumptions_of(plan: Plan) -> tuple[str, ...]:
@@ -123,7 +124,7 @@ def _stuck(skeleton: Skeleton, small: Reduced, ends: Terminals, budget: Budget) 
     for state in sorted(ends.dead, key=lambda state: len(ends.graph.path_to(state))):
         run = small.run(ends.graph.path_to(state))
         marking = marking_after(skeleton.net, run)
-        if skeleton.is_final(marking):
+        if skeleton.is_final(marking) or skeleton.gives_up(marking):
             continue
         left = tuple(left_over(skeleton, marking)) or (Line("tokens are left in the net", None),)
         key = tuple(line.text for line in left)
@@ -140,9 +141,14 @@ def _stuck(skeleton: Skeleton, small: Reduced, ends: Terminals, budget: Budget) 
 
 def _cycles(skeleton: Skeleton, small: Reduced, ends: Terminals, budget: Budget) -> Iterator[Verdict]:
     question, assumed = "every cycle has an exit", assumptions_of(skeleton.plan)
-    for circle in ends.circles[:MAX_STORIES]:
-        state = min(circle, key=lambda state: len(ends.graph.path_to(state)))
-        run = small.run(ends.graph.path_to(state))
+    first = [min(circle, key=lambda state: len(ends.graph.path_to(state))) for circle in ends.circles]
+    runs = [small.run(ends.graph.path_to(state)) for state in first]
+    endless = [
+        (circle, run)
+        for circle, run in zip(ends.circles, runs, strict=True)
+        if not skeleton.gives_up(marking_after(skeleton.net, run))
+    ]
+    for circle, run in endless[:MAX_STORIES]:
         inside = covered([small.origins[each] for state in circle for each in ends.graph.enabled[state]])
         steps = {skeleton.transition(number).step for number in inside}
         names = [step.name for number, step in enumerate(skeleton.plan.steps) if number in steps]
@@ -151,7 +157,7 @@ def _cycles(skeleton: Skeleton, small: Reduced, ends: Terminals, budget: Budget)
         related = [Line(f"`{step.name}` runs again and again", step.span) for step in rows]
         story = story_of(skeleton, run, end, related)
         yield Verdict(question, Status.REFUTED, end, assumed, tuple(names), rows[0].span, story)
-    if not ends.circles:
+    if not endless:
         yield _by_search(question, "an end can be reached from everywhere", small, ends, assumed, budget)
 
 

@@ -110,6 +110,14 @@ def test_what_guards_exclude_is_said_to_be_so() -> None:
     assert "guards exclude" in found.detail
 
 
+@pytest.mark.parametrize("guard", ["event.status == 'error'", "event.name == 'step.failed'"])
+def test_two_arcs_of_a_failure_with_one_guard_are_taken_together_or_the_failure_is_unhandled(guard: str) -> None:
+    lines = ("step: a, next: {arcs: [{step: j}]}", "step: b, next: {arcs: [{step: j}]}", JOIN)
+    assert stuck(fork(guard, guard), *lines).status is Status.PROVED
+    assert stuck(fork(guard, f"{guard} and ctx.x"), *lines).status is not Status.PROVED
+    assert stuck(fork(guard, f"not ({guard})"), *lines).status is not Status.PROVED
+
+
 def test_every_arc_not_taken_is_no_end_where_one_guard_is_the_complement_of_the_other() -> None:
     plan = plan_of(
         steps(
