@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 SECONDS = 120
 MEMORY = 4 << 30
@@ -43,16 +43,38 @@ def compile_playbook(source: Path, folders: Sequence[Path], data: bytes = b"") -
         return target.read_bytes(), said
 
 
+def compile_source(data: bytes, name: str, folders: Sequence[Path]) -> bytes:
+    """The plan bytes of a playbook that came from elsewhere, as if it lay in a file of that name. Raises CompileError.
+
+    The plan names it so where something fails, and is the same as that of the file.
+    """
+    source = Path(*(part for part in PurePosixPath(name).parts if part not in ("/", "..")))
+    with tempfile.TemporaryDirectory(prefix="noetl-") as folder, tempfile.TemporaryDirectory(prefix="noetl-") as made:
+        try:
+            Path(folder, source.parent).mkdir(parents=True, exist_ok=True)
+            Path(folder, source).write_bytes(data)
+        except (OSError, ValueError):
+            raise CompileError(f"`{name}` cannot be the name of a file", 2) from None
+        target = Path(made, "plan.ir")
+        words = [word for catalogue in folders for word in ("--path", str(catalogue.absolute()))]
+        _run("noetlc.cli", ["compile", "-o", str(target), *words, "--", str(source)], b"", name, folder)
+        if not target.exists():
+            raise CompileError(f"{name}: {_SEVERAL}", 1)
+        return target.read_bytes()
+
+
 def plain_document(name: str, data: bytes) -> str:
     """The one YAML document in some bytes, as JSON; `name` is for messages. Raises CompileError."""
     return _run("noetlc.cli.plain", [name], data, name)[0]
 
 
-def _run(module: str, words: list[str], data: bytes, name: str) -> tuple[str, str]:
-    """Run a program of the compiler; returns its standard output and what it said."""
-    command = [sys.executable, "-m", module, *words]
+def _run(module: str, words: list[str], data: bytes, name: str, folder: str | None = None) -> tuple[str, str]:
+    """Run a program of the compiler, in a folder if one is given; returns its standard output and what it said."""
+    command = [sys.executable, "-P", "-m", module, *words]  # no module comes from the folder, whose files are untrusted
     try:
-        done = subprocess.run(command, input=data, capture_output=True, timeout=SECONDS, preexec_fn=_limit())
+        done = subprocess.run(
+            command, input=data, capture_output=True, timeout=SECONDS, preexec_fn=_limit(), cwd=folder
+        )
     except subprocess.TimeoutExpired:
         raise CompileError(f"{name}: the compiler was stopped after {SECONDS} s", 1) from None
     output, said = (stream.decode("utf-8", "replace").strip() for stream in (done.stdout, done.stderr))
