@@ -97,8 +97,10 @@ def _all(url: str, *, as_json: bool) -> int:
         click.echo(json_text({"counts": dict(counts), "unfinished": documents}))
         return 0
     click.echo(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "no executions")
-    for row, owned in unfinished:
+    for row, owned in unfinished[:MOST_ROWS]:
         click.echo(f"  {row.execution_id}  {status_text(row, owned=owned)}  {escaped(row.playbook)}")
+    if len(unfinished) > MOST_ROWS:
+        click.echo(f"  … and {len(unfinished) - MOST_ROWS} more (noetl list --status STATUS shows all)")
     return 0
 
 

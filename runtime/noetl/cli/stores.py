@@ -12,12 +12,13 @@ import click
 from noetl.app.looking import Unreadable, root_of
 from noetl.app.runtime import DEFAULT_STORE, Runtime, Settings, open_runtime
 from noetl.cli.text import Problem, escaped
-from noetl.ports import Conflict, ExecutionRow, StoreFailure
+from noetl.ports import Conflict, ExecutionRow, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound
 
 LAST = "last"
 """What may stand for an id: the newest execution."""
 
+_LOOK_AT = 100
 _SCHEME = "sqlite:///"
 _DATABASES = ("postgresql://", "postgres://")
 _VARIABLE = "NOETL_STORE"
@@ -141,12 +142,9 @@ def row_of(runtime: Runtime, text: str) -> ExecutionRow:
     found = runtime.store.execution(text)
     if found is not None:
         return found
-    rows = runtime.store.executions()
     if text == LAST:
-        newest = next((row for row in rows if row.parent_execution_id is None), None)
-        if newest is None:
-            raise Problem("there are no executions in this store")
-        return newest
+        return _newest(runtime.store)
+    rows = runtime.store.executions()
     begun = [row for row in rows if text and row.execution_id.startswith(text)]
     if len(begun) == 1:
         return begun[0]
@@ -155,6 +153,17 @@ def row_of(runtime: Runtime, text: str) -> ExecutionRow:
         raise Problem(f"{len(begun)} executions begin with `{text}`: {ids}{', …' if begun[5:] else ''}")
     near = _nearest(text, [row.execution_id for row in rows])
     raise Problem(f"there is no execution `{text}` in this store" + (f"; did you mean {near}?" if near else ""))
+
+
+def _newest(store: Store) -> ExecutionRow:
+    """The newest execution that no other one called; only as many are looked at as there are children behind it."""
+    before = ""
+    while rows := store.executions(Wanted(before=before, limit=_LOOK_AT)):
+        for row in rows:
+            if row.parent_execution_id is None:
+                return row
+        before = rows[-1].execution_id
+    raise Problem("there are no executions in this store")
 
 
 def _nearest(text: str, ids: list[str]) -> str:

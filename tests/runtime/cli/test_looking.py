@@ -12,6 +12,8 @@ from zlib import crc32
 import jsonschema
 import pytest
 
+from noetl.ports import ExecutionRow
+from noetl.store.sqlite import open_store
 from noetl_ir.envelope import envelope_schema
 from noetl_ir.events import read_event, write_event
 
@@ -100,6 +102,23 @@ def test_executions_are_listed_newest_first(home: "Home") -> None:
     assert home.json("list", "--status", "failed") == []
     assert len(home.json("list", "--status", "completed", "--limit", "5")) == 2  # type: ignore[arg-type]
     assert home.run("list", "--status", "done").returncode == 2
+
+
+def test_last_has_many_children_and_many_are_not_over(home: "Home") -> None:
+    """More than are looked at together, and than fit on a terminal."""
+    home.run("run", home.plan(STEPS))
+    store = open_store(f"sqlite:///{home.folder}/.noetl/noetl.db")
+    only = store.executions()[0]
+    for number in range(250):
+        row = ExecutionRow(
+            f"c{number}", "t/c", only.plan_digest, "running", only.execution_id, only.started + 1 + number, None
+        )
+        store.create(row)
+    store.close()
+    assert home.json("result", "last") == home.json("result", only.execution_id)
+    lines = home.run("status").stdout.splitlines()
+    assert lines[0] == "250 running, 1 completed"
+    assert (len(lines), lines[-1]) == (52, "  … and 200 more (noetl list --status STATUS shows all)")
 
 
 def test_last_is_the_newest_that_nobody_called(home: "Home") -> None:
