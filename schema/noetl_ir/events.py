@@ -5,7 +5,7 @@ its order; ids and times order nothing (LANGUAGE §8).
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from noetl_ir import codec
@@ -69,6 +69,11 @@ class Event(NamedTuple):
     fired: tuple[Firing, ...] = ()
     data: "dict[str, Json]" = {}  # noqa: RUF012  (never written to)
 
+
+_Fields: TypeAlias = "tuple[str, str, int, int, str, int, int, int, int, tuple[Firing, ...], dict[str, Json]]"
+
+event_of: "Callable[[_Fields], Event]" = partial(tuple.__new__, Event)
+"""The event of its fields in their order: what makes events by the ten thousands takes this, at half of the time."""
 
 write_event: Callable[[Event], bytes] = codec.pack_record
 """The stored bytes of an event: the list of its fields in their order."""

@@ -6,7 +6,7 @@ it names, and nothing forbids it to go on; else it is refused, which tells the w
 
 from noetl.engine.execution import Execution, Region
 from noetl.engine.turn import Turn
-from noetl_ir.events import Event, Firing, step_run_of
+from noetl_ir.events import Event, Firing, event_of, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import error, ok
 
@@ -67,8 +67,7 @@ def _accept_start(turn: Turn, region: Region, report: Event) -> bool:
 
 def _fired(report: Event, *fired: Firing) -> Event:
     """A report as it is recorded: with the transitions that it fires."""
-    event_id, event_type, ts, step, run, task, visit, attempt, claim, _, data = report
-    return Event(event_id, event_type, ts, step, run, task, visit, attempt, claim, fired, data)
+    return event_of((*report[:9], fired, report[10]))
 
 
 def _accept_end(turn: Turn, region: Region, report: Event) -> None:

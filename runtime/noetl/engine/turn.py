@@ -3,7 +3,7 @@
 from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
-from noetl_ir.events import Event, Firing
+from noetl_ir.events import Event, Firing, event_of
 from noetl_ir.expr import Json
 
 
@@ -29,7 +29,9 @@ class Turn:
     ) -> Event:
         """Make a server event and fold it in."""
         execution = self.execution
-        event = Event(f"s{execution.position + 1}", event_type, self.now, step, run, -1, 0, 0, 0, fired, data or {})
+        event = event_of(
+            (f"s{execution.position + 1}", event_type, self.now, step, run, -1, 0, 0, 0, fired, data or {})
+        )
         evolve(self.program, execution, event)
         self.events.append(event)
         return event

@@ -251,10 +251,10 @@ class ControlPlane:
 
     def _after(self, shell: Shell, events: list[Event], orders: list[Command]) -> None:
         execution = shell.execution
-        observe, note, program = self._observe, self._watch.note, shell.program
+        observe, program = self._observe, shell.program
+        self._watch.note(execution.execution_id, events)
         for event in events:
             observe(execution, program, event)
-            note(execution.execution_id, event)
             if event.event_type == "timer.fired" and "outcome" in event.data:
                 self._stop_child(execution.execution_id, event.run)
         for order in orders:

@@ -33,15 +33,16 @@ class Far:
         address = self._homes.address_for(program, order)
         return address if address != "" else program.plan.steps[order.step].pool or DEFAULT_POOL
 
-    def note(self, execution_id: str, event: Event) -> None:
+    def note(self, execution_id: str, events: Sequence[Event]) -> None:
         """`Watch.note`."""
-        match event.event_type:
-            case "task.started" if "call" not in event.data:
-                self._leases.begin(execution_id, event.run, event.claim)
-            case "task.done" | "task.lost" | "retry.started":
-                self._leases.end(execution_id, event.run)
-            case "loop.done":
-                self._homes.end(execution_id, event.run)
+        for event in events:
+            match event.event_type:
+                case "task.started" if "call" not in event.data:
+                    self._leases.begin(execution_id, event.run, event.claim)
+                case "task.done" | "task.lost" | "retry.started":
+                    self._leases.end(execution_id, event.run)
+                case "loop.done":
+                    self._homes.end(execution_id, event.run)
 
     def hear(self, beat: Beat) -> None:
         """`Watch.hear`."""

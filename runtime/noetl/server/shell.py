@@ -59,7 +59,7 @@ class Shell:
         self._blobs = blobs
         self._clock = clock
         self._wall = wall
-        # A plain table keeps the places of what it lost at its head, and walks over them to find the oldest that is left.
+        # A plain table walks over the places of what it lost at its head to find the oldest that is left.
         self._answers: OrderedDict[tuple[str, str], Answer] = OrderedDict()
         self._begun: dict[str, tuple[str, int]] = {}
 

@@ -46,8 +46,8 @@ class Watch(Protocol):
         """The pool that an order goes to; None when it is held until it is known who has its loop."""
         ...
 
-    def note(self, execution_id: str, event: Event) -> None:
-        """An event is on disk."""
+    def note(self, execution_id: str, events: Sequence[Event]) -> None:
+        """Events are on disk."""
         ...
 
     def hear(self, beat: Beat) -> None:
@@ -101,7 +101,7 @@ class Near:
         named = program.plan.steps[order.step].pool or DEFAULT_POOL
         return named if named in self._limited else self._pool
 
-    def note(self, execution_id: str, event: Event) -> None:
+    def note(self, execution_id: str, events: Sequence[Event]) -> None:
         """`Watch.note`."""
 
     def hear(self, beat: Beat) -> None:

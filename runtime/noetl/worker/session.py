@@ -14,7 +14,7 @@ from noetl.worker.results import Results
 from noetl.worker.scope import NO_NAMES, field_scope, rule_scope
 from noetl_ir.commands import RunPipeline
 from noetl_ir.evaluate import Fault
-from noetl_ir.events import Event, action_id_of
+from noetl_ir.events import Event, action_id_of, event_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
 from noetl_ir.outcome import Outcome, error
@@ -208,4 +208,4 @@ class Session:
         order, task = self.order, self.task
         visit, number = self.visits.get(task, 1), self.attempt_number
         event_id = f"{order.run}:{task}:{visit}:{number}:{order.claim}:{letter}"
-        return Event(event_id, event_type, now, order.step, order.run, task, visit, number, order.claim, (), data)
+        return event_of((event_id, event_type, now, order.step, order.run, task, visit, number, order.claim, (), data))
