@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from pydantic.json_schema import models_json_schema
 
-from noetl.server.api.bodies import LAST_VERSION, Body
+from noetl.server.api.bodies import BLOB_BYTES, BODY_BYTES, LAST_VERSION, SOURCE_BYTES, Body
 from noetl.server.api.operation import Operation
 from noetl.server.api.pages import LAST_POSITION, LONGEST_PAGE, PAGE, Paged
 from noetl.server.api.problems import TYPE
@@ -24,6 +24,7 @@ VERSION = "1.0"
 
 BYTES = "application/octet-stream"
 _BYTES_OUT = ("get_plan", "get_plan_at", "get_log", "get_blob")
+_BYTES_IN = {"register": ((BYTES, "application/yaml"), SOURCE_BYTES), "put_blob": ((BYTES,), BLOB_BYTES)}
 _TEXT_OUT = {"metrics": "text/plain"}
 
 
@@ -65,12 +66,15 @@ def _operation(row: Operation) -> dict[str, Json]:
         operation["description"] = f"Needs the role `{row.role}`."
     if row.body is not None:
         body: Json = {"$ref": f"#/components/schemas/{row.body.__name__}"}
-        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
-    if name == "register":
         operation["requestBody"] = {
             "required": True,
-            "content": {BYTES: {"schema": {}}, "application/yaml": {"schema": {}}},
+            "description": f"At most {BODY_BYTES:,} bytes.",
+            "content": {"application/json": {"schema": body}},
         }
+    if name in _BYTES_IN:
+        kinds, most = _BYTES_IN[name]
+        content: dict[str, Json] = {kind: {"schema": {}} for kind in kinds}
+        operation["requestBody"] = {"required": True, "description": f"At most {most:,} bytes.", "content": content}
     return operation
 
 

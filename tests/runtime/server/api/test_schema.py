@@ -26,6 +26,16 @@ def test_every_operation_is_described() -> None:
         assert row.handler.__doc__
 
 
+def test_whatever_takes_a_body_says_how_large_it_may_be() -> None:
+    paths = document(ROUTES)["paths"]
+    for row in ROUTES:
+        described = paths[row.path.replace(":path}", "}")][row.method.lower()]  # type: ignore[index,call-overload]
+        takes = row.body is not None or row.handler.__name__ in ("register", "put_blob")
+        assert ("requestBody" in described) is takes
+        if takes:
+            assert described["requestBody"]["description"].startswith("At most ")
+
+
 def test_the_schemas_of_bodies_are_schemas() -> None:
     components = document(ROUTES)["components"]
     assert isinstance(components, dict)
