@@ -4,7 +4,11 @@ An interpreter of `Body`: it knows nothing of rules, jumps, places or plans. Whe
 http, `call.done` is any response, then `call.error` what no rule for `call.done` takes; in exclusive mode a success is
 first the end of the call and then the end of the step, `step.exit`, unless a rule routed before; `vars` come before
 the case (formal §3.4); what the route gives is computed when the step is over, and what it gives of an iteration when
-that is over; a used-up retry leaves the last outcome to the rules.
+that is over; a used-up retry leaves the last outcome to the rules. The action `retry` of a rule tries the tool again
+before anything else is done (`vars` of a success that is repeated are not kept), counting from the tool's first
+attempt; used up, the rest of its rule is done, and one without a rest leaves the outcome to later rules, but never to
+`else` or to the step's `next` (LANGUAGE §4). A chain that is repeated as a whole begins anew with all of its actions,
+and its tools have no other policy (case §4.1, §4.2).
 """
 
 from collections.abc import Sequence
@@ -19,8 +23,16 @@ class Failed(Exception):
     """The step has failed."""
 
 
+class UsedUp(Failed):
+    """The tool was to be repeated, and may not: it has failed, whatever its outcome."""
+
+
 class Stopped(Exception):
     """The step is over; nothing that is left of it runs."""
+
+
+class Again(Exception):
+    """The tool is to be called once more."""
 
 
 class Chosen(NamedTuple):
@@ -32,7 +44,7 @@ class Chosen(NamedTuple):
 
 def expected(body: Body) -> Observed:
     """What can be seen of a run of the step's playbook."""
-    running = _Run(body)
+    running = CaseRun(body)
     status = "completed"
     try:
         running.step()
@@ -41,7 +53,9 @@ def expected(body: Body) -> Observed:
     return Observed(running.answering.calls, status, running.ctx)
 
 
-class _Run:
+class CaseRun:
+    """A run of the step."""
+
     def __init__(self, body: Body) -> None:
         self.body = body
         self.answering = Answering(body.answers)
@@ -81,33 +95,60 @@ class _Run:
 
     def once_of(self, rules: Sequence[CaseRule], who: dict[str, int]) -> tuple[CaseRule, Chosen] | None:
         """The tool, its case, and the `next` that wins with its rule."""
-        outcome = self.called({"tag": "tool", **who}, max(self.body.attempts, 1))
-        if self.body.takes_v and outcome["status"] == "ok":
-            self.ctx["v"] = outcome["result"]["k"]
-        any_fired = False
+        attempt = 0
+        while True:
+            attempt += 1
+            outcome = self.answering({"tag": "tool", **who})
+            if outcome["status"] == "error" and attempt < self.body.attempts:
+                continue
+            before = dict(self.ctx)
+            if self.body.takes_v and outcome["status"] == "ok":
+                self.ctx["v"] = outcome["result"]["k"]
+            try:
+                return self.decided(rules, outcome, attempt, who)
+            except Again:
+                self.ctx = before
+            except UsedUp:
+                self.ctx = before
+                raise
+
+    def decided(
+        self, rules: Sequence[CaseRule], outcome: Any, attempt: int, who: dict[str, int]
+    ) -> tuple[CaseRule, Chosen] | None:
+        """The case about an outcome of the tool. Raises Again where a rule tries it once more."""
+        any_fired = is_used_up = False
         for events in _events(self.body, outcome):
-            if any_fired and not events & {"step.exit"}:
+            if (any_fired and not events & {"step.exit"}) or (is_used_up and events == {"else"}):
                 break
-            if fired := self.firing(rules, events, outcome):
+            matching = self.matching(rules, events, outcome)
+            fired = []
+            for rule in matching:
+                if attempt < rule.again:
+                    raise Again
+                is_used_up = is_used_up or bool(rule.again)
+                fired += [rule] if rule.chain else []
+                if fired and self.body.mode == "exclusive":
+                    break
+            if fired:
                 any_fired = True
                 reached = self.branches(fired, outcome, who)
                 if reached is not None:
                     return reached
+        if is_used_up and not any_fired:
+            raise UsedUp
         if outcome["status"] == "error" and not any_fired:
             raise Failed
         return None
 
-    def firing(self, rules: Sequence[CaseRule], events: set[str], outcome: Any) -> list[CaseRule]:
-        """The firing set: all guards are asked before anything runs; in exclusive mode the first."""
+    def matching(self, rules: Sequence[CaseRule], events: set[str], outcome: Any) -> list[CaseRule]:
+        """The rules that are true of an outcome: all guards are asked before anything runs."""
         seen = self.seen(outcome)
         fired = [
             rule
             for rule in self.in_order(rules)
             if not rule.is_else and rule.asks.of(seen) and events & set(rule.events or ("success",))
         ]
-        if "else" in events:
-            fired = [rule for rule in rules if rule.is_else]
-        return fired if self.body.mode == "inclusive" else fired[:1]
+        return [rule for rule in rules if rule.is_else] if "else" in events else fired
 
     def in_order(self, rules: Sequence[CaseRule]) -> list[CaseRule]:
         if self.body.order == "source":
@@ -128,6 +169,18 @@ class _Run:
         return reached[0]
 
     def chain(self, rule: CaseRule, outcome: Any, who: dict[str, int], reached: list[tuple[CaseRule, Chosen]]) -> None:
+        """The actions of a rule, all of them again where the chain is repeated as a whole."""
+        for run in range(1, rule.whole + 1):
+            try:
+                return self.actions(rule, outcome, who, reached)
+            except Failed:
+                if run == rule.whole:
+                    raise
+        return self.actions(rule, outcome, who, reached)
+
+    def actions(
+        self, rule: CaseRule, outcome: Any, who: dict[str, int], reached: list[tuple[CaseRule, Chosen]]
+    ) -> None:
         for part in rule.chain:
             seen = self.seen(outcome)
             match part:
@@ -135,7 +188,8 @@ class _Run:
                     self.ctx[name] = value.of(seen)
                 case Work(tag, reads, attempts, _, when) if when is None or when.of(seen):
                     args = {"tag": tag, **who, "read": reads.of(seen)}
-                    if self.called(args, max(attempts or self.body.attempts, 1))["status"] == "error":
+                    inherited = 0 if rule.whole else self.body.attempts
+                    if self.called(args, max(attempts or inherited, 1))["status"] == "error":
                         raise Failed
                 case Next(_, _, policy, _):
                     reached.append((rule, Chosen(part, seen)))

@@ -66,13 +66,19 @@ class Next(NamedTuple):
 
 
 class CaseRule(NamedTuple):
-    """A rule: `events` are those it names, none for any success; `is_else` for `else`."""
+    """A rule: `events` are those it names, none for any success; `is_else` for `else`.
+
+    `again` are the attempts that its action `retry` gives the tool, `whole` how often its chain may run as a whole
+    (`retry.scope: chain`); 0 where there is none.
+    """
 
     events: tuple[str, ...]
     is_else: bool
     asks: Expr
     priority: int
     chain: tuple[Work | Put | Next, ...]
+    again: int = 0
+    whole: int = 0
 
 
 class Body(NamedTuple):
@@ -91,8 +97,8 @@ class Body(NamedTuple):
     answers: dict[str, list[dict[str, Any]]]
 
 
-def _chains(
-    tag: str, readable: tuple[Expr, ...], sends: tuple[Expr, ...], *, only: bool
+def chains(
+    tag: str, readable: tuple[Expr, ...], sends: tuple[Expr, ...], *, only: bool = False
 ) -> st.SearchStrategy[tuple[Work | Put | Next, ...]]:
     reads = st.sampled_from(readable)
     work = st.builds(Work, st.just(tag), reads, st.sampled_from((0, 0, 2)), st.just(False), st.none())
@@ -116,7 +122,7 @@ def _rule(draw: st.DrawFn, number: int, kind: str, looped: bool, only: bool) -> 
         readable += OF_HTTP
     only = only or "loop.done" in events
     asks = draw(st.just(TRUE) | (outside if only else _asked))
-    chain = draw(_chains(f"r{number}", readable, readable, only=only))
+    chain = draw(chains(f"r{number}", readable, readable, only=only))
     chain = tuple(
         part._replace(tag=f"{part.tag}n{at}") if isinstance(part, Work) else part for at, part in enumerate(chain)
     )
@@ -126,8 +132,10 @@ def _rule(draw: st.DrawFn, number: int, kind: str, looped: bool, only: bool) -> 
 
 
 @st.composite
-def bodies(draw: st.DrawFn, mode: str = "exclusive", looped: bool = False) -> Body:
-    """A step; in a loop it never forks in an iteration's `next`, which has one lowest index."""
+def bodies(draw: st.DrawFn, mode: str = "exclusive", looped: bool = False, repeats: bool = False) -> Body:
+    """A step; in a loop it never forks in an iteration's `next`, which has one lowest index. With `repeats` rules try
+    the tool again, or their chain as a whole.
+    """
     kind = draw(st.sampled_from(("python", "http")))
     only = draw(st.sampled_from((False, False, False, True)))
     rules = [draw(_rule(number, kind, looped, only)) for number in range(draw(st.integers(1, 4)))]
@@ -135,14 +143,16 @@ def bodies(draw: st.DrawFn, mode: str = "exclusive", looped: bool = False) -> Bo
         last = draw(_rule(len(rules), kind, looped, only))
         if not {"call.error", "loop.done"} & set(last.events):
             rules.append(last._replace(events=(), is_else=True, asks=TRUE, priority=0))
-    outcomes = st.lists(http_answers if kind == "http" else plain_answers, min_size=1, max_size=3)
+    if repeats:
+        rules = [draw(_repeating(rule)) for rule in rules]
+    outcomes = st.lists(http_answers if kind == "http" else plain_answers, min_size=1, max_size=5 if repeats else 3)
     items = draw(st.integers(0, 3)) if looped else None
     tags = ["tool"] if items is None else [f"tool/{i}" for i in range(items)]
     answers = {tag: draw(outcomes) for tag in tags}
     for rule in rules:
         for part in rule.chain:
             if isinstance(part, Work) and draw(st.integers(0, 4)) == 0:
-                failing = draw(st.lists(plain_answers, min_size=1, max_size=2))
+                failing = draw(st.lists(plain_answers, min_size=1, max_size=4 if repeats else 2))
                 answers |= {
                     part.tag + at: failing for at in ([""] if items is None else [f"/{i}" for i in range(items)])
                 }
@@ -162,8 +172,22 @@ def bodies(draw: st.DrawFn, mode: str = "exclusive", looped: bool = False) -> Bo
     )
 
 
+@st.composite
+def _repeating(draw: st.DrawFn, rule: CaseRule) -> CaseRule:
+    """A rule that tries the tool again, its chain as a whole, or both; an end of the step or of a loop has no more."""
+    again = 0 if rule.is_else or {"step.exit", "loop.done"} & set(rule.events) else draw(st.sampled_from((0, 2, 3)))
+    whole = draw(st.sampled_from((0, 1, 2, 3))) if any(isinstance(part, Work) for part in rule.chain) else 0
+    chain = () if again and draw(st.integers(0, 2)) == 0 else rule.chain
+    return rule._replace(again=again, whole=whole, chain=chain)
+
+
 def playbook_of(body: Body) -> dict[str, Any]:
     """The step in a playbook, in the words of the dialect."""
+    return entered(step_of(body), TARGETS, body.workload)
+
+
+def step_of(body: Body) -> dict[str, Any]:
+    """The step itself."""
     who = {"i": "{{ loop_index }}"} if body.items is not None else {}
     step: dict[str, Any] = {"step": "s", "spec": _spec(body), "tool": tool(body.kind, {"tag": "tool", **who})}
     if body.items is not None:
@@ -175,7 +199,7 @@ def playbook_of(body: Body) -> dict[str, Any]:
     step["case"] = [_rule_text(rule, who) for rule in body.rules]
     if body.fallback:
         step["next"] = body.fallback[0] if len(body.fallback) == 1 else list(body.fallback)
-    return entered(step, TARGETS, body.workload)
+    return step
 
 
 def _spec(body: Body) -> dict[str, str]:
@@ -187,9 +211,12 @@ def _spec(body: Body) -> dict[str, str]:
 
 def _rule_text(rule: CaseRule, who: dict[str, str]) -> dict[str, Any]:
     actions = [_action(part, who) for part in rule.chain]
+    if rule.again:
+        actions.insert(0, {"retry": {"max_attempts": rule.again}})
+    whole = {"retry": {"scope": "chain", "max_attempts": rule.whole}} if rule.whole else {}
     if rule.is_else:
-        return {"else": actions}
-    return {"when": f"{{{{ {_guard(rule)} }}}}", "priority": rule.priority, "then": actions}
+        return {"else": actions, **whole}
+    return {"when": f"{{{{ {_guard(rule)} }}}}", "priority": rule.priority, **whole, "then": actions}
 
 
 def _guard(rule: CaseRule) -> str:

@@ -16,7 +16,7 @@ from harness.running import HEAD, MEMORY, compiled
 from noetl.app.runtime import Settings, open_runtime
 from noetl.engine.starting import Request
 from noetl.ports import Call
-from noetl.worker.scripted import Script, ScriptedLauncher
+from noetl.worker.scripted import Script, ScriptedLauncher, Signal
 from noetl_ir.outcome import Outcome
 
 FINE: dict[str, Any] = {"status": "ok", "result": {"k": 0, "f": True}}
@@ -49,11 +49,14 @@ class Answering:
         return listed[min(number, len(listed) - 1)]
 
 
-def played(playbook: Mapping[str, Any], answers: Answers) -> Observed:
-    """Compile the sections of a playbook, run them, and look. Fails on a compile error."""
+def played(playbook: Mapping[str, Any], answers: Answers, signals: Sequence[Signal] = ()) -> Observed:
+    """Compile the sections of a playbook, run them while these signals come, and look. Fails on a compile error."""
     plan = compiled(HEAD + yaml.dump(dict(playbook), Dumper=yaml.CSafeDumper, sort_keys=False))
     answering = Answering(answers)
-    with _answered(answering), open_runtime(MEMORY, Settings(script=Script((), ())), _no_compiler) as runtime:
+    with (
+        _answered(answering),
+        open_runtime(MEMORY, Settings(script=Script((), tuple(signals))), _no_compiler) as runtime,
+    ):
         program = runtime.programs.add(plan)
         with runtime.driver("e1", lambda *_: None) as driver:
             status = driver.embedded.start(program, "e1", Request({}))

@@ -39,3 +39,21 @@ def test_inclusive(body: Body) -> None:
 @effort(40)
 def test_inclusive_in_a_loop(body: Body) -> None:
     agree(body)
+
+
+@given(bodies(repeats=True))
+@effort(100)
+def test_exclusive_that_tries_again(body: Body) -> None:
+    agree(body)
+
+
+@given(bodies(mode="inclusive", repeats=True))
+@effort(80)
+def test_inclusive_that_tries_again(body: Body) -> None:
+    agree(body)
+
+
+@given(bodies(looped=True, repeats=True))
+@effort(50)
+def test_in_a_loop_that_tries_again(body: Body) -> None:
+    agree(body)

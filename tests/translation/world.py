@@ -9,13 +9,18 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
+NO_EVENT: Mapping[str, Any] = {"data": {}}
+
 
 class Seen(NamedTuple):
-    """What an expression can see: the outcome of the step's tool, `ctx` under its old name `vars`, the workload."""
+    """What an expression can see: the outcome of the step's tool, `ctx` under its old name `vars`, the workload, and in
+    a case on events the event.
+    """
 
     outcome: Mapping[str, Any]
     ctx: Mapping[str, Any]
     workload: Mapping[str, Any]
+    event: Mapping[str, Any] = NO_EVENT
 
     @property
     def status_code(self) -> Any:

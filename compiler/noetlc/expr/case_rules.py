@@ -17,7 +17,6 @@ from noetlc.expr.generated import constant, generated_name, guard, jump, noop
 from noetlc.expr.hoisting import kept_words, with_meanings
 from noetlc.expr.legacy_names import renamed
 from noetlc.expr.patching import OUTCOME, kept, meanings_after
-from noetlc.expr.repeating import retrying
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import (
     OUTCOME_ERROR,
@@ -131,11 +130,17 @@ def ready(step: Step, number: int, rule: CaseRule) -> Ready:
     expr = TRUE if rule.when is None else rule.when.expr
     tasks = _named(step, label, rule.chain)
     sets = None
-    if tasks and tasks[0].generated and tasks[0].rules and tasks[0].rules[0].set_ctx + tasks[0].rules[0].set_iter:
+    is_whole = rule.retry is not None and rule.retry.scope == "chain"  # it begins anew with what it sets
+    if not is_whole and tasks and _is_patch(tasks[0]):
         sets, tasks = tasks[0].rules[0], tasks[1:]
     failure = FALSE if rule.when is None else on_failure(expr, http=is_http(step))
     answered = FALSE if rule.when is None or not is_http(step) else on_response(expr)
     return Ready(label, number, on_success(expr), failure, answered, sets, tasks, rule)
+
+
+def _is_patch(task: Task) -> bool:
+    """Whether a task of a chain only sets something."""
+    return task.generated and bool(task.rules) and bool(task.rules[0].set_ctx + task.rules[0].set_iter)
 
 
 def _named(step: Step, label: str, chain: Tasks) -> Tasks:
@@ -325,17 +330,6 @@ def unmatched(policy: Policy, merge: str, span: Span) -> Rule:
     return jump(merge, span, when=when) if merge else Rule(when, "break", span)
 
 
-def left_over(policy: Policy, rules: list[Ready]) -> Expr:
-    """A success that no rule of the case takes: one that the tool's own `retry` asks for is none, used up it fails as
-    it does without a case (LANGUAGE §4: no `else` takes it).
-    """
-    if any(rule.success == TRUE for rule in rules):
-        return OUTCOME_OK
-    retries = [rule.when.expr for rule in policy.before if rule.directive == "retry" and rule.when is not None]
-    on_success = [expr for expr in retries if not any(part == OUTCOME_ERROR for part in walk(expr))]
-    return both(OUTCOME_OK, *(negated(expr) for expr in on_success))
-
-
 def sets_first(ok: Rule | None) -> bool:
     """Whether the tool's own policy sets what the guards of a case may read (formal §3.4: first `vars`, then it)."""
     return ok is not None and bool(ok.set_ctx or ok.set_iter)
@@ -348,9 +342,33 @@ def _fails_plainly(rule: Rule) -> bool:
     return _is_about_errors(rule)
 
 
-def repeated(rule: Ready, when: Guard) -> Rule | None:
-    """The rule that repeats the tool, where the action is `retry`."""
-    return None if rule.rule.again is None else retrying(rule.rule.again, when, rule.rule.span)
+class _Whole(NamedTuple):
+    """A chain that is repeated as a whole: its first task, its counter in `iter`, and the task it is called after."""
+
+    first: str
+    label: str
+    shown: str
+    retry: Repetition
+
+    def of(self, tasks: Tasks) -> Tasks:
+        """Tasks of the chain, each of which begins it anew when it fails."""
+        return tuple(self._repeating(task) for task in tasks)
+
+    def _repeating(self, task: Task) -> Task:
+        if task.generated and not task.fields:
+            inner = tuple(extra.with_bodies(self.of) if isinstance(extra, Choose) else extra for extra in task.extras)
+            return task._replace(extras=inner)
+        span = self.retry.span
+        left = compared(path("iter", self.label), "<", Const(self.retry.attempts - 1))
+        when = guard(both(OUTCOME_ERROR, left), span)
+        message = constant(f"the chain of `{self.shown}` did not succeed", span)
+        rules = (
+            again(self.label, self.first, span, when=when, delay=self.retry.delay),
+            Rule(guard(OUTCOME_ERROR, span), "fail", span, code=constant("retry.exhausted", span), message=message),
+        )
+        own = task.rules or (Rule(None, "continue", span),)
+        at = next((n for n, rule in enumerate(own) if rule.when is None), len(own))  # what it does anyway is asked last
+        return task._replace(rules=(*own[:at], *rules, *own[at:]))
 
 
 def chained(step: Step, rule: Ready, tasks: Tasks) -> Tasks:
@@ -359,28 +377,9 @@ def chained(step: Step, rule: Ready, tasks: Tasks) -> Tasks:
     if retry is None or retry.scope != "chain" or not tasks:
         return tasks
     label, span = generated_name(step.name, rule.label, "chain"), retry.span
+    shown = next((task.name for task in tasks if not task.generated), step.name)
     begin = Rule(None, "continue", span, set_iter=((label, constant(0, span)),))
-    return (noop(label, span, (begin,)), *(_repeating(task, tasks[0].name, label, retry) for task in tasks))
-
-
-def _repeating(task: Task, first: str, label: str, retry: Repetition) -> Task:
-    if task.generated and not task.fields:
-        return task
-    span = retry.span
-    left = compared(path("iter", label), "<", Const(retry.attempts - 1))
-    rules = (
-        again(label, first, span, when=guard(both(OUTCOME_ERROR, left), span), delay=retry.delay),
-        Rule(
-            guard(OUTCOME_ERROR, span),
-            "fail",
-            span,
-            code=constant("retry.exhausted", span),
-            message=constant(f"the chain of `{first}` did not succeed", span),
-        ),
-    )
-    own = task.rules or (Rule(None, "continue", span),)
-    at = next((n for n, rule in enumerate(own) if rule.when is None), len(own))  # what it does anyway is asked last
-    return task._replace(rules=(*own[:at], *rules, *own[at:]))
+    return (noop(label, span, (begin,)), *_Whole(tasks[0].name, label, shown, retry).of(tasks))
 
 
 def merged_result(main: Task, name: str, tasks: Tasks, *, after: Tasks, tool: str) -> Task:

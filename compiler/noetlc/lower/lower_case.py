@@ -22,6 +22,7 @@ from noetlc.ast.cases import Case, CaseRule, CaseSetting
 from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Rule, Step, Task
 from noetlc.diag.change import Change, Note
 from noetlc.expr.branching import behind
+from noetlc.expr.case_retries import but_for_used_up, going_on, left_over, only_repeats, repeated
 from noetlc.expr.case_routes import (
     about_tool,
     after_loop,
@@ -43,12 +44,10 @@ from noetlc.expr.case_rules import (
     is_http,
     keeping,
     later_guard,
-    left_over,
     merged_result,
     only_routes,
     policy_of,
     ready,
-    repeated,
     sees_cause,
     sends_answer,
     sets_first,
@@ -120,7 +119,7 @@ class _Lowered(NamedTuple):
         if arcs_only and is_http(step):
             rules.sort(key=lambda pair: bool(events_of(pair[1])) and events_of(pair[1]) <= FAILED)
         arcs: list[Arc] = []
-        for number, rule in rules:
+        for number, rule in rules if arcs_only else in_order(self.case):
             by_guard = arcs_only or is_for_loop(rule, self.old)
             arcs += self._arcs(ready(self.old, number, rule), by_guard=by_guard)
         said = "guarded arcs" if arcs_only else "rules of the tool, branches of tasks, and arcs on `iter.__route`"
@@ -166,7 +165,8 @@ class _Lowered(NamedTuple):
 
     def _with_branches(self, step: Step, rules: list[Ready]) -> Step:
         first, main, after = split(step)
-        merge, span = generated_name(step.name, "merge"), self.case.span
+        merge, span, policy = generated_name(step.name, "merge"), self.case.span, policy_of(main)
+        rules = but_for_used_up(policy, rules)
         exit_name = generated_name(step.name, "exit") if self._asks_twice(rules) else ""
         ends = [exit_name if exit_name and _stays(rule) else merge for rule in rules]
         tasks = [self._branch(rule, main, end) for rule, end in zip(rules, ends, strict=True)]
@@ -176,7 +176,6 @@ class _Lowered(NamedTuple):
             for rule, own, end in zip(rules, tasks, ends, strict=True)
         ]
         target = merge if branches else ""
-        policy = policy_of(main)
         if exit_name and any(_stays(rule) and rule.success == TRUE for rule in rules):
             first_asked = [one for one in made if not is_for_exit(one.rule.rule)]
         else:
@@ -187,18 +186,18 @@ class _Lowered(NamedTuple):
             asked = [
                 (one, when) for one in first_asked if (when := later_guard(one.rule, main, self.known)) is not None
             ]
-            done = [rule for one, when in asked for rule in _taking(one, when)]
+            done = [rule for one, when in asked for rule in _taking(one, when) if waits or rule.directive != "retry"]
             rest = jump(merge, span) if branches else Rule(None, "continue", span)
             dispatch: Tasks = (noop(generated_name(step.name, "case"), span, _until_else((*done, rest))),)
-            left = guard(left_over(policy, rules), span)
-            onward = self._served(main, rules) if waits else (Rule(left, "continue", span),)
+            onward = self._served(main, rules) if waits else going_on(policy, rules, span)
         else:
             asked = [(one, when) for one in first_asked if (when := success_guard(one.rule)) is not None]
             done, dispatch = [rule for one, when in asked for rule in _taking(one, when)], ()
             end = jump(merge, span) if branches else Rule(None, "continue", span)
             if waits:  # what no rule takes is waited for again
                 end = waiting_again(main.name, self.case.timeout, span)
-            onward = (*done, *_rest(done, end._replace(when=guard(left_over(policy, rules), span))))
+            left = left_over(policy, rules)
+            onward = (*done, *_rest(done, end._replace(when=guard(left, span)))) if left != FALSE else tuple(done)
         by_label = {one.rule.label: one for one in made}
         failing = [rule for one, when in failures(rules) for rule in _taking(by_label[one.label], when)]
         patched = (rule if rule.to == main.name else _patched(rule, policy.ok) for rule in onward)
@@ -296,7 +295,9 @@ class _Lowered(NamedTuple):
 
 def _stays(rule: Ready) -> bool:
     """Whether a rule about success routes nowhere, so that the step goes on to its end."""
-    return rule.success != FALSE and rule.route is None and rule.rule.when is not None and not is_for_exit(rule.rule)
+    if only_repeats(rule) or is_for_exit(rule.rule):
+        return False
+    return rule.success != FALSE and rule.route is None and rule.rule.when is not None
 
 
 def _taking(branch: _Branch, when: Guard) -> tuple[Rule, ...]:

@@ -22,8 +22,10 @@ from noetlc.ast.cases import Case, CaseRule, Route
 from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Rule, Step, Task, Value
 from noetlc.diag.change import Change, Note
 from noetlc.expr.branching import behind, branch_arcs, branch_name
+from noetlc.expr.case_retries import as_set, but_for_used_up, left_over, only_repeats, repeated
 from noetlc.expr.case_routes import ARGS, ROUTE, about_tool, after_loop, carried_first
 from noetlc.expr.case_rules import (
+    Policy,
     Ready,
     chained,
     events_of,
@@ -35,7 +37,6 @@ from noetlc.expr.case_rules import (
     merged_result,
     policy_of,
     ready,
-    repeated,
     sets_first,
     split,
     unmatched,
@@ -95,31 +96,33 @@ class _Segments(NamedTuple):
         """The step without its case."""
         step = self.old
         ordered = in_order(self.case)
-        rules = [ready(step, number, rule) for number, rule in ordered if not is_for_loop(rule, step)]
         first, main, after = split(step)
+        policy = policy_of(main)
+        rules = [ready(step, number, rule) for number, rule in ordered if not is_for_loop(rule, step)]
+        rules = but_for_used_up(policy, rules)
         merge = generated_name(step.name, "merge")
         arcs: dict[int, list[Arc]] = {}
         segments: list[Task] = []
         for position, rule in enumerate(rules):
             onward = self._head(rules[position + 1]) if position + 1 < len(rules) else merge
             segments += self._segment(main, rule, onward, merge, arcs.setdefault(rule.number, []))
-        policy = policy_of(main)
         ok, span, waits = policy.ok, self.case.span, self.case.eval == "on_event"
         later = bool(after) or (sets_first(ok) and not waits)
         fired = self._flags(rules, [self._asked(rule, main, later=later) for rule in rules])
         sets = ok.set_ctx if ok is not None else ()
         start = self._head(rules[0]) if rules else merge
         failing = self._failing(rules, start)
+        left = left_over(policy, rules, behind=True)
         if later:
             dispatch: Tasks = (noop(generated_name(step.name, "case"), span, (jump(start, span, set_iter=fired),)),)
-            done = Rule(guard(OUTCOME_OK, span), "continue", span, set_ctx=sets)
+            done = Rule(guard(as_set(left, policy), span), "continue", span, set_ctx=sets)
         else:
             dispatch = ()
-            done = jump(start, span, when=guard(OUTCOME_OK, span), set_iter=fired)._replace(set_ctx=sets)
+            done = jump(start, span, when=guard(left, span), set_iter=fired)._replace(set_ctx=sets)
         own = ok.set_iter if ok is not None else ()
         done = done._replace(set_iter=(*own, *done.set_iter))
-        served = self._waiting(main, rules, done) if waits else (done,)
-        before = (*policy.before, *self._repeating(rules))
+        served = self._waiting(main, rules, done) if waits else (done,) if left != FALSE else ()
+        before = (*policy.before, *self._repeating(policy, rules))
         tool = main._replace(rules=(*before, *failing, *served, unmatched(policy, merge, span)))
         tool = keeping(tool, (*segments, *dispatch), self.case)
         first = self._when_called(first, rules, start, (tool, *segments))
@@ -148,11 +151,13 @@ class _Segments(NamedTuple):
         tool = called(at, self._failing(own, start), (*tasks, *dispatch), self.case)
         return (*(tool if task is at else task for task in first), *dispatch)
 
-    def _repeating(self, rules: list[Ready]) -> list[Rule]:
+    def _repeating(self, policy: Policy, rules: list[Ready]) -> list[Rule]:
         """What repeats the tool comes before anything fires; used up, the rule fires as any other does."""
         found: list[Rule] = []
+        answered = _answered(rules)
         for rule in rules:
-            for outcome, asked in ((OUTCOME_OK, rule.success), (OUTCOME_ERROR, rule.failure)):
+            failure = _but_answered(rule, rule.failure, answered)
+            for outcome, asked in ((OUTCOME_OK, as_set(rule.success, policy)), (OUTCOME_ERROR, failure)):
                 when = guard(outcome if asked == TRUE else both(outcome, asked), rule.rule.span)
                 retry = repeated(rule, when) if asked != FALSE else None
                 found += [] if retry is None else [retry]
@@ -190,16 +195,14 @@ class _Segments(NamedTuple):
 
     def _failing(self, rules: list[Ready], start: str) -> tuple[Rule, ...]:
         """What the tool does with a failure that rules are about: for http, `call.error` is what no other takes."""
-        about = [rule for rule in rules if rule.failure != FALSE]
+        about = [rule for rule in rules if rule.failure != FALSE and not only_repeats(rule)]
         if not about:
             return ()
-        answered = [rule.answered for rule in about if rule.answered != FALSE]
+        answered = _answered(rules)
         span = self.case.span
         flags = []
         for rule in rules:
-            expr = rule.failure
-            if rule in about and events_of(rule.rule) <= FAILED and answered:
-                expr = both(expr, negated(either(*answered))) if expr != TRUE else negated(either(*answered))
+            expr = _but_answered(rule, rule.failure, answered)
             value = constant(expr == TRUE, span) if expr in (TRUE, FALSE) else computed(_truth(expr), span)
             flags.append((_flag(rule), value))
         any_of = either(*(rule.failure for rule in about))
@@ -266,6 +269,19 @@ class _Segments(NamedTuple):
             self.made.setdefault(self.old.name, []).append(between)
             return [arc]
         return [] if made.route is None else list(self._routed(made.label, made, made.route, rule.when))
+
+
+def _answered(rules: list[Ready]) -> list[Expr]:
+    """What rules for `call.done` take of the failures of http; those that only repeat take none."""
+    return [rule.answered for rule in rules if rule.answered != FALSE and not only_repeats(rule)]
+
+
+def _but_answered(rule: Ready, failure: Expr, answered: list[Expr]) -> Expr:
+    """A failure that a rule is about: where it names `call.error`, without what others take."""
+    if failure == FALSE or not answered or not events_of(rule.rule) <= FAILED:
+        return failure
+    other = negated(either(*answered))
+    return other if failure == TRUE else both(failure, other)
 
 
 def _flag(rule: Ready) -> str:

@@ -1,0 +1,18 @@
+"""A compiled step that waits for events does what the interpreter of the dialect does."""
+
+import yaml
+from hypothesis import given, note
+
+from translation.effort import effort
+from translation.event_reference import expected
+from translation.event_steps import Waiting, playbook_of, script_of, waits
+from translation.playing import played
+
+
+@given(waits())
+@effort(120)
+def test_on_event(waiting: Waiting) -> None:
+    playbook = playbook_of(waiting)
+    note(yaml.safe_dump(playbook, sort_keys=False))
+    note(f"{waiting.signals} {waiting.body.answers}")
+    assert played(playbook, waiting.body.answers, script_of(waiting)) == expected(waiting)
