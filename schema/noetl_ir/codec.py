@@ -7,7 +7,8 @@ raises nothing but `CodecError` and needs memory only in proportion to the bytes
 An integer outside 64 bits is extension type 1, its decimal text. NaN and the infinities are refused.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
@@ -67,23 +68,75 @@ def unpack(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPT
     """The value that the bytes are. Raises CodecError for anything else, within the limits' memory."""
     if len(data) > max_bytes:
         raise CodecError(f"{len(data):,} bytes are more than the {max_bytes:,} allowed")
-    try:
+    with _refusing():
         _check_whole(data)
-        value = msgpack.unpackb(
-            data,
-            raw=False,
-            unicode_errors="surrogatepass",
-            strict_map_key=True,
-            object_pairs_hook=_mapping,
-            ext_hook=_extension,
-            max_bin_len=0,
-        )
+        value = msgpack.unpackb(data, **_READING)
+    _check_value(value, dict, max_depth, max_items)
+    return value  # type: ignore[no-any-return]
+
+
+class Parts:
+    """Reads what is a list of lists part by part, so that no more than one of them is in memory as it was read.
+
+    Raises CodecError for what `unpack` refuses, when it comes to it.
+    """
+
+    __slots__ = ("_depth", "_items", "_unpacker")
+
+    def __init__(self, data: bytes | memoryview, *, max_depth: int = MAX_DEPTH, max_items: int = MAX_ITEMS) -> None:
+        with _refusing():
+            _check_whole(data)
+        self._depth = max_depth
+        self._items = max_items
+        self._unpacker = msgpack.Unpacker(_Windows(data), read_size=_WINDOW, **_READING)
+
+    def enter(self) -> int:
+        """Go into the list that comes next: how many parts it has. Nobody needs to say where it ends."""
+        with _refusing():
+            count: int = self._unpacker.read_array_header()
+        self._take(count)
+        return count
+
+    def value(self) -> Json:
+        """The part that comes next, whole."""
+        with _refusing():
+            value: Json = self._unpacker.unpack()
+        self._take(_check_value(value, dict, self._depth, self._items))
+        return value
+
+    def _take(self, count: int) -> None:
+        self._items -= count
+        if self._items < 0:
+            raise CodecError("the value has too many parts")
+
+
+_WINDOW: Final = 1 << 20
+
+
+class _Windows:
+    """Bytes as msgpack reads a file, so that it holds no more of them than it needs."""
+
+    __slots__ = ("_at", "_view")
+
+    def __init__(self, data: bytes | memoryview) -> None:
+        self._view = memoryview(data)
+        self._at = 0
+
+    def read(self, size: int) -> bytes:
+        """The next bytes."""
+        self._at += size
+        return bytes(self._view[self._at - size : self._at])
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """What msgpack raises, as a CodecError."""
+    try:
+        yield
     except CodecError:
         raise
     except (ValueError, TypeError, OverflowError, RecursionError, msgpack.UnpackException) as error:
         raise CodecError(f"no value: {str(error) or type(error).__name__}") from error
-    _check_value(value, dict, max_depth, max_items)
-    return value  # type: ignore[no-any-return]
 
 
 def _big(value: object) -> msgpack.ExtType:
@@ -138,7 +191,7 @@ def _sorted(value: Json, level: int) -> Json:
     raise CodecError(f"a {kind.__name__} is not JSON")
 
 
-def _check_whole(data: bytes) -> None:
+def _check_whole(data: bytes | memoryview) -> None:
     """Raises when the bytes end early. It allocates nothing, whatever sizes the headers claim; afterwards every
     claimed entry is known to be there, so that reading needs memory in proportion to the bytes."""
     unpacker = msgpack.Unpacker(max_buffer_size=max(len(data), 1))
@@ -168,7 +221,8 @@ def _extension(code: int, data: bytes) -> int:
     return value
 
 
-def _check_value(value: object, mapping: type, max_depth: int, max_items: int) -> None:
+def _check_value(value: object, mapping: type, max_depth: int, max_items: int) -> int:
+    """How many parts there are inside of a value that may be read."""
     level: list[object] = [value]
     depth = count = 0
     while level:
@@ -196,3 +250,14 @@ def _check_value(value: object, mapping: type, max_depth: int, max_items: int) -
         if count > max_items:
             raise CodecError(f"the value has more than {max_items:,} parts")
         level = inner
+    return count
+
+
+_READING: Final = {
+    "raw": False,
+    "unicode_errors": "surrogatepass",
+    "strict_map_key": True,
+    "object_pairs_hook": _mapping,
+    "ext_hook": _extension,
+    "max_bin_len": 0,
+}

@@ -7,6 +7,7 @@ the net, the last is unguarded, and one marked `fault` exists wherever an expres
 The skeleton, which is what is analysed, is this net without guards and token keys.
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 from noetl_ir.rows import NamedTuple
@@ -89,8 +90,11 @@ class Transition(NamedTuple):
 
 
 class Net(NamedTuple):
-    """Places and transitions in a fixed order; `initial` lists (place, tokens) of the initial marking."""
+    """Places and transitions in a fixed order; `initial` lists (place, tokens) of the initial marking.
 
-    places: tuple[Place, ...]
-    transitions: tuple[Transition, ...]
+    Those of a plan that runs are made when they are asked for.
+    """
+
+    places: Sequence[Place]
+    transitions: Sequence[Transition]
     initial: tuple[tuple[int, int], ...]

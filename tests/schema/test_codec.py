@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noetl_ir.codec import CodecError, pack, pack_record, pack_unsorted, unpack
+from noetl_ir.codec import CodecError, Parts, pack, pack_record, pack_unsorted, unpack
 from noetl_ir.expr import Json
 
 TEXTS = st.text(st.characters(exclude_categories=()))
@@ -174,3 +174,32 @@ def test_scenario_94_big_integers_survive_exactly() -> None:
         "edges": [2**64 - 1, 2**64, -(2**63), -(2**63) - 1],
     }
     assert exactly(unpack(pack(value))) == exactly(value)
+
+
+def test_a_list_is_read_part_by_part() -> None:
+    parts = Parts(pack([[1, [2.5, None]], {"a": ["ü" * 2_000_000]}, 2**70]))
+    assert [parts.enter(), parts.enter()] == [3, 2]
+    assert [parts.value(), parts.value()] == [1, [2.5, None]]
+    assert [parts.value(), parts.value()] == [{"a": ["ü" * 2_000_000]}, 2**70]
+
+
+@pytest.mark.parametrize("data", [b"", b"\xc1", b"\x92\x01", b"\x91\x01\x01", b"\x91" * 2000 + b"\x00"])
+def test_parts_are_refused_as_wholes_are(data: bytes) -> None:
+    with pytest.raises(CodecError):
+        unpack(data)
+    with pytest.raises(CodecError):
+        Parts(data).value()
+
+
+def test_parts_keep_to_the_limits() -> None:
+    data = pack([[1, 2], [3, [4]]])
+    parts = Parts(data, max_items=7, max_depth=1)
+    assert [parts.enter(), parts.value()] == [2, [1, 2]]
+    with pytest.raises(CodecError, match="deeper"):
+        parts.value()
+    parts = Parts(data, max_items=4)
+    assert [parts.enter(), parts.value()] == [2, [1, 2]]
+    with pytest.raises(CodecError, match="parts"):
+        parts.value()
+    with pytest.raises(CodecError):
+        Parts(pack({"a": 1})).enter()

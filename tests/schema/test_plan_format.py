@@ -17,7 +17,7 @@ from nets import plan_of, steps
 from noetl_ir import codec
 from noetl_ir.expr import Const, Literal, MapTemplate, Name, Native
 from noetl_ir.plan import Child, Plan
-from noetl_ir.plan_format import HEADER, MAGIC, PlanError, digest_of, read_plan, write_plan
+from noetl_ir.plan_format import HEADER, MAGIC, PlanError, digest_of, open_plan, read_plan, write_plan
 from noetl_ir.plan_format.json import plan_from_json, plan_schema, plan_to_json
 from noetlc.pipeline import compile_source
 
@@ -42,6 +42,14 @@ def test_every_golden_plan_is_read_back_as_it_was(case: goldens.Case) -> None:
     assert read_plan(data) == plan
     assert write_plan(read_plan(data)) == data
     assert plan_from_json(json.loads(json.dumps(plan_to_json(plan)))) == plan
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_plan_to_run_is_the_one_that_is_read(case: goldens.Case) -> None:
+    data = write_plan(plan_in(case.path))
+    plan, whole = open_plan(data), read_plan(data)
+    assert plan == whole and write_plan(plan) == data
+    assert hash(plan.net) == hash(whole.net) and repr(plan) == repr(whole)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -8,7 +8,7 @@ from noetl.engine.program import Program
 from noetl.ports import Store
 from noetl.server.children import NotFound
 from noetl_ir.evaluate import Scope
-from noetl_ir.plan_format import PlanError, digest_of, read_plan
+from noetl_ir.plan_format import PlanError, digest_of, open_plan
 
 PLAN_SUFFIX = ".ir"
 Compile = Callable[[Path], bytes]
@@ -24,7 +24,7 @@ def program_of(data: bytes) -> Program:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        program = Program(read_plan(data), digest_of(data), data, _render_block)
+        program = Program(open_plan(data), digest_of(data), data, _render_block)
     finally:
         if collecting:
             gc.enable()

@@ -7,10 +7,10 @@ way to move a token, so a log that folds without `IllegalFiring` is a run of the
 
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from noetl_ir.events import Firing, Keys
-from noetl_ir.net import Arc, Net, PlaceClass, Transition, Trigger, Weight
+from noetl_ir.net import Arc, Net, Place, PlaceClass, Transition, Trigger, Weight
 from noetl_ir.rows import NamedTuple
 
 
@@ -35,17 +35,28 @@ class Moves(NamedTuple):
     follows: bytes
 
 
-def moves_of(net: Net) -> Moves:
-    """The moves of a net."""
-    sources = array("i", (_only(transition.inputs) for transition in net.transitions))
-    targets = array("i", (_only(transition.outputs) for transition in net.transitions))
-    follows = bytearray(len(net.places))
-    for transition in net.transitions:
+class Moving:
+    """The moves of a net, of transitions shown in its order."""
+
+    __slots__ = ("_follows", "_sources", "_targets")
+
+    def __init__(self, places: int) -> None:
+        self._sources = array("i")
+        self._targets = array("i")
+        self._follows = bytearray(places)
+
+    def add(self, transition: Transition) -> None:
+        """Take the next transition in."""
+        self._sources.append(_only(transition.inputs))
+        self._targets.append(_only(transition.outputs))
         if transition.trigger in (Trigger.NOW, Trigger.CTX):
             for arc in transition.inputs:
-                follows[arc.place] = 1
-    controls = bytes(place.kind is PlaceClass.CONTROL for place in net.places)
-    return Moves(sources, targets, controls, bytes(follows))
+                self._follows[arc.place] = 1
+
+    def moves(self, places: Iterable[Place]) -> Moves:
+        """The moves once all are seen."""
+        controls = bytes(place.kind is PlaceClass.CONTROL for place in places)
+        return Moves(self._sources, self._targets, controls, bytes(self._follows))
 
 
 def _only(arcs: tuple[Arc, ...]) -> int:

@@ -6,7 +6,7 @@ Nothing here decides; it only finds. Transitions are found by their role and tab
 from array import array
 from collections.abc import Callable
 
-from noetl.engine.marking import moves_of
+from noetl.engine.marking import Moving
 from noetl_ir import evaluate
 from noetl_ir.expr import Json, Literal, MapTemplate, Native, Template
 from noetl_ir.net import Net, Transition, Trigger
@@ -81,7 +81,6 @@ class Program:
         self._guards: dict[int, Callable[[evaluate.Scope], bool]] = {}
         self.step_numbers = {step.name: number for number, step in enumerate(plan.steps)}
         net = plan.net
-        self.moves = moves_of(net)
         self._first = array("i", [-1]) * len(net.places)
         self._choices: dict[int, tuple[int, ...]] = {}
         self._of_steps: dict[_Key, array[int]] = {}
@@ -90,8 +89,11 @@ class Program:
         self._landings: dict[int, int] = {}
         self._entrances: dict[int, list[int]] = {}
         self.counting: list[int] = []
-        for number, transition in enumerate(net.transitions):
+        moving = Moving(len(net.places))
+        for number, transition in enumerate(net.transitions):  # one walk: the rows of a large net are made for it
+            moving.add(transition)
             self._index(number, transition)
+        self.moves = moving.moves(net.places)
 
     def _index(self, number: int, transition: Transition) -> None:
         """Make a transition of the net findable."""

@@ -9,8 +9,8 @@ keys of mappings keep the order of the file, which is part of a playbook's meani
 are not written. A plan never changes meaning under the same version.
 """
 
-from collections.abc import Iterable
-from typing import cast
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar, cast
 
 from noetl_ir import codec
 from noetl_ir.collecting import uncollected
@@ -40,14 +40,18 @@ from noetl_ir.plan_format.columns import (
     Malformed,
     Plain,
     choices,
+    enter,
     listed,
     lists,
     optional,
     records,
 )
 from noetl_ir.plan_format.nodes import BadNodes, ExpressionReader, Expressions
+from noetl_ir.plan_format.packed import Packed, Table
 from noetl_ir.plan_format.templates import row_of, template_of
 from noetl_ir.verify import verify
+
+T = TypeVar("T")
 
 MAGIC = b"NOETLPLN"
 VERSION = 1
@@ -60,34 +64,34 @@ _LENGTHS = len(MAGIC) + 2 + 8
 HEADER = _LENGTHS + 32
 """How many bytes stand before the body."""
 
-_ARCS = lists(records(NetArc._make, NUMBER, WEIGHT))
-_PLACES = records(Place._make, TEXT, choices(PlaceClass), WORD, NUMBER, NUMBER, NUMBER, PLACE, WORD)
+_ARCS = lists(records(NetArc, NUMBER, WEIGHT))
+_PLACES = records(Place, TEXT, choices(PlaceClass), WORD, NUMBER, NUMBER, NUMBER, PLACE, WORD)
 _TRANSITIONS = records(
-    Transition._make,
+    Transition,
     *(TEXT, choices(Trigger), WORD, _ARCS, _ARCS, NUMBER, FLAG),
     *(NUMBER, NUMBER, NUMBER, NUMBER, WORD, PLACE, WORD),
 )
 _PAIRS = lists(records(tuple, TEXT, NUMBER))
 _RULE = records(
-    Rule._make,
+    Rule,
     *(NUMBER, WORD, SPAN, NUMBER, WORD, NUMBER, REAL, NUMBER, FLAG),
     *(NUMBER, NUMBER, NUMBER, _PAIRS, _PAIRS),
 )
 _TASKS = records(
-    Task._make,
+    Task,
     *(TEXT, NUMBER, WORD, NUMBER, NUMBER, NUMBER, NUMBER, lists(_RULE), NUMBER, FLAG, SPAN, FLAG),
 )
-_TABLE_ARCS = records(Arc._make, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, SPAN)
-_LOOP = records(Loop._make, NUMBER, TEXT, FLAG, NUMBER, WORD, SPAN)
-_JOIN = records(Join._make, WORD, NUMBER, lists(TEXT))
+_TABLE_ARCS = records(Arc, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, SPAN)
+_LOOP = records(Loop, NUMBER, TEXT, FLAG, NUMBER, WORD, SPAN)
+_JOIN = records(Join, WORD, NUMBER, lists(TEXT))
 _STEPS = records(
-    Step._make,
+    Step,
     *(TEXT, _JOIN, FLAG, FLAG, lists(_LOOP), lists(NUMBER), lists(NUMBER), FLAG, NUMBER, FLAG, WORD),
     *(optional(lists(lists(TEXT))), lists(TEXT), FLAG, SPAN),
 )
-_KEYCHAIN = records(KeychainEntry._make, TEXT, WORD, NUMBER, SPAN)
+_KEYCHAIN = records(KeychainEntry, TEXT, WORD, NUMBER, SPAN)
 _INITIAL = records(tuple, NUMBER, NUMBER)
-_LIMITS = records(Limits._make, NUMBER, NUMBER, NUMBER, NUMBER)
+_LIMITS = records(Limits, NUMBER, NUMBER, NUMBER, NUMBER)
 
 
 class PlanError(Exception):
@@ -105,16 +109,12 @@ def write_plan(plan: Plan) -> bytes:
 
 def read_plan(data: bytes) -> Plan:
     """The plan of some bytes, checked through and through. Raises PlanError."""
-    body, children = _split(data)
-    try:
-        value = codec.unpack(body, max_bytes=MAX_BYTES, max_depth=MAX_DEPTH, max_items=MAX_ITEMS)
-        plan = _plan(value, children)
-    except (codec.CodecError, Malformed, BadNodes) as problem:
-        raise PlanError(f"the plan is damaged: {problem}") from problem
-    problems = verify(plan)
-    if problems:
-        raise PlanError(f"the plan is not sound: {problems[0]}")
-    return plan
+    return _read(data, _whole)
+
+
+def open_plan(data: bytes) -> Plan:
+    """The same plan to run: the rows of its net are made when they are asked for. Raises PlanError."""
+    return _read(data, Table)
 
 
 def digest_of(data: bytes) -> str:
@@ -124,7 +124,25 @@ def digest_of(data: bytes) -> str:
     return data[_LENGTHS:HEADER].hex()
 
 
-def _split(data: bytes) -> tuple[bytes, memoryview]:
+def _read(data: bytes, rows: "_Kept") -> Plan:
+    body, children = _split(data)
+    try:
+        plan = _plan(codec.Parts(body, max_depth=MAX_DEPTH, max_items=MAX_ITEMS), children, rows)
+    except (codec.CodecError, Malformed, BadNodes) as problem:
+        raise PlanError(f"the plan is damaged: {problem}") from problem
+    problems = verify(plan)
+    if problems:
+        raise PlanError(f"the plan is not sound: {problems[0]}")
+    return plan
+
+
+class _Kept(Protocol):
+    """How rows are kept."""
+
+    def __call__(self, rows: Packed[T], /) -> Sequence[T]: ...
+
+
+def _split(data: bytes) -> tuple[memoryview, memoryview]:
     if not data.startswith(MAGIC):
         raise PlanError("this is not a plan" if data else "the plan is empty")
     if len(data) < HEADER:
@@ -141,7 +159,7 @@ def _split(data: bytes) -> tuple[bytes, memoryview]:
     view = memoryview(data)
     if _sha256([view[:_LENGTHS], view[HEADER:]]) != data[_LENGTHS:HEADER]:
         raise PlanError("the plan was altered or cut: its digest is not that of its content")
-    return data[HEADER : HEADER + length], view[HEADER + length :]
+    return view[HEADER : HEADER + length], view[HEADER + length :]
 
 
 def _sha256(parts: Iterable[bytes | memoryview]) -> bytes:
@@ -182,48 +200,54 @@ def _body(plan: Plan) -> tuple[Plain, ...]:
     )
 
 
-def _plan(body: object, children: memoryview) -> Plan:
-    texts, net, pool, tables, numbers, flags, order, executor, kinds, named = _exactly(body, 10)
-    name, path, version, source = TEXT.restore(_exactly(texts, 4))
-    expressions, templates, spans = _exactly(pool, 3)
-    reader = ExpressionReader(expressions)
-    steps, tasks, arcs, keychain, limits = _exactly(tables, 5)
-    entry, workload = NUMBER.restore(_exactly(numbers, 2))
-    best_effort, aliases = FLAG.restore(_exactly(flags, 2))
+def _plan(body: codec.Parts, children: memoryview, rows: _Kept) -> Plan:
+    enter(body, 10)
+    name, path, version, source = TEXT.checked(_exactly(body.value(), 4))
+    net = _net(body, rows)
+    enter(body, 3)
+    reader = ExpressionReader(body.value())
+    templates = tuple([template_of(row, reader) for row in listed(body.value())])
+    template_spans = _whole(SPAN.restore(body.value()))
+    enter(body, 5)
+    steps, tasks, arcs = (_whole(_STEPS.read(body)), _whole(_TASKS.read(body)), _whole(_TABLE_ARCS.read(body)))
+    keychain, (bounds,) = _whole(_KEYCHAIN.read(body)), _exactly(list(_whole(_LIMITS.restore(body.value()))), 1)
+    entry, workload = NUMBER.checked(_exactly(body.value(), 2))
+    best_effort, aliases = FLAG.checked(_exactly(body.value(), 2))
+    order, executor, kinds, named = (body.value() for _ in range(4))
     if not isinstance(executor, dict):
         raise Malformed("the executor is no mapping")
-    (bounds,) = _exactly(_LIMITS.restore(limits), 1)
     return Plan(
         name=name,
         path=path,
         version=version,
         source=source,
-        net=_net(net),
-        templates=tuple([template_of(row, reader) for row in listed(templates)]),
-        template_spans=tuple(SPAN.restore(spans)),
-        steps=tuple(_STEPS.restore(steps)),
-        tasks=tuple(_TASKS.restore(tasks)),
-        arcs=tuple(_TABLE_ARCS.restore(arcs)),
+        net=net,
+        templates=templates,
+        template_spans=template_spans,
+        steps=steps,
+        tasks=tasks,
+        arcs=arcs,
         entry=entry,
         workload=workload,
-        workload_order=tuple(TEXT.restore(order)),
-        keychain=tuple(_KEYCHAIN.restore(keychain)),
+        workload_order=tuple(TEXT.checked(order)),
+        keychain=keychain,
         executor=executor,
         limits=cast("Limits", bounds),
         best_effort=best_effort,
-        kinds=tuple(TEXT.restore(kinds)),
+        kinds=tuple(TEXT.checked(kinds)),
         children=_children(named, children),
         aliases=aliases,
     )
 
 
-def _net(net: object) -> Net:
-    places, transitions, initial = _exactly(net, 3)
-    return Net(
-        tuple(_PLACES.restore(places)),
-        tuple(_TRANSITIONS.restore(transitions)),
-        tuple(cast("list[tuple[int, int]]", _INITIAL.restore(initial))),
-    )
+def _net(body: codec.Parts, rows: _Kept) -> Net:
+    enter(body, 3)
+    places, transitions = rows(_PLACES.read(body)), rows(_TRANSITIONS.read(body))
+    return Net(places, transitions, cast("tuple[tuple[int, int], ...]", _whole(_INITIAL.read(body))))
+
+
+def _whole(rows: Packed[T]) -> tuple[T, ...]:
+    return tuple(rows.values(0, len(rows)))
 
 
 def _children(named: object, data: memoryview) -> tuple[Child, ...]:

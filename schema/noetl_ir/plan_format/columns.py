@@ -1,15 +1,18 @@
 """Tables as columns: how the rows of a plan become plain lists and back, checked on the way.
 
 A plan of 1,000 steps has 25,000 transitions of 14 fields each. Written field by field as columns, and
-checked a column at a time, they cost a tenth of what rows would.
+checked a column at a time, they cost a tenth of what rows would. What was read stays packed
+(`noetl_ir.plan_format.packed`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
-from itertools import chain, islice
+from itertools import chain
 from typing import Generic, Protocol, TypeAlias, TypeVar, cast
 
+from noetl_ir.codec import Parts
 from noetl_ir.net import Weight
+from noetl_ir.plan_format.packed import Flags, Lists, Numbers, Optional, Packed, Picked, Plainly, Rows, Texts
 from noetl_ir.span import Span
 
 T = TypeVar("T")
@@ -31,7 +34,7 @@ class Column(Protocol[T]):
         """The values as something that the codec can write as a record; themselves where they are."""
         ...
 
-    def restore(self, column: Plain) -> list[T]:
+    def restore(self, column: Plain) -> Packed[T]:
         """The values again. Raises Malformed."""
         ...
 
@@ -44,15 +47,20 @@ def listed(column: Plain) -> list[Plain]:
 
 
 class _Scalars(Generic[T]):
-    """Values that stand as they are; `allowed` are their exact types."""
+    """Values that stand as they are; `allowed` are their exact types, `packed` how they lie in memory."""
 
-    def __init__(self, *allowed: type) -> None:
+    def __init__(self, packed: Callable[[list[T]], Packed[T]], *allowed: type) -> None:
+        self._packed = packed
         self._allowed = frozenset(allowed)
 
     def flatten(self, values: Sequence[T]) -> Plain:
         return values
 
-    def restore(self, column: Plain) -> list[T]:
+    def restore(self, column: Plain) -> Packed[T]:
+        return self._packed(self.checked(column))
+
+    def checked(self, column: Plain) -> list[T]:
+        """The values as a list. Raises Malformed."""
         values = listed(column)
         if not self._allowed.issuperset(map(type, values)):
             wrong = next(value for value in values if type(value) not in self._allowed)
@@ -66,8 +74,8 @@ class _Scalars(Generic[T]):
 class _Numbers(_Scalars[int]):
     """Whole numbers of an ordinary size."""
 
-    def restore(self, column: Plain) -> list[int]:
-        values = super().restore(column)
+    def checked(self, column: Plain) -> list[int]:
+        values = super().checked(column)
         if values and (min(values) < -1 or max(values) > MAX_NUMBER):
             raise Malformed("a number is out of range")
         return values
@@ -80,9 +88,9 @@ class _Words:
         index = {word: number for number, word in enumerate(dict.fromkeys(values))}
         return [list(index), list(map(index.__getitem__, values))]
 
-    def restore(self, column: Plain) -> list[str]:
+    def restore(self, column: Plain) -> Packed[str]:
         words, numbers = _parts(column, 2)
-        return _picked(TEXT.restore(words), numbers)
+        return _picked(TEXT.checked(words), numbers)
 
 
 class _Choices(Generic[T]):
@@ -95,7 +103,7 @@ class _Choices(Generic[T]):
     def flatten(self, values: Sequence[T]) -> Plain:
         return list(map(self._index.__getitem__, values))
 
-    def restore(self, column: Plain) -> list[T]:
+    def restore(self, column: Plain) -> Packed[T]:
         return _picked(self._members, column)
 
 
@@ -107,11 +115,16 @@ class _Weights:
             return values
         return [_WEIGHTS.get(value, value) for value in values]
 
-    def restore(self, column: Plain) -> list[int | Weight]:
-        values = cast("list[int]", _Scalars(int).restore(column))
+    def restore(self, column: Plain) -> Packed[int | Weight]:
+        values = _INTEGER.checked(column)
         if values and (min(values) < -len(_WEIGHTS) or 0 in values or max(values) > MAX_NUMBER):
             raise Malformed("a weight is out of range")
-        return [_NAMED.get(value, value) for value in values]
+        numbers = Numbers(values)
+        return Picked(_weight, numbers) if values and min(values) < 0 else numbers
+
+
+def _weight(number: int) -> int | Weight:
+    return _NAMED.get(number, number)
 
 
 _WEIGHTS: dict[int | Weight, int] = {Weight.ITEMS: -1, Weight.SLOTS: -2}
@@ -127,13 +140,12 @@ class _Lists(Generic[T]):
     def flatten(self, values: Sequence[tuple[T, ...]]) -> Plain:
         return [list(map(len, values)), self._inner.flatten(list(chain.from_iterable(values)))]
 
-    def restore(self, column: Plain) -> list[tuple[T, ...]]:
+    def restore(self, column: Plain) -> Packed[tuple[T, ...]]:
         lengths, entries = _parts(column, 2)
-        counts, inner = NUMBER.restore(lengths), self._inner.restore(entries)
+        counts, inner = NUMBER.checked(lengths), self._inner.restore(entries)
         if sum(counts) != len(inner) or (counts and min(counts) < 0):
             raise Malformed("the lengths of lists do not add up")
-        rest = iter(inner)
-        return [tuple(islice(rest, count)) for count in counts]
+        return Lists(counts, inner)
 
 
 class _Optional(Generic[T]):
@@ -146,20 +158,19 @@ class _Optional(Generic[T]):
         there = [value for value in values if value is not None]
         return [[value is not None for value in values], self._inner.flatten(there)]
 
-    def restore(self, column: Plain) -> list[T | None]:
+    def restore(self, column: Plain) -> Packed[T | None]:
         flags, present = _parts(column, 2)
-        given, inner = FLAG.restore(flags), self._inner.restore(present)
+        given, inner = FLAG.checked(flags), self._inner.restore(present)
         if sum(given) != len(inner):
             raise Malformed("the count of optional values does not add up")
-        rest = iter(inner)
-        return [next(rest) if there else None for there in given]
+        return Optional(given, inner)
 
 
-class _Records(Generic[T]):
+class Records(Generic[T]):
     """Named tuples, or plain pairs: one column a field."""
 
-    def __init__(self, make: Callable[[Iterable[object]], T], *fields: "Column[object]") -> None:
-        self._make = make
+    def __init__(self, of: type[T], *fields: "Column[object]") -> None:
+        self._of = of
         self._fields = fields
 
     def flatten(self, values: Sequence[T]) -> Plain:
@@ -168,13 +179,19 @@ class _Records(Generic[T]):
         columns = zip(*cast("Sequence[tuple[object, ...]]", values), strict=True)
         return [field.flatten(column) for field, column in zip(self._fields, columns, strict=True)]
 
-    def restore(self, column: Plain) -> list[T]:
-        columns = [
-            field.restore(part) for field, part in zip(self._fields, _parts(column, len(self._fields)), strict=True)
-        ]
+    def restore(self, column: Plain) -> Packed[T]:
+        parts = _parts(column, len(self._fields))
+        return self._joined([field.restore(part) for field, part in zip(self._fields, parts, strict=True)])
+
+    def read(self, parts: Parts) -> Packed[T]:
+        """The rows of a large table, a column at a time. Raises CodecError, too."""
+        enter(parts, len(self._fields))
+        return self._joined([field.restore(parts.value()) for field in self._fields])
+
+    def _joined(self, columns: list[Packed[object]]) -> Packed[T]:
         if len(set(map(len, columns))) > 1:
             raise Malformed("the columns of a table differ in length")
-        return list(map(self._make, zip(*columns, strict=True)))
+        return Rows(self._of, columns)
 
 
 class _Places:
@@ -184,8 +201,14 @@ class _Places:
         there = cast("Sequence[Span]", values)
         return SPAN.flatten([span or NO_SPAN for span in values] if None in values else there)
 
-    def restore(self, column: Plain) -> list[Span | None]:
-        return [None if span[0] < 0 else span for span in SPAN.restore(column)]
+    def restore(self, column: Plain) -> Packed[Span | None]:
+        lines = column[0] if type(column) is list and column else ()
+        spans = SPAN.restore(column)
+        return Picked(_some, spans) if NO_SPAN.line in lines else spans
+
+
+def _some(span: Span) -> Span | None:
+    return None if span.line < 0 else span
 
 
 def _parts(column: Plain, count: int) -> list[Plain]:
@@ -195,16 +218,23 @@ def _parts(column: Plain, count: int) -> list[Plain]:
     return parts
 
 
-def _picked(members: Sequence[T], numbers: Plain) -> list[T]:
-    indices = NUMBER.restore(numbers)
+def enter(parts: Parts, count: int) -> None:
+    """Go into a list of so many parts. Raises Malformed."""
+    found = parts.enter()
+    if found != count:
+        raise Malformed(f"expected {count} parts, found {found}")
+
+
+def _picked(members: Sequence[T], numbers: Plain) -> Packed[T]:
+    indices = NUMBER.checked(numbers)
     if indices and (min(indices) < 0 or max(indices) >= len(members)):
         raise Malformed("a number names nothing")
-    return [members[index] for index in indices]
+    return Picked(members.__getitem__, Numbers(indices))
 
 
-def records(make: Callable[[Iterable[object]], T], *fields: object) -> Column[T]:
-    """Named tuples whose fields are written by `fields` in order; `make` is their `_make`, or `tuple`."""
-    return _Records(make, *cast("tuple[Column[object], ...]", fields))
+def records(of: type[T], *fields: object) -> Records[T]:
+    """Named tuples of a class, or plain ones, whose fields are written by `fields` in order."""
+    return Records(of, *cast("tuple[Column[object], ...]", fields))
 
 
 def lists(inner: Column[T]) -> Column[tuple[T, ...]]:
@@ -222,11 +252,12 @@ def choices(enumeration: type[StrEnum]) -> Column[StrEnum]:
     return _Choices(enumeration)
 
 
-NUMBER: Column[int] = _Numbers(int)
-REAL: Column[float] = _Scalars(int, float)
-FLAG: Column[bool] = _Scalars(bool)
-TEXT: Column[str] = _Scalars(str)
+NUMBER = _Numbers(Numbers, int)
+REAL: _Scalars[float] = _Scalars(Plainly, int, float)
+FLAG: _Scalars[bool] = _Scalars(Flags, bool)
+TEXT: _Scalars[str] = _Scalars(Texts, str)
+_INTEGER: _Scalars[int] = _Scalars(Numbers, int)
 WORD: Column[str] = _Words()
 WEIGHT: Column[int | Weight] = _Weights()
-SPAN: Column[Span] = records(Span._make, NUMBER, NUMBER, NUMBER, NUMBER)
+SPAN: Column[Span] = records(Span, NUMBER, NUMBER, NUMBER, NUMBER)
 PLACE: Column[Span | None] = _Places()

@@ -6,7 +6,7 @@ read off its annotations, so that a new field is in this form and in its schema 
 byte form: layout and the order of keys in records are free, and any other change is refused.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import NoneType, UnionType
 from typing import TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
@@ -166,14 +166,19 @@ def _reader(hint: object) -> _Reader:
     return found
 
 
+def _is_list(hint: object) -> bool:
+    """Whether it is of any length."""
+    return get_origin(hint) is Sequence or (get_origin(hint) is tuple and get_args(hint)[-1] is Ellipsis)
+
+
 def _made_reader(hint: object) -> _Reader:
     arguments = get_args(hint)
     if get_origin(hint) in (UnionType, Union):
         return _union([_reader(option) for option in arguments])
+    if _is_list(hint):
+        inner = _reader(arguments[0])
+        return lambda value: tuple([inner(item) for item in _list(value)])
     if get_origin(hint) is tuple:
-        if arguments[-1] is Ellipsis:
-            inner = _reader(arguments[0])
-            return lambda value: tuple([inner(item) for item in _list(value)])
         readers = [_reader(argument) for argument in arguments]
         return lambda value: _fixed(readers, value)
     if get_origin(hint) is dict:
@@ -285,7 +290,7 @@ def _schema(hint: object, definitions: dict[str, Json]) -> Json:
     arguments = get_args(hint)
     if get_origin(hint) in (UnionType, Union):
         return {"anyOf": [_schema(option, definitions) for option in arguments]}
-    if get_origin(hint) is tuple and arguments[-1] is Ellipsis:
+    if _is_list(hint):
         return {"type": "array", "items": _schema(arguments[0], definitions)}
     if get_origin(hint) is tuple:
         return _listed([_schema(argument, definitions) for argument in arguments])

@@ -93,9 +93,10 @@ MARKED = frozenset({"free", "idle", "cold"})
 
 def net_problems(plan: Plan) -> Found:
     """(element id, what is wrong with it) for the net of a plan whose tables are sound."""
-    for part in (_places, _transitions, _joins, _choices):  # each relies on those before it
+    decisions = _Decisions(plan)
+    for part in (_places(plan), _transitions(plan, decisions), decisions.problems()):  # each relies on those before it
         found = False
-        for problem in part(plan):
+        for problem in part:
             found = True
             yield problem
         if found:
@@ -122,14 +123,19 @@ def _places(plan: Plan) -> Found:
         yield "initial", "is not one token at the entry and one in each join's free and idle places"
 
 
-def _transitions(plan: Plan) -> Found:
+def _transitions(plan: Plan, decisions: "_Decisions") -> Found:
+    """What each transition shows by itself. `decisions` are told of those with which nothing is wrong."""
     places = plan.net.places
-    roles, owners = [place.role for place in places], [place.step for place in places]
+    roles, owners = list[str](), list[int]()
+    for _, _, role, step, *_ in places:  # one walk: the rows of a plan that was read are made for it
+        roles.append(role)
+        owners.append(step)
     size, steps, tasks = len(places), len(plan.steps), len(plan.tasks)
     arcs, pool = len(plan.arcs), len(plan.templates)
     ids: set[str] = set()
     judged: dict[_Shape, str] = {}
-    for id, trigger, role, inputs, outputs, guard, _, step, task, _, arc, _, span, maker in plan.net.transitions:
+    for t in plan.net.transitions:
+        id, trigger, role, inputs, outputs, guard, _, step, task, _, arc, _, span, maker = t
         ids.add(id)
         if not (0 <= step < steps and -1 <= task < tasks and -1 <= arc < arcs and -1 <= guard < pool):
             yield id, "is of no step, task, arc or guard"
@@ -154,6 +160,8 @@ def _transitions(plan: Plan) -> Found:
             problem = judged[shape] = _judgement(shape)
         if problem:
             yield id, problem
+        else:
+            decisions.see(t)
     if len(ids) != len(plan.net.transitions):
         yield "transitions", "have one id twice"
 
@@ -179,14 +187,6 @@ def _judgement(shape: _Shape) -> str:
 
 
 _LOOPING: dict[str, Weight] = {"todo": Weight.ITEMS, "fin": Weight.ITEMS, "slot": Weight.SLOTS}
-
-
-def _joins(plan: Plan) -> Found:
-    """A join counts what it must, and free+held of a source, idle+met or cold+warm of a join stay one."""
-    for t in plan.net.transitions:
-        if t.role in JOINING:
-            yield from _counts(plan, t)
-            yield from _balance(plan, t)
 
 
 def _counts(plan: Plan, t: Transition) -> Found:
@@ -216,33 +216,50 @@ def _counted(plan: Plan, t: Transition) -> int:
     return len(join.sources) - join.n if t.role == "rearm" else join.n
 
 
-def _choices(plan: Plan) -> Found:
-    """The last of the alternatives at a place is unguarded, and one takes the fault of any that asks."""
-    places = plan.net.places
-    last: dict[int, Transition] = {}
-    head: dict[int, int] = {}
-    asked: dict[int, str] = {}
-    caught: set[int] = set()
-    for t in plan.net.transitions:
+class _Decisions:
+    """The checks that cannot judge by shape, asked of each transition in the order of the net.
+
+    A join counts what it must, and free+held of a source, idle+met or cold+warm of a join stay one. The last of the
+    alternatives at a place is unguarded, and one takes the fault of any that asks.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._joins: list[tuple[str, str]] = []
+        self._last: dict[int, str] = {}  # the id of the last one where that has a guard
+        self._head: dict[int, int] = {}
+        self._asked: dict[int, str] = {}
+        self._caught: set[int] = set()
+
+    def see(self, t: Transition) -> None:
+        """Take the next transition in."""
+        role = t[2]
+        if role in JOINING:
+            self._joins += [*_counts(self._plan, t), *_balance(self._plan, t)]
         if t[6]:  # a fault
-            caught.add(t.inputs[0].place)
-        elif (role := t[2]) in DECIDING:  # by position, as this is the one check that cannot judge by shape
+            self._caught.add(t.inputs[0].place)
+        elif role in DECIDING:
             place = t.inputs[0].place
-            here = head.get(place, place)
+            here = self._head.get(place, place)
             if t.trigger is Trigger.NOW:
-                last[place] = t
+                self._last[place] = t.id if t.guard >= 0 else ""
             if role in BRANCHING:
                 for following, _ in t.outputs:
-                    if places[following].role in _ASKED:
-                        head[following] = here
-            if t.guard >= 0 or role == "expand" or _asks(plan, t):
-                asked.setdefault(here, t.id)
-    for t in last.values():
-        if t.guard >= 0:
-            yield t.id, "is the last choice at its place and has a guard"
-    for here, id in asked.items():
-        if here not in caught:
-            yield id, f"asks an expression, and nothing takes its fault at {places[here].id}"
+                    if self._plan.net.places[following].role in _ASKED:
+                        self._head[following] = here
+            if t.guard >= 0 or role == "expand" or _asks(self._plan, t):
+                self._asked.setdefault(here, t.id)
+
+    def problems(self) -> Found:
+        """What is wrong, once all are seen; where joins are, nothing of choices."""
+        yield from self._joins
+        if self._joins:
+            return
+        for id in filter(None, self._last.values()):
+            yield id, "is the last choice at its place and has a guard"
+        for here, id in self._asked.items():
+            if here not in self._caught:
+                yield id, f"asks an expression, and nothing takes its fault at {self._plan.net.places[here].id}"
 
 
 def _asks(plan: Plan, t: Transition) -> bool:

@@ -1,0 +1,219 @@
+"""Columns as they lie in memory, and tables whose rows are made when they are asked for.
+
+A plan stays in memory as long as it runs, and a run looks at few of its rows at a time: as rows, the net of 20,000
+steps would take 300 MB, packed it takes 20.
+"""
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import accumulate, chain, pairwise
+from typing import Generic, Protocol, TypeVar, cast, overload
+
+T = TypeVar("T")
+S = TypeVar("S")
+T_co = TypeVar("T_co", covariant=True)
+
+_SHIFT = 6
+BLOCK = 1 << _SHIFT
+"""Rows of a table that are made at once."""
+KEPT = 256
+"""Blocks of a table that stay as rows: all of the net of 1,000 steps."""
+
+_PACE = 1024
+
+
+class Packed(Protocol[T_co]):
+    """Values of a column, or of a table, from which some are made."""
+
+    def __len__(self) -> int: ...
+
+    def values(self, start: int, stop: int) -> Sequence[T_co]:
+        """The values from one position to another, made now."""
+        ...
+
+
+class Table(Sequence[T]):
+    """Rows as a sequence. Those made last are kept, so that what is asked again and again is made once."""
+
+    __slots__ = ("_blocks", "_count", "_packed")
+
+    def __init__(self, packed: Packed[T]) -> None:
+        self._packed = packed
+        self._count = len(packed)
+        self._blocks: dict[int, Sequence[T]] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, at: int) -> T: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[T]: ...
+    def __getitem__(self, at: int | slice) -> T | Sequence[T]:
+        if isinstance(at, slice):
+            return [self[number] for number in range(*at.indices(self._count))]
+        if at < 0:
+            at += self._count
+        block = self._blocks.get(at >> _SHIFT)
+        if block is None:
+            block = self._block(at >> _SHIFT)
+        return block[at & (BLOCK - 1)]
+
+    def __iter__(self) -> Iterator[T]:
+        """All rows; of a large table none is kept for that."""
+        if self._count <= KEPT * BLOCK:
+            for number in range(-(-self._count // BLOCK)):
+                yield from self._blocks.get(number) or self._block(number)
+        else:
+            for start in range(0, self._count, _PACE):
+                yield from self._packed.values(start, start + _PACE)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, tuple | Table) or len(other) != self._count:
+            return NotImplemented if not isinstance(other, tuple | Table) else False
+        return all(one == another for one, another in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def _block(self, number: int) -> Sequence[T]:
+        if not 0 <= number * BLOCK < self._count:
+            raise IndexError("there is no such row")
+        if len(self._blocks) >= KEPT:
+            self._blocks.clear()
+        made = self._blocks[number] = self._packed.values(number * BLOCK, (number + 1) * BLOCK)
+        return made
+
+
+class Plainly(Generic[T]):
+    """Values as they are."""
+
+    def __init__(self, values: list[T]) -> None:
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def values(self, start: int, stop: int) -> list[T]:
+        return self._values[start:stop]
+
+
+class Texts:
+    """Texts, one behind the other."""
+
+    def __init__(self, values: list[str]) -> None:
+        self._whole = "".join(values)
+        self._ends = _sums(map(len, values))
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def values(self, start: int, stop: int) -> list[str]:
+        whole, ends = self._whole, self._ends[start : stop + 1].tolist()
+        return [whole[one:other] for one, other in pairwise(ends)]
+
+
+class Numbers:
+    """Whole numbers, in as many bytes as the largest takes."""
+
+    def __init__(self, values: list[int]) -> None:
+        most = max(values, default=0)
+        self._values = array(next(code for code, limit in _LIMITS if most < limit), values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def values(self, start: int, stop: int) -> list[int]:
+        return self._values[start:stop].tolist()
+
+
+_LIMITS = (("b", 1 << 7), ("h", 1 << 15), ("i", 1 << 31), ("q", 1 << 63))
+
+
+class Flags:
+    """Truth values, a byte each."""
+
+    def __init__(self, values: list[bool]) -> None:
+        self._values = bytes(values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def values(self, start: int, stop: int) -> list[bool]:
+        return list(map(bool, self._values[start:stop]))
+
+
+class Picked(Generic[S, T]):
+    """What other values stand for."""
+
+    def __init__(self, meaning: Callable[[S], T], values: Packed[S]) -> None:
+        self._meaning = meaning
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def values(self, start: int, stop: int) -> list[T]:
+        return list(map(self._meaning, self._values.values(start, stop)))
+
+
+class Lists(Generic[T]):
+    """Tuples of any length, their entries one behind the other."""
+
+    def __init__(self, counts: Sequence[int], inner: Packed[T]) -> None:
+        self._ends = _sums(counts)
+        self._inner = inner
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def values(self, start: int, stop: int) -> list[tuple[T, ...]]:
+        ends = self._ends[start : stop + 1].tolist()
+        if not ends:
+            return []
+        first = ends[0]
+        entries = tuple(self._inner.values(first, ends[-1]))
+        return [entries[one - first : other - first] for one, other in pairwise(ends)]
+
+
+class Optional(Generic[T]):
+    """Values that may be missing."""
+
+    def __init__(self, there: list[bool], inner: Packed[T]) -> None:
+        self._ends = _sums(there)
+        self._inner = inner
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def values(self, start: int, stop: int) -> list[T | None]:
+        ends = self._ends[start : stop + 1].tolist()
+        if not ends:
+            return []
+        rest = iter(self._inner.values(ends[0], ends[-1]))
+        return [next(rest) if other > one else None for one, other in pairwise(ends)]
+
+
+class Rows(Generic[T]):
+    """Rows, a column each field: named tuples, or plain ones."""
+
+    def __init__(self, of: type[T], columns: Sequence[Packed[object]]) -> None:
+        make = partial(tuple.__new__, cast("type[tuple[object, ...]]", of))  # there is a column for each field
+        self._make = cast("Callable[[tuple[object, ...]], T]", make)
+        self._columns = columns
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    def values(self, start: int, stop: int) -> list[T]:
+        columns = [column.values(start, stop) for column in self._columns]
+        return list(map(self._make, zip(*columns, strict=True)))
+
+
+def _sums(counts: Iterable[int]) -> "array[int]":
+    """Where each list begins, and where the last one ends."""
+    return array("q", chain((0,), accumulate(counts)))
