@@ -36,8 +36,6 @@ from noetl_ir.rows import NamedTuple
 if TYPE_CHECKING:
     from types import FrameType
 
-    from starlette.applications import Starlette
-
 MOST_FILES = 1 << 18
 """Files that may be open at once, where the system lets it: with SQLite each execution that is driven has a lock."""
 
@@ -110,7 +108,7 @@ def serve(
     return not driving.failed
 
 
-def _config(app: Starlette, listening: Listening) -> uvicorn.Config:
+def _config(app: Callable[..., object], listening: Listening) -> uvicorn.Config:
     """How uvicorn serves, with its certificate read. Raises BadCertificate."""
     certificate, key = listening.certificate, listening.key or listening.certificate
     config = uvicorn.Config(

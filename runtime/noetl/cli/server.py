@@ -14,7 +14,7 @@ from noetl.cli.remote import asked, connected
 from noetl.cli.stores import opened, path_option, store_option
 from noetl.cli.text import Problem, escaped
 from noetl.egress import BadNetwork, Egress, networks_of
-from noetl.ports import Call
+from noetl.ports import Call, Fence
 from noetl.tokens import TokenFile, TokenProblem
 from noetl.user_sessions import Sessions
 
@@ -72,20 +72,13 @@ def server(
         raise Problem(f"the server needs the extra: pip install 'noetlc[server]' ({missing})") from None
     from noetl.cli.token import tokens_path_of
 
-    try:
-        tokens = TokenFile(tokens_path or tokens_path_of(url), _say)
-    except TokenProblem as problem:
-        raise Problem(str(problem)) from None
+    tokens = _tokens(tokens_path or tokens_path_of(url))
     refused = check_binding(host, has_tokens=bool(tokens()), is_encrypted=behind_proxy or tls_cert is not None)
     if refused is not None:
         raise click.UsageError(refused)
     if tls_key is not None and tls_cert is None:
         raise click.UsageError("--tls-key is the key of a certificate: give --tls-cert too")
-    try:
-        fence = Egress(networks_of(allowed)).refusal
-    except BadNetwork as problem:
-        raise click.UsageError(f"--allow-address {problem}") from None
-    settings = Settings(folders=folders, slots=slots, limits=limits, log=_log, fence=fence)
+    settings = Settings(folders=folders, slots=slots, limits=limits, log=_log, fence=_fence(allowed))
     with opened(url, settings) as runtime, bus_at(bus_url, limits) as bus:
         listening = Listening(host, port, tokens, tls_cert, tls_key, behind_proxy, announce)
         try:
@@ -107,6 +100,22 @@ def stop(server: str) -> int:
     asked(server, "POST", "/stop")
     click.echo("stopping")
     return 0
+
+
+def _tokens(path: str) -> TokenFile:
+    """Who may do what; a file that cannot be read is a Problem."""
+    try:
+        return TokenFile(path, _say)
+    except TokenProblem as problem:
+        raise Problem(str(problem)) from None
+
+
+def _fence(allowed: tuple[str, ...]) -> Fence:
+    """What keeps tools from addresses that are not public, but for those. Raises UsageError."""
+    try:
+        return Egress(networks_of(allowed)).refusal
+    except BadNetwork as problem:
+        raise click.UsageError(f"--allow-address {problem}") from None
 
 
 def _sessions(bus_url: str | None, secrets_path: str) -> Sessions:
