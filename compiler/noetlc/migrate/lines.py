@@ -90,8 +90,8 @@ def all_nodes(root: Node) -> Iterator[Node]:
 def settle(text: str, comments: Iterable[Comment], spots: list[Spot]) -> None:
     """Put each comment above the line of the construct that it was about.
 
-    Beside something, that is the first construct that begins in its line, or the one around it; on a line of its own,
-    the next one inside of the one around it.
+    Beside something, that is the first construct that begins in its line, else the first of what stands below its
+    line, or the one around it; on a line of its own, the next one inside of the one around it.
     """
     ordered = sorted(spots, key=lambda spot: (spot.start, -spot.stop))
     starts = [spot.start for spot in ordered]
@@ -103,8 +103,24 @@ def settle(text: str, comments: Iterable[Comment], spots: list[Spot]) -> None:
         if alone:
             fits = following is not None and (chosen is None or following.start < chosen.stop)
         else:
-            fits = following is not None and following.start <= comment.beside
+            fits = following is not None and (
+                following.start <= comment.beside or _is_below(text, comment.start, following.start)
+            )
         (following if fits and following is not None else chosen or ordered[-1]).line.notes.append(comment.text)
+
+
+def _is_below(text: str, offset: int, inner: int) -> bool:
+    """Whether what begins at `inner` belongs to the line of an offset before it: all lines up to it stand deeper."""
+    first, stop = text.rfind("\n", 0, offset) + 1, text.find("\n", inner)
+    head, *lines = text[first : stop if stop >= 0 else len(text)].split("\n")
+    return all(
+        _depth(line) > _depth(head) for line in lines if line.strip(" ") and not line.lstrip(" ").startswith("#")
+    )
+
+
+def _depth(line: str) -> int:
+    """Where the first key of a line stands, the dashes of lists before it aside."""
+    return len(line) - len(line.lstrip(" -"))
 
 
 def _around(spots: list[Spot], before: int, offset: int) -> Spot | None:
