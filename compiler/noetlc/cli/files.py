@@ -107,23 +107,31 @@ def expanded(paths: Iterable[str]) -> list[str]:
     A YAML file counts as a playbook when a line of it begins one: others, such as scripts and values, live beside
     playbooks. One that cannot be read counts too, so that whoever reads it says so.
 
-    Each once, in the order given, those of a folder or a glob sorted. A path that names nothing is wrong usage, and
-    so are paths with no playbook among them.
+    Each once, in the order given, those of a folder or a glob sorted; links to one file are that file. A path that
+    names nothing is wrong usage, and so are paths with no playbook among them.
     """
-    found: dict[str, None] = {}
+    found: dict[str, str] = {}
     for path in paths:
         if path == STANDARD_INPUT or os.path.isfile(path):
-            found[path] = None
+            names = [path]
         elif os.path.isdir(path):
-            found.update(dict.fromkeys(playbooks_in(path)))
+            names = list(playbooks_in(path))
         else:
             matches = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
             if not matches:
                 raise click.UsageError(f"there is no file {path!r}")
-            found.update(dict.fromkeys(name for name in matches if _is_playbook(name)))
+            names = [name for name in matches if _is_playbook(name)]
+        own = {_place_of(name): name for name in names if not os.path.islink(name)}
+        for place, name in ((_place_of(name), name) for name in names):
+            found.setdefault(place, own.get(place, name))
     if not found:
         raise click.UsageError("there is no playbook under these paths")
-    return list(found)
+    return list(found.values())
+
+
+def _place_of(name: str) -> str:
+    """What tells a file from others, whatever name it goes by."""
+    return name if name == STANDARD_INPUT else os.path.realpath(name)
 
 
 def only_playbooks(paths: Iterable[str]) -> list[str]:

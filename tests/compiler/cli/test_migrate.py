@@ -169,3 +169,15 @@ def test_a_pipe_in_a_folder_is_not_waited_for(run: Run) -> None:
     put("a.yaml", NEW)
     os.mkfifo("pipe.yaml")
     assert run("--check", ".") == (0, "", "0 of 1 file would change\n")
+
+
+def test_a_file_and_the_links_to_it_are_one(run: Run) -> None:
+    Path("d").mkdir()
+    put("d/b.yaml", OLD)
+    Path("d/a.yaml").symlink_to("b.yaml")
+    Path("d/c.yaml").symlink_to(Path("d/b.yaml").resolve())
+    done = run("--check", "d", "d/a.yaml")
+    assert (done.status, done.out) == (1, "d/b.yaml: would change in line 5\n")
+    assert done.err == "1 of 1 file would change\n"
+    named = run("--check", "d/a.yaml")
+    assert named.out == "d/a.yaml: would change in line 5\n"
