@@ -32,6 +32,17 @@ workflow:
   - {step: b, tool: {name: t, kind: http, url: "http://x/b"}}
 """
 
+FORK = """
+workflow:
+  - step: start
+    tool: {name: t, kind: noop, spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {stamp: "{{ now() }}"}}}}]}}}
+    next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}, {step: c}]}
+  - {step: a, tool: {name: t, kind: http, url: "http://x/a"}, next: {arcs: [{step: last}]}}
+  - {step: b, tool: {name: t, kind: http, url: "http://x/b"}, next: {arcs: [{step: last}]}}
+  - {step: c, tool: {name: t, kind: http, url: "http://x/c"}, next: {arcs: [{step: last}]}}
+  - {step: last, spec: {policy: {join: all}}, tool: {kind: noop, result: "{{ ctx.stamp }}"}}
+"""  # noqa: E501
+
 
 @cache
 def play_of(text: str) -> Ready:
@@ -75,6 +86,18 @@ def test_scenario_18_every_item_is_handed_out_though_a_third_of_the_commits_lose
     log = world.logs["e0"]
     assert len(named(log, "loop.iteration.started")) == len(named(log, "loop.iteration.done")) == 300
     assert len(named(log, "loop.done")) == 1 and log[-1].ts < log[0].ts + 2900 * SECOND
+
+
+def test_scenario_76_a_hundred_interleavings_fold_to_what_their_live_runs_were() -> None:
+    orders = set()
+    for seed in range(100):
+        world = World(play_of(FORK), THREE._replace(seed=seed))
+        world.run()  # compares the fold of the log with the state that drove the run
+        log = world.logs["e0"]
+        orders.add(tuple(event.step for event in named(log, "step.done")))
+        (patch,) = named(log, "ctx.patched")
+        assert named(log, "task.done")[-1].data["result"] == patch.data["patch"]["stamp"]
+    assert len(orders) == 6
 
 
 @pytest.mark.parametrize("seed", range(10))
