@@ -33,8 +33,9 @@ class Extent(NamedTuple):
 def extents_of(plan: Plan, limit: int) -> tuple[Extent, ...]:
     """The extents of all steps, with loops of two items and two slots."""
     ready = _ready(plan)
+    numbers = {place: number for number, place in enumerate(ready)}
     together = together_of(folded(whole_skeleton(plan, 2)).net, frozenset(ready), min(limit, QUICK))
-    small, names = together.small, {place: step.name for place, step in zip(ready, plan.steps, strict=True)}
+    small = together.small
     upper = _most_runs(plan)
     found = []
     left = min(ASKED, max(4, ASKED_PLACES // len(small.net.places)))
@@ -47,8 +48,8 @@ def extents_of(plan: Plan, limit: int) -> tuple[Extent, ...]:
             if left >= 0:
                 runs = None if runs is None else _runs(small.net, small.place(place), runs, limit)
                 at_once = _at_once(small.net, small.place(place), limit) if at_once is None else at_once
-        beside = sorted(ready.index(other) for other in together.beside[place])
-        found.append(Extent(plan.steps[number].name, runs, at_once, tuple(names[ready[each]] for each in beside)))
+        beside = tuple(plan.steps[each].name for each in sorted(numbers[other] for other in together.beside[place]))
+        found.append(Extent(plan.steps[number].name, runs, at_once, beside))
     return tuple(found)
 
 

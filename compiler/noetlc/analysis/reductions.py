@@ -131,8 +131,7 @@ class _Work:
             return False
         after = [self._macros[number] for number in takers]
         before = [self._macros[number] for number in makers]
-        now, then = _arcs_of(before), _arcs_of(after)
-        if now * len(after) + then * len(before) > max(MAX_ARCS, now + then + 2 * len(before) * len(after)):
+        if len(before) * len(after) > 1 and _grows(before, after):
             return False
         if any(macro.inputs != {place: 1} or place in macro.outputs for macro in after):
             return False
@@ -300,6 +299,12 @@ def _joined(one: _Macro, other: _Macro, place: int) -> _Macro:
     for each, weight in other.outputs.items():
         outputs[each] = outputs.get(each, 0) + times * weight
     return _Macro(one.inputs, outputs, Then(one.origin, other.origin, times))
+
+
+def _grows(before: list[_Macro], after: list[_Macro]) -> bool:
+    """Whether there are many arcs, and more, when each of some is joined with each of others."""
+    now, then = _arcs_of(before), _arcs_of(after)
+    return now * len(after) + then * len(before) > max(MAX_ARCS, now + then + 2 * len(before) * len(after))
 
 
 def _arcs_of(macros: list[_Macro]) -> int:

@@ -6,6 +6,7 @@ data were found leaves the question unknown, and the story says what guards woul
 
 from collections.abc import Callable, Sequence
 
+from noetl_ir.collecting import uncollected
 from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
 from noetl_ir.rows import NamedTuple
@@ -57,8 +58,13 @@ class Report(NamedTuple):
 def report_of(plan: Plan, queries: Sequence[str] = (), budget: Budget = STANDARD) -> Report:
     """The report on a plan and the children that it embeds; raises QueryError."""
     asked = [query_of(text) for text in queries]
+    with uncollected():
+        return _report(plan, list(zip(asked, queries, strict=True)), budget)
+
+
+def _report(plan: Plan, queries: Sequence[tuple[Query, str]], budget: Budget) -> Report:
     verdicts = sound(plan, budget)
-    for query, text in zip(asked, queries, strict=True):
+    for query, text in queries:
         verdicts.append(answered(plan, query, text, budget))
     proved = all(verdict.status is Status.PROVED for verdict in verdicts)
     report = Report(plan.name, tuple(verdicts), assumptions_of(plan), (), None, None)

@@ -5,6 +5,8 @@
 The relation says too much where tokens are counted; the markings say it exactly.
 """
 
+from collections.abc import Iterator
+
 from noetl_ir.rows import NamedTuple
 from noetlc.analysis.concurrency import Concurrency, concurrency_of
 from noetlc.analysis.petri import Petri
@@ -27,7 +29,7 @@ def together_of(net: Petri, asked: frozenset[int], limit: int) -> Together:
     """What may be marked at once among the places that are asked about."""
     small = reduced(net, asked)
     relation = concurrency_of(small.net)
-    at = {place: small.place(place) for place in sorted(asked)}
+    at = {place: number for number, place in enumerate(small.places) if place in asked}
     if _is_plain(relation, at):
         return _by_arcs(small, relation, at)
     graph = graph_of(small.net, limit)
@@ -35,12 +37,14 @@ def together_of(net: Petri, asked: frozenset[int], limit: int) -> Together:
         return _by_arcs(small, relation, at)
     beside: dict[int, set[int]] = {place: set() for place in asked}
     most: dict[int, int | None] = dict.fromkeys(asked, 0)
-    for code in graph.markings:
-        marking = graph.code.marking(code)
-        held = [place for place, number in at.items() if marking[number]]
+    code = graph.code
+    owner = {code.shift[number] + bit: place for place, number in at.items() for bit in range(code.bits[number])}
+    mask = sum(1 << bit for bit in owner)
+    for marking in graph.markings:
+        held = {owner[bit] for bit in _bits(marking & mask)}
         for place in held:
             beside[place].update(held)
-            most[place] = max(most[place] or 0, marking[at[place]])
+            most[place] = max(most[place] or 0, code.tokens(marking, at[place]))
     return Together(small, {place: frozenset(row - {place}) for place, row in beside.items()}, most, True)
 
 
@@ -52,8 +56,18 @@ def _is_plain(relation: Concurrency, at: dict[int, int]) -> bool:
 
 def _by_arcs(small: Reduced, relation: Concurrency, at: dict[int, int]) -> Together:
     beside, most = {}, dict[int, int | None]()
+    places = {number: place for place, number in at.items()}
+    mask = sum(1 << number for number in places)
     for place, number in at.items():
         row = relation.rows[number]
-        beside[place] = frozenset(other for other, there in at.items() if other != place and row >> there & 1)
+        beside[place] = frozenset(places[other] for other in _bits(row & mask)) - {place}
         most[place] = 0 if number not in relation.marked else None if row >> number & 1 else 1
     return Together(small, beside, most, False)
+
+
+def _bits(mask: int) -> Iterator[int]:
+    """The numbers of the bits that are set."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
