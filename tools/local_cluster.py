@@ -67,8 +67,8 @@ class LocalCluster:
         self.bus = str(json.loads(ports.read_text())["nats"][0])
 
     def start_server(self, port: int, *words: str) -> None:
-        """A server; `url` is where it listens."""
-        server = ["server", "--port", str(port), "--store", self.store, "--bus", self.bus]
+        """A server; `url` is where it listens. Without a bus it has its worker in itself."""
+        server = ["server", "--port", str(port), "--store", self.store, *(["--bus", self.bus] if self.bus else [])]
         child = self._noetl("server", [*server, *words])
         self.url = self._said(child, "listening on ")
 
@@ -97,7 +97,7 @@ class LocalCluster:
 
     def _start(self, name: str, words: list[str]) -> Child:
         log = self._folder / f"{name.replace(' ', '-')}.log"
-        with log.open("ab") as file:
+        with log.open("wb") as file:
             # In sessions of their own: Ctrl-C goes to who started them, and they end in the right order.
             process = subprocess.Popen(words, cwd=self._folder, stdout=file, stderr=file, start_new_session=True)
         child = Child(name, process, log)

@@ -9,7 +9,8 @@ from statistics import median
 from typing import NamedTuple
 
 from benchmarks import running
-from benchmarks.generate import chain
+from benchmarks.generate import WAITS, chain
+from benchmarks.generate import waiting as waiting_for
 from benchmarks.measure import probe
 from benchmarks.row import Bench, Reading, limit
 
@@ -17,6 +18,17 @@ _WORKERS = 4
 _GROWING = ((1, 1), (1, 10), (1, 100), (1, 1_000), (2, 100), (4, 1), (4, 10), (4, 100), (4, 1_000))
 """Workers and executions."""
 
+_MANY = 10_000
+_COSTS = {
+    "memory": "{:.1f} KB each",
+    "rate": "{:.0f} starts/s",
+    "start": "{:.0f} µs of processor time each",
+    "idle": "then {:.1f} % of a core",
+    "list": "a list takes {:.0f} ms",
+    "resume": "a signal {:.0f} ms",
+    "restart": "a restart {:.1f} s of processor time",
+    "meanwhile": "while which a list takes {:.0f} ms at most",
+}
 _STEPS = 20  # of each execution
 _ALONE = 200  # of one that is alone
 _RATE = 500.0
@@ -64,6 +76,20 @@ def growth(bench: Bench) -> list[Reading]:
         figures = _measured(bench, workers, executions)
         label = f"{workers} workers, {executions:,} executions"
         found.append(Reading(label, figures.rate, None, "/s", "", None, "", None, figures.told))
+    return found
+
+
+def waiting(bench: Bench) -> list[Reading]:
+    """What executions that wait cost a server, by what they wait for; one run each."""
+    found = []
+    for where in ("sqlite", "cluster"):
+        for what in WAITS:
+            plans = [running.plan(bench, f"wait_{each}", waiting_for(each)) for each in dict.fromkeys(("signal", what))]
+            told: dict[str, object] = dict(probe(bench, "waiting", what, where, str(_MANY), *map(str, plans)))
+            figures = {name: float(str(told[name])) for name in _COSTS if name in told}
+            note = ", ".join(_COSTS[name].format(figure) for name, figure in figures.items())
+            label = f"{_MANY:,} wait for a {what}, {where}"
+            found.append(Reading(label, figures["memory"], None, "KB", "", None, "", None, note))
     return found
 
 

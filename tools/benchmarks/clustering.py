@@ -92,13 +92,13 @@ def _spent(cluster: LocalCluster) -> dict[str, float]:
     spent = dict.fromkeys(("server", "workers", "nats", "postgres"), 0.0)
     for child in cluster.children:
         part = "workers" if child.name.startswith("worker") else child.name.partition("-")[0]
-        spent[part] += _cpu(child.process.pid)
+        spent[part] += cpu(child.process.pid)
     tree = Path(f"/proc/{cluster.postgres_pid}/task/{cluster.postgres_pid}/children").read_text().split()
-    spent["postgres"] = sum(_cpu(int(number)) for number in tree)
+    spent["postgres"] = sum(cpu(int(number)) for number in tree)
     return spent
 
 
-def _cpu(number: int) -> float:
+def cpu(number: int) -> float:
     """Seconds of processor time that a process has had."""
     fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / float(os.sysconf("SC_CLK_TCK"))

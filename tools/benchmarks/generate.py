@@ -210,6 +210,19 @@ workflow:
 """
 
 
+WAITS = {
+    "signal": "{ name: w, kind: wait, events: [go] }",
+    "timer": "{ name: w, kind: wait, timers: { late: 36000 } }",
+    "child": "{ name: c, kind: playbook, path: bench/wait_signal }",
+}
+"""What `waiting` can wait for, as a task."""
+
+
+def waiting(what: str) -> str:
+    """One step that waits."""
+    return f"{_WRAPPER.format(name=f'wait_{what}')}  - step: start\n    tool: {WAITS[what]}\n"
+
+
 def chain(steps: int) -> str:
     """Noop steps in a row."""
     out = [_WRAPPER.format(name=f"chain_{steps}")]

@@ -24,6 +24,7 @@ ROWS: tuple[Row, ...] = (
     Row("chain", "runtime", "completes", runtime.long_chain),
     Row("cluster", "runtime", "≥ 500 steps/s; ≤ 5 and 50 ms", cluster.steps),
     Row("cluster-growth", "runtime", "none", cluster.growth),
+    Row("waiting", "runtime", "none", cluster.waiting),
 )
 
 
