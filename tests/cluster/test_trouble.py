@@ -93,3 +93,17 @@ def test_a_flood_of_starts_is_worked_off(cluster: Cluster) -> None:
     first = cluster.begin(f"workflow:\n{steps}", server)
     names = cluster.flooded(first, server, 200)
     assert len(cluster.ended(*names, seconds=120)) == 200
+
+
+def test_a_tool_runs_once_though_postgresql_restarts_under_two_servers(cluster: Cluster) -> None:
+    """Each server may find what the other one drove without an owner; whoever drives it then hears its worker."""
+    servers = [cluster.server(), cluster.server()]
+    cluster.worker()
+    slow = 'workflow:\n- {step: start, tool: {kind: shell, command: "echo on >> %s; sleep %d"}}\n'
+    names = [cluster.begin(slow % ("calls", 20), server) for server in servers for _ in range(3)]
+    waited_for(lambda: (cluster.folder / "calls").exists() and len(cluster.lines()) == 6, "it does not begin")
+    postgres().kill()
+    postgres().start()
+    for log in cluster.ended(*names):
+        assert "task.lost" not in [event.event_type for event in log]
+    assert len(cluster.lines()) == 6

@@ -44,6 +44,10 @@ class Far:
                 case "loop.done":
                     self._homes.end(execution_id, event.run)
 
+    def listen(self) -> None:
+        """`Watch.listen`."""
+        self._leases.listen()
+
     def hear(self, beat: Beat) -> None:
         """`Watch.hear`."""
         self._roll.heard_of(beat.execution_id)

@@ -38,6 +38,7 @@ class Hearing:
     def reports(self) -> dict[str, list[Heard]]:
         """The reports that wait, by execution. A beat changes nothing in the log, so it is answered here."""
         found: dict[str, list[Heard]] = {}
+        self._watch.listen()
         for delivery in self._bus.reports():
             said = self._inside(delivery.body)
             if said is None:

@@ -50,6 +50,10 @@ class Watch(Protocol):
         """Events are on disk."""
         ...
 
+    def listen(self) -> None:
+        """What was said until now is about to be heard."""
+        ...
+
     def hear(self, beat: Beat) -> None:
         """The holder of a claim is there."""
         ...
@@ -103,6 +107,9 @@ class Near:
 
     def note(self, execution_id: str, events: Sequence[Event]) -> None:
         """`Watch.note`."""
+
+    def listen(self) -> None:
+        """`Watch.listen`."""
 
     def hear(self, beat: Beat) -> None:
         """`Watch.hear`."""

@@ -1,11 +1,20 @@
 """How long a claim is good, by a clock that the test moves; and who is said to be there."""
 
 from noetl.ports import Bus
-from noetl.server.leases import LEASE, Leases
+from noetl.server.leases import LEASE, LONGEST_GAP, Leases
 from noetl.server.roll import GONE_AFTER, SAY_EVERY, Roll
 from noetl.server.watch import Claim
 from noetl.worker.scripted import VirtualClock
 from noetl_ir.commands import Answer, Command, DrainWorker, Notice, Presence, Said, Serving, TakenUp
+
+
+def moved(clock: VirtualClock, leases: Leases, time: int) -> None:
+    """Let time pass for a server that listens all along, as rounds do."""
+    for now in range(clock.now(), time, LONGEST_GAP):
+        clock.move_to(now)
+        leases.listen()
+    clock.move_to(time)
+    leases.listen()
 
 
 def test_a_claim_is_good_for_a_lease_after_the_last_word() -> None:
@@ -13,14 +22,14 @@ def test_a_claim_is_good_for_a_lease_after_the_last_word() -> None:
     leases = Leases(clock)
     leases.begin("e", "1", 1)
     leases.begin("e", "2", 1)
-    clock.move_to(LEASE - 1)
+    moved(clock, leases, LEASE - 1)
     leases.hear("e", "2", 1, "w")
     leases.hear("e", "1", 2, "late")  # under another claim, which says nothing
     assert leases.ended() == [] and leases.left() == 1
-    clock.move_to(LEASE)
+    moved(clock, leases, LEASE)
     assert leases.ended() == [Claim("e", "1", 1, "")]
     assert leases.left() == LEASE - 1
-    clock.move_to(2 * LEASE)
+    moved(clock, leases, 2 * LEASE)
     assert leases.ended() == [Claim("e", "2", 1, "w")]
     assert leases.ended() == [] and leases.left() is None
 
@@ -34,8 +43,26 @@ def test_what_is_over_or_given_up_has_no_lease() -> None:
     leases.end("e", "1")
     leases.forget("f")
     leases.begin("e", "2", 2)  # ordered again and claimed anew
-    clock.move_to(LEASE)
+    moved(clock, leases, LEASE)
     assert leases.ended() == [Claim("e", "2", 2, "")]
+
+
+def test_no_claim_is_lost_by_time_in_which_nobody_listened() -> None:
+    """A store that is away holds up the server: what workers said meanwhile waits, and is heard before a lease ends."""
+    clock = VirtualClock()
+    leases = Leases(clock)
+    leases.begin("e", "1", 1)
+    leases.begin("e", "2", 1)
+    moved(clock, leases, LEASE - 1)
+    clock.move_to(LEASE + 1)
+    assert leases.ended() == [], "nobody has listened since"
+    clock.move_to(10 * LEASE)
+    leases.listen()
+    leases.hear("e", "1", 1, "w")
+    assert leases.ended() == [Claim("e", "2", 1, "")]
+    clock.move_to(20 * LEASE)
+    leases.listen()
+    assert leases.ended() == [] and leases.left() == LEASE - LONGEST_GAP
 
 
 class Board:

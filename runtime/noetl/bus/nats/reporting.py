@@ -134,7 +134,7 @@ class Asking:
         except Unreadable:
             return
         self._silent.pop(asked.about, None)
-        if asked.is_any and (sender := (answer.headers or {}).get(FROM)):
+        if sender := (answer.headers or {}).get(FROM):  # another server than the one that it was sent to
             self.route(asked.about, sender)
         with self._lock:
             # The same report has the same answer, however often it was sent.
