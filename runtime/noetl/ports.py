@@ -349,8 +349,8 @@ class Call(NamedTuple):
     """One attempt at a task, fully rendered.
 
     `timeout` in seconds, None for none; `fields` may hold secret values. `action_id` is the same for all
-    attempts of a task run (LANGUAGE §8), empty where the kind has no effects. `run` counts the step's runs from 1, `path` is the loop index path,
-    `visit` counts arrivals at the task in its run.
+    attempts of a task run (LANGUAGE §8), empty where the kind has no effects. `run` counts the step's runs from 1,
+    `path` is the loop index path, `visit` counts arrivals at the task in its run.
     """
 
     execution_id: str
