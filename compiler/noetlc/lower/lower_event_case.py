@@ -19,7 +19,9 @@ from noetlc.ast.storage import Sink
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
+from noetlc.expr.case_answers import missing_is_true
 from noetlc.expr.case_routes import own_named
+from noetlc.expr.case_rules import is_http
 from noetlc.expr.case_settings import idle, settled
 from noetlc.expr.case_waits import CALLED, LEFT, TIMER
 from noetlc.expr.events import DONE, FAILED, FALSE, LOOP, assuming, events_in
@@ -34,6 +36,11 @@ BY = "lower_event_case"
 OWN = DONE | FAILED
 """What a step hears of its own tool."""
 
+_OTHERS = (
+    "a step hears nothing of other steps: let that step lead to this one, or wait for a signal that it causes, as by "
+    "`noetl signal`"
+)
+_EMPTY = "true of any answer without it, that of a 503 too: ask for `response.status_code` besides"
 _TIMER_ID = ("event", "data", "timer_id")
 
 
@@ -47,6 +54,9 @@ def lower_event_case(playbook: Playbook, note: Note) -> Playbook:
         case, rest = taken_of(step, Case)
         if case is None:
             return step
+        for rule in case.rules if is_http(step) else ():
+            if part := missing_is_true(rule):
+                note(Change(BY, rule.span, f"`{part}` for `call.done`", "review", _EMPTY))
         case = own_named(step, case, inputs)
         if settled(rest, case)[0].eval == "on_event":
             return _waiting(*settled(rest, case), note)
@@ -98,7 +108,7 @@ def _refused(case: Case, step: Step, names: frozenset[str]) -> Change | None:
                 BY, at, f"`{own[0]}` with `on_event`", "refused", "the step has no tool that it would tell of"
             )
         if own and (rule.when is not None and any(static_path(p) == ("event", "step") for p in walk(rule.when.expr))):
-            return Change(BY, at, f"`{own[0]}` with `on_event`", "refused", "a step hears nothing of other steps")
+            return Change(BY, at, f"`{own[0]}` of another step with `on_event`", "refused", _OTHERS)
         if _events(rule) & LOOP:
             return Change(
                 BY, at, "`loop.done` with `on_event`", "refused", "an iteration that waits hears no end of its loop"
