@@ -50,6 +50,7 @@ _NOTES = {"NL111": ("`{}` at the root", "`metadata.{}`"), "NL112": ("a short `{}
 """Notes about spellings that are no sugar, and what they are changed to."""
 
 _VERSION = pattern(r"""^[ \t{,]*["']?apiVersion["']?\s*:\s*["']?([\w./-]+)""", MULTILINE)
+_TOO_DEEP = "NL006"
 _LOST_ANCHOR, _ANCHOR = "NL008", pattern(r"&[^\s`]+")
 _ODD_BREAKS = "\r\x85\u2028\u2029"
 
@@ -274,6 +275,10 @@ def _differences(before: Compiled, after: Compiled) -> Iterator[Diagnostic]:
             at = before.source.text.find(anchor[0])
             message = f"the anchor `{anchor[0]}` stands in a construct that changes: write out its aliases"
             yield finding("NL904", message, before.source.span_of(at, at + len(anchor[0])))
+        elif problem.code == _TOO_DEEP:
+            yield finding(
+                "NL904", "as canonical source it would nest deeper than files may: build a part in a step", NOWHERE
+            )
         else:
             yield finding(
                 "NL905", f"the new text does not compile: line {problem.span.line}: {problem.message}", NOWHERE

@@ -232,3 +232,9 @@ def test_names_that_are_no_keys_of_the_payload_are_refused_at_their_place(execut
     assert told in made.problems[0].message
     line, column = made.problems[0].span[:2]
     assert old.splitlines()[line - 1][column - 1 :].startswith(guard if not executor else "x }}")
+
+
+def test_a_file_that_would_nest_too_deep_is_refused() -> None:
+    deep = HEAD + "  - {step: start, tool: python, code: result = 1, args: {x: " + "[" * 90 + "1" + "]" * 90 + "}}\n"
+    made = migrated("a.yaml", deep.encode())
+    assert (made.after, made.is_broken, [problem.code for problem in made.problems]) == (None, False, ["NL904"])
