@@ -20,32 +20,43 @@ class _Final(type):
     """Makes a class of slots out of annotations, as a frozen dataclass would be, at a tenth of its cost.
 
     A plan of 1,000 steps holds tens of thousands of nodes and a small command must start in milliseconds, so
-    neither dataclasses' import nor its frozen constructor is affordable. That nobody assigns to a field is
-    checked by mypy only. Equality and hash tell `1`, `1.0` and `true` apart.
+    neither dataclasses' import nor its frozen constructor is affordable; the constructor of a class is compiled
+    with its first node. That nobody assigns to a field is checked by mypy only. Equality and hash tell `1`, `1.0`
+    and `true` apart.
     """
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], space: dict[str, object], apart: tuple[str, ...] = ()
     ) -> "_Final":
         fields: dict[str, object] = space.get("__annotations__", {})  # type: ignore[assignment]
-        given = ", ".join(f"{field}={space.pop(field)!r}" if field in space else field for field in fields)
-        compared = [field for field in fields if field not in ("start", "end", *apart)]
+        space["_given"] = ", ".join(f"{field}={space.pop(field)!r}" if field in space else field for field in fields)
         space["__slots__"] = space["__match_args__"] = tuple(fields)
-        space["_compared"] = tuple(compared)
-        if fields:
-            body = "; ".join(f"self.{field} = {field}" for field in fields)
-            key = "".join(f"self.{field}, " for field in compared)
-            made: dict[str, object] = {}
-            exec(f"def __init__(self, {given}): {body}\ndef _key(self): return ({key})", {}, made)
-            space.update({method: made[method] for method in made if method not in space})
+        space["_compared"] = tuple(field for field in fields if field not in ("start", "end", *apart))
         return super().__new__(mcs, name, bases, space)
+
+    def complete(cls) -> None:
+        """Compile the constructor, and the key where the class has none of its own."""
+        fields: tuple[str, ...] = cls.__match_args__  # type: ignore[attr-defined]
+        body = "; ".join(f"self.{field} = {field}" for field in fields)
+        key = "".join(f"self.{field}, " for field in cls._compared)  # type: ignore[attr-defined]
+        made: dict[str, object] = {}
+        given: str = cls._given  # type: ignore[attr-defined]
+        exec(f"def __init__(self, {given}): {body}\ndef _key(self): return ({key})", {}, made)
+        for method in made.keys() - vars(cls).keys():
+            setattr(cls, method, made[method])
 
 
 class _Node(metaclass=_Final):
     """A value: equal when of one class and with equal fields."""
 
+    def __init__(self, *given: object, **named: object) -> None:
+        """The first node of a class."""
+        type(self).complete()
+        self.__init__(*given, **named)  # type: ignore[misc]
+
     def _key(self) -> tuple[object, ...]:
-        return ()
+        type(self).complete()
+        return self._key()
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self._key() == other._key()

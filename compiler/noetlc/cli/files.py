@@ -1,7 +1,6 @@
 """What the commands share about files: naming them, reading them, writing them whole or not at all."""
 
 import codecs
-import glob
 import os
 import re
 import sys
@@ -117,7 +116,9 @@ def expanded(paths: Iterable[str]) -> list[str]:
         elif os.path.isdir(path):
             names = list(playbooks_in(path))
         else:
-            matches = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
+            from glob import glob  # most paths are files
+
+            matches = sorted(name for name in glob(path, recursive=True) if os.path.isfile(name))
             if not matches:
                 raise click.UsageError(f"there is no file {path!r}")
             names = [name for name in matches if _is_playbook(name)]

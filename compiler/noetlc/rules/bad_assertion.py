@@ -13,14 +13,18 @@ When to ignore
 
 from collections.abc import Iterator
 
-from noetlc.analysis.queries import QueryError, query_of, subject_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit, assertions
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Assertions that cannot be asked."""
-    for text, span in assertions(unit.playbook):
+    asserted = tuple(assertions(unit.playbook))
+    if not asserted:
+        return
+    from noetlc.analysis.queries import QueryError, query_of, subject_of  # most playbooks assert nothing
+
+    for text, span in asserted:
         try:
             for name in query_of(text):
                 if isinstance(name, str):
