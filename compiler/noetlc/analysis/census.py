@@ -52,13 +52,15 @@ def census_of(net: Petri, limit: int) -> Census:
     """The census of a net, with at most `limit` states."""
     with uncollected():
         quick = coverability_of(net, QUICK_TREE) if _may_grow(net) else None
-        if quick is None or quick.pump is None:
+        pump = quick.pump if quick is not None else None
+        if pump is None:
             graph = graph_of(net, limit)
             if graph.complete:
                 return _counted(net, graph, properties_of(graph), limit)
             if graph.pump is None:
                 return _large(net, graph, limit)
-        return _unbounded(net, quick or coverability_of(net, QUICK_TREE), limit)
+            pump = graph.pump
+        return _unbounded(net, quick or coverability_of(net, QUICK_TREE), pump, limit)
 
 
 def _may_grow(net: Petri) -> bool:
@@ -112,9 +114,12 @@ def _cut(net: Petri, graph: Graph, limit: int) -> Census:
     deadlock = _first_dead(graph)
     dead = _never_enabled(net)
     open_ = {"states", "edges", "bounds", "stable"}
+    if _may_grow(net):
+        open_.add("bounded")
     if deadlock is None:
         open_.add("deadlock")
-    if not dead:
+    fired = {number for row in graph.enabled for number in row}
+    if not dead and len(fired) < len(net.transitions):
         open_.add("dead")
     live = False if dead or deadlock is not None else None
     if live is None:
@@ -123,7 +128,7 @@ def _cut(net: Petri, graph: Graph, limit: int) -> Census:
     return Census(net, None, None, unknown, None, dead, live, (), deadlock, None, frozenset(open_), limit)
 
 
-def _unbounded(net: Petri, quick: Coverability, limit: int) -> Census:
+def _unbounded(net: Petri, quick: Coverability, pump: Pump, limit: int) -> Census:
     dead = _never_enabled(net)
     tree = quick
     if not quick.complete and not dead:
@@ -142,7 +147,6 @@ def _unbounded(net: Petri, quick: Coverability, limit: int) -> Census:
     if live is None:
         open_.add("live")
     bounds = tuple(tree.bound(place) for place in range(len(net.places)))
-    pump = tree.pump or quick.pump
     return Census(net, None, None, bounds, None, dead, live, (), deadlock, pump, frozenset(open_ | {"stable"}), limit)
 
 

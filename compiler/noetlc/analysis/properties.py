@@ -108,6 +108,7 @@ class Structure(NamedTuple):
     marked_graph: bool
     connected: bool
     strongly_connected: bool
+    acyclic: bool
     source_place: bool
     sink_place: bool
     source_transition: bool
@@ -124,6 +125,7 @@ def structure_of(net: Petri) -> Structure:
     taken, made = _counted(len(net.places), inputs), _counted(len(net.places), outputs)
     ordinary = all(weight == 1 for arcs in (*net.inputs, *net.outputs) for _, weight in arcs)
     change = [sum(effect_of(net, number).values()) for number in range(len(net.transitions))]
+    parts = _parts(net, inputs, outputs)
     return Structure(
         ordinary=ordinary,
         simple_free_choice=ordinary and all(taken[p] <= 1 or len(side) == 1 for side in inputs for p in side),
@@ -132,7 +134,8 @@ def structure_of(net: Petri) -> Structure:
         state_machine=ordinary and all(len(a) == 1 == len(b) for a, b in zip(inputs, outputs, strict=True)),
         marked_graph=ordinary and all(count == 1 for count in (*taken, *made)),
         connected=_pieces(net, inputs, outputs) == 1,
-        strongly_connected=_circles(net, inputs, outputs) == 1,
+        strongly_connected=parts == 1,
+        acyclic=parts == len(net.places) + len(net.transitions),
         source_place=not all(made),
         sink_place=not all(taken),
         source_transition=not all(inputs),
@@ -185,7 +188,8 @@ def _pieces(net: Petri, inputs: list[frozenset[int]], outputs: list[frozenset[in
     return sum(head(node) == node for node in range(len(leader)))
 
 
-def _circles(net: Petri, inputs: list[frozenset[int]], outputs: list[frozenset[int]]) -> int:
+def _parts(net: Petri, inputs: list[frozenset[int]], outputs: list[frozenset[int]]) -> int:
+    """How many strongly connected components the graph of the net has."""
     from noetlc.analysis.components import components_of
 
     after: list[list[int]] = [[] for _ in net.places]

@@ -201,7 +201,7 @@ def net_report(net: Petri, budget: Budget = STANDARD) -> Report:
 def _net_report(net: Petri, budget: Budget) -> Report:
     census = census_of(net, budget.states)
     runs = net.transitions
-    bounded = _judged(NET_QUESTIONS[0], census.pump is None, "states" in census.open)
+    bounded = _judged(NET_QUESTIONS[0], census.pump is None, "bounded" in census.open)
     if census.pump is not None:
         run = [runs[number] for number in census.pump.path + census.pump.cycle]
         places = ", ".join(net.places[place] for place in census.pump.places)

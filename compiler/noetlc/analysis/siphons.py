@@ -88,6 +88,8 @@ class Theory(NamedTuple):
 def theory_of(net: Petri, limit: int = SETS) -> Theory:
     """What the class of a net and its siphons prove."""
     shape = structure_of(net)
+    if shape.acyclic and net.transitions and all(net.inputs):
+        return Theory(False, False, "the arcs lead round nowhere, so that every run ends")
     if not shape.ordinary or not net.transitions:
         return Theory(None, None, "")
     siphons = siphons_of(net, limit)

@@ -6,7 +6,10 @@ from hypothesis import given, settings
 from nets import plan_of, steps
 from noetlc.analysis.census import census_of
 from noetlc.analysis.petri import Petri, petri_of
+from noetlc.analysis.report import net_report
 from noetlc.analysis.skeleton import whole_skeleton
+from noetlc.analysis.soundness import Budget
+from noetlc.analysis.verdict import Status
 from noetlc.emit import pnml
 from noetlc.source.pnml_reader import PnmlError, read_pnml
 from petri_nets import nets
@@ -117,3 +120,26 @@ def test_a_plan_is_written_as_a_page_for_each_step() -> None:
     back = petri_of(read_pnml(text.encode()))
     assert text.count("<page ") == 2 and "<referencePlace " in text
     assert census_of(back, 1_000).states == census_of(whole_skeleton(plan).net, 1_000).states
+
+
+def test_a_net_with_too_many_markings_to_list_is_decided_where_its_arcs_say_enough() -> None:
+    """p (1,000,000) → t → q: no firing adds a token, t can fire at once, and after 1,000,000 firings nothing can."""
+    report = net_report(Petri("n", ("p", "q"), ("t",), (((0, 1),),), (((1, 1),),), (1_000_000, 0)), Budget(1_000))
+    statuses = [verdict.status for verdict in report.verdicts]
+    assert statuses == [Status.PROVED, Status.REFUTED, Status.PROVED, Status.REFUTED]
+    assert report.census is not None
+    assert report.census.states is None
+
+
+def test_what_neither_markings_nor_arcs_decide_is_unknown() -> None:
+    """p (1,000,000) ⇄ q, and q that needs 3,000,000 tokens for a way out that there never are."""
+    net = Petri(
+        "n",
+        ("p", "q"),
+        ("t", "u", "v"),
+        (((0, 1),), ((1, 1),), ((1, 3_000_000),)),
+        (((1, 1),), ((0, 1),), ()),
+        (1_000_000, 0),
+    )
+    statuses = [verdict.status for verdict in net_report(net, Budget(1_000)).verdicts]
+    assert statuses == [Status.PROVED, Status.UNKNOWN, Status.UNKNOWN, Status.UNKNOWN]
