@@ -235,6 +235,6 @@ def test_names_that_are_no_keys_of_the_payload_are_refused_at_their_place(execut
 
 
 def test_a_file_that_would_nest_too_deep_is_refused() -> None:
-    deep = HEAD + "  - {step: start, tool: python, code: result = 1, args: {x: " + "[" * 90 + "1" + "]" * 90 + "}}\n"
+    deep = HEAD + "  - {step: start, tool: python, code: result = 1, args: {x: " + "[" * 95 + "1" + "]" * 95 + "}}\n"
     made = migrated("a.yaml", deep.encode())
     assert (made.after, made.is_broken, [problem.code for problem in made.problems]) == (None, False, ["NL904"])
