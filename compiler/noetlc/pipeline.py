@@ -10,11 +10,12 @@ that finds errors ends the way of its document, and the others go on.
 
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from noetl_ir import registry
 from noetl_ir.collecting import uncollected
 from noetl_ir.plan import Child, Plan
+from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Choose, Until, While
 from noetlc.ast.cases import Case, CaseSetting
@@ -88,8 +89,7 @@ def _part(name: str) -> Callable[[Playbook, Note], Playbook]:
     """The pass `noetlc.lower.<name>`, imported when it has something to do: canonical playbooks start sooner."""
 
     def run(playbook: Playbook, note: Note) -> Playbook:
-        lower = registry.load("noetlc.lower", name, name, FunctionType)
-        return lower(playbook, note)  # type: ignore[no-any-return]
+        return registry.load("noetlc.lower", name, name, FunctionType)(playbook, note)  # type: ignore[no-any-return]
 
     run.__name__ = name
     return run

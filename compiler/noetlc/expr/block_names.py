@@ -10,9 +10,9 @@ nothing.
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
 
 from noetl_ir.expr import Expr, Name
+from noetl_ir.rows import NamedTuple
 from noetlc.expr import lalr
 from noetlc.expr.errors import TemplateError
 from noetlc.expr.paths import accesses

@@ -3,9 +3,10 @@
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from noetl_ir.expr import Expr, Literal, Name, Native, walk
+from noetl_ir.rows import NamedTuple
 from noetl_ir.scopes import RESERVED, Place
 from noetl_ir.span import Span
 from noetlc.ast.once import Once
