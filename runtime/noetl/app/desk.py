@@ -98,7 +98,10 @@ class StoreDesk:
 
     def executions(self, wanted: Wanted) -> list[dict[str, Json]]:
         """`Desk.executions`."""
-        return [row_document(row, owned=self._is_owned(row)) for row in self._runtime.store.executions(wanted)]
+        rows = self._runtime.store.executions(wanted)
+        roots = {row.execution_id: root_of(self._runtime, row) for row in rows if row.ended is None}
+        owned = self._runtime.store.owned({*roots.values()}) if roots else frozenset[str]()
+        return [row_document(row, owned=roots.get(row.execution_id) in owned) for row in rows]
 
     def row(self, execution_id: str) -> dict[str, Json]:
         """`Desk.row`."""
