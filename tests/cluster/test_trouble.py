@@ -104,6 +104,6 @@ def test_a_tool_runs_once_though_postgresql_restarts_under_two_servers(cluster: 
     waited_for(lambda: (cluster.folder / "calls").exists() and len(cluster.lines()) == 6, "it does not begin")
     postgres().kill()
     postgres().start()
-    for log in cluster.ended(*names):
+    for log in cluster.ended(*names, seconds=120):
         assert "task.lost" not in [event.event_type for event in log]
     assert len(cluster.lines()) == 6
