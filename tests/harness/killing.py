@@ -5,8 +5,8 @@ The process runs `python -m harness.killing PATH POINT TURN` with the plan on st
 the blobs, empty for none, and `TURN` counts how often it is reached.
 
 There, `http` is a stand-in that writes a line to `calls` for each call, `ACTION_ID ATTEMPT`, before it does anything.
-`http://x/flaky` fails at its first attempt, `/big` gives 200,000 characters, `/slow` takes 0.3 s, all others their
-name.
+`http://x/flaky` fails at its first attempt, `/big` gives 200,000 characters, `/slow` takes 0.3 s, `/ages` a
+minute, all others their name.
 """
 
 import os
@@ -121,7 +121,7 @@ async def _stand_in(call: Call, env: Env) -> Outcome:
     os.write(handle, f"{call.action_id} {call.attempt}\n".encode())
     os.close(handle)
     name = str(call.fields["url"]).rpartition("/")[2]
-    await asyncio.sleep(0.3 if name == "slow" else 0.002)
+    await asyncio.sleep({"slow": 0.3, "ages": 60}.get(name, 0.002))
     if name == "flaky" and call.attempt == 1:
         return error("flaky", "the first attempt fails")
     return ok("x" * 200_000 if name == "big" else name)

@@ -48,10 +48,10 @@ def test_a_child_whose_caller_gave_up_is_cancelled(turn: int, tmp_path: Path) ->
     plan = compiled(f"""
 workflow:
   - step: start
-    spec: {{policy: {{lifecycle: {{timeout_s: 0.05}}}}}}
+    spec: {{policy: {{lifecycle: {{timeout_s: 1}}}}}}
     tool: {{name: c, kind: playbook, path: t/c}}
     next: {{arcs: [{{step: end, when: "{{{{ event.error.code == 'timeout' }}}}"}}]}}
-{CHILD % "slow"}""")
+{CHILD % "ages"}""")
     assert run_killed(tmp_path, plan, "append.after_commit", turn)
     assert finish(tmp_path, plan) == "completed"
     assert statuses(tmp_path) == {"t/t": "completed", "t/c": "cancelled"}
