@@ -51,14 +51,15 @@ class Table(Sequence[T]):
     @overload
     def __getitem__(self, at: slice) -> Sequence[T]: ...
     def __getitem__(self, at: int | slice) -> T | Sequence[T]:
+        try:
+            return self._blocks[at >> _SHIFT][at & (BLOCK - 1)]  # type: ignore[operator]  # a run asks 20 times a step
+        except (KeyError, TypeError):
+            pass
         if isinstance(at, slice):
             return [self[number] for number in range(*at.indices(self._count))]
         if at < 0:
             at += self._count
-        block = self._blocks.get(at >> _SHIFT)
-        if block is None:
-            block = self._block(at >> _SHIFT)
-        return block[at & (BLOCK - 1)]
+        return (self._blocks.get(at >> _SHIFT) or self._block(at >> _SHIFT))[at & (BLOCK - 1)]
 
     def __iter__(self) -> Iterator[T]:
         """All rows; of a large table none is kept for that."""
