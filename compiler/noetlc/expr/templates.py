@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from typing import TypeAlias, TypeVar, cast
 
-from noetl_ir.expr import Const, Expr, ListTemplate, MapTemplate, Native, Template, Text
+from noetl_ir.expr import Const, Expr, ListTemplate, Literal, MapTemplate, Native, Template, Text
 from noetl_ir.span import Span
 from noetlc.ast.bodies import HasBodies
 from noetlc.ast.playbook import Arc, Guard, Rule, Task, Value
+from noetlc.expr.parser import parse_template
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.unparse import unparse
 
@@ -14,8 +15,6 @@ Pairs = tuple[tuple[str, Value], ...]
 Node = TypeVar("Node")
 Held: TypeAlias = Guard | Value
 """What holds expressions."""
-
-_MARKS = ("{{", "{%", "{#")
 
 
 def native(expr: Expr) -> Native:
@@ -29,10 +28,10 @@ def template_with(template: Template, replace: Replace) -> Template:
         case Native(expr=expr):
             made = rewritten(expr, replace)
             return template if made is expr else native(made)
-        case Text(parts=parts, text=text):
+        case Text(parts=parts):
             found = tuple(part if isinstance(part, str) else rewritten(part, replace) for part in parts)
             same = all(new is old for new, old in zip(found, parts, strict=True))
-            return template if same else Text(found, "".join(_source(part, text) for part in found))
+            return template if same else Text(found, "".join(_source(part) for part in found))
         case MapTemplate(items=pairs):
             inner = tuple((key, template_with(value, replace)) for key, value in pairs)
             same = all(new is old for (_, new), (_, old) in zip(inner, pairs, strict=True))
@@ -44,12 +43,13 @@ def template_with(template: Template, replace: Replace) -> Template:
             return template
 
 
-def _source(part: str | Expr, before: str) -> str:
-    """A part of a text as it is written in a file; braces that were no template `before` stay as they are."""
-    if isinstance(part, str):
-        is_plain = part in before or not any(mark in part for mark in _MARKS)
-        return part if is_plain else f"{{{{ {unparse(Const(part))} }}}}"
-    return f"{{{{ {unparse(part)} }}}}"
+def _source(part: str | Expr) -> str:
+    """A part of a text as it is written in a file; text that would be read as a template stands between raw tags."""
+    if not isinstance(part, str):
+        return f"{{{{ {unparse(part)} }}}}"
+    if parse_template(part).template == Literal(part):
+        return part
+    return f"{{{{ {unparse(Const(part))} }}}}" if "endraw" in part else f"{{% raw %}}{part}{{% endraw %}}"
 
 
 def value_with(value: Value, replace: Replace) -> Value:

@@ -238,3 +238,12 @@ def test_a_file_that_would_nest_too_deep_is_refused() -> None:
     deep = HEAD + "  - {step: start, tool: python, code: result = 1, args: {x: " + "[" * 95 + "1" + "]" * 95 + "}}\n"
     made = migrated("a.yaml", deep.encode())
     assert (made.after, made.is_broken, [problem.code for problem in made.problems]) == (None, False, ["NL904"])
+
+
+def test_raw_text_beside_an_old_name_stays_raw() -> None:
+    text = "'{% raw %}{{ vars.x }}{% endraw %}{{ vars.x }}'"
+    old = f"{HEAD}  - step: start\n    tool: {{kind: noop, args: {{a: {text}}}}}\n"
+    old += "    vars: {x: 1}\n    next: b\n  - {step: b}\n"
+    made = migrated("a.yaml", old.encode())
+    assert made.after is not None, made.problems
+    assert b"'{% raw %}{{ vars.x }}{% endraw %}{{ ctx.x }}'" in made.after
