@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from noetl_ir.plan_format.packed import (
     BLOCK,
-    KEPT,
+    WHOLE,
     Flags,
     Lists,
     Numbers,
@@ -20,7 +20,7 @@ from noetl_ir.plan_format.packed import (
     Texts,
 )
 
-COUNT = (KEPT + 3) * BLOCK + 5
+COUNT = (WHOLE + 3) * BLOCK + 5
 """Rows of which some are given up and made again."""
 
 
