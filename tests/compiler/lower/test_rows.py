@@ -16,7 +16,7 @@ ROWS: dict[str, str] = {
     "case that only routes": "case-routes",
     "any other case": (
         "case-branches case-error case-sink case-sink-when case-sends case-sends-answer "
-        "case-own-name case-chain-retry case-retry-cause case-again case-call-then-exit"
+        "case-own-name case-chain-retry case-retry-cause case-again case-call-then-exit case-empty-answer"
     ),
     "case in a step with a loop": "case-loop case-inclusive-loop case-loop-args case-loop-done",
     "case_mode: inclusive": (
@@ -32,7 +32,9 @@ ROWS: dict[str, str] = {
         "retry-map retry-when retry-stop retry-both retry-backoff retry-exhausted retry-linear retry-names retry-on "
         "retry-stop-rules retry-when-case"
     ),
-    "retry.scope": "case-retry retry-inherited case-sink-retry retry-executor retry-executor-unused retry-false",
+    "retry.scope": (
+        "case-retry case-retry-used-up retry-inherited case-sink-retry retry-executor retry-executor-unused retry-false"
+    ),
     "retry list": (
         "retry-list retry-list-errors retry-pages-exhausted retry-merge retry-two-lists case-pages case-pages-last "
         "case-pages-told retry-list-order retry-collect-replace retry-page-names loop-pagination pages-into"
@@ -59,7 +61,7 @@ ROWS: dict[str, str] = {
         "loop-forms loop-chunk case-7-1 loop-order-limit loop-where loop-where-limit loop-hints"
     ),
     "tool.spec.async, case.spec.cache": "case-7-1",
-    "pipe, eval, expr": "pipe eval eval-jump eval-spec",
+    "pipe, eval, expr": "pipe pipe-catch-beside eval eval-jump eval-spec",
     "choose, while, until": (
         "choose choose-no-else while while-never while-exhausted until until-exhausted until-deadline nested-sugar"
     ),
