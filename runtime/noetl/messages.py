@@ -12,6 +12,8 @@ from noetl_ir import codec
 from noetl_ir.commands import (
     Answer,
     Beat,
+    Check,
+    Checked,
     Command,
     DrainWorker,
     Elsewhere,
@@ -46,9 +48,13 @@ _BEAT = (("execution_id", str), ("run", str), ("claim", int), ("sender", str))
 _PRESENCE = (("worker", str), ("pool", str), ("slots", int), ("busy", int), ("draining", bool), ("trouble", str))
 _SERVING = (("url", str),)
 _TAKEN_UP = (("execution_id", str), ("server", str))
+_CHECK = (("question", str), ("pools", list), ("execution_id", str), ("digest", str), ("workload", dict))
+_CHECKED = (("question", str), ("worker", str), ("pool", str), ("problems", list))
 _REPORT = (("execution_id", str), ("run", str), ("claim", int), ("sender", str), ("count", int))
 _ANSWER = (("recorded", int),)
-_NOTICES: dict[type[Notice], str] = {Presence: "presence", Serving: "serving", TakenUp: "taken up"}
+_NOTICES: dict[type[Notice], str] = {
+    Presence: "presence", Serving: "serving", TakenUp: "taken up", Check: "check", Checked: "checked",
+}  # fmt: skip
 _OPTIONAL = frozenset({"outcome"})
 
 
@@ -146,6 +152,10 @@ def read_notice(data: bytes) -> Notice:
             return Serving(**_fields(values, _SERVING))
         case "taken up":
             return TakenUp(**_fields(values, _TAKEN_UP))
+        case "check":
+            return Check(**_with_texts(_fields(values, _CHECK), "pools"))
+        case "checked":
+            return Checked(**_with_texts(_fields(values, _CHECKED), "problems"))
     raise Unreadable(f"`{name}` is no notice")
 
 
@@ -177,6 +187,12 @@ def _fields(values: list[Any], table: tuple[tuple[str, type | None], ...]) -> di
         if kind is not None and type(value) is not kind and not (value is None and name in _OPTIONAL):
             raise Unreadable(f"`{name}` is not a {kind.__name__}")
     return {name: value for (name, _), value in zip(table, values, strict=True)}
+
+
+def _with_texts(fields: dict[str, Any], name: str) -> dict[str, Any]:
+    if not all(type(text) is str for text in fields[name]):
+        raise Unreadable(f"`{name}` is not a list of texts")
+    return fields
 
 
 def _parts(data: bytes) -> list[bytes]:

@@ -154,4 +154,25 @@ class TakenUp(NamedTuple):
     server: str
 
 
-Notice = Presence | Serving | TakenUp
+class Check(NamedTuple):
+    """A server asks the workers of some pools whether the secrets that a plan declares can be had, before it starts an
+    execution with this workload. `question` tells it from all others. An answer is `Checked`.
+    """
+
+    question: str
+    pools: list[str]
+    execution_id: str
+    digest: str
+    workload: dict[str, Json]
+
+
+class Checked(NamedTuple):
+    """What of a `Check` a worker cannot resolve, a sentence each, without values; nothing where it has all."""
+
+    question: str
+    worker: str
+    pool: str
+    problems: list[str]
+
+
+Notice = Presence | Serving | TakenUp | Check | Checked

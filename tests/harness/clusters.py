@@ -56,12 +56,20 @@ class Cluster:
 
     def noetl(self, *words: str, server: Process) -> str:
         """What a command says to a server."""
-        done = subprocess.run(
-            [sys.executable, "-m", "noetl.cli", *words, "--server", self.urls[server.pid]],
-            cwd=self.folder, env=self._env, text=True, capture_output=True, timeout=120,
-        )  # fmt: skip
+        done = self._done(*words, "--server", self.urls[server.pid])
         assert done.returncode == 0, (words, done.stdout, done.stderr)
         return done.stdout
+
+    def refused(self, *words: str, server: Process) -> str:
+        """What a server has against a command."""
+        done = self._done(*words, "--server", self.urls[server.pid])
+        assert done.returncode != 0, (words, done.stdout, done.stderr)
+        return done.stderr
+
+    def keep(self, name: str, secret: str) -> None:
+        """Store a credential with the field `value` in the folder of the workers."""
+        done = self._done("credential", "add", name, "--secret", "value", said=f"{secret}\n")
+        assert done.returncode == 0, (name, done.stdout, done.stderr)
 
     def begin(self, body: str, server: Process, *words: str) -> str:
         """Start a playbook; the id of its execution."""
@@ -108,6 +116,12 @@ class Cluster:
         for child in self._processes:
             child.kill()
             child.communicate()
+
+    def _done(self, *words: str, said: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "noetl.cli", *words], cwd=self.folder, env=self._env, input=said, text=True,
+            capture_output=True, timeout=120,
+        )  # fmt: skip
 
     def _begun(self, *words: str) -> Process:
         child = subprocess.Popen(

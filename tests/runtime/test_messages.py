@@ -23,6 +23,8 @@ from noetl_ir import codec
 from noetl_ir.commands import (
     Answer,
     Beat,
+    Check,
+    Checked,
     DrainWorker,
     Elsewhere,
     Presence,
@@ -163,8 +165,14 @@ def test_what_has_no_events_comes_back_as_it_went() -> None:
         assert read_report(write_report(said)) == said
         with pytest.raises(Unreadable):
             read_report(write_report(said) + framed(b"x"))
-    for notice in (Presence("w", "default", 4, 1, True, "no plan"), Serving("http://127.0.0.1:1"), TakenUp("e", "s")):
+    for notice in (
+        Presence("w", "default", 4, 1, True, "no plan"), Serving("http://127.0.0.1:1"), TakenUp("e", "s"),
+        Check("q", ["default", "p"], "e", "d", {"a": [1]}), Checked("q", "w", "p", ["no entry"]),
+    ):  # fmt: skip
         assert read_notice(write_notice(notice)) == notice
+    for wrong in ([VERSION, "check", "q", [1], "e", "d", {}], [VERSION, "checked", "q", "w", "p", [None]]):
+        with pytest.raises(Unreadable, match="is not a list of texts"):
+            read_notice(codec.pack_unsorted(wrong))  # type: ignore[arg-type]
     with pytest.raises(Unreadable, match="no notice"):
         read_notice(write_answer(Answer(1)))
     with pytest.raises(Unreadable, match="no report"):

@@ -11,10 +11,10 @@ from typing import TypeVar
 from noetl.app.programs import program_of
 from noetl.engine.program import Program
 from noetl.errands import Errands
-from noetl.ports import Board, Refused, StoreFailure
+from noetl.ports import Refused, StoreFailure
 from noetl.server.children import NotFound
 from noetl.store.http import Connection, RemoteBlobs, RemoteStore, Unreachable
-from noetl_ir.commands import Serving
+from noetl_ir.commands import Notice, Serving
 from noetl_ir.expr import Json
 from noetl_ir.plan_format import PlanError
 
@@ -25,24 +25,22 @@ _T = TypeVar("_T")
 class Depot:
     """Programs by digest, and `Blobs`. Servers are the one that was named, or those that announce themselves."""
 
-    def __init__(self, url: str, board: Board, errands: Errands) -> None:
+    def __init__(self, url: str, errands: Errands) -> None:
         self._errands = errands
         self._named = url
         self._announced = ""
-        self._board = board
         self._servers: dict[str, Connection] = {url: Connection(url)} if url else {}
         self._programs: dict[str, Program] = {}
 
-    def look(self) -> None:
-        """Hear which servers there are; of more than one the last that was heard is asked first."""
-        for notice in self._board.notices():
-            if not isinstance(notice, Serving):
-                continue
-            if self._named:
-                self._announced = notice.url
-            else:
-                known = self._servers.pop(notice.url, None)
-                self._servers = {notice.url: known or Connection(notice.url), **self._servers}
+    def hear(self, notice: Notice) -> None:
+        """Take in which servers there are; of more than one the last that was heard is asked first."""
+        if not isinstance(notice, Serving):
+            return
+        if self._named:
+            self._announced = notice.url
+        else:
+            known = self._servers.pop(notice.url, None)
+            self._servers = {notice.url: known or Connection(notice.url), **self._servers}
 
     def check(self) -> None:
         """Raises StoreFailure where the server that was named refuses what a worker needs."""

@@ -13,12 +13,13 @@ from itertools import islice
 from pathlib import Path
 from threading import Lock
 
+from noetl.app.checking import secret_pools
 from noetl.app.crew import EVERY_POOL, hindrance, worker_document
 from noetl.app.documents import execution_document, replay_document, row_document, verdict_of, version_document
 from noetl.app.looking import Unreadable, events_of, program_of, result_of, root_of
 from noetl.app.looks import Looks
 from noetl.app.runtime import Runtime, new_execution_id
-from noetl.app.vault import unresolvable
+from noetl.app.vault import unresolvable, workload_of
 from noetl.catalogue import PlanRow, Versions
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
@@ -28,7 +29,7 @@ from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane
 from noetl.server.roll import Roll
 from noetl.server.service import Service, Standing
-from noetl_ir.commands import Presence
+from noetl_ir.commands import Check, Presence
 from noetl_ir.envelope import Origin, envelope_of, origin_of
 from noetl_ir.expr import Json
 from noetl_ir.plan_format import MAGIC
@@ -266,14 +267,15 @@ class StoreDesk:
         return origin_of(row.execution_id, first[1])
 
     def _check_keychain(self, program: Program, execution_id: str, request: Request) -> None:
-        """Nothing starts that could not get at its secrets; those of workers elsewhere are theirs. Raises Refused."""
-        if self._roll is not None:
-            return
+        """Nothing starts that could not get at its secrets; workers elsewhere are asked. Raises Refused."""
         settings = self._runtime.settings
-        problems = unresolvable(
-            program, execution_id, request,
-            path=self._runtime.secrets_path, root=str(settings.root), fence=settings.fence,
-        )  # fmt: skip
+        if self._roll is not None:
+            problems = _asked(self._roll, program, execution_id, request)
+        else:
+            problems = unresolvable(
+                program, execution_id, request,
+                path=self._runtime.secrets_path, root=str(settings.root), fence=settings.fence,
+            )  # fmt: skip
         if problems:
             raise Refused("; ".join(["nothing was started", *problems]))
 
@@ -295,6 +297,15 @@ class StoreDesk:
         rows = self._runtime.store.plans(Versions(newest=True, limit=_NEAR))
         near = get_close_matches(path, [row.path for row in rows], n=1)
         return f"no playbook `{path}` is registered" + (f"; did you mean `{near[0]}`?" if near else "")
+
+
+def _asked(roll: Roll, program: Program, execution_id: str, request: Request) -> tuple[str, ...]:
+    """What workers say that they lack of a program's secrets; the id of the execution is that of the question too."""
+    workload = workload_of(program, execution_id, request)
+    if workload is None:
+        return ()
+    pools = secret_pools(program.plan)
+    return roll.questions.ask(Check(execution_id, pools, execution_id, program.digest, workload))
 
 
 @contextmanager

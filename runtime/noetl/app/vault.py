@@ -138,17 +138,29 @@ def unresolvable(
     program: Program, execution_id: str, request: Request, *, path: str, root: str, fence: Fence | None = None
 ) -> tuple[str, ...]:
     """What of a program's keychain cannot be had now, a sentence each; nothing where a run would end at its start."""
+    workload = workload_of(program, execution_id, request)
+    return () if workload is None else lacking(program, execution_id, workload, path=path, root=root, fence=fence)
+
+
+def workload_of(program: Program, execution_id: str, request: Request) -> dict[str, Json] | None:
+    """The workload over which a program's keychain is rendered; None without a keychain, or for a run that would end
+    at its start."""
     if not program.plan.keychain:
-        return ()
+        return None
     from noetl.engine.execution import Execution
     from noetl.engine.starting import start
     from noetl.engine.turn import Turn
 
     trial = Execution(execution_id, program)
     start(Turn(program, trial, 0), request)
-    if trial.is_over:
-        return ()
+    return None if trial.is_over else trial.workload
+
+
+def lacking(
+    program: Program, execution_id: str, workload: dict[str, Json], *, path: str, root: str, fence: Fence | None
+) -> tuple[str, ...]:
+    """What of a program's keychain cannot be had here and now, a sentence each."""
     try:
-        return Vault(program, execution_id, trial.workload, path=path, root=root, fence=fence).check()
+        return Vault(program, execution_id, workload, path=path, root=root, fence=fence).check()
     except Fault as fault:
         return (f"the keychain cannot be rendered: {fault.message}",)

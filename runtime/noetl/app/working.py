@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from noetl.app.checking import Answering, Checking
 from noetl.app.clock import MonotonicClock, WallClock
 from noetl.app.cluster import open_bus
 from noetl.app.depot import Depot
@@ -51,7 +52,7 @@ def work(place: Place, settings: Settings, ready: Callable[[str], None], say: Ca
     """
     clock = WallClock()
     errands = Errands()
-    with closing(open_bus(place.bus)) as bus, closing(Depot(place.server, bus, errands)) as depot:
+    with closing(open_bus(place.bus)) as bus, closing(Depot(place.server, errands)) as depot:
         with suppress(Unreachable):  # one that is away now may come; one that refuses does not change its mind
             depot.check()
         around = Surroundings(
@@ -65,13 +66,18 @@ def work(place: Place, settings: Settings, ready: Callable[[str], None], say: Ca
             name=place.name, pulse=Pulse(bus, bus, MonotonicClock()), blobs=depot,
             errands=errands, say=say,
         )  # fmt: skip
+        answering = Answering(place.name, place.pool, place.secrets_path, str(settings.root), settings.fence)
+        checking = Checking(bus, answering, errands, depot.program, MonotonicClock())
         launcher.open()
         bus.listen(launcher.wake)
         errands.listen(launcher.wake)
         with closing(launcher), _leaving_by_signals(worker, launcher):
             ready(place.name)
             while worker.busy or not worker.leaving:
-                depot.look()
+                for notice in bus.notices():
+                    depot.hear(notice)
+                    checking.hear(notice)
+                checking.step()
                 if not worker.step():
                     launcher.pass_time(worker.due())
             worker.step()  # the last word: that it leaves

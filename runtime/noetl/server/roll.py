@@ -4,7 +4,8 @@ A server says in the same way where its API is, and which executions it took up 
 """
 
 from noetl.ports import STOPS, Board, Bus, Clock
-from noetl_ir.commands import Answer, Command, DrainWorker, Presence, Said, Serving, TakenUp
+from noetl.server.questions import Questions
+from noetl_ir.commands import Answer, Checked, Command, DrainWorker, Presence, Said, Serving, TakenUp
 from noetl_ir.rows import NamedTuple
 
 SAY_EVERY = 3_000_000
@@ -42,6 +43,8 @@ class Roll:
         self._clock = clock
         self._seen: dict[str, Seen] = {}
         self._due = 0
+        self.questions = Questions(board, lambda: [presence for presence, _ in self.workers()])
+        """What the workers are asked before a start."""
 
     def take_up(self, execution_id: str) -> None:
         """Say that an execution is driven here from now on, and again until `heard_of`."""
@@ -58,6 +61,8 @@ class Roll:
         for notice in self._board.notices():
             if isinstance(notice, TakenUp) and notice.server != self._server:
                 taken.append(notice.execution_id)
+            elif isinstance(notice, Checked):
+                self.questions.hear(notice)
             elif isinstance(notice, Presence):
                 before = self._seen.get(notice.worker)
                 self._seen[notice.worker] = Seen(notice, now)

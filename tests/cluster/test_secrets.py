@@ -1,0 +1,39 @@
+"""Secrets are those of the workers: a server asks for them before a start, by their names."""
+
+from contextlib import closing
+
+from harness.clusters import Cluster
+from harness.running import HEAD
+from noetl.app.cluster import open_bus
+from noetl_ir.commands import Check, Checked, Notice
+from services import waited_for
+
+CANARY = "canary-8315-of-the-worker"
+SECRET = """
+keychain: [{name: told, kind: credential, credential: house}]
+workflow:
+- {step: start, tool: {kind: shell, env: {T: "{{ keychain.told.value }}"}, command: "echo ${#T} >> calls"}}
+"""
+
+
+def test_nothing_is_started_that_no_worker_has_the_secrets_for(cluster: Cluster) -> None:
+    server = cluster.server()
+    heard: list[Notice] = []
+    with closing(open_bus(cluster.bus)) as bus:
+        heard.extend(bus.notices())
+        cluster.worker("--name", "w1")
+        waited_for(lambda: "w1" in cluster.noetl("workers", "list", server=server), "the worker is not known")
+        (cluster.folder / "t.yaml").write_text(HEAD + SECRET)
+        said = cluster.refused("start", "t.yaml", server=server)
+        assert "nothing was started" in said and "pool `default`" in said and "w1" in said and "'house'" in said
+        cluster.keep("house", CANARY)
+        name = cluster.begin(SECRET, server)
+        log = cluster.ended(name)[0]
+        waited_for(lambda: heard.extend(bus.notices()) or len(_of(heard)) >= 4, "not all is heard")
+    assert cluster.lines() == [str(len(CANARY))]
+    assert [len(notice.problems) for notice in _of(heard) if isinstance(notice, Checked)] == [1, 0]
+    assert CANARY not in repr(heard) and CANARY not in repr(log)
+
+
+def _of(heard: list[Notice]) -> list[Notice]:
+    return [notice for notice in heard if isinstance(notice, Check | Checked)]
