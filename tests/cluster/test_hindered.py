@@ -165,10 +165,10 @@ LACKING = {
 @pytest.mark.parametrize("lacking", LACKING)
 def test_what_a_worker_lacks_is_the_failure_of_the_task_and_says_so(cluster: Cluster, lacking: str) -> None:
     server = cluster.server()
-    cluster.worker()
     tool, text = LACKING[lacking]
     keychain = "keychain: [{name: k, kind: env, var: NOT_SET}]\n"
     name = cluster.begin(f"{keychain}workflow:\n- {{step: start, tool: {tool}}}\n", server)
+    cluster.worker()  # it comes only now: where one is there, it is asked before anything is started
     with cluster.looking() as runtime:
         waited_for(lambda: (row := runtime.store.execution(name)) and row.ended, "it never ends")
     told = json.loads(cluster.noetl("status", name, "--json", server=server))["error"]
