@@ -71,7 +71,7 @@ def test_a_playbook_is_registered_started_and_looked_at(server: Served) -> None:
 
 
 def test_a_failure_names_the_file_that_was_sent(server: Served) -> None:
-    register(server, 'workflow: [{step: start, tool: {name: c, kind: playbook, path: none}}]\n')
+    register(server, "workflow: [{step: start, tool: {name: c, kind: playbook, path: none}}]\n")
     execution_id = start(server, path="t/t")
     until(lambda: status(server, execution_id) == "failed")
     error = server.client.get(f"/executions/{execution_id}").json()["error"]
