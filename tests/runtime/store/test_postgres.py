@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -123,6 +124,26 @@ def test_connections_that_were_cut_are_replaced(store: PostgresStore, url: str) 
             assert other.is_owned("e1")
             other.close()
     assert not store.is_owned("e1")
+
+
+def test_what_was_let_go_of_while_nobody_could_be_told_is_anybodys(
+    store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else nobody would ever take it up: whoever looks for work passes by what is owned."""
+
+    def away(_: object) -> None:
+        raise StoreFailure("the server is away")
+
+    holder = store._access.holder
+    with closing(open_store(url)) as other:
+        with store.own("e1"):
+            monkeypatch.setattr(holder._pool, "once", away)
+        monkeypatch.undo()
+        assert other.is_owned("e1")
+        assert not store.owned(["e1"])
+        assert not other.is_owned("e1")
+        with other.own("e1"):
+            assert store.is_owned("e1")
 
 
 def test_an_owner_that_was_cut_off_and_replaced_writes_nothing(store: PostgresStore, url: str) -> None:

@@ -79,7 +79,10 @@ class Holder:
                 self._release_left()
 
     def owned(self, names: Collection[str]) -> set[str]:
-        """Those of some executions that any live store owns."""
+        """Those of some executions that any live store owns. What was let go of while nobody could be told is not."""
+        if self._left:
+            with self._lock:
+                self._release_left()
         known = {written(name): name for name in names}
         values = {"names": [*known], "schema": self._pool.address.namespace}
         rows = self._pool.run(lambda connection: connection.execute(_LIVE, values).fetchall())
