@@ -147,10 +147,18 @@ class Connection:
         if self._client is None:
             import httpx
 
-            token = os.environ.get(TOKEN, "")
+            token = _token()
             headers = {"authorization": f"Bearer {token}"} if token else {}
             self._client = httpx.Client(headers=headers, timeout=_SECONDS)
         return self._client
+
+
+def _token() -> str:
+    """The token of the environment; a line end, as files have, is none of it. Never shown, also when wrong."""
+    token = os.environ.get(TOKEN, "").strip()
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        raise StoreFailure(f"{TOKEN} holds no token: it has characters that no token has")
+    return token
 
 
 def open_store(url: str) -> Store:

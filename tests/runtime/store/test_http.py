@@ -1,5 +1,6 @@
 """The store of a server seen from elsewhere: lists are walked to their end, page by page."""
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from harness.running import HEAD
 from harness.serving import Served, served
 from noetl.catalogue import Versions
-from noetl.ports import Store, Wanted
+from noetl.ports import Store, StoreFailure, Wanted
 from noetl.store import http
 
 WAITS = "workflow:\n  - {step: start, tool: {name: w, kind: wait, events: [EVENT]}}\n"
@@ -42,3 +43,17 @@ def test_lists_are_walked_to_their_end(tmp_path: Path, asked: list[str]) -> None
         for some in (Wanted(), Wanted(limit=3), Wanted(open=True), Wanted(before=there.executions()[1].execution_id)):
             assert store.executions(some) == there.executions(some) != ()
         assert all("limit=2" in query or "limit=1" in query for query in asked)
+
+
+def test_a_line_end_is_no_part_of_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(http.TOKEN, "canary\n")
+    with closing(http.Connection("http://127.0.0.1:1")) as connection:
+        assert connection._opened().headers["authorization"] == "Bearer canary"
+
+
+@pytest.mark.parametrize("token", ["can\nary", "can ary", "can\u00fcary", "can\tary", "can\x7fary"])
+def test_what_is_no_token_is_not_shown(monkeypatch: pytest.MonkeyPatch, token: str) -> None:
+    monkeypatch.setenv(http.TOKEN, token)
+    with closing(http.Connection("http://127.0.0.1:1")) as connection, pytest.raises(StoreFailure) as refused:
+        connection.ask("GET", "/healthz")
+    assert str(refused.value) == "NOETL_TOKEN holds no token: it has characters that no token has"
