@@ -126,9 +126,10 @@ async def get_events(request: Request) -> Response:
     execution_id, desk = _id(request), desk_of(request)
     if "text/event-stream" in request.headers.get("accept", ""):
         last = request.headers.get("last-event-id") or request.query_params.get("after", "0")
-        await run_in_threadpool(desk.is_over, execution_id)  # raises Unknown before anything is sent
+        after = natural("after", last, 0, LAST_POSITION)
+        await run_in_threadpool(desk.events, execution_id, after, 1)  # what is wrong is told before anything is sent
         streams: Streams = request.app.state.streams
-        return streams.followed(execution_id, natural("after", last, 0, LAST_POSITION), request.state.may_go_on)
+        return streams.followed(execution_id, after, request.state.may_go_on)
     after, limit = position_of(request), limit_of(request)
     found = await run_in_threadpool(desk.events, execution_id, after, limit)
     return page("events", found, after + len(found) if len(found) == limit else None)

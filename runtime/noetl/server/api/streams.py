@@ -11,6 +11,7 @@ from contextlib import aclosing
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
+from noetl.ports import StoreFailure
 from noetl.server.api.desk import Desk
 from noetl.server.service import Busy
 
@@ -51,6 +52,8 @@ class Streams:
             async with aclosing(lines):
                 async for line in lines:
                     yield line
+        except StoreFailure:  # nothing but the end can be said now; who follows goes on from the last id
+            return
         finally:
             self._open -= 1
 

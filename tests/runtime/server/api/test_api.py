@@ -10,6 +10,7 @@ from starlette.responses import StreamingResponse
 
 from harness.running import HEAD, compiled
 from harness.serving import Served, served, until
+from noetl.ports import StoreFailure
 from noetl.server.api.streams import Streams
 from noetl.server.service import Busy
 
@@ -165,6 +166,34 @@ def test_events_are_followed_only_as_long_as_who_asked_may(server: Served) -> No
     parts = asyncio.run(read())
     assert asked == [True, True, False]
     assert parts and not any("event: end" in part for part in parts)
+
+
+def test_a_position_that_is_not_there_is_refused_before_anything_is_sent(server: Served) -> None:
+    register(server, WAITS)
+    execution_id = start(server, path="t/t")
+    stream = {"accept": "text/event-stream"}
+    for name, status_code in ((execution_id, 409), ("none", 404)):
+        answer = server.client.get(f"/executions/{name}/events?after=999", headers=stream)
+        assert (answer.status_code, answer.headers["content-type"]) == (status_code, "application/problem+json")
+
+
+def test_a_store_that_fails_ends_what_is_followed(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    register(server, WAITS)
+    execution_id = start(server, path="t/t")
+    desk = server.client.app.state.desk  # type: ignore[attr-defined]
+
+    def failing(_: str) -> bool:
+        raise StoreFailure("away")
+
+    async def read() -> list[str]:
+        lines = Streams(desk).followed(execution_id, 0, lambda: True).body_iterator
+        first = str(await anext(aiter(lines)))
+        monkeypatch.setattr(desk, "is_over", failing)
+        return [first, *[str(line) async for line in lines]]
+
+    parts = asyncio.run(read())
+    assert parts[0].startswith("id: 1\n")
+    assert not any("event: end" in part for part in parts)
 
 
 def test_only_so_many_follow_at_once(server: Served) -> None:
