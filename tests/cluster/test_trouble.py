@@ -66,6 +66,20 @@ def test_runs_go_on_after_postgresql_restarts(cluster: Cluster) -> None:
     assert sum(event.event_type == "loop.iteration.done" for event in log) == 20
 
 
+def test_runs_go_on_after_postgresql_was_away_for_long(cluster: Cluster) -> None:
+    """What a server gave up meanwhile, and could tell nobody, is taken up again without a new start."""
+    servers = [cluster.server(), cluster.server()]
+    cluster.worker()
+    name = cluster.begin(BUSY, servers[0])
+    waited_for(lambda: (cluster.folder / "calls").exists() and len(cluster.lines()) > 4, "nothing moves")
+    postgres().kill()
+    urls = [cluster.urls[server.pid] for server in servers]
+    waited_for(lambda: [ready(url) for url in urls] == [503, 503], "the servers do not see that the store is away")
+    postgres().start()
+    log = cluster.ended(name)[0]
+    assert sum(event.event_type == "loop.iteration.done" for event in log) == 20
+
+
 def test_a_loop_keeps_its_bound_when_a_worker_dies(cluster: Cluster) -> None:
     server = cluster.server()
     first = cluster.worker("--slots", "2")
