@@ -113,7 +113,7 @@ def test_what_is_kept_is_for_whoever_says_the_same(store: Credentials, tmp_path:
     first = token("e")
     assert token("e") == first and len(Google.asked) == 1
     assert token("e", audience="other") != first
-    store.add("client", "oauth2", {"client_id": "id", "client_secret": SECRET, "rotated": 1})
+    store.replace("client", "oauth2", {"client_id": "id", "client_secret": SECRET, "rotated": 1})
     assert token("e") != first, "another credential is not served from what is kept"
 
 
