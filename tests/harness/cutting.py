@@ -22,8 +22,8 @@ class Proxy:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         opening = asyncio.start_server(self._pass, "127.0.0.1", 0)
-        server = asyncio.run_coroutine_threadsafe(opening, self._loop).result(10)
-        self.port = int(server.sockets[0].getsockname()[1])
+        self._server = asyncio.run_coroutine_threadsafe(opening, self._loop).result(10)
+        self.port = int(self._server.sockets[0].getsockname()[1])
 
     def cut(self) -> None:
         """Nothing arrives from now on."""
@@ -35,17 +35,33 @@ class Proxy:
 
     def close(self) -> None:
         """End all connections."""
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
+        self._loop.close()
+
+    async def _end(self) -> None:
+        self._server.close()
+        passing = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in passing:
+            task.cancel()
+        await asyncio.gather(*passing, return_exceptions=True)
+        await asyncio.sleep(0)  # a transport that was aborted closes its socket in the next turn
 
     async def _pass(self, reader: StreamReader, writer: StreamWriter) -> None:
-        await self._whole.wait()
-        with suppress(OSError):
-            if isinstance(self._to, Path):
-                there = await asyncio.open_unix_connection(self._to)
-            else:
-                there = await asyncio.open_connection(*self._to)
-            await asyncio.gather(self._pump(reader, there[1]), self._pump(there[0], writer))
+        ends = [writer]
+        try:
+            await self._whole.wait()
+            with suppress(OSError):
+                if isinstance(self._to, Path):
+                    there = await asyncio.open_unix_connection(self._to)
+                else:
+                    there = await asyncio.open_connection(*self._to)
+                ends.append(there[1])
+                await asyncio.gather(self._pump(reader, there[1]), self._pump(there[0], writer))
+        finally:
+            for end in ends:
+                end.transport.abort()
 
     async def _pump(self, reader: StreamReader, writer: StreamWriter) -> None:
         with suppress(OSError):
