@@ -126,6 +126,10 @@ class Link:
         future = asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, seconds), self._loop)
         return future.result()
 
+    async def ask(self, subject: str, body: bytes) -> bytes:
+        """The answer to a request; in the loop. Raises TimeoutError, NatsError."""
+        return bytes((await self._client.request(subject, body, timeout=CALL_WITHIN)).data)
+
     async def hear(self, subject: str, callback: Callable[[Msg], None], queue: str = "") -> Subscription:
         """Subscribe; returns once NATS knows, or is away: then it is told when it comes back."""
 

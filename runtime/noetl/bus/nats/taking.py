@@ -195,7 +195,7 @@ class Taking:
         while True:
             try:
                 await make_stream(self.link.streams, self._prefix, source.pool, self.limits)
-                await have_consumer(self.link.streams, self._prefix, source.pool, self.limits)
+                await have_consumer(self.link, self._prefix, source.pool, self.limits)
                 if not source.inbox:
                     inbox = self.link.inbox
                     source.subscription = await self.link.hear(f"{inbox}.*", partial(self._arrived, source))
