@@ -12,6 +12,7 @@ from noetl.app.programs import program_of
 from noetl.engine.program import Program
 from noetl.errands import Errands
 from noetl.ports import Refused, StoreFailure
+from noetl.recent import Recent
 from noetl.server.children import NotFound
 from noetl.store.http import Connection, RemoteBlobs, RemoteStore, Unreachable
 from noetl_ir.commands import Notice, Serving
@@ -30,7 +31,7 @@ class Depot:
         self._named = url
         self._announced = ""
         self._servers: dict[str, Connection] = {url: Connection(url)} if url else {}
-        self._programs: dict[str, Program] = {}
+        self._programs: Recent[str, Program] = Recent(PROGRAMS_KEPT)
 
     def hear(self, notice: Notice) -> None:
         """Take in which servers there are; of more than one the last that was heard is asked first."""
@@ -49,7 +50,7 @@ class Depot:
 
     def program(self, digest: str) -> Program:
         """The program of a plan. Raises NotFound where it cannot be run here, NotYet."""
-        known = self._programs.pop(digest, None)
+        known = self._programs.get(digest)
         if known is None:
             data = self._errands.brought(("plan", digest), lambda: self._plan(digest))
             try:
@@ -57,8 +58,6 @@ class Depot:
             except PlanError as problem:
                 raise NotFound(f"not a plan that this version runs: {problem}") from problem
         self._programs[digest] = known
-        if len(self._programs) > PROGRAMS_KEPT:
-            del self._programs[next(iter(self._programs))]
         return known
 
     def put(self, execution_id: str, data: bytes) -> dict[str, Json]:

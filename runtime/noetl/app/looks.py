@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -11,6 +10,7 @@ from noetl.app.looking import Look, catch_up, program_of
 from noetl.app.runtime import Runtime
 from noetl.engine.execution import Execution
 from noetl.ports import ExecutionRow
+from noetl.recent import Recent
 
 _MOST = 16
 
@@ -20,8 +20,7 @@ class Looks:
 
     def __init__(self, runtime: Runtime, most: int = _MOST) -> None:
         self._runtime = runtime
-        self._most = most
-        self._kept: OrderedDict[str, tuple[Lock, Execution]] = OrderedDict()
+        self._kept: Recent[str, tuple[Lock, Execution]] = Recent(most)
         self._lock = Lock()
 
     @contextmanager
@@ -31,9 +30,6 @@ class Looks:
         with self._lock:
             kept = self._kept.get(row.execution_id) or (Lock(), Execution(row.execution_id, program))
             self._kept[row.execution_id] = lock, execution = kept
-            self._kept.move_to_end(row.execution_id)
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
         with lock:
             try:
                 catch_up(self._runtime, program, execution)

@@ -7,6 +7,7 @@ from noetl.app.vault import Vault
 from noetl.engine.program import Program
 from noetl.errands import Errands, Held, NotYet
 from noetl.ports import Blobs, Call, Fence
+from noetl.recent import Recent
 from noetl.server.children import NotFound
 from noetl.worker.results import Results
 from noetl.worker.session import Kit
@@ -45,7 +46,7 @@ class Surroundings:
         self._chance = chance
         self._log = log
         self._fence = fence
-        self._kits: dict[str, Kit] = {}
+        self._kits: Recent[str, Kit] = Recent(KEPT)
         self._vaults: WeakValueDictionary[str, Vault] = WeakValueDictionary()  # a kit has its vault
 
     def program_of(self, order: RunPipeline) -> Program:
@@ -58,7 +59,7 @@ class Surroundings:
     def kit_of(self, order: RunPipeline) -> Kit:
         """What the sessions of its execution share."""
         name = order.execution_id
-        kit = self._kits.pop(name, None)
+        kit = self._kits.get(name)
         if kit is None:
             program = self.program_of(order)
             vault = self._vaults.get(name)
@@ -69,9 +70,7 @@ class Surroundings:
                 )  # fmt: skip
             results = Results(program.plan, name, self._blobs, vault.redact)
             kit = Kit(results, vault.names, vault.restore, self._chance)
-        self._kits[name] = kit  # the last one again: what was not asked for longest goes first
-        if len(self._kits) > KEPT:
-            del self._kits[next(iter(self._kits))]
+        self._kits[name] = kit  # again: what was not asked for longest goes first
         return kit
 
     def forget(self, execution_id: str) -> None:

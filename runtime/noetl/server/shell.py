@@ -5,7 +5,6 @@ names it, the event before its effect; nothing acts on an event that is not on d
 nothing: the state in memory is given up with the turn.
 """
 
-from collections import OrderedDict
 from collections.abc import Sequence
 
 from noetl.engine import reports
@@ -17,6 +16,7 @@ from noetl.engine.program import Program
 from noetl.engine.starting import Request, start
 from noetl.engine.turn import Turn
 from noetl.ports import Blobs, Clock, ExecutionRow, Record, Store, StoreFailure
+from noetl.recent import Recent
 from noetl.server.unclaimed import Unclaimed, waiting
 from noetl_ir import codec
 from noetl_ir.commands import Answer, Command, Report, RunPipeline
@@ -59,8 +59,7 @@ class Shell:
         self._blobs = blobs
         self._clock = clock
         self._wall = wall
-        # A plain table walks over the places of what it lost at its head to find the oldest that is left.
-        self._answers: OrderedDict[tuple[str, str], Answer] = OrderedDict()
+        self._answers: Recent[tuple[str, str], Answer] = Recent(ANSWERS_KEPT)
         self._begun: dict[str, tuple[str, int]] = {}
 
     def begin(self, request: Request, row: ExecutionRow) -> tuple[list[Event], list[Command]]:
@@ -180,8 +179,6 @@ class Shell:
             recorded += 1
             decide(turn)
         answer = self._answers[name] = Answer(recorded)
-        if len(self._answers) > ANSWERS_KEPT:
-            self._answers.popitem(last=False)
         return answer
 
     def _was_recorded(self, report: Report) -> bool:

@@ -23,6 +23,7 @@ from noetl.bus.nats.sending import FROM, KEY
 from noetl.bus.nats.wire import Wire, packed, unpacked
 from noetl.messages import Unreadable
 from noetl.ports import Full, Parked
+from noetl.recent import Recent
 from noetl_ir.rows import NamedTuple
 
 REPORTS = "@reports"
@@ -67,15 +68,12 @@ class Asking:
         self._numbers = count()
         self._asked: dict[int, _Asked] = {}
         self._keys: dict[str, list[int]] = {}
-        self._routes: dict[str, str] = {}
-        self._silent: dict[str, float] = {}
+        self._routes: Recent[str, str] = Recent(_ROUTES)
+        self._silent: Recent[str, float] = Recent(_ROUTES)
         link.wait(link.hear(f"{self._inbox}.*", self._answered))
 
     def route(self, execution_id: str, sender: str) -> None:
         """Reports about an execution go to this server from now on."""
-        self._routes.pop(execution_id, None)
-        while len(self._routes) >= _ROUTES:
-            del self._routes[next(iter(self._routes))]
         self._routes[execution_id] = sender
 
     def report(self, key: str, report: Any) -> NatsTicket:
@@ -96,8 +94,6 @@ class Asking:
     def _is_silent(self, about: str) -> bool:
         """Whether nothing that was said about an execution has had an answer for too long."""
         now = time.monotonic()
-        while len(self._silent) >= _ROUTES:
-            del self._silent[next(iter(self._silent))]
         return now - self._silent.setdefault(about, now) > self._limits.patience
 
     def _has_room(self, key: str) -> bool:

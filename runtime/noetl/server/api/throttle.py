@@ -1,8 +1,9 @@
 """How often something may be done: a bucket of tries for each key, which fills again with time."""
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable
+
+from noetl.recent import Recent
 
 MOST_KEYS = 10_000
 
@@ -13,19 +14,19 @@ class Throttle:
     Keys that were not used for longest are forgotten, as if their buckets were full. For one thread.
     """
 
-    def __init__(self, burst: int, per_second: float, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, burst: int, per_second: float, now: Callable[[], float] = time.monotonic, *, most: int = MOST_KEYS
+    ) -> None:
         self._burst = burst
         self._per_second = per_second
         self._now = now
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._buckets: Recent[str, tuple[float, float]] = Recent(most)
 
     def allows(self, key: str) -> bool:
         """Whether one more try is let through; it counts then."""
         now = self._now()
-        left, since = self._buckets.pop(key, (float(self._burst), now))
+        left, since = self._buckets.get(key, (float(self._burst), now))
         left = min(self._burst, left + (now - since) * self._per_second)
         allowed = left >= 1
         self._buckets[key] = (left - 1 if allowed else left, now)
-        if len(self._buckets) > MOST_KEYS:
-            self._buckets.popitem(last=False)
         return allowed
