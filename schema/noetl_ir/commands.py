@@ -156,12 +156,11 @@ class TakenUp(NamedTuple):
 
 class Check(NamedTuple):
     """A server asks the workers of some pools whether the secrets that a plan declares can be had, before it starts an
-    execution with this workload. `question` tells it from all others. An answer is `Checked`.
+    execution with this workload. An answer is `Checked`.
     """
 
-    question: str
-    pools: list[str]
     execution_id: str
+    pools: list[str]
     digest: str
     workload: dict[str, Json]
 
@@ -169,7 +168,7 @@ class Check(NamedTuple):
 class Checked(NamedTuple):
     """What of a `Check` a worker cannot resolve, a sentence each, without values; nothing where it has all."""
 
-    question: str
+    execution_id: str
     worker: str
     pool: str
     problems: list[str]

@@ -167,10 +167,10 @@ def test_what_has_no_events_comes_back_as_it_went() -> None:
             read_report(write_report(said) + framed(b"x"))
     for notice in (
         Presence("w", "default", 4, 1, True, "no plan"), Serving("http://127.0.0.1:1"), TakenUp("e", "s"),
-        Check("q", ["default", "p"], "e", "d", {"a": [1]}), Checked("q", "w", "p", ["no entry"]),
+        Check("e", ["default", "p"], "d", {"a": [1]}), Checked("e", "w", "p", ["no entry"]),
     ):  # fmt: skip
         assert read_notice(write_notice(notice)) == notice
-    for wrong in ([VERSION, "check", "q", [1], "e", "d", {}], [VERSION, "checked", "q", "w", "p", [None]]):
+    for wrong in ([VERSION, "check", "e", [1], "d", {}], [VERSION, "checked", "e", "w", "p", [None]]):
         with pytest.raises(Unreadable, match="is not a list of texts"):
             read_notice(codec.pack_unsorted(wrong))  # type: ignore[arg-type]
     with pytest.raises(Unreadable, match="no notice"):

@@ -7,7 +7,7 @@ from noetl.engine.program import Program
 from noetl.errands import Errands, Held, NotYet
 from noetl.ports import Board, Clock, Fence
 from noetl.server.questions import WITHIN
-from noetl.server.watch import DEFAULT_POOL
+from noetl.server.watch import pool_of
 from noetl_ir.commands import Check, Checked, Notice
 from noetl_ir.expr import Block, Json, ListTemplate, Literal, MapTemplate, Name, Template, expressions_of, walk
 from noetl_ir.plan import Plan
@@ -27,7 +27,7 @@ def secret_pools(plan: Plan) -> list[str]:
     """The pools whose workers may need a secret: those of the steps with a task that names one."""
     return sorted(
         {
-            step.pool or DEFAULT_POOL
+            pool_of(step)
             for step in plan.steps
             for task in (plan.tasks[index] for index in step.tasks)
             if any(_names_a_secret(plan.templates[at]) for at in (task.fields, task.args) if at >= 0)
@@ -117,6 +117,6 @@ class Checking:
                 path=place.secrets_path, root=place.root, fence=place.fence,
             )  # fmt: skip
 
-        problems = self._errands.brought(("check", check.question), found)
+        problems = self._errands.brought(("check", check.execution_id), found)
         told = [problem[:LONGEST_PROBLEM] for problem in problems[:MOST_PROBLEMS]]
-        self._board.say(Checked(check.question, place.worker, place.pool, told))
+        self._board.say(Checked(check.execution_id, place.worker, place.pool, told))

@@ -300,12 +300,12 @@ class StoreDesk:
 
 
 def _asked(roll: Roll, program: Program, execution_id: str, request: Request) -> tuple[str, ...]:
-    """What workers say that they lack of a program's secrets; the id of the execution is that of the question too."""
+    """What workers say that they lack of a program's secrets."""
     workload = workload_of(program, execution_id, request)
     if workload is None:
         return ()
     pools = secret_pools(program.plan)
-    return roll.questions.ask(Check(execution_id, pools, execution_id, program.digest, workload))
+    return roll.questions.ask(Check(execution_id, pools, program.digest, workload))
 
 
 @contextmanager

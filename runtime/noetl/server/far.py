@@ -7,7 +7,7 @@ from noetl.engine.program import Program
 from noetl.server.homes import Homes, worker_of
 from noetl.server.leases import Leases
 from noetl.server.roll import SAY_EVERY, Roll
-from noetl.server.watch import DEFAULT_POOL, Left
+from noetl.server.watch import Left, pool_of
 from noetl_ir.commands import Beat, Report, RunPipeline
 from noetl_ir.events import Event
 
@@ -31,7 +31,7 @@ class Far:
     def pool_for(self, program: Program, order: RunPipeline) -> str | None:
         """`Watch.pool_for`: `step.spec.pool`, else `executor.spec.pool`, else `default`; or a worker with its loop."""
         address = self._homes.address_for(program, order)
-        return address if address != "" else program.plan.steps[order.step].pool or DEFAULT_POOL
+        return address if address != "" else pool_of(program.plan.steps[order.step])
 
     def note(self, execution_id: str, events: Sequence[Event]) -> None:
         """`Watch.note`."""

@@ -32,7 +32,7 @@ class Questions:
             return ()
         answers: dict[str, Checked] = {}
         with self._heard:
-            self._answers[check.question] = answers
+            self._answers[check.execution_id] = answers
             try:
                 self._board.say(check)
                 self._heard.wait_for(lambda: self._is_settled(check.pools, answers), within)
@@ -40,12 +40,12 @@ class Questions:
             except TooLarge:
                 return ()
             finally:
-                del self._answers[check.question]
+                del self._answers[check.execution_id]
 
     def hear(self, checked: Checked) -> None:
         """An answer came; one that nobody waits for any more is nothing."""
         with self._heard:
-            answers = self._answers.get(checked.question)
+            answers = self._answers.get(checked.execution_id)
             if answers is not None and len(answers) < MOST_ANSWERS:
                 answers[checked.worker] = checked
                 self._heard.notify_all()

@@ -7,10 +7,16 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl_ir.commands import Beat, Report, RunPipeline
 from noetl_ir.events import Event
+from noetl_ir.plan import Step
 from noetl_ir.rows import NamedTuple
 
 DEFAULT_POOL = "default"
 """The pool of a step that names none, nor does its playbook."""
+
+
+def pool_of(step: Step) -> str:
+    """The pool in which the pipelines of a step run."""
+    return step.pool or DEFAULT_POOL
 
 
 class Claim(NamedTuple):
@@ -102,7 +108,7 @@ class Near:
         """`Watch.pool_for`."""
         if not self._limited:
             return self._pool
-        named = program.plan.steps[order.step].pool or DEFAULT_POOL
+        named = pool_of(program.plan.steps[order.step])
         return named if named in self._limited else self._pool
 
     def note(self, execution_id: str, events: Sequence[Event]) -> None:

@@ -4,9 +4,9 @@
 with `open_blobs(url, *, hook=None)` keeps `Blobs`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from noetl.ports import Conflict
+from noetl.ports import Conflict, Wanted
 
 _SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 
@@ -38,6 +38,26 @@ def missing(
     if expected > last or (fresh and expected + resent != last):
         raise Conflict(f"the log ends at position {last}, the writer expected {expected}")
     return list(fresh.items())
+
+
+SELECT_EXECUTIONS = (
+    "SELECT execution_id, playbook, plan_digest, status, parent_execution_id, started, ended FROM executions"
+)
+_WANTED = {
+    "status": "status = {status}",
+    "parent": "parent_execution_id = {parent}",
+    "open": "ended IS NULL",
+    "before": "(started, number) < (SELECT started, number FROM executions WHERE execution_id = {before})",
+}
+
+
+def condition(wanted: Wanted, marks: Mapping[str, str]) -> str:
+    """Which executions are `wanted`, as SQL; `marks` are its parameters by field.
+
+    Only what is asked stands in it: the rest would hide from the planner that few of many executions are open.
+    """
+    asked = wanted._asdict()
+    return " AND ".join(["true", *(text.format_map(marks) for name, text in _WANTED.items() if asked[name])])
 
 
 def file_name_of(execution_id: str) -> str:

@@ -29,9 +29,9 @@ workflow:
 """
 PROGRAM = program_of(compiled(BODY))
 VALUE = "canary-4711-value"
-CHECK = Check("q", ["p"], "e", "d", {"var": "NOETL_TEST_TOLD"})
+CHECK = Check("e", ["p"], "d", {"var": "NOETL_TEST_TOLD"})
 READY = Presence("w", "p", 2, 0, False)
-NO = Checked("q", "w", "p", ["no entry"])
+NO = Checked("e", "w", "p", ["no entry"])
 YES = NO._replace(problems=[])
 LACK = "no worker of pool `p` has its secrets; w: no entry"
 
@@ -78,7 +78,7 @@ OTHER = READY._replace(worker="v")
         ([READY, OTHER], [YES], ()),
         ([READY, OTHER], [NO, NO._replace(worker="v")], (LACK,)),
         ([READY, OTHER._replace(draining=True), OTHER._replace(worker="u", trouble="no plan")], [NO], (LACK,)),
-        ([READY], [NO._replace(question="another"), YES], ()),
+        ([READY], [NO._replace(execution_id="another"), YES], ()),
     ],
 )
 def test_a_start_is_refused_where_no_ready_worker_of_a_pool_has_all(
@@ -136,11 +136,11 @@ def answer_of(folder: Path, check: Check, program: Program) -> Checked:
 def test_a_worker_says_what_it_lacks_and_never_a_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = answer_of(tmp_path, CHECK, PROGRAM)
     assert answer == Checked(
-        "q", "w", "p", ["keychain entry 'told': the environment variable 'NOETL_TEST_TOLD' is not set"]
+        "e", "w", "p", ["keychain entry 'told': the environment variable 'NOETL_TEST_TOLD' is not set"]
     )
     monkeypatch.setenv("NOETL_TEST_TOLD", VALUE)
     answer = answer_of(tmp_path, CHECK, PROGRAM)
-    assert answer == Checked("q", "w", "p", []) and VALUE not in repr(answer)
+    assert answer == Checked("e", "w", "p", []) and VALUE not in repr(answer)
     long = CHECK._replace(workload={"var": "x" * 10_000})
     assert [len(text) for text in answer_of(tmp_path, long, PROGRAM).problems] == [LONGEST_PROBLEM]
 
@@ -166,7 +166,7 @@ def test_a_worker_forgets_what_is_not_for_it_and_what_it_cannot_answer() -> None
     checking.step()
     assert asked_for == ["gone"]
     for number in range(2 * MOST_WAITING):
-        checking.hear(CHECK._replace(question=str(number)))
+        checking.hear(CHECK._replace(execution_id=str(number)))
     checking.step()
     assert len(asked_for) == 1 + MOST_WAITING
     clock.move_to(10_000_000)

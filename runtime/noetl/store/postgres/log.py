@@ -14,7 +14,7 @@ from zlib import crc32
 from psycopg.errors import UniqueViolation
 
 from noetl.ports import ALL, Conflict, ExecutionRow, Record, StoreFailure, Wanted
-from noetl.store import missing
+from noetl.store import SELECT_EXECUTIONS, condition, missing
 from noetl.store.postgres.access import Access
 from noetl.store.postgres.pool import Connection
 from noetl.store.postgres.texts import read, written
@@ -25,16 +25,7 @@ Records = Sequence[tuple[str, bytes]]
 _KNOWN = 10_000
 _PAGE = 256
 _TRIES = 5
-_ROW = "SELECT execution_id, playbook, plan_digest, status, parent_execution_id, started, ended FROM executions"
-_WANTED = {
-    "status": "status = %(status)s",
-    "parent": "parent_execution_id = %(parent)s",
-    "open": "ended IS NULL",
-    "before": "(started, number) < (SELECT started, number FROM executions WHERE execution_id = %(before)s)",
-}
-"""The condition of each field of `Wanted`. Only those that are asked stand in a query: the others would hide from the
-planner that few of many executions are open."""
-
+_MARKS = {name: f"%({name})s" for name in Wanted._fields}
 _BATCH = """unnest(%(positions)b::integer[], %(ids)b::text[], %(bodies)b::bytea[], %(chains)b::bigint[])
   AS fresh (position, event_id, body, chain)"""
 _CREATE = f"""
@@ -167,14 +158,14 @@ class Log:
 
     def execution(self, execution_id: str) -> ExecutionRow | None:
         """`Store.execution`."""
-        found = self._access.rows(f"{_ROW} WHERE execution_id = %s", (written(execution_id),))
+        found = self._access.rows(f"{SELECT_EXECUTIONS} WHERE execution_id = %s", (written(execution_id),))
         return _row(found[0]) if found else None
 
     def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
         """`Store.executions`."""
         values = {**wanted._asdict(), "parent": written(wanted.parent), "before": written(wanted.before)}
-        where = " AND ".join(["true", *(text for name, text in _WANTED.items() if values[name])])
-        query = f"{_ROW} WHERE {where} ORDER BY started DESC, number DESC LIMIT NULLIF(%(limit)s, 0)"
+        where = condition(wanted, _MARKS)
+        query = f"{SELECT_EXECUTIONS} WHERE {where} ORDER BY started DESC, number DESC LIMIT NULLIF(%(limit)s, 0)"
         return tuple(map(_row, self._access.rows(query, values)))
 
     def counts(self) -> dict[str, int]:
@@ -217,7 +208,7 @@ class Log:
         """Raises Conflict where an execution that is there is another one, or has not these first events."""
         with connection.transaction():
             head = self._head(connection, row.execution_id)
-            found = connection.execute(f"{_ROW} WHERE number = %s", (head.number,)).fetchone()
+            found = connection.execute(f"{SELECT_EXECUTIONS} WHERE number = %s", (head.number,)).fetchone()
             known = _row(found or ())
             if (known.playbook, known.plan_digest, known.parent_execution_id) != (row[1], row[2], row[4]):
                 raise Conflict(f"execution {row.execution_id!r} is there already, and is another one")

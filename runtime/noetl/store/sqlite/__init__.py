@@ -22,7 +22,7 @@ from zlib import crc32
 
 from noetl.catalogue import EVERY, PlanRow, Versions
 from noetl.ports import ALL, Conflict, ExecutionRow, Hook, InboxRow, Record, Store, StoreFailure, Wanted
-from noetl.store import missing
+from noetl.store import SELECT_EXECUTIONS, condition, missing
 from noetl.store.sqlite.catalogue import Catalogue
 from noetl.store.sqlite.failures import TRANSLATED, failure
 from noetl.store.sqlite.opening import connect
@@ -40,16 +40,7 @@ on disk, but not acknowledged to the caller."""
 
 _PAGE = 256
 _KNOWN = 10_000
-_ROW = "SELECT execution_id, playbook, plan_digest, status, parent_execution_id, started, ended FROM executions"
-_WANTED = {
-    "status": "status = :status",
-    "parent": "parent_execution_id = :parent",
-    "open": "ended IS NULL",
-    "before": "(started, number) < (SELECT started, number FROM executions WHERE execution_id = :before)",
-}
-"""The condition of each field of `Wanted`. Only those that are asked stand in a query: the others would hide from
-SQLite that few of many executions are open."""
-
+_MARKS = {name: f":{name}" for name in Wanted._fields}
 _HEAD = """
 SELECT x.number, ifnull(e.key & 4294967295, 0), ifnull(e.chain, 0), x.status, x.ended
 FROM executions x LEFT JOIN events e ON e.key =
@@ -112,7 +103,7 @@ class SqliteStore:
         """`Store.create`."""
 
         def work(cursor: sqlite3.Cursor) -> None:
-            there = cursor.execute(f"{_ROW} WHERE execution_id = ?", (row.execution_id,)).fetchone()
+            there = cursor.execute(f"{SELECT_EXECUTIONS} WHERE execution_id = ?", (row.execution_id,)).fetchone()
             if there is None:
                 cursor.execute(
                     "INSERT INTO executions"
@@ -196,15 +187,15 @@ class SqliteStore:
 
     def execution(self, execution_id: str) -> ExecutionRow | None:
         """`Store.execution`."""
-        found = self.rows(f"{_ROW} WHERE execution_id = ?", (execution_id,))
+        found = self.rows(f"{SELECT_EXECUTIONS} WHERE execution_id = ?", (execution_id,))
         return ExecutionRow(*found[0]) if found else None
 
     def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
         """`Store.executions`."""
         values = wanted._asdict() | {"limit": wanted.limit or -1}
-        where = " AND ".join(["true", *(text for name, text in _WANTED.items() if values[name])])
+        where = condition(wanted, _MARKS)
         index = "INDEXED BY executions_open" if wanted.open else ""
-        query = f"{_ROW} {index} WHERE {where} ORDER BY started DESC, number DESC LIMIT :limit"
+        query = f"{SELECT_EXECUTIONS} {index} WHERE {where} ORDER BY started DESC, number DESC LIMIT :limit"
         return tuple(ExecutionRow(*row) for row in self.rows(query, values))
 
     def counts(self) -> dict[str, int]:
