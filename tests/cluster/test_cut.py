@@ -8,26 +8,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from harness.clusters import Cluster
+from harness.clusters import HELD, Cluster, busy
 from harness.cutting import Proxy
 from services import nats, waited_for
 
 MANY = 40
-BUSY = f"""
-workflow:
-- step: start
-  loop: {{in: "{{{{ range({MANY}) | list }}}}", iterator: n, spec: {{mode: parallel, max_in_flight: 4}}}}
-  tool: {{kind: shell, command: "echo {{{{ iter.n }}}} >> calls; sleep 0.05"}}
-  next: {{arcs: [{{step: last}}]}}
-- {{step: last, tool: {{kind: noop}}}}
-"""
-WAITS = """
-workflow:
-- step: start
-  tool:
-    - {name: a, kind: shell, command: "echo begun >> calls; until test -e go; do sleep 0.05; done; echo done >> calls"}
-    - {name: b, kind: shell, command: "echo two >> calls"}
-"""
+BUSY = busy(MANY)
 CUT_FOR = 4.0
 """Seconds; a lease has 3 here."""
 
@@ -70,7 +56,7 @@ def test_a_worker_that_is_cut_off_from_the_bus_loses_its_claim_and_stops_when_it
 ) -> None:
     server = cluster.server()
     cluster.worker("--bus", _through(cluster, bus))
-    name = cluster.begin(WAITS, server)
+    name = cluster.begin(HELD, server)
     cluster.reached("begun")
     bus.cut()
     cluster.worker()

@@ -12,18 +12,11 @@ import nats
 import psycopg
 from nats.js.errors import APIError
 
-from harness.clusters import Cluster, Process
+from harness.clusters import Cluster, Process, busy
 from services import NatsServer, postgres, waited_for
 
 MANY = 40
-BUSY = f"""
-workflow:
-- step: start
-  loop: {{in: "{{{{ range({MANY}) | list }}}}", iterator: n, spec: {{mode: parallel, max_in_flight: 4}}}}
-  tool: {{kind: shell, command: "echo {{{{ iter.n }}}} >> calls; sleep 0.05"}}
-  next: {{arcs: [{{step: last}}]}}
-- {{step: last, tool: {{kind: noop}}}}
-"""
+BUSY = busy(MANY)
 FULL_FOR = 1.0
 """Seconds."""
 

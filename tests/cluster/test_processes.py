@@ -2,7 +2,7 @@
 
 import json
 
-from harness.clusters import Cluster, killed, told
+from harness.clusters import HELD, Cluster, killed, told
 from harness.running import compiled
 from harness.running import run as run_here
 from harness.tokens import histories
@@ -27,13 +27,6 @@ kind: Playbook
 metadata: {name: c, path: t/c}
 workflow:
 - {step: start, tool: {kind: python, args: {of: "{{ workload.of }}"}, code: "result = sum(of)"}}
-"""
-WAITS = """
-workflow:
-- step: start
-  tool:
-    - {name: a, kind: shell, command: "echo begun >> calls; until test -e go; do sleep 0.1; done; echo done >> calls"}
-    - {name: b, kind: shell, command: "echo two >> calls"}
 """
 
 
@@ -64,7 +57,7 @@ def _plain(result: object) -> str:
 
 def test_a_worker_that_is_told_to_end_finishes_what_it_has(cluster: Cluster) -> None:
     server, worker = cluster.server(), cluster.worker()
-    name = cluster.begin(WAITS, server)
+    name = cluster.begin(HELD, server)
     cluster.reached("begun")
     told(worker)
     (cluster.folder / "go").touch()
@@ -76,7 +69,7 @@ def test_a_worker_that_is_told_to_end_finishes_what_it_has(cluster: Cluster) -> 
 
 def test_what_a_killed_worker_had_goes_to_another_one(cluster: Cluster) -> None:
     server, worker = cluster.server(), cluster.worker()
-    name = cluster.begin(WAITS, server)
+    name = cluster.begin(HELD, server)
     cluster.reached("begun")
     killed(worker)
     cluster.worker()
@@ -101,7 +94,7 @@ def test_a_tool_that_runs_longer_than_a_lease_keeps_its_claim(cluster: Cluster) 
 def test_a_worker_goes_on_for_the_server_that_takes_over(cluster: Cluster) -> None:
     first, second = cluster.server(), cluster.server()
     cluster.worker()
-    name = cluster.begin(WAITS, first)
+    name = cluster.begin(HELD, first)
     cluster.reached("begun")
     killed(first)
     with cluster.looking() as runtime:
@@ -117,7 +110,7 @@ def test_what_ended_while_no_server_was_there_is_recorded_by_the_next(cluster: C
     """The tool does not run again: its worker still has the claim, and says it until somebody answers."""
     first = cluster.server()
     cluster.worker()
-    name = cluster.begin(WAITS, first)
+    name = cluster.begin(HELD, first)
     cluster.reached("begun")
     killed(first)
     (cluster.folder / "go").touch()

@@ -2,17 +2,10 @@
 
 import httpx
 
-from harness.clusters import Cluster, killed
+from harness.clusters import Cluster, busy, killed
 from services import nats, postgres, waited_for
 
-BUSY = """
-workflow:
-- step: start
-  loop: {in: "{{ range(20) | list }}", iterator: n, spec: {mode: parallel, max_in_flight: 4}}
-  tool: {kind: shell, command: "echo {{ iter.n }} >> calls; sleep 0.05"}
-  next: {arcs: [{step: last}]}
-- {step: last, tool: {kind: noop}}
-"""
+BUSY = busy(20)
 
 
 def test_orders_and_reports_larger_than_the_bus_takes_go_another_way(cluster: Cluster) -> None:

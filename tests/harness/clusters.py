@@ -23,6 +23,27 @@ from services import nats, postgres, waited_for
 TESTS = Path(__file__).resolve().parent.parent
 Process = subprocess.Popen[str]
 
+HELD = """
+workflow:
+- step: start
+  tool:
+    - {name: a, kind: shell, command: "echo begun >> calls; until test -e go; do sleep 0.05; done; echo done >> calls"}
+    - {name: b, kind: shell, command: "echo two >> calls"}
+"""
+"""A playbook that stands in its first task until there is a file `go`."""
+
+
+def busy(count: int) -> str:
+    """A playbook with a loop of so many short iterations, four at once, that each write their number."""
+    return f"""
+workflow:
+- step: start
+  loop: {{in: "{{{{ range({count}) | list }}}}", iterator: n, spec: {{mode: parallel, max_in_flight: 4}}}}
+  tool: {{kind: shell, command: "echo {{{{ iter.n }}}} >> calls; sleep 0.05"}}
+  next: {{arcs: [{{step: last}}]}}
+- {{step: last, tool: {{kind: noop}}}}
+"""
+
 
 class Cluster:
     """Processes of a program, `noetl` in all but some detail, in one folder, over a store and a bus that are new."""
