@@ -6,8 +6,8 @@ from contextlib import closing
 
 import click
 
-from noetl.cli.stores import SERVER_VARIABLE
-from noetl.cli.text import Problem, escaped
+from noetl.cli.stores import SERVER_VARIABLE, server_url
+from noetl.cli.text import Problem
 from noetl.ports import StoreFailure
 from noetl.store.http import Connection, NotThere
 from noetl_ir.expr import Json
@@ -16,9 +16,7 @@ DEFAULT_SERVER = "http://127.0.0.1:8082"
 
 
 def _checked(_: click.Context, __: click.Parameter, url: str) -> str:
-    if not url.startswith(("http://", "https://")):
-        raise click.UsageError(f"--server (or {SERVER_VARIABLE}) is `{escaped(url)}`: write it as http://HOST:PORT")
-    return url.rstrip("/")
+    return server_url(url)
 
 
 connected = click.option(

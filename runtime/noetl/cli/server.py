@@ -10,11 +10,11 @@ import click
 
 from noetl.app.runtime import DEFAULT_SLOTS, Settings
 from noetl.cli.buses import bus_at, pool_limit_option
+from noetl.cli.daemons import fence_option, log, say
 from noetl.cli.remote import asked, connected
 from noetl.cli.stores import opened, path_option, store_option
-from noetl.cli.text import Problem, escaped
-from noetl.egress import BadNetwork, Egress, networks_of
-from noetl.ports import Call, Fence
+from noetl.cli.text import Problem
+from noetl.ports import Fence
 from noetl.tokens import TokenFile, TokenProblem
 from noetl.user_sessions import Sessions
 
@@ -33,7 +33,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--bus", "bus_url", metavar="URL", help="The bus to workers in other processes: nats://HOST:PORT.")
 @pool_limit_option
 @click.option("--announce", default="", metavar="URL", help="Where workers reach it; where it listens by default.")
-@click.option("--allow-address", "allowed", multiple=True, metavar="NETWORK", help="Let the http tool reach it.")
+@fence_option
 @path_option
 @store_option
 @click.pass_context
@@ -49,7 +49,7 @@ def server(
     bus_url: str | None,
     limits: dict[str, int],
     announce: str,
-    allowed: tuple[str, ...],
+    fence: Fence,
     folders: tuple[Path, ...],
     url: str,
 ) -> int:
@@ -78,12 +78,12 @@ def server(
         raise click.UsageError(refused)
     if tls_key is not None and tls_cert is None:
         raise click.UsageError("--tls-key is the key of a certificate: give --tls-cert too")
-    settings = Settings(folders=folders, slots=slots, limits=limits, log=_log, fence=_fence(allowed))
+    settings = Settings(folders=folders, slots=slots, limits=limits, log=log, fence=fence)
     with opened(url, settings) as runtime, bus_at(bus_url, limits) as bus:
         listening = Listening(host, port, tokens, tls_cert, tls_key, behind_proxy, announce)
         try:
             compiler = partial(compiled, folders=folders)
-            lines = Lines(_say, _ready)
+            lines = Lines(say, _ready)
             with closing(_sessions(bus_url, runtime.secrets_path)) as sessions:
                 good = serve(runtime, listening, compiler, lines, sessions=sessions, bus=bus)
         except BadCertificate as problem:
@@ -105,17 +105,9 @@ def stop(server: str) -> int:
 def _tokens(path: str) -> TokenFile:
     """Who may do what; a file that cannot be read is a Problem."""
     try:
-        return TokenFile(path, _say)
+        return TokenFile(path, say)
     except TokenProblem as problem:
         raise Problem(str(problem)) from None
-
-
-def _fence(allowed: tuple[str, ...]) -> Fence:
-    """What keeps tools from addresses that are not public, but for those. Raises UsageError."""
-    try:
-        return Egress(networks_of(allowed)).refusal
-    except BadNetwork as problem:
-        raise click.UsageError(f"--allow-address {problem}") from None
 
 
 def _sessions(bus_url: str | None, secrets_path: str) -> Sessions:
@@ -125,16 +117,8 @@ def _sessions(bus_url: str | None, secrets_path: str) -> Sessions:
     return sessions_beside(secrets_path) if bus_url is None else sessions_on(bus_url)
 
 
-def _say(text: str) -> None:
-    click.echo(escaped(text), err=True)
-
-
 def _ready(url: str) -> None:
     click.echo(f"listening on {url}", err=True)
-
-
-def _log(call: Call, text: str) -> None:
-    click.echo(escaped(f"{call.execution_id} {call.step} / {call.task}: {text}"), err=True)
 
 
 COMMAND = server

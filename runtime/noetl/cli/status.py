@@ -13,7 +13,16 @@ from noetl.app.picture import Why, not_known, rows_of
 from noetl.cli.failures import failure_text, place_text
 from noetl.cli.list import STATUSES, status_text
 from noetl.cli.sentences import row_text
-from noetl.cli.stores import command_with, existing, is_there, json_option, row_of, server_option, store_option
+from noetl.cli.stores import (
+    command_with,
+    existing,
+    is_remote,
+    is_there,
+    json_option,
+    row_of,
+    server_option,
+    store_option,
+)
 from noetl.cli.text import amount, duration, escaped, json_text
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
@@ -48,7 +57,7 @@ def status(execution: str | None, url: str, as_json: bool) -> int:
 
 def _why(url: str, row: ExecutionRow) -> Why:
     """Why no worker begins anything of a pool: only a server knows."""
-    if row.ended is not None or not url.startswith(("http://", "https://")):
+    if row.ended is not None or not is_remote(url):
         return not_known
     from noetl.cli.remote import asked
 

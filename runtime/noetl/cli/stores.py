@@ -45,11 +45,8 @@ def _checked(context: click.Context, parameter: click.Parameter, url: str) -> st
 
 def _served(context: click.Context, _: click.Parameter, url: str | None) -> None:
     """Remember the server that was named, for the option of the store. Raises UsageError."""
-    if not url:
-        return
-    if not url.startswith(("http://", "https://")):
-        raise click.UsageError(f"--server (or {SERVER_VARIABLE}) is `{escaped(url)}`: write it as http://HOST:PORT")
-    context.meta[_SERVER] = url.rstrip("/")
+    if url:
+        context.meta[_SERVER] = server_url(url)
 
 
 def _folders(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tuple[Path, ...]:
@@ -104,6 +101,13 @@ def require(url: str) -> None:
 def is_there(url: str) -> bool:
     """Whether opening the store would find one; stores that are no files say it when they are opened."""
     return not url.startswith(_SCHEME) or os.path.exists(path_of(url))
+
+
+def server_url(url: str) -> str:
+    """The URL of a server that there can be, without a slash at its end. Raises UsageError."""
+    if not is_remote(url):
+        raise click.UsageError(f"--server (or {SERVER_VARIABLE}) is `{escaped(url)}`: write it as http://HOST:PORT")
+    return url.rstrip("/")
 
 
 def is_remote(url: str) -> bool:

@@ -8,10 +8,10 @@ import click
 
 from noetl.app.runtime import DEFAULT_SLOTS, DEFAULT_STORE, Settings, secrets_path_of
 from noetl.bus import BusFailure
-from noetl.cli.stores import SERVER_VARIABLE
+from noetl.cli.daemons import fence_option, log, say
+from noetl.cli.stores import SERVER_VARIABLE, server_url
 from noetl.cli.text import Problem, escaped
-from noetl.egress import BadNetwork, Egress, networks_of
-from noetl.ports import Call, StoreFailure
+from noetl.ports import Fence, StoreFailure
 
 
 @click.command("worker", short_help="Run tasks for servers on a bus.")
@@ -20,8 +20,8 @@ from noetl.ports import Call, StoreFailure
 @click.option("--pool", default="default", show_default=True, metavar="NAME", help="Whose tasks it takes.")
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
 @click.option("--name", default="", metavar="NAME", help="What it is called; made up by default, and unique.")
-@click.option("--allow-address", "allowed", multiple=True, metavar="NETWORK", help="Let the http tool reach it.")
-def worker(bus_url: str, server: str, pool: str, slots: int, name: str, allowed: tuple[str, ...]) -> int:
+@fence_option
+def worker(bus_url: str, server: str, pool: str, slots: int, name: str, fence: Fence) -> int:
     """Run the tasks of a pool for the servers of a bus.
 
     Plans and large values go over the API of a server, with the token in NOETL_TOKEN (role `worker`); credentials are
@@ -30,16 +30,10 @@ def worker(bus_url: str, server: str, pool: str, slots: int, name: str, allowed:
     """
     from noetl.app.working import Place, new_name, work
 
-    if server and not server.startswith(("http://", "https://")):
-        raise click.UsageError(f"--server (or {SERVER_VARIABLE}) is `{escaped(server)}`: write it as http://HOST:PORT")
-    try:
-        fence = Egress(networks_of(allowed)).refusal
-    except BadNetwork as problem:
-        raise click.UsageError(f"--allow-address {problem}") from None
     secrets_path = secrets_path_of(os.environ.get("NOETL_STORE", DEFAULT_STORE))
-    place = Place(bus_url, server.rstrip("/"), pool, name or new_name(), secrets_path)
+    place = Place(bus_url, server_url(server) if server else "", pool, name or new_name(), secrets_path)
     try:
-        work(place, Settings(slots=slots, log=_log, fence=fence), _ready, _say)
+        work(place, Settings(slots=slots, log=log, fence=fence), _ready, say)
     except (BusFailure, StoreFailure) as problem:
         raise Problem(str(problem)) from None
     except ImportError as missing:
@@ -49,14 +43,6 @@ def worker(bus_url: str, server: str, pool: str, slots: int, name: str, allowed:
 
 def _ready(name: str) -> None:
     click.echo(f"working as {escaped(name)}", err=True)
-
-
-def _say(text: str) -> None:
-    click.echo(escaped(text), err=True)
-
-
-def _log(call: Call, text: str) -> None:
-    click.echo(escaped(f"{call.execution_id} {call.step} / {call.task}: {text}"), err=True)
 
 
 COMMAND = worker

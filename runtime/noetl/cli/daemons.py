@@ -1,0 +1,32 @@
+"""What the commands that stay, `server` and `worker`, have in common: whom tools may reach, and how they speak."""
+
+from __future__ import annotations
+
+import click
+
+from noetl.cli.text import escaped
+from noetl.egress import BadNetwork, Egress, networks_of
+from noetl.ports import Call, Fence
+
+
+def _fence(_: click.Context, __: click.Parameter, allowed: tuple[str, ...]) -> Fence:
+    """What keeps tools from addresses that are not public, but for those. Raises UsageError."""
+    try:
+        return Egress(networks_of(allowed)).refusal
+    except BadNetwork as problem:
+        raise click.UsageError(f"--allow-address {problem}") from None
+
+
+fence_option = click.option(
+    "--allow-address", "fence", multiple=True, metavar="NETWORK", callback=_fence, help="Let the http tool reach it."
+)
+
+
+def say(text: str) -> None:
+    """A line about the process itself."""
+    click.echo(escaped(text), err=True)
+
+
+def log(call: Call, text: str) -> None:
+    """A line that a task wrote."""
+    click.echo(escaped(f"{call.execution_id} {call.step} / {call.task}: {text}"), err=True)
