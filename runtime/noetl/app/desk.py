@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import Lock
@@ -24,7 +25,7 @@ from noetl.catalogue import PlanRow, Versions
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.ports import ExecutionRow, Record, Wanted
-from noetl.server.api.desk import Faulty, Refused, Start, Unknown
+from noetl.server.api.desk import Faulty, Prepared, Refused, Start, Unknown
 from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane
 from noetl.server.roll import Roll
@@ -159,19 +160,18 @@ class StoreDesk:
         self._runtime.store.post(execution_id, verb, body)
         self._service.wake()
 
-    def start(self, start: Start) -> Future[str]:
-        """`Desk.start`."""
+    def prepare(self, start: Start) -> Prepared:
+        """`Desk.prepare`."""
         with _told():
             program = self._runtime.programs.load(self._digest(start))
             execution_id = new_execution_id()
             request = Request(start.payload)
-            self._check_keychain(program, execution_id, request)
 
-        def begin(control: ControlPlane) -> str:
-            control.begin(program, execution_id, request)
-            return execution_id
+            def begin(control: ControlPlane) -> str:
+                control.begin(program, execution_id, request)
+                return execution_id
 
-        return self._service.do(begin)
+            return Prepared(self._lacking(program, execution_id, request), partial(self._service.do, begin))
 
     def register(self, data: bytes, name: str) -> dict[str, Json]:
         """`Desk.register`."""
@@ -266,18 +266,21 @@ class StoreDesk:
             return Origin(row.execution_id, row.execution_id, row.parent_execution_id)
         return origin_of(row.execution_id, first[1])
 
-    def _check_keychain(self, program: Program, execution_id: str, request: Request) -> None:
-        """Nothing starts that could not get at its secrets; workers elsewhere are asked. Raises Refused."""
+    def _lacking(self, program: Program, execution_id: str, request: Request) -> Future[tuple[str, ...]]:
+        """Nothing starts that could not get at its secrets; workers elsewhere are asked."""
+        if self._roll is not None and (workload := workload_of(program, execution_id, request)) is not None:
+            pools = secret_pools(program.plan)
+            return self._roll.questions.ask(Check(execution_id, pools, program.digest, workload))
+        known: Future[tuple[str, ...]] = Future()
+        known.set_result(() if self._roll is not None else self._unresolvable(program, execution_id, request))
+        return known
+
+    def _unresolvable(self, program: Program, execution_id: str, request: Request) -> tuple[str, ...]:
         settings = self._runtime.settings
-        if self._roll is not None:
-            problems = _asked(self._roll, program, execution_id, request)
-        else:
-            problems = unresolvable(
-                program, execution_id, request,
-                path=self._runtime.secrets_path, root=str(settings.root), fence=settings.fence,
-            )  # fmt: skip
-        if problems:
-            raise Refused("; ".join(["nothing was started", *problems]))
+        return unresolvable(
+            program, execution_id, request,
+            path=self._runtime.secrets_path, root=str(settings.root), fence=settings.fence,
+        )  # fmt: skip
 
     def _digest(self, start: Start) -> str:
         if start.digest:
@@ -297,15 +300,6 @@ class StoreDesk:
         rows = self._runtime.store.plans(Versions(newest=True, limit=_NEAR))
         near = get_close_matches(path, [row.path for row in rows], n=1)
         return f"no playbook `{path}` is registered" + (f"; did you mean `{near[0]}`?" if near else "")
-
-
-def _asked(roll: Roll, program: Program, execution_id: str, request: Request) -> tuple[str, ...]:
-    """What workers say that they lack of a program's secrets."""
-    workload = workload_of(program, execution_id, request)
-    if workload is None:
-        return ()
-    pools = secret_pools(program.plan)
-    return roll.questions.ask(Check(execution_id, pools, program.digest, workload))
 
 
 @contextmanager

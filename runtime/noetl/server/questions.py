@@ -1,10 +1,13 @@
 """Questions to the workers before a start: whether the secrets that a plan declares can be had where its steps run."""
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 
 from noetl.ports import Board, TooLarge
+from noetl.server.service import WAITING, Busy
 from noetl_ir.commands import Check, Checked, Presence
+from noetl_ir.rows import NamedTuple
 
 WITHIN = 5.0
 """Seconds that an answer is waited for; what is not known by then does not hold up a start."""
@@ -13,47 +16,50 @@ MOST_ANSWERS = 1_000
 """How many answers to a question are kept: who sent them nobody knows."""
 
 
+class _Asked(NamedTuple):
+    pools: Sequence[str]
+    answers: dict[str, Checked]
+    verdict: "Future[tuple[str, ...]]"
+
+
 class Questions:
-    """Asks on a board and waits for the answers; `crew` gives the workers as they said last. For any thread."""
+    """Asks on a board; `crew` gives the workers as they said last. Asked from any thread, heard in one."""
 
     def __init__(self, board: Board, crew: Callable[[], Sequence[Presence]]) -> None:
         self._board = board
         self._crew = crew
-        self._answers: dict[str, dict[str, Checked]] = {}
-        self._heard = threading.Condition()
+        self._open: dict[str, _Asked] = {}
 
-    def ask(self, check: Check, within: float = WITHIN) -> tuple[str, ...]:
-        """What is wrong in each pool none of whose workers can begin it, a sentence each.
+    def ask(self, check: Check) -> "Future[tuple[str, ...]]":
+        """What is wrong in each pool none of whose workers can begin it, a sentence each. Raises Busy.
 
-        Over as soon as one worker of each pool has all, or all that are ready in one of them lack something. Nobody
-        is asked where nobody is there, or what is too large for the bus.
+        It comes as soon as one worker of each pool has all, or all that are ready in one of them lack something; who
+        has waited for long enough cancels it. Nobody is asked where nobody is there, or what is too large for the bus.
         """
+        verdict: Future[tuple[str, ...]] = Future()
         if not any(self._ready(pool) for pool in check.pools):
-            return ()
-        answers: dict[str, Checked] = {}
-        with self._heard:
-            self._answers[check.execution_id] = answers
-            try:
-                self._board.say(check)
-                self._heard.wait_for(lambda: self._is_settled(check.pools, answers), within)
-                return tuple(filter(None, (self._lack(pool, answers) for pool in check.pools)))
-            except TooLarge:
-                return ()
-            finally:
-                del self._answers[check.execution_id]
+            verdict.set_result(())
+            return verdict
+        if len(self._open) >= WAITING:
+            raise Busy(f"{WAITING} starts wait already until it is known whether their secrets can be had")
+        self._open[check.execution_id] = _Asked(check.pools, {}, verdict)
+        verdict.add_done_callback(lambda _: self._open.pop(check.execution_id))
+        try:
+            self._board.say(check)
+        except TooLarge:
+            verdict.set_result(())
+        return verdict
 
     def hear(self, checked: Checked) -> None:
         """An answer came; one that nobody waits for any more is nothing."""
-        with self._heard:
-            answers = self._answers.get(checked.execution_id)
-            if answers is not None and len(answers) < MOST_ANSWERS:
-                answers[checked.worker] = checked
-                self._heard.notify_all()
-
-    def _is_settled(self, pools: Sequence[str], answers: Mapping[str, Checked]) -> bool:
-        if any(self._lack(pool, answers) for pool in pools):
-            return True
-        return all(_has_all(pool, answers) or not self._ready(pool) for pool in pools)
+        asked = self._open.get(checked.execution_id)
+        if asked is None or len(asked.answers) >= MOST_ANSWERS:
+            return
+        asked.answers[checked.worker] = checked
+        lacks = tuple(filter(None, (self._lack(pool, asked.answers) for pool in asked.pools)))
+        if lacks or all(_has_all(pool, asked.answers) or not self._ready(pool) for pool in asked.pools):
+            with suppress(InvalidStateError):  # it was given up at this very moment
+                asked.verdict.set_result(lacks)
 
     def _lack(self, pool: str, answers: Mapping[str, Checked]) -> str:
         """Why no worker of a pool can begin it; empty where one can, or may: not all of them have answered."""

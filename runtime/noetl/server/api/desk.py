@@ -34,6 +34,15 @@ class Start(NamedTuple):
     payload: dict[str, Json]
 
 
+class Prepared(NamedTuple):
+    """A start that can be made. `lacking` is what of its secrets cannot be had, once that is known, a sentence each;
+    `begin` gives the id of the new execution, once its first events are on disk.
+    """
+
+    lacking: Future[tuple[str, ...]]
+    begin: Callable[[], Future[str]]
+
+
 class Desk(Protocol):
     """The operations of the API. Raises Unknown, Refused, Faulty, StoreFailure, Busy."""
 
@@ -77,8 +86,8 @@ class Desk(Protocol):
         """Cancel, pause, resume or signal."""
         ...
 
-    def start(self, start: Start) -> Future[str]:
-        """The id of the new execution, once its first events are on disk."""
+    def prepare(self, start: Start) -> Prepared:
+        """All that a start needs, but for the start itself."""
         ...
 
     def register(self, data: bytes, name: str) -> dict[str, Json]:

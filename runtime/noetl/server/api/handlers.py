@@ -1,6 +1,7 @@
 """One function for each operation of the API: a request in, a response out, the desk in between."""
 
-from asyncio import wrap_future
+from asyncio import timeout, wrap_future
+from contextlib import suppress
 from typing import Any, get_args
 
 from starlette.concurrency import run_in_threadpool
@@ -22,10 +23,11 @@ from noetl.server.api.bodies import (
     number_of,
     raw_body,
 )
-from noetl.server.api.desk import Desk, Start, Unknown
+from noetl.server.api.desk import Desk, Refused, Start, Unknown
 from noetl.server.api.pages import LAST_POSITION, limit_of, page, position_of
 from noetl.server.api.problems import BadRequest, problem
 from noetl.server.api.streams import Streams
+from noetl.server.questions import WITHIN
 from noetl_ir import codec
 from noetl_ir.expr import Json
 
@@ -95,8 +97,13 @@ async def start_execution(request: Request) -> Response:
     """Start an execution; answered once its first events are on disk."""
     body = await body_of(request, StartBody)
     start = Start(body.playbook_id or "", body.path or "", body.version, dict[str, Json](body.payload))
-    begun = await run_in_threadpool(desk_of(request).start, start)
-    execution_id = await wrap_future(begun)  # without a thread: of those there are few, and others look meanwhile
+    prepared = await run_in_threadpool(desk_of(request).prepare, start)
+    # What follows waits without a thread: of those there are few, and others look meanwhile.
+    with suppress(TimeoutError):
+        async with timeout(WITHIN):
+            if lacking := await wrap_future(prepared.lacking):
+                raise Refused("; ".join(["nothing was started", *lacking]))
+    execution_id = await wrap_future(prepared.begin())
     return JSONResponse({"execution_id": execution_id}, 201, {"Location": f"/executions/{execution_id}"})
 
 
