@@ -132,7 +132,10 @@ def forms_of(value: str) -> dict[str, str]:
     if len(value) < SHORTEST:
         return {}
     data = value.encode("utf-8", "surrogatepass")
-    escaped = {"json": dumps(value)[1:-1], "jsonu": dumps(value, ensure_ascii=False)[1:-1], "py": repr(value)[1:-1]}
+    escaped = {
+        "json": dumps(value)[1:-1], "jsonu": dumps(value, ensure_ascii=False)[1:-1],
+        "py": repr(value)[1:-1], "pyb": repr(data)[2:-1],
+    }  # fmt: skip
     quoted = {"url": quote(data, safe=""), "urlpath": quote(data), "form": quote_plus(data)}
     lower = {f"{name}l": _PERCENT.sub(lambda hit: hit[0].lower(), text) for name, text in quoted.items()}
     coded = {"hex": data.hex(), "hexu": data.hex().upper(), **_base64_forms(data)}

@@ -48,6 +48,7 @@ WRITTEN = [
     b64encode(utf8(SECRET)).decode(),
     b64encode(utf8(SECRET)).decode().rstrip("="),
     urlsafe_b64encode(utf8(SECRET)).decode(),
+    str(utf8(SECRET)),
     *(b64encode(utf8("u" * count + ":" + SECRET + "tail")).decode() for count in range(5)),
     f"postgres://u:{quote(SECRET)}@h/d and {SECRET} and second-secret",
 ]
