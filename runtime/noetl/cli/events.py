@@ -9,7 +9,7 @@ import click
 from noetl.app.looking import events_of, program_of
 from noetl.app.picture import place_of
 from noetl.app.runtime import Runtime
-from noetl.cli.following import news
+from noetl.cli.following import follow_log
 from noetl.cli.stores import existing, json_option, row_of, server_option, store_option
 from noetl.cli.text import escaped, json_text
 from noetl.engine.program import Program
@@ -40,9 +40,9 @@ def events(execution: str, follow: bool, source: bool, dialect: str | None, url:
     with existing(url) as runtime:
         row = row_of(runtime, execution)
         printer = _Printer(program_of(runtime, row.execution_id), row, _Shown(source, dialect, as_json))
-        for _ in news(runtime, url, row.execution_id, lambda: printer.position) if follow else (None,):
-            printer.print_new(runtime)
-            sys.stdout.flush()
+        printer.print_new(runtime)
+        if follow:
+            follow_log(runtime, url, row.execution_id, lambda: printer.print_new(runtime))
     return 0
 
 
@@ -62,18 +62,21 @@ class _Printer:
         self._row = row
         self._shown = shown
         self._most = _SHORT if sys.stdout.isatty() else None  # who reads a pipe wants it whole
-        self.position = 0
+        self._position = 0
         self._origin = Origin(row.execution_id, row.execution_id, row.parent_execution_id)
 
-    def print_new(self, runtime: Runtime) -> None:
-        for position, event in events_of(runtime, self._row.execution_id, self.position):
+    def print_new(self, runtime: Runtime) -> int:
+        """Print what is behind the last position; gives the new one."""
+        for position, event in events_of(runtime, self._row.execution_id, self._position):
             if position == 1:
                 self._origin = origin_of(self._row.execution_id, event)
-            self.position = position
+            self._position = position
             if self._shown.as_json:
                 click.echo(json_text(self._envelope(event, position)))
             else:
                 click.echo(_line(self._program, event, position, self._most, self._beside(event)))
+        sys.stdout.flush()
+        return self._position
 
     def _envelope(self, event: Event, position: int) -> dict[str, Json]:
         envelope = envelope_of(self._program.plan, self._origin, event, position)

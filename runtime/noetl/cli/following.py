@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
+
+import click
 
 from noetl.app.ending import ending_of
 from noetl.app.looking import catch_up, program_of
 from noetl.app.runtime import Runtime
 from noetl.cli.ending import tell
 from noetl.cli.progress import Lines
-from noetl.cli.stores import existing, is_remote
+from noetl.cli.stores import command_with, existing, is_remote
+from noetl.cli.text import Stopped, escaped
 from noetl.engine.execution import Execution
 from noetl.store.http import Connection, Unreachable
 from noetl_ir.events import Event
 
+LOST_AFTER = 60.0
+"""Seconds that a server which was heard before is asked again; another one may have its address by then."""
+
+_AGAIN = 0.5
 _PAUSE = 0.1
 
 
@@ -26,41 +33,75 @@ def follow_to_its_end(url: str, execution_id: str, *, as_json: bool) -> int:
     with existing(url) as runtime:
         program = program_of(runtime, execution_id)
         execution = Execution(execution_id, program)
-        new: list[Event] = []
-        for _ in news(runtime, url, execution_id, lambda: execution.position):
-            new.clear()
+
+        def take() -> int:
+            new: list[Event] = []
             catch_up(runtime, program, execution, lambda execution, program, event: new.append(event))
             for event in new:  # beside the state after all of them, as in `run`
                 progress.observe(execution, program, event)
+            return execution.position
+
+        follow_log(runtime, url, execution_id, take)
         progress.close()
         return tell(ending_of(runtime, program, execution, execution.status), url, as_json=as_json)
 
 
-def news(runtime: Runtime, url: str, execution_id: str, seen: Callable[[], int]) -> Iterator[None]:
-    """Gives when the log may have more than `seen()` events, at first at once, at last when the execution is over.
+def follow_log(runtime: Runtime, url: str, execution_id: str, take: Callable[[], int]) -> None:
+    """Call `take`, which reads what is new in the log and says how far it came, until the execution is over.
 
-    A server says so by the events that it sends; a store beside us is looked at. Raises StoreFailure.
+    A server says when there is more by the events that it sends; a store beside us is looked at. Raises StoreFailure,
+    and Stopped when the server is away for too long.
     """
-    return _heard(url, execution_id, seen) if is_remote(url) else _looked(runtime, execution_id)
-
-
-def _looked(runtime: Runtime, execution_id: str) -> Iterator[None]:
-    while True:
+    if is_remote(url):
+        _Hearing(url, execution_id, take).hear()
+        return
+    over = False
+    while not over:
         row = runtime.store.execution(execution_id)
-        yield  # asked before the log is read, so that its last events are seen
-        if row is None or row.ended is not None:
-            return
-        time.sleep(_PAUSE)
+        over = row is None or row.ended is not None  # asked before the log is read, so that its last events are seen
+        take()
+        if not over:
+            time.sleep(_PAUSE)
 
 
-def _heard(url: str, execution_id: str, seen: Callable[[], int]) -> Iterator[None]:
-    """What the server sends is only the bell: who reads fetches the log, many events at a time."""
-    yield
-    with closing(Connection(url)) as connection:
-        for line in connection.lines(f"/executions/{execution_id}/events", {"after": str(seen())}):
-            name, _, value = line.partition(": ")
-            if name == "id" and value.isdecimal() and int(value) > seen():
-                yield
-            elif (name, value) == ("event", "end"):
-                return
-    raise Unreachable(f"{url} ended before the execution did; it goes on with the next server")
+class _Hearing:
+    """Hears a server, and the next one when it goes away."""
+
+    def __init__(self, url: str, execution_id: str, take: Callable[[], int]) -> None:
+        self._url = url
+        self._execution_id = execution_id
+        self._take = take
+        self._heard = time.monotonic()
+
+    def hear(self) -> None:
+        """Until the execution is over."""
+        is_told = False
+        while True:
+            before = self._heard
+            try:
+                if self._is_heard_out():
+                    return
+                problem = f"{self._url} ended what it sent"
+            except Unreachable as error:
+                problem = str(error)
+            is_told = is_told and self._heard == before
+            if time.monotonic() - self._heard > LOST_AFTER:
+                again = command_with(self._url, "events", self._execution_id, "--follow")
+                raise Stopped(f"{problem}\nthe execution may go on; follow it again with: {again}")
+            if not is_told:
+                is_told = True
+                click.echo(f"note: {escaped(problem)}; trying again", err=True)
+            time.sleep(_AGAIN)
+
+    def _is_heard_out(self) -> bool:
+        """What the server sends is only the bell: who reads fetches the log, many events at a time."""
+        seen = self._take()
+        with closing(Connection(self._url)) as connection:
+            for line in connection.lines(f"/executions/{self._execution_id}/events", {"after": str(seen)}):
+                self._heard = time.monotonic()
+                name, _, value = line.partition(": ")
+                if name == "id" and value.isdecimal() and int(value) > seen:
+                    seen = self._take()
+                elif (name, value) == ("event", "end"):
+                    return True
+        return False

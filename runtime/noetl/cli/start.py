@@ -35,7 +35,7 @@ def start(
     """Start an execution on a server: of a playbook of its catalogue, or of a file, which is registered first.
 
     It returns once the execution is on the server's disk. Exit codes with --follow: 0 completed, 1 failed, 4 blocked
-    or cancelled.
+    or cancelled, 5 when the server went away and none came back at its address.
     """
     given = payload_of(payload, sets)
     body = {**_named(what, folders, server), "payload": given}

@@ -6,9 +6,15 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+
+from noetl.cli import following as following_module
+from noetl.cli.text import Stopped
+from noetl.store.http import Unreachable
 
 if TYPE_CHECKING:
     from conftest import Home
@@ -121,18 +127,55 @@ def test_a_start_that_is_followed_tells_what_a_run_tells(home: "Home", tool: str
     assert json.loads(document.stdout)["status"] == here.stdout.partition(":")[0]
 
 
-def test_who_follows_is_told_that_the_server_is_gone(home: "Home") -> None:
+@contextmanager
+def following(home: "Home", *words: str) -> Iterator["subprocess.Popen[str]"]:
+    """A command that follows, killed in the end; it has said that the first step runs."""
+    child = subprocess.Popen(
+        [sys.executable, "-m", "noetl.cli", *words], cwd=home.folder, env=home.env, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    with child:
+        try:
+            stream = child.stdout if words[0] == "events" else child.stderr
+            assert stream is not None
+            while "start: started" not in (line := stream.readline()) and "step.started" not in line:
+                assert child.poll() is None
+            yield child
+        finally:
+            child.kill()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_who_follows_goes_on_with_the_next_server_at_the_address(home: "Home", how: signal.Signals) -> None:
     file = playbook(home, WAITS)
     with home.serving() as (child, url):
-        words = [sys.executable, "-m", "noetl.cli", "start", file, "--follow", "--server", url]
-        follower = subprocess.Popen(words, cwd=home.folder, env=home.env, text=True, stderr=subprocess.PIPE)
-        with follower:
-            assert follower.stderr is not None
-            while follower.stderr.readline() != "start: started\n":
-                assert follower.poll() is None
-            child.kill()
-            assert follower.wait(30) == 1
-            assert re.search("cannot be reached|ended before the execution did", follower.stderr.read())
+        with following(home, "start", file, "--follow", "--server", url) as start:
+            execution = home.json("list", "--server", url)[0]["execution_id"]  # type: ignore[index,call-overload]
+            with following(home, "events", str(execution), "--follow", "--server", url) as events:
+                child.send_signal(how)
+                assert events.stderr is not None and start.stderr is not None
+                for stream in (events.stderr, start.stderr):
+                    assert re.fullmatch(r"note: http.*; trying again\n", stream.readline())
+                child.wait(30)
+                with home.serving("--port", url.rpartition(":")[2]) as (_, again):
+                    assert again == url
+                    assert home.run("signal", str(execution), "--name", "go", "--server", url).returncode == 0
+                    said, _ = start.communicate(timeout=30)
+                    assert (start.returncode, said.startswith("completed: t/t after ")) == (0, True)
+                    log, _ = events.communicate(timeout=30)
+                    assert (events.returncode, "playbook.processed" in log) == (0, True)
+        positions = [int(line.split()[0]) for line in log.splitlines()]
+        assert positions == [*range(positions[0], positions[-1] + 1)], "each event once"
+
+
+def test_who_follows_is_told_when_no_server_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following_module, "LOST_AFTER", 0.0)
+
+    def take() -> int:
+        raise Unreachable("nobody is there")
+
+    with pytest.raises(Stopped, match=r"again with: noetl events e1 --follow --server http://127\.0\.0\.1:1$"):
+        following_module._Hearing("http://127.0.0.1:1", "e1", take).hear()
 
 
 def test_versions_of_a_path_are_started_by_number(home: "Home") -> None:
