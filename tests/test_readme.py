@@ -30,7 +30,7 @@ DOCUMENTS = sorted(
 )
 
 _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_ID = re.compile(r"\b01[0-9a-f]{18}\b")
+_ID = re.compile(r"\b[1-9][0-9]{18}\b")
 _VARYING = (
     (_ID, "ID"),
     (re.compile(r"\b[0-9a-f]{64}\b"), "DIGEST"),

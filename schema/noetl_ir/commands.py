@@ -61,13 +61,16 @@ class DrainWorker(NamedTuple):
 class StartChild(NamedTuple):
     """Start the child execution of a parked `playbook` task, if it was not started yet.
 
-    `call` holds the rendered fields and args as the worker recorded them; `parent_iter` the caller's iter in a loop.
+    `name` tells the attempt that calls from all others of its execution, `since` is when it was parked (microseconds);
+    the ids that the child may have follow from both. `call` holds the rendered fields and args as the worker recorded
+    them; `parent_iter` the caller's iter in a loop.
     """
 
     execution_id: str
     run: str
     claim: int
-    child_id: str
+    name: str
+    since: int
     call: dict[str, Json]
     parent_iter: dict[str, Json] | None
     trace_id: str

@@ -1,7 +1,7 @@
 """Runs that are killed: a real process with a SQLite store that kills itself at a named fault point or is killed.
 
 The process runs `python -m harness.killing PATH POINT TURN` with the plan on standard input; it starts the execution
-`e1`, or goes on with it when it is there. Its last line is the status. `POINT` is a fault point of the store or of
+`ID`, or goes on with it when it is there. Its last line is the status. `POINT` is a fault point of the store or of
 the blobs, empty for none, and `TURN` counts how often it is reached.
 
 There, `http` is a stand-in that writes a line to `calls` for each call, `ACTION_ID ATTEMPT`, before it does anything.
@@ -30,6 +30,8 @@ from noetl_ir.events import Event
 from noetl_ir.outcome import Outcome, error, ok
 
 TESTS = Path(__file__).resolve().parent.parent
+ID = "3706290150400000005"
+"""The execution of every run here, of 2026-01-01."""
 
 
 class Left(NamedTuple):
@@ -41,7 +43,7 @@ class Left(NamedTuple):
 
 
 def process(folder: Path, plan: bytes, point: str = "", turn: int = 0) -> "subprocess.Popen[bytes]":
-    """Start or go on with `e1` in the folder's database, in a process of its own."""
+    """Start or go on with `ID` in the folder's database, in a process of its own."""
     command = [sys.executable, "-m", "harness.killing", str(folder), point, str(turn)]
     child = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=TESTS,
@@ -74,9 +76,9 @@ def finish(folder: Path, plan: bytes) -> str:
 def left_in(folder: Path) -> Left:
     """The log in the database, checked."""
     with open_runtime(_url(folder), Settings(), _no_compiler) as runtime:
-        program = runtime.program_of("e1")
-        log = [event for _, event in runtime.events("e1")]
-    folded = Execution("e1", program)
+        program = runtime.program_of(ID)
+        log = [event for _, event in runtime.events(ID)]
+    folded = Execution(ID, program)
     for event in log:
         evolve(program, folded, event)
     check(program, log, folded)
@@ -142,12 +144,12 @@ def _main(folder: Path, point: str, turn: int) -> None:
         runtime.store._hook = hook  # type: ignore[attr-defined]
         runtime.blobs._hook = hook  # type: ignore[attr-defined]
         program = runtime.programs.add(plan)
-        with runtime.driver("e1", lambda *_: None) as driver:
-            print(_drive(driver.embedded, program, new=runtime.store.execution("e1") is None), flush=True)
+        with runtime.driver(ID, lambda *_: None) as driver:
+            print(_drive(driver.embedded, program, new=runtime.store.execution(ID) is None), flush=True)
 
 
 def _drive(embedded: Embedded, program: Program, *, new: bool) -> str:
-    return embedded.start(program, "e1", Request({})) if new else embedded.resume(program, "e1")
+    return embedded.start(program, ID, Request({})) if new else embedded.resume(program, ID)
 
 
 if __name__ == "__main__":

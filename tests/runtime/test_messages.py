@@ -155,7 +155,7 @@ def test_a_worker_reports_what_workers_report_and_nothing_else() -> None:
 
 def test_only_orders_to_workers_are_written() -> None:
     with pytest.raises(codec.CodecError, match="no order"):
-        write_command(StartChild("e", "7", 1, "c", {}, None, "t"))
+        write_command(StartChild("e", "7", 1, "7:0:1:1", 0, {}, None, "t"))
 
 
 def test_what_has_no_events_comes_back_as_it_went() -> None:

@@ -94,6 +94,7 @@ EVENTS: dict[str, EventType] = {
             "payload": Key(_MAP, "as given, never rendered"),
             "trace_id": Key(_TEXT, "the execution's own id unless the caller gave one"),
             "parent": _maybe(_LIST, "execution and token key of the calling task"),
+            "call": _maybe(_TEXT, "token key, task, visit and attempt of the call"),
             "depth": _maybe(_COUNT, "how many callers there are above"),
             "iter_parent": _maybe({"type": ["object", "null"]}, "the caller's `iter`"),
             "return_step": _maybe(_TEXT, "the step whose result the caller wants"),

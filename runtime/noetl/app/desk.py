@@ -19,7 +19,7 @@ from noetl.app.crew import EVERY_POOL, hindrance, worker_document
 from noetl.app.documents import execution_document, replay_document, row_document, verdict_of, version_document
 from noetl.app.looking import Unreadable, events_of, program_of, result_of, root_of
 from noetl.app.looks import Looks
-from noetl.app.runtime import Runtime, new_execution_id
+from noetl.app.runtime import Runtime
 from noetl.app.vault import unresolvable, workload_of
 from noetl.catalogue import PlanRow, Versions
 from noetl.engine.program import Program
@@ -164,7 +164,7 @@ class StoreDesk:
         """`Desk.prepare`."""
         with _told():
             program = self._runtime.programs.load(self._digest(start))
-            execution_id = new_execution_id()
+            execution_id = self._runtime.new_execution_id()
             request = Request(start.payload)
 
             def begin(control: ControlPlane) -> str:

@@ -142,7 +142,7 @@ def _task(program: Program, execution: Execution, key: str, region: Region) -> I
         kind = program.plan.tasks[region.task].kind
         data["kind"] = kind
         names = sorted(execution.waits.get(key, ()))
-        timers = execution.parked[key].get("timers")
+        timers = execution.parked[key].data.get("timers")
         due = [at for at in timers.values() if isinstance(at, int)] if isinstance(timers, dict) else []
         data["signals"] = list(names)
         yield Row("wait", place, _awaited(kind, names), min(due, default=None), data)

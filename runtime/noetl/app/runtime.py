@@ -12,6 +12,7 @@ from types import FunctionType, MappingProxyType
 
 from noetl.app.clock import WallClock
 from noetl.app.embedded import Embedded, Parts, Ticking, Waiter
+from noetl.app.identities import IDS
 from noetl.app.programs import Programs
 from noetl.app.surroundings import Log, Surroundings
 from noetl.bus.memory import MemoryBus
@@ -71,6 +72,10 @@ class Runtime:
         self.blobs = blobs
         self.settings = settings
         self.programs = Programs(store, settings.folders, compiler)
+
+    def new_execution_id(self) -> str:
+        """An id that no execution of the store has; later ones are greater."""
+        return IDS.draw(lambda drawn: self.store.execution(drawn) is not None)
 
     @contextmanager
     def driver(self, execution_id: str, observe: Observer) -> Iterator[Driver]:
@@ -205,8 +210,3 @@ def _blobs(scheme: str, path: str) -> Blobs:
     opener = registry.load("noetl.store", name, "open_blobs", FunctionType)
     blobs: Blobs = opener(url)
     return blobs
-
-
-def new_execution_id() -> str:
-    """An id that sorts by the time it was made: 48 bits of milliseconds, 32 of chance, in hex."""
-    return f"{WallClock().now() // 1000:012x}{os.urandom(4).hex()}"

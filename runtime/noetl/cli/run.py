@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from noetl.app.embedded import Embedded
-from noetl.app.runtime import DEFAULT_SLOTS, Runtime, Settings, new_execution_id
+from noetl.app.runtime import DEFAULT_SLOTS, Runtime, Settings
 from noetl.cli.buses import pool_limit_option
 from noetl.cli.driving import Asked, drive
 from noetl.cli.inputs import STANDARD_INPUT, payload_of, plan_bytes, script_of
@@ -61,7 +61,7 @@ def run(
     settings = Settings(folders, slots=slots, limits=limits, script=scripted, log=shown.log, tick=shown.tick)
     with opened(url, settings) as runtime:
         program = _kept(runtime, source, plan)
-        execution_id = new_execution_id()
+        execution_id = runtime.new_execution_id()
         _check_keychain(runtime, program, execution_id, request)
         shown.say(f"{execution_id}: {escaped(program.plan.path or program.plan.name)}")
         start = partial(_start, program, execution_id, request)

@@ -1,9 +1,7 @@
 """effects: the orders that follow from what is on disk. Made after the commit, and again after a restart.
 
-Orders follow from the state, so a repeat is harmless: a worker's report is accepted once, a child has a fixed id.
+Orders follow from the state, so a repeat is harmless: a worker's report is accepted once, the ids of a child are fixed.
 """
-
-import hashlib
 
 from noetl.engine.evolve_tasks import WAIT
 from noetl.engine.execution import Execution, Region
@@ -52,12 +50,6 @@ def resume_with(execution: Execution, key: str, program: Program, outcome: dict[
     if region is None or region.phase != "parked":
         return None
     return _pipeline(program, execution, key, region, outcome)
-
-
-def child_id_of(execution_id: str, key: str, task: int, visit: int, attempt: int) -> str:
-    """The fixed id of the child execution that an attempt at a `playbook` task starts."""
-    name = f"{execution_id}:{key}:{task}:{visit}:{attempt}"
-    return "c" + hashlib.sha256(name.encode()).hexdigest()[:23]
 
 
 def _pipelines(program: Program, execution: Execution) -> list[Command]:
@@ -112,8 +104,11 @@ def _pipeline(
 def _child(execution: Execution, key: str) -> StartChild:
     region = execution.regions[key]
     visit = region.visits[region.task]
-    child = child_id_of(execution.execution_id, key, region.task, visit, region.attempt)
-    call = execution.parked[key].get("call")
+    name = f"{key}:{region.task}:{visit}:{region.attempt}"
+    parked = execution.parked[key]
+    call = parked.data.get("call")
     parent_iter = region.iter if region.loop or "parent" in region.iter else None
     known = call if isinstance(call, dict) else {}
-    return StartChild(execution.execution_id, key, region.claim, child, known, parent_iter, execution.trace_id)
+    return StartChild(
+        execution.execution_id, key, region.claim, name, parked.since, known, parent_iter, execution.trace_id
+    )

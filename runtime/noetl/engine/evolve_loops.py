@@ -138,7 +138,7 @@ def silence(execution: Execution, key: str) -> None:
     """A parked task listens to nothing any more."""
     execution.waits.pop(key, None)
     execution.timers.pop(f"parked {key}", None)
-    timers = execution.parked[key].get("timers")
+    timers = execution.parked[key].data.get("timers")
     for name in timers if isinstance(timers, dict) else ():
         execution.timers.pop(f"wait {key} {name}", None)
 

@@ -1,7 +1,7 @@
 """Folding the events of tasks, the patches they make, and timers (LANGUAGE §4)."""
 
 from noetl.engine.evolve_loops import call_off, note_row, silence, stop_loop, unpark
-from noetl.engine.execution import Execution, Mapping, Region, Timer
+from noetl.engine.execution import Execution, Mapping, Parked, Region, Timer
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.payload import mapping_of, texts_of
 from noetl.engine.program import Program
@@ -28,7 +28,7 @@ def task_started(program: Program, execution: Execution, event: Event) -> None:
 
 def _park(program: Program, execution: Execution, event: Event) -> None:
     """A `wait` listens for signals and timers, a `playbook` calls its child; both may have a limit."""
-    execution.parked[event.run] = event.data
+    execution.parked[event.run] = Parked(event.data, event.ts)
     call = mapping_of(event.data["call"])
     due = event.data.get("due")
     if isinstance(due, int):

@@ -11,6 +11,7 @@ from noetl.engine.marking import Marking
 from noetl.engine.program import Program
 from noetl_ir.expr import Json
 from noetl_ir.net import Weight
+from noetl_ir.rows import NamedTuple
 
 Mapping: TypeAlias = dict[str, Json]
 Phase: TypeAlias = Literal["at", "run", "due", "parked", "over"]
@@ -201,6 +202,13 @@ class Timer:
         self.place = place
 
 
+class Parked(NamedTuple):
+    """A task that waits: what its `task.started` says, and since when it is parked (microseconds)."""
+
+    data: Mapping
+    since: int
+
+
 class Execution:
     """The fold. `agenda` holds (place, key) that got tokens and are not decided yet; `ready` the
     regions to run, `calling` the parked ones whose child is to be started, `answered` those whose outcome
@@ -285,7 +293,7 @@ class Execution:
         self.results: dict[int, object] = {}
         self.timers: dict[str, Timer] = {}
         self.waiting: dict[str, int] = {}
-        self.parked: dict[str, Mapping] = {}
+        self.parked: dict[str, Parked] = {}
         self.ready: list[str] = []
         self.calling: list[str] = []
         self.stopped: list[tuple[str, int]] = []

@@ -129,6 +129,7 @@ def _request_of(event: Event) -> Request:
         str(data.get("trace_id", "")),
         str(data.get("return_step", "")),
         data.get("detached") is True,
+        call=str(data.get("call", "")),
     )
 
 

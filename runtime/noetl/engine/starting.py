@@ -9,9 +9,10 @@ from noetl_ir.rows import NamedTuple
 
 
 class Request(NamedTuple):
-    """A request to run a plan. `parent` is the execution and token key of the calling task; `depth` counts
-    callers; `return_step` is the step whose result the caller wants, the last one's when empty; `detached` says
-    that the caller does not wait, `scripted` that a script stands in for tools and the clock is a virtual one."""
+    """A request to run a plan. `parent` is the execution and token key of the calling task, `call` tells its attempt
+    from all others of that execution; `depth` counts callers; `return_step` is the step whose result the caller wants,
+    the last one's when empty; `detached` says that the caller does not wait, `scripted` that a script stands in for
+    tools and the clock is a virtual one."""
 
     payload: dict[str, Json]
     parent: tuple[str, str] | None = None
@@ -21,6 +22,7 @@ class Request(NamedTuple):
     return_step: str = ""
     detached: bool = False
     scripted: bool = False
+    call: str = ""
 
 
 def start(turn: Turn, request: Request) -> None:
@@ -35,6 +37,8 @@ def start(turn: Turn, request: Request) -> None:
     data["trace_id"] = request.trace_id or turn.execution.execution_id
     if request.parent is not None:
         data.update(parent=list(request.parent), depth=request.depth, iter_parent=request.iter_parent)
+    if request.call:
+        data["call"] = request.call
     if request.return_step:
         data["return_step"] = request.return_step
     if request.detached:

@@ -1,10 +1,11 @@
 """Child executions: what a `playbook` task asks for, and the outcome that its child gives it."""
 
 from noetl.engine.execution import Execution
+from noetl.engine.identities import child_ids, is_numeric
 from noetl.engine.starting import Request
 from noetl.engine.views import plain_result
-from noetl.ports import ExecutionRow
-from noetl.server.shell import Shell
+from noetl.ports import Blobs, ExecutionRow, Store, StoreFailure
+from noetl.server.shell import Shell, hydrate
 from noetl_ir.commands import StartChild
 from noetl_ir.expr import Json
 from noetl_ir.outcome import error, ok
@@ -54,6 +55,23 @@ class Family:
         self._of.clear()
 
 
+def child_of(store: Store, blobs: Blobs, order: StartChild) -> tuple[str, ExecutionRow | None]:
+    """The id of the child that an order is about, and its row where it was started already."""
+    for child_id in child_ids(order.execution_id, order.name, order.since):
+        there = store.execution(child_id)
+        if there is None or not is_numeric(child_id) or _is_of(order, there, store, blobs):
+            return child_id, there
+    raise StoreFailure(f"{order.execution_id}: no id is left for a child")
+
+
+def _is_of(order: StartChild, there: ExecutionRow, store: Store, blobs: Blobs) -> bool:
+    """Whether an execution is the child of this call, and not another one that drew the same id."""
+    if there.parent_execution_id != order.execution_id:
+        return False
+    first = next(iter(store.read(there.execution_id)), None)
+    return first is not None and hydrate(first, blobs).data.get("call") == order.name
+
+
 def missed(child: Execution, caller: ExecutionRow | None) -> str | None:
     """What a child was to be told by its caller, and was not, since a crash came between the two; None for nothing."""
     if child.is_over or child.detached or caller is None:
@@ -82,6 +100,7 @@ def request_of(order: StartChild, depth: int) -> Request:
         order.trace_id,
         step if isinstance(step, str) else "",
         call.get("wait") is False,
+        call=order.name,
     )
 
 

@@ -17,7 +17,7 @@ from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.ports import Blobs, Bus, Clock, Conflict, ExecutionRow, Owned, Store, Wanted
 from noetl.server.agenda import Agenda
-from noetl.server.children import Child, Family, NotFound, missed, outcome_of, request_of
+from noetl.server.children import Child, Family, NotFound, child_of, missed, outcome_of, request_of
 from noetl.server.hearing import Heard, Hearing
 from noetl.server.holdings import Holdings
 from noetl.server.inbox import Inbox
@@ -301,7 +301,7 @@ class ControlPlane:
             message = f"playbook `{path}` would be {depth} calls deep; `limits.max_children_depth` is {limit}"
             self._hand_up(child, error("playbook.depth", message).as_json())
             return
-        there = self._store.execution(order.child_id)
+        child_id, there = child_of(self._store, self._blobs, order)
         try:
             program = self._find(shell.program, path) if there is None else self._load(there.plan_digest)
         except NotFound as problem:
@@ -309,22 +309,22 @@ class ControlPlane:
             return
         waits = order.call.get("wait") is not False
         if waits:
-            self._children.add(order.child_id, child)
-        if order.child_id not in self.shells:
-            self._holdings.own(order.child_id)
+            self._children.add(child_id, child)
+        if child_id not in self.shells:
+            self._holdings.own(child_id)
         if there is None:
             self._store.put_plan(program.digest, program.plan.path, program.bytes)
             request = request_of(order, depth)._replace(scripted=shell.execution.scripted)
-            self.start(program, order.child_id, request)
+            self.start(program, child_id, request)
         elif there.status in ("running", "paused"):
-            if order.child_id not in self.shells:
-                self.resume(order.child_id, program)
+            if child_id not in self.shells:
+                self.resume(child_id, program)
         elif waits:
-            over = self._shell(program, order.child_id)
+            over = self._shell(program, child_id)
             over.load()
             self._over(over)
         if not waits:
-            self._hand_up(child, ok({"execution_id": order.child_id}).as_json())
+            self._hand_up(child, ok({"execution_id": child_id}).as_json())
 
     def _let_go(self, execution_id: str) -> None:
         """Nothing of it stays in memory, and others may own it."""

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from harness.invariants import TERMINAL
-from harness.killing import Left, attempts, calls_in, finish, left_in, process, run_killed
+from harness.killing import ID, Left, attempts, calls_in, finish, left_in, process, run_killed
 from harness.running import compiled
 from noetl.store.files import FAULT_POINTS as BLOB_POINTS
 from noetl.store.sqlite import FAULT_POINTS
@@ -110,7 +110,7 @@ def check_calls(folder: Path, left: Left, kills: int) -> None:
     assert all(count <= 1 + kills for count in calls.values())
     for (run, task, visit, attempt), count in starts.items():
         if left.program.plan.tasks[task].kind == "http":
-            assert 1 <= calls[action_id_of("e1", run, task, visit), attempt] <= count
+            assert 1 <= calls[action_id_of(ID, run, task, visit), attempt] <= count
 
 
 POINTS = [

@@ -108,7 +108,7 @@ def test_a_value_outside_the_log_is_fetched_through_the_server(home: "Home") -> 
     assert (home.folder / ".noetl" / "noetl.db.blobs").exists()
 
 
-SAID = re.compile(r"[0-9a-f]{20}|after [0-9.]+ s")
+SAID = re.compile(r"[0-9]{19}|after [0-9.]+ s")
 
 
 @pytest.mark.parametrize(

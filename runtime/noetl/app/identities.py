@@ -1,0 +1,44 @@
+"""Where new executions get their ids from."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from threading import Lock
+
+from noetl.app.clock import WallClock
+from noetl.engine.identities import CHANCE_BITS, execution_id_of
+
+
+class ExecutionIds:
+    """Ids that grow: by the millisecond, and within one by counting up from a number of chance. Any thread may draw.
+
+    `now` gives microseconds since the epoch, `chance` a number of so many bits. A clock that was set back, and more ids
+    than a millisecond has, lead to times that lie ahead.
+    """
+
+    def __init__(self, now: Callable[[], int], chance: Callable[[int], int]) -> None:
+        self._now = now
+        self._chance = chance
+        self._lock = Lock()
+        self._milliseconds = -1
+        self._low = 0
+
+    def draw(self, is_taken: Callable[[str], bool]) -> str:
+        """A new id; one that is taken is drawn again."""
+        while is_taken(drawn := self._next()):
+            pass
+        return drawn
+
+    def _next(self) -> str:
+        with self._lock:
+            milliseconds = self._now() // 1000
+            self._low += 1
+            if milliseconds > self._milliseconds or self._low >> CHANCE_BITS:
+                self._milliseconds = max(milliseconds, self._milliseconds + 1)
+                self._low = self._chance(CHANCE_BITS)
+            return execution_id_of(self._milliseconds, self._low)
+
+
+IDS = ExecutionIds(WallClock().now, secrets.randbits)
+"""The one of this process."""

@@ -1,0 +1,39 @@
+"""The ids of executions: decimal text of a positive number of 63 bits that grows with time (LANGUAGE §8).
+
+The number is a time in milliseconds since 1970, then `CHANCE_BITS` bits that tell ids of one millisecond apart. As text
+it is safe in JSON, where readers keep no more than 53 bits of a number. Logs from before it have ids of another form,
+20 hex digits (a child's: `c` and 23 of them): those stay as they are, and so do the children that they call.
+"""
+
+import hashlib
+from collections.abc import Iterator
+
+CHANCE_BITS = 21
+_CHANCES = 1 << CHANCE_BITS
+_MOST_DIGITS = 19  # of 2 ** 63 - 1
+
+
+def execution_id_of(milliseconds: int, chance: int) -> str:
+    """The id of an execution of that time; `chance` is below 2 to the power of `CHANCE_BITS`."""
+    return str(milliseconds << CHANCE_BITS | chance)
+
+
+def is_numeric(execution_id: str) -> bool:
+    """Whether an id has the form that ids are made in now."""
+    return execution_id.isascii() and execution_id.isdecimal() and len(execution_id) <= _MOST_DIGITS
+
+
+def child_ids(execution_id: str, call: str, since: int) -> Iterator[str]:
+    """The ids that the child of a call may have, the first one first; the next where one is taken by another execution.
+
+    They are fixed: after a crash the caller finds the child that it started. `call` names the attempt at the `playbook`
+    task in its execution, `since` is when it was parked (microseconds; a virtual clock may be behind the caller's id).
+    """
+    name = f"{execution_id}:{call}".encode()
+    if not is_numeric(execution_id):
+        yield "c" + hashlib.sha256(name).hexdigest()[:23]
+        return
+    chance = int.from_bytes(hashlib.sha256(name).digest()[:4]) % _CHANCES
+    milliseconds = max(since // 1000, int(execution_id) >> CHANCE_BITS)
+    for number in range(_CHANCES):
+        yield execution_id_of(milliseconds, (chance + number) % _CHANCES)
