@@ -203,8 +203,8 @@ def workplace_paths(root: Path) -> Iterator[str]:
 def files(root: Path) -> Iterator[Path]:
     """Every file of the repository; of the dot directories, which tools leave behind, only `.ci` is ours."""
     for entry in sorted(root.iterdir()):
-        if entry.name.startswith(".") and entry.name != ".ci" and entry.is_dir():
-            continue
+        if entry.name == ".git" or (entry.name.startswith(".") and entry.name != ".ci" and entry.is_dir()):
+            continue  # in a linked work tree `.git` is a file
         for path in [entry] if entry.is_file() else sorted(entry.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
                 yield path
