@@ -8,8 +8,9 @@ sugar that a pass removes never comes back, and `verify` finds nothing in a plan
 that finds errors ends the way of its document, and the others go on.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from types import FunctionType
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Mapping as MappingOf
+from types import FunctionType, MappingProxyType
 from typing import Protocol, TypeAlias
 
 from noetl_ir import registry
@@ -51,8 +52,10 @@ from noetlc.reading.check import check_document
 from noetlc.reading.places import Unknown
 from noetlc.rules import check_net, check_playbook
 from noetlc.source.nodes import Mapping, Node
+from noetlc.source.settled import as_meant, besides_anchors
 from noetlc.source.text import Source
-from noetlc.source.yaml_reader import read_yaml
+from noetlc.source.uses import at_their_uses
+from noetlc.source.yaml_reader import Reading, read_yaml
 
 
 class Pass(NamedTuple):
@@ -159,7 +162,8 @@ class Catalogue(Protocol):
 class Document(NamedTuple):
     """What became of the document `node`: `playbook` is canonical, None where it is no mapping; `plan` is None with an
     error in its findings, or when none was asked; `changes` are what lowering changed, in the order of the passes;
-    `called` the paths that lint looked up, and `unknown` the names that nothing declares where that is no error.
+    `called` the paths that lint looked up, `unknown` the names that nothing declares where that is no error, and `meant`
+    what plain scalars are that YAML versions read differently, see `Reader`.
     """
 
     playbook: Playbook | None
@@ -169,6 +173,7 @@ class Document(NamedTuple):
     node: Node | None = None
     called: tuple[str, ...] = ()
     unknown: tuple[Unknown, ...] = ()
+    meant: MappingOf[Span, str] = MappingProxyType({})
 
 
 class Compiled(NamedTuple):
@@ -227,13 +232,13 @@ def compile_source(
     Rules that never find anything as bad as `at_least` are not asked: they cannot stop a compile, and lint asks them.
     """
     with uncollected():
-        return (run := _Run(catalogue, observer, at_least)).documents(name, data, run.plan)
+        return _Run(catalogue, observer, at_least).documents(name, data, _Run.plan)
 
 
 def check_source(name: str, data: bytes, catalogue: Catalogue = NO_CATALOGUE, seen: Seen | None = None) -> Compiled:
     """Everything to say about a file, also by the rules on nets, without plans; `seen` keeps children between files."""
     with uncollected():
-        return (run := _Run(catalogue, QUIET, min(Severity), seen)).documents(name, data, run.lint)
+        return _Run(catalogue, QUIET, min(Severity), seen).documents(name, data, _Run.lint)
 
 
 def understood(source: Source, node: Node | None, observer: Observer = QUIET) -> Document:
@@ -249,7 +254,7 @@ def understood(source: Source, node: Node | None, observer: Observer = QUIET) ->
         assert isinstance(node, Mapping)
         unknown = check_document(r, playbook, node)
     findings = [*r.findings, *(_told(change) for change in changes if change.by not in AUTHORING)]
-    return Document(playbook, None, sorted_findings(findings), tuple(changes), unknown=unknown)
+    return Document(playbook, None, sorted_findings(findings), tuple(changes), unknown=unknown, meant=r.meant)
 
 
 def planned(name: str, document: Document) -> Document:
@@ -309,12 +314,20 @@ class _Run:
         self._at_least = at_least
         self._seen: Seen = {} if seen is None else seen
 
-    def documents(self, name: str, data: bytes, each: Callable[[Source, Node], Document]) -> Compiled:
+    def documents(self, name: str, data: bytes, each: Callable[["_Run", Source, Node], Document]) -> Compiled:
         reading = read_yaml(name, data)
         nodes = [node for node in reading.documents if node is not None]
-        documents = tuple([each(reading.source, node)._replace(node=node) for node in nodes])
-        findings = [*reading.diagnostics, *(found for one in documents for found in one.diagnostics)]
-        return Compiled(reading.source, documents, sorted_findings(findings))
+        documents = tuple([each(self, reading.source, node)._replace(node=node) for node in nodes])
+        findings: Iterable[Diagnostic] = _findings(reading, documents)
+        if reading.uses:
+            findings = at_their_uses(tuple(findings), reading.uses, lambda: self._at_uses(name, data, each))
+        return Compiled(reading.source, documents, sorted_findings(besides_anchors(reading.source, findings)))
+
+    def _at_uses(self, name: str, data: bytes, each: Callable[["_Run", Source, Node], Document]) -> list[Diagnostic]:
+        """The findings of a file in which each alias is a copy at its own place."""
+        run, reading = _Run(self._catalogue, QUIET, self._at_least, self._seen), read_yaml(name, data, at_uses=True)
+        look = _Run.lint if each is _Run.lint else _Run.check
+        return _findings(reading, [look(run, reading.source, node) for node in reading.documents if node is not None])
 
     def check(self, source: Source, node: Node) -> Document:
         document = understood(source, node, self._observer)
@@ -367,7 +380,7 @@ class _Run:
         file = self._catalogue.find(path)
         if file is None:
             return NOT_FOUND
-        compiled = (run := _Run(NO_CATALOGUE, QUIET, Severity.ERROR)).documents(*file, run.check)
+        compiled = _Run(NO_CATALOGUE, QUIET, Severity.ERROR).documents(*file, _Run.check)
         named = [one for one in compiled.documents if one.playbook is not None and one.playbook.path == path]
         chosen = (named or compiled.documents)[:1]
         if not chosen or chosen[0].playbook is None or compiled.count_of(Severity.ERROR):
@@ -394,6 +407,13 @@ def _verified(stage: str, plan: Plan) -> Plan:
     if problems:
         raise BrokenPass(f"the plan of {plan.name!r} is not sound after {stage}: {problems[0]}")
     return plan
+
+
+def _findings(reading: Reading, documents: Iterable[Document]) -> list[Diagnostic]:
+    """What was found in the text of a file, as far as reading its documents did not settle it, and in them."""
+    documents = tuple(documents)
+    meant = {span: what for document in documents for span, what in document.meant.items()}
+    return [*as_meant(reading.diagnostics, meant), *(found for one in documents for found in one.diagnostics)]
 
 
 def _has_errors(findings: Sequence[Diagnostic]) -> bool:

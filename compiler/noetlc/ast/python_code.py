@@ -137,7 +137,7 @@ def _free(tree: "ast.Module", text: str) -> tuple[PythonName, ...]:
                 bound.add(name)
     if used.keys() & {"globals", "exec"}:
         return ()
-    lines = text.splitlines()
+    lines = text.split("\n")
     return tuple(
         PythonName(name, node.lineno, _column(lines, node))
         for name, node in used.items()

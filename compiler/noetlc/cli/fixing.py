@@ -108,7 +108,22 @@ def _tried(source: Source, data: bytes, kept: Kept, fixes: list[Fix], find: Find
         return None
     after = encode(text, data)
     found = find(source.name, after)
-    return (Source(source.name, text), after, found) if _errors(found) <= _errors(kept) else None
+    last = max(fix.span.line for fix in fixes)
+    return (Source(source.name, text), after, found) if _is_better(found, kept, last) else None
+
+
+def _is_better(found: Kept, kept: Kept, last: int) -> bool:
+    """Whether there are no more errors than before. A file that is no YAML has one error that ends its reading: after
+    a fix of it that is gone, or the next one stands below the `last` line that was mended.
+    """
+    if _errors(found) != _errors(kept):
+        return _errors(found) < _errors(kept)
+    before = {(one.diagnostic.code, one.diagnostic.message) for one in kept.findings if one.diagnostic.code < "NL1"}
+    return all(
+        one.diagnostic.span.line > last or (one.diagnostic.code, one.diagnostic.message) in before
+        for one in found.findings
+        if one.diagnostic.severity is Severity.ERROR and one.diagnostic.code < "NL1"
+    )
 
 
 def _range(source: Source, span: Span) -> tuple[int, int]:

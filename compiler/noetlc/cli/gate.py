@@ -261,11 +261,12 @@ def _whole(form: str, report: Report) -> str:
 def _diffs(checked: list[Checked]) -> int:
     """Print what fixes would change; 1 where they would change anything."""
     from difflib import unified_diff
+    from io import StringIO
 
     changed = [one for one in checked if one.after is not None]
     for one in changed:
         assert one.after is not None
-        old, new = (data.decode("utf-8", "replace").splitlines(keepends=True) for data in (one.before, one.after))
+        old, new = (list(StringIO(data.decode("utf-8", "replace"), "\n")) for data in (one.before, one.after))
         for line in unified_diff(old, new, f"a/{shown(one.name)}", f"b/{shown(one.name)}"):
             put(STANDARD_INPUT, (line + ("" if line.endswith("\n") else "\n\\ No newline at end of file\n")).encode())
     fixes, files = sum(one.fixed for one in changed), len(changed)

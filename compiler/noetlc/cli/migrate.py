@@ -143,12 +143,13 @@ def _show_source(row: Row) -> None:
 
 def _show_diffs(rows: list[Row]) -> None:
     from difflib import unified_diff
+    from io import StringIO
 
     for row in rows:
         if row.after is None:
             click.echo(text_of_row(row), err=True, nl=False)
             continue
-        old, new = (data.decode("utf-8", "replace").splitlines(keepends=True) for data in (row.before, row.after))
+        old, new = (list(StringIO(data.decode("utf-8", "replace"), "\n")) for data in (row.before, row.after))
         name = shown(row.name)
         for line in unified_diff(old, new, f"a/{name}", f"b/{name}"):
             end = "" if line.endswith("\n") else "\n\\ No newline at end of file\n"

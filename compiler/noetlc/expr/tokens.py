@@ -18,6 +18,9 @@ Token: TypeAlias = tuple[str, Value, int, int]
 MAX_BRACKETS = 100
 """How deep brackets may nest in an expression; the same bound holds for the tree (`noetlc.expr.lalr`)."""
 
+_SHOWN = 60
+"""How long an expression is that a help repeats."""
+
 END = "$END"
 
 _TOKEN = r"""(?isx)(?P<SPACE>\s+)
@@ -103,6 +106,8 @@ def _scan(text: str, at: int, closing: "re.Pattern[str] | None") -> Run:
             add(("STRING", _unescaped(found.group()[1:-1], start, at), start, at))
         elif kind == "OPEN" or kind == "CLOSE":
             word = found.group()
+            if not brackets and word == "}" and closing is _CLOSING:
+                raise TemplateError("`}` closes nothing", start, start + 1, _two_braces(text[first:start].strip()))
             _balance(brackets, word, start)
             add((_OPERATORS[word], word, start, at))
         else:
@@ -114,6 +119,11 @@ def _scan(text: str, at: int, closing: "re.Pattern[str] | None") -> Run:
         raise TemplateError(f"`{word}` is never closed", start, start + 1, f"add the `{_CLOSER[word]}`")
     add((END, "", size, size))
     return Run(tokens, size, "")
+
+
+def _two_braces(inner: str) -> str:
+    shown = inner if inner and len(inner) <= _SHOWN and "\n" not in inner else "…"
+    return f"a template ends with two braces: `{{{{ {shown} }}}}`"
 
 
 def _kind_of(word: str, tokens: list[Token], text: str, start: int, end: int) -> str:

@@ -13,6 +13,7 @@ from noetlc.diag.diagnostic import Diagnostic, Fix, Severity
 from noetlc.migrate.migration import migrated
 from noetlc.pipeline import Compiled
 from noetlc.source.decoding import decode
+from noetlc.source.text import lines_of
 
 
 def with_migration(compiled: Compiled, data: bytes, left: list[Diagnostic], codes: frozenset[str]) -> list[Diagnostic]:
@@ -36,7 +37,7 @@ def _fix(name: str, data: bytes) -> Fix | None:
 
 def _edits(old: str, new: str) -> Iterator[tuple[Span, str]]:
     """The lines that are replaced, and by what."""
-    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    before, after = lines_of(old), lines_of(new)
     for sign, start, end, first, last in SequenceMatcher(None, before, after).get_opcodes():
         if sign != "equal":
             yield Span(start + 1, 1, end + 1, 1), "".join(after[first:last])

@@ -9,7 +9,7 @@ from noetlc.reading.programs import program_text
 from noetlc.reading.reader import Reader, nearest
 from noetlc.reading.shapes import describe, is_duration, is_misspelt, missing
 from noetlc.reading.values import literal_text, read_value
-from noetlc.source.nodes import Node
+from noetlc.source.nodes import Node, Scalar
 
 _READERS = {
     "template": read_value,
@@ -36,6 +36,8 @@ _WRITTEN = (("text", '"…"'), ("map", "{key: value}"), ("map of text", '{key: "
 def read_field(r: Reader, field: Field, name: str, node: Node) -> Value:
     """The value of a field, with a finding where no rendering of it can have a shape that the field takes."""
     value = _READERS[field.text](r, node)
+    if isinstance(node, Scalar) and isinstance(node.value, bool) and set(field.shapes) == {"boolean"}:
+        r.meant[node.span] = "boolean"
     if not _fits(field, value):
         expected = " or ".join(_SHAPE_NAMES[shape] for shape in field.shapes if shape != "any")
         help = next((f"write `{name}: {written}`" for shape, written in _WRITTEN if shape in field.shapes), "")

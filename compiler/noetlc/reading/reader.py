@@ -112,10 +112,11 @@ SCOPE_NAMES = {
 
 class Reader:
     """Collects findings and what was read in another spelling; `legacy_seen` says whether any legacy construct was
-    met. `body` is what the names of unnamed tasks begin with where the reader is.
+    met. `body` is what the names of unnamed tasks begin with where the reader is, and `meant` says of plain scalars that
+    YAML 1.1 and 1.2 read differently what they are here: a `name`, or a `boolean`.
     """
 
-    __slots__ = ("body", "changes", "findings", "legacy", "legacy_seen", "source", "tables")
+    __slots__ = ("body", "changes", "findings", "legacy", "legacy_seen", "meant", "source", "tables")
 
     def __init__(self, source: Source, tables: Tables, legacy: Legacy) -> None:
         self.source = source
@@ -125,6 +126,7 @@ class Reader:
         self.changes: list[Change] = []
         self.legacy_seen = False
         self.body = ""
+        self.meant: dict[Span, str] = {}
 
     def report(
         self,

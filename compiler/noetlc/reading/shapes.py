@@ -91,6 +91,8 @@ def reference_of(r: Reader, node: Node, what: str) -> str | None:
     if not isinstance(node, Scalar) or node.value is None:
         wrong_shape(r, node, what, "a name")
         return None
+    if node.value != node.text:
+        r.meant[node.span] = "name"
     if node.text.isascii():
         return node.text
     from unicodedata import normalize
@@ -102,6 +104,8 @@ def choice_of(r: Reader, node: Node, what: str, values: tuple[str, ...]) -> str 
     """One of `values`."""
     if isinstance(node, Scalar) and node.value is not None:
         if node.text in values:
+            if node.value != node.text:
+                r.meant[node.span] = "name"
             return node.text
         near = nearest(node.text, values)
         listed = ", ".join(f"`{value}`" for value in values)
@@ -142,6 +146,7 @@ def number_of(r: Reader, node: Node, what: str) -> float | None:
 def boolean_of(r: Reader, node: Node, what: str) -> bool | None:
     """True or false."""
     if isinstance(node, Scalar) and isinstance(node.value, bool):
+        r.meant[node.span] = "boolean"
         return node.value
     wrong_shape(r, node, what, "`true` or `false`")
     return None

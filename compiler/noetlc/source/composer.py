@@ -3,6 +3,7 @@
 `yaml_reader` keeps the loop over the events; it calls in here for what most events do not need.
 """
 
+import re
 from collections.abc import Iterable
 from typing import Protocol
 
@@ -13,9 +14,13 @@ from noetlc.source.limits import LimitReached, Limits
 from noetlc.source.nodes import Mapping, Mark, Node, Place, Scalar, Sequence
 from noetlc.source.resolve import TAGS, Value, read_tagged, resolve, shortened
 from noetlc.source.text import Source
+from noetlc.source.uses import Use, copied
 
 _MANY = 1000
 _PREFIX = "tag:yaml.org,2002:"
+_VERSION = re.compile(r"(?i)ver(?![a-z])|version|release|revision|\brev\b|tag|image|python|node|java|^v$")
+"""Keys of values in which one reads a version, where a last zero is more than writing."""
+
 _QUOTE = 'put it in quotes: "…"'
 _QUOTE_TEMPLATE = 'put the template in quotes: "{{ … }}"'
 
@@ -30,9 +35,13 @@ class Event(Protocol):
 
 
 class Composer:
-    """Findings, anchors and caches of one file. `special` are the open containers that need `closed`."""
+    """Findings, anchors, caches and `uses` of anchors of one file. `special` are the open containers that need `closed`;
+    with `at_uses` each alias gives a copy that stands where the alias does.
+    """
 
-    def __init__(self, source: Source, limits: Limits) -> None:
+    def __init__(self, source: Source, limits: Limits, *, at_uses: bool = False) -> None:
+        self._at_uses = at_uses
+        self.uses: list[Use] = []
         self.source = source
         self.limits = limits
         self.findings: list[Diagnostic] = []
@@ -62,8 +71,10 @@ class Composer:
         help = "split the playbook, or keep the data in a file of its own"
         return LimitReached(finding("NL005", message, _null(event).span, help=help))
 
-    def plain_value(self, scalar: Scalar, event: Event) -> Value:
-        """The value of a plain scalar not met before, kept for the next when there is nothing to say."""
+    def plain_value(self, scalar: Scalar, event: Event, key: object) -> Value:
+        """The value of a plain scalar not met before, kept for the next when there is nothing to say; `key` is the
+        scalar that it is the value of, if it is one of a mapping.
+        """
         if not scalar.text:
             self._at_the_end(scalar)  # empty ones are never kept: each may be the one at the end
         if event.tag is not None:
@@ -71,7 +82,8 @@ class Composer:
         reading = resolve(scalar.text)
         scalar.value = reading.value
         if reading.code:
-            self._report_reading(scalar, reading.code, reading.message)
+            if reading.code != "NL017" or (isinstance(key, Scalar) and _VERSION.search(key.text)):
+                self._report_reading(scalar, reading.code, reading.message)
         elif scalar.text:
             self.plain[scalar.text] = reading.value
         return reading.value
@@ -132,7 +144,8 @@ class Composer:
         if isinstance(node, Diagnostic):
             self.add(node)
             return place
-        return node
+        self.uses.append(Use(event.anchor or "", place.span, node))
+        return copied(node, place.start, place.end) if self._at_uses else node
 
     def key_of(self, node: Node, mapping: Mapping) -> Scalar:
         """The key that an alias or a container in the place of a key stands for."""
@@ -234,6 +247,8 @@ class Composer:
         help = ""
         if code in ("NL014", "NL015", "NL016", "NL017"):
             help = _QUOTE.replace("…", scalar.text) if len(scalar.text) <= 40 else "put it in quotes"
+            if isinstance(scalar.value, bool):
+                help = f"write `{'true' if scalar.value else 'false'}`, or {help}"
             is_safe = scalar.value == scalar.text
             fix = Fix(scalar.span, _quoted(scalar.text), "put it in quotes", safe=is_safe)
         self.add(finding(code, message, scalar.span, help=help, fix=fix))

@@ -14,6 +14,7 @@ _TEMPLATE_VALUE = re.compile(r"(?:^|[:\-,\[{]\s+|\[|^\s*)(\{\{.*)")
 _GLUED_COLON = re.compile(r"^\s*(?:-\s+)?([A-Za-z_][\w.-]*):(?=[^\s:/])")
 _UNQUOTED_COLON = re.compile(r"^(\s*(?:-\s+)?[^\s:#'\"][^:#]*:\s+)([^'\"\[{|>&*!%@`\s].*:(?:\s.*)?)$")
 _NO_COLON = re.compile(r"^(\s*(?:-\s+)?)([A-Za-z_][\w-]*)(\s+[^\s:#'\"\[{|>&*!%@`-][^:#]*)?$")
+_PLAIN_IN_FLOW = re.compile(r"(?:[{\[,]\s*|:\s+)([^\s{}\[\],:\"'#&*!|>%@`][^{}\[\],\"']*)$")
 _ABOVE, _LONG = 1_000, 2_000
 """How many lines above a closing quote its opening one is looked for, and how long a line is looked at."""
 
@@ -58,7 +59,7 @@ def syntax_finding(source: Source, trouble: Trouble) -> Diagnostic:
     offset = len(source.text) if trouble.place is None else min(trouble.place.index, len(source.text))
     since = trouble.since
     span = _here(source, offset)
-    for explain in (_quotes, _template, _tab, _quoted_open, _reserved, _colon, _indentation, _words):
+    for explain in (_quotes, _template, _tab, _quoted_open, _reserved, _colon, _indentation, _flow, _words):
         found = explain(source, trouble, offset, span)
         if found is not None:
             break
@@ -145,8 +146,56 @@ def _tab(source: Source, trouble: Trouble, offset: int, span: Span) -> Diagnosti
         return None
     column = margin.index("\t") + 1
     place = Span(span.line, column, span.line, len(margin) + 1)
-    fix = Fix(place, "  " * margin.count("\t"), "indent with spaces", safe=False)
+    fix = _untabbed(source, span.line)
     return finding("NL021", "a tab in the indentation", place, help="YAML is indented with spaces only", fix=fix)
+
+
+def _untabbed(source: Source, first: int) -> Fix | None:
+    """Spaces for the margins of the lines with tabs from `first` on, up to the first without any: what stands below a
+    line that opens something is deeper than it, and equal margins are equally deep. None where that does not tell.
+    """
+    above = next((line for line in range(first - 1, 0, -1) if _content(source.line_text(line))), 0)
+    text = source.line_text(above)
+    depths, before, at = {_margin(text): len(_margin(text))}, text, len(_margin(text))
+    edits: list[tuple[Span, str]] = []
+    for line in range(first, min(first + _ABOVE, source.line_count + 1)):
+        text = source.line_text(line)
+        margin = _margin(text)
+        if _content(text):
+            if "\t" not in margin:
+                break
+            depth = depths.get(margin, _below(before, at, text))
+            if depth is None:
+                break
+            before, at, depths[margin] = text, depth, depth
+            edits.append((Span(line, 1, line, len(margin) + 1), " " * depth))
+    if not edits:
+        return None
+    (place, spaces), *rest = edits
+    return Fix(place, spaces, "indent with spaces", False, tuple(rest))
+
+
+def _margin(text: str) -> str:
+    return text[: len(text) - len(text.lstrip(" \t"))]
+
+
+def _content(text: str) -> str:
+    """What a line holds besides its comment, as far as its beginning tells."""
+    return "" if text.lstrip(" \t").startswith("#") else text.strip()
+
+
+def _below(above: str, at: int, text: str) -> int | None:
+    """Where a line with a new margin begins, below one that begins in column `at`, from 0: deeper if that ends with a
+    key; if that begins an item of a list, beside its first key, as another item beside it; None where neither is so.
+    """
+    dashes = len(above) - len(above.lstrip(" \t-")) - len(_margin(above))
+    if not above:
+        return 0
+    if above.partition(" #")[0].rstrip().endswith((":", "|", ">")):
+        return at + dashes + 2
+    if dashes:
+        return at if _content(text).startswith("-") else at + dashes
+    return None
 
 
 def _quoted_open(source: Source, trouble: Trouble, offset: int, span: Span) -> Diagnostic | None:
@@ -260,6 +309,41 @@ def _indentation(source: Source, trouble: Trouble, offset: int, span: Span) -> D
         help = f"begin the line in column {column}, or deeper if it belongs to the line above"
     related = (Related(_here(source, trouble.since.index), f"the {what} around it begin here"),)
     return finding("NL003", message, span, help=help, related=related)
+
+
+def _flow(source: Source, trouble: Trouble, offset: int, span: Span) -> Diagnostic | None:
+    """What stands behind an entry in braces or brackets where a comma or the closing one is expected."""
+    if not trouble.problem.startswith("did not find expected ',' or"):
+        return None
+    text, at = source.line_text(span.line)[:_LONG], span.column - 1
+    before, char = text[:at].rstrip(), text[at : at + 1]
+    if char in ("{", "[") and (plain := _PLAIN_IN_FLOW.search(text[:at])):
+        start = max(plain.start(1), text.rfind(": ", 0, at) + 2)
+        value = text[start : _end_in_flow(text, at)].strip()
+        place = Span(span.line, start + 1, span.line, start + len(value) + 1)
+        quoted = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        fix = Fix(place, quoted, "put the value in quotes", safe=False)
+        message = f"`{char}` in a value without quotes, inside of braces or brackets"
+        return finding("NL003", message, place, help=f"put the value in quotes: {quoted}", fix=fix)
+    if before.endswith(('"', "'")) and char not in ('"', "'", ":", ""):
+        help = "put the whole value into one pair of quotes, or a comma between two"
+        return finding("NL003", f"text after the closing {before[-1]} of a value", span, help=help)
+    if char == ":" or (char and before.endswith(("}", "]"))):
+        return finding("NL003", "no comma between two entries", span, help="put a `,` between them")
+    return None
+
+
+def _end_in_flow(text: str, at: int) -> int:
+    """Where a value ends that has brackets of its own from `at` on: at the comma or the bracket that is not its own."""
+    depth = 0
+    for place in range(at, len(text)):
+        if text[place] in "{[":
+            depth += 1
+        elif depth == 0 and text[place] in ",}]":
+            return place
+        elif text[place] in "}]":
+            depth -= 1
+    return len(text)
 
 
 _WORDS = (

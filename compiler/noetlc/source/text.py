@@ -1,6 +1,7 @@
 """The text of a file and the places in it: offsets ⇄ lines and columns, and into the values of scalars.
 
-A line ends where YAML ends it: at `\\n`, `\\r`, `\\r\\n`, U+0085, U+2028 or U+2029.
+A line ends at `\\n`, `\\r` or `\\r\\n`, as editors and `grep -n` count. YAML 1.1 ends lines at U+0085, U+2028 and U+2029,
+too, so that the marks of its parser are placed anew where a file holds one of them.
 """
 
 from __future__ import annotations
@@ -10,12 +11,19 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from noetl_ir.span import Span
-from noetlc.source.nodes import Scalar
+from noetlc.source.nodes import Place, Scalar
 
 if TYPE_CHECKING:
     from noetlc.source.inside import Inside
 
-_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+_BREAK = re.compile("\r\n|[\n\r]")
+_LINE = re.compile("[^\n\r]*(?:\r\n|[\n\r])|[^\n\r]+$")
+_BREAKS_OF_YAML = re.compile("[\x85\u2028\u2029]")
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, each with its break; `str.splitlines` ends lines at ten characters more."""
+    return _LINE.findall(text)
 
 
 class Source:
@@ -34,13 +42,23 @@ class Source:
         """How many lines there are; an empty text has one, and so has what follows the last break."""
         return len(self._line_starts())
 
+    @property
+    def has_breaks_of_yaml(self) -> bool:
+        """Whether there are characters that end a line for YAML 1.1 and for nobody else."""
+        return _BREAKS_OF_YAML.search(self.text) is not None
+
+    def mark_at(self, offset: int) -> Place:
+        """The mark of an offset, clipped to the text."""
+        line, column = self._place(offset)
+        return Place(offset, line - 1, column - 1)
+
     def line_text(self, line: int) -> str:
         """Line `line` (from 1) without its break; "" outside the file."""
         starts = self._line_starts()
         if not 1 <= line <= len(starts):
             return ""
         end = starts[line] if line < len(starts) else len(self.text)
-        return self.text[starts[line - 1] : end].rstrip("\n\r\x85\u2028\u2029")
+        return self.text[starts[line - 1] : end].rstrip("\n\r")
 
     def span_of(self, start: int, end: int) -> Span:
         """The span of a range of offsets in the text, in code points from 0; clipped to the text."""

@@ -6,7 +6,7 @@ findings) is in `composer`. The loop is written for speed: a turn costs half of 
 the event. A caller that reads much switches the cyclic collector off: nodes hold no cycles.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -22,6 +22,7 @@ from noetlc.source.decoding import decode, size_finding
 from noetlc.source.limits import LIMITS, LimitReached, Limits
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 from noetlc.source.text import Source
+from noetlc.source.uses import Use
 
 _KINDS = (
     yaml.ScalarEvent,
@@ -36,21 +37,24 @@ _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 class Reading(NamedTuple):
-    """What a file holds: one node for each document (None where it broke off) and what there is to say."""
+    """What a file holds: one node for each document (None where it broke off), what there is to say, and the aliases."""
 
     source: Source
     documents: tuple[Node | None, ...]
     diagnostics: tuple[Diagnostic, ...]
+    uses: tuple[Use, ...] = ()
 
 
-def read_yaml(name: str, data: bytes, limits: Limits = LIMITS) -> Reading:
-    """Read every document of a file. Never raises, whatever the bytes."""
+def read_yaml(name: str, data: bytes, limits: Limits = LIMITS, *, at_uses: bool = False) -> Reading:
+    """Read every document of a file. Never raises, whatever the bytes. With `at_uses` what an alias stands for is a copy
+    with the place of the alias; else it is the node of the anchor.
+    """
     if len(data) > limits.size:
         return Reading(Source(name, ""), (), (size_finding(len(data), limits.size),))
     source, problem = decode(name, data)
     if problem is not None:
         return Reading(source, (), (problem,))
-    composer = Composer(source, limits)
+    composer = Composer(source, limits, at_uses=at_uses)
     documents: list[Node | None] = []
     broken = _read(source, composer, documents)
     if broken is not None:
@@ -60,13 +64,15 @@ def read_yaml(name: str, data: bytes, limits: Limits = LIMITS) -> Reading:
         help = "a playbook begins with `apiVersion: noetl.io/v2`"
         message = "there is no YAML document in this file"
         composer.findings.append(finding("NL019", message, Span(1, 1, 1, 1), help=help))
-    return Reading(source, tuple(documents), sorted_findings(composer.findings))
+    return Reading(source, tuple(documents), sorted_findings(composer.findings), tuple(composer.uses))
 
 
 def _read(source: Source, composer: Composer, documents: list[Node | None]) -> Diagnostic | None:
     """Fill `documents`; what broke off the reading, if anything did."""
     try:
         events = iter(_LOADER(source.text).get_event, None)
+        if source.has_breaks_of_yaml:
+            events = map(_placed_in(source), events)
         _compose(islice(events, composer.limits.events), composer, documents)
         if (event := next(events, None)) is not None:
             raise composer.too_long(event)
@@ -77,13 +83,24 @@ def _read(source: Source, composer: Composer, documents: list[Node | None]) -> D
     except yaml.MarkedYAMLError as error:
         from noetlc.source.syntax import Trouble, syntax_finding
 
-        trouble = Trouble(error.problem or "", error.problem_mark, error.context or "", error.context_mark)
+        marks = [mark and source.mark_at(mark.index) for mark in (error.problem_mark, error.context_mark)]
+        trouble = Trouble(error.problem or "", marks[0], error.context or "", marks[1])
         return syntax_finding(source, trouble)
     except LimitReached as limit:
         return limit.diagnostic
     except (ValueError, OverflowError) as error:  # the pure Python parser lets these through
         return finding("NL003", f"this is no YAML: {error}", Span(1, 1, 1, 1))
     return None
+
+
+def _placed_in(source: Source) -> Callable[[Any], Any]:
+    """Gives the marks of an event the lines of the file instead of those of YAML 1.1."""
+
+    def placed(event: Any) -> Any:
+        event.start_mark, event.end_mark = source.mark_at(event.start_mark.index), source.mark_at(event.end_mark.index)
+        return event
+
+    return placed
 
 
 def _compose(events: Iterator[Any], composer: Composer, documents: list[Node | None]) -> None:
@@ -111,7 +128,7 @@ def _compose(events: Iterator[Any], composer: Composer, documents: list[Node | N
             if style or (text in plain and event.tag is None):
                 node.value = text if style else plain[text]
             else:
-                node.value = composer.plain_value(node, event)
+                node.value = composer.plain_value(node, event, key)
             if event.anchor is not None or event.tag is not None:
                 composer.marked(node, event)
         elif kind is mapping or kind is sequence:

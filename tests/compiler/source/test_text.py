@@ -4,13 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noetl_ir.span import Span
-from noetlc.source.text import Source
+from noetlc.source.text import Source, lines_of
 
 
-def test_lines_end_where_yaml_ends_them() -> None:
-    source = Source("t", "a\nbb\r\nc\rd\x85e\u2028f")
-    assert [source.line_text(line) for line in range(8)] == ["", "a", "bb", "c", "d", "e", "f", ""]
-    assert source.line_count == 6
+def test_lines_end_where_editors_end_them() -> None:
+    source = Source("t", "a\nbb\r\nc\rd\x85e\u2028f\x0cg")
+    assert [source.line_text(line) for line in range(6)] == ["", "a", "bb", "c", "d\x85e\u2028f\x0cg", ""]
+    assert source.line_count == 4
+    assert lines_of(source.text) == ["a\n", "bb\r\n", "c\r", "d\x85e\u2028f\x0cg"]
 
 
 def test_spans_count_from_one_in_code_points() -> None:

@@ -346,6 +346,14 @@ def test_what_stands_at_the_span_of_a_scalar_is_the_scalar(data: bytes) -> None:
             assert again.text == scalar.text
 
 
+@pytest.mark.parametrize("odd", ["\x85", "\u2028", "\u2029"])
+@pytest.mark.parametrize("before", ["# a{}# b\n", 'q: "a{}b"\n', "q: 'a{}b'\n", "q: |\n  a{}  b\n", "q: a{}  b\n", "{}\n"])
+@pytest.mark.parametrize("wrong", ["x: *gone", "x: {{ a }}/b", 'x: "a', "x: 007", "x: b: c", "- y"])
+def test_a_line_that_only_yaml_ends_is_not_counted(odd: str, before: str, wrong: str) -> None:
+    above = "a: 1\n" + before.format(odd) + "b: 2\n"
+    assert [item.span.line for item in read(above + wrong + "\n").diagnostics] == [above.count("\n") + 1]
+
+
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x85\u2028\u2029"), max_size=9)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | TEXT,

@@ -20,7 +20,7 @@ from noetlc.emit.pictures.regions import folded, leaves_of
 from noetlc.emit.pictures.script import SCRIPT
 from noetlc.emit.pictures.style import sheet
 from noetlc.emit.pictures.xml import escaped
-from noetlc.source.text import Source
+from noetlc.source.text import Source, lines_of
 
 BOXES = 80
 """How many boxes are unfolded when the page opens."""
@@ -33,7 +33,7 @@ def emitted(pictures: Sequence[Picture], source: Source, boxes: int | None = Non
     most = BOXES if boxes is None else boxes
     data: Json = {
         "pictures": [_data(drawing, most) for drawing in drawings],
-        "source": list[Json](source.text.splitlines()),
+        "source": list[Json](line.rstrip("\r\n") for line in lines_of(source.text)),
         "name": source.name,
     }
     digest = b64encode(sha256(SCRIPT.encode()).digest()).decode()
