@@ -34,7 +34,9 @@ from noetlc.ast.walk import sugar_in, sugar_kinds
 from noetlc.build.family import (
     BROKEN,
     COMPUTED,
+    NO_CATALOGUE,
     NOT_FOUND,
+    Catalogue,
     Member,
     calls_of,
     embedded_in,
@@ -44,9 +46,9 @@ from noetlc.build.family import (
 )
 from noetlc.build.refusals import refusals_of
 from noetlc.diag.change import Change, Note
-from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.diag.findings import sorted_findings
+from noetlc.diag.told import told
 from noetlc.dialects import read_playbook, reader_of
 from noetlc.reading.check import check_document
 from noetlc.reading.places import Unknown
@@ -132,8 +134,6 @@ LOWERING: tuple[Lowering, ...] = (
 AUTHORING = frozenset({"lower_choose", "lower_while", "lower_until"})
 """Passes for what people write today: their changes are no notes."""
 
-CODE_OF_CLASS = {"exact": "NL910", "safe": "NL911", "review": "NL912", "refused": "NL903"}
-
 TRANSFORMS: tuple[Pass, ...] = ()
 """Plan to plan. None pays yet: what could be pruned, unreachable steps, is what findings are about."""
 
@@ -151,19 +151,11 @@ class Observer(Protocol):
     def ended(self, stage: str, result: Playbook | Plan | None) -> None: ...
 
 
-class Catalogue(Protocol):
-    """Where child playbooks are looked up."""
-
-    def find(self, path: str) -> tuple[str, bytes] | None:
-        """The file that holds the playbook of that path: its name and content."""
-        ...
-
-
 class Document(NamedTuple):
     """What became of the document `node`: `playbook` is canonical, None where it is no mapping; `plan` is None with an
     error in its findings, or when none was asked; `changes` are what lowering changed, in the order of the passes;
-    `called` the paths that lint looked up, `unknown` the names that nothing declares where that is no error, and `meant`
-    what plain scalars are that YAML versions read differently, see `Reader`.
+    `called` the paths that lint looked up, `unknown` the names that nothing declares where that is no error, and
+    `meant` what plain scalars are that YAML versions read differently, see `Reader`.
     """
 
     playbook: Playbook | None
@@ -209,14 +201,7 @@ class Quiet:
         """Nothing."""
 
 
-class NoCatalogue:
-    """The catalogue in which nothing is."""
-
-    def find(self, path: str) -> tuple[str, bytes] | None:
-        """None."""
-
-
-QUIET, NO_CATALOGUE = Quiet(), NoCatalogue()
+QUIET = Quiet()
 
 
 def compile_source(
@@ -253,7 +238,7 @@ def understood(source: Source, node: Node | None, observer: Observer = QUIET) ->
         playbook = _lowered(playbook, changes.append, observer)
         assert isinstance(node, Mapping)
         unknown = check_document(r, playbook, node)
-    findings = [*r.findings, *(_told(change) for change in changes if change.by not in AUTHORING)]
+    findings = [*r.findings, *(told(change) for change in changes if change.by not in AUTHORING)]
     return Document(playbook, None, sorted_findings(findings), tuple(changes), unknown=unknown, meant=r.meant)
 
 
@@ -293,16 +278,6 @@ def _lowered(playbook: Playbook, note: Note, observer: Observer) -> Playbook:
         span: Span = getattr(node, "span")  # noqa: B009 - every sugar node has one
         note(Change("read", span, f"`{type(node).__name__.lower()}` here", "refused", "no pass takes it at this place"))
     return without_placeholders(playbook) if gone else playbook
-
-
-def _told(change: Change) -> Diagnostic:
-    """The note that a change is, or the error that it is refused."""
-    if change.klass == "refused":
-        return finding("NL903", f"{change.construct} cannot be lowered: {change.message}", change.span)
-    from noetlc.diag.forms import rewriting
-
-    message = f"an older form, {change.construct}, is read as {change.message}"
-    return finding(CODE_OF_CLASS[change.klass], message, change.span, help=rewriting(change.construct, change.message))
 
 
 class _Run:

@@ -5,6 +5,7 @@ for every caller.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
 
 from noetl_ir.expr import Literal
 from noetl_ir.plan import Child
@@ -20,6 +21,24 @@ NOT_FOUND, BROKEN, CIRCLE, COMPUTED, TOO_LARGE = "NL690", "NL691", "NL692", "NL6
 
 MAX_EMBEDDED = 1 << 26
 """The largest plan, in bytes, that is embedded in another."""
+
+
+class Catalogue(Protocol):
+    """Where child playbooks are looked up."""
+
+    def find(self, path: str) -> tuple[str, bytes] | None:
+        """The file that holds the playbook of that path: its name and content."""
+        ...
+
+
+class NoCatalogue:
+    """The catalogue in which nothing is."""
+
+    def find(self, path: str) -> tuple[str, bytes] | None:
+        """None."""
+
+
+NO_CATALOGUE = NoCatalogue()
 
 
 class Call(NamedTuple):

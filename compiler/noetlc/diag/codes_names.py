@@ -73,8 +73,9 @@ NAME_CODES: dict[str, Code] = {
         "Give every entry its own name.",
     ),
     "NL212": Code(
-        "reserved-name", _ERROR, "A step or task named like a scope of expressions",
-        "Its result could never be reached by that name.",
+        "reserved-name", _ERROR, "A step, task or iterator named like a scope of expressions",
+        "Its result could never be reached by that name; an iterator `index` or `parent` would lose its items to what\n"
+        "the engine writes to `iter` under that name.",
         "- {step: ctx}",
         "- {step: context_step}",
     ),

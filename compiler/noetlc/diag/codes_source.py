@@ -109,7 +109,7 @@ SOURCE_CODES: dict[str, Code] = {
     "NL016": Code(
         "ambiguous-scalar", W, "Text that YAML 1.1 and YAML 1.2 read differently",
         "Playbooks are read as YAML 1.1: `yes` and `on` are true, a leading 0 means octal, a colon base 60.\n"
-        "YAML 1.2 and many editors read text or another number.",
+        "YAML 1.2 and many editors read text or another number. A name, as of a step, is taken as it is written.",
         "mode: 0644                # 420\nat: 22:30                 # 1350\n"
         "answer: no                # false",
         'mode: "0644"\nat: "22:30"\nanswer: "no"              # or: false',
@@ -117,7 +117,8 @@ SOURCE_CODES: dict[str, Code] = {
     ),
     "NL017": Code(
         "trailing-zero", N, "A number that loses a final zero",
-        "A version looks like a number and is read as one: 1.10 is 1.1.",
+        "A version looks like a number and is read as one: 1.10 is 1.1. Only keys that say so (`version`, `tag`,\n"
+        "`image`, `python`, …) are looked at: of a price or a place the zero is nothing but writing.",
         "version: 1.10",
         'version: "1.10"',
         "Where a number is meant, and its last zero is nothing but writing.",

@@ -14,6 +14,9 @@ from noetlc.reading.places import Unknown, check_expressions
 from noetlc.reading.reader import Reader, nearest, unknown
 from noetlc.source.nodes import Mapping, Sequence
 
+ENGINE_KEYS = frozenset({"index", "parent"})
+"""Keys of `iter` that the engine writes (LANGUAGE §2)."""
+
 
 def check_document(r: Reader, playbook: Playbook, node: Mapping) -> tuple[Unknown, ...]:
     """Report everything that only the whole document can tell; gives the names that may be keys of the payload."""
@@ -128,6 +131,9 @@ def _check_tasks(r: Reader, step: Step, owners: dict[str, str]) -> None:
             )
     for loop in loops_of(step):
         _check_reserved(r, "an iterator", loop.iterator, loop.iterator_span)
+        if loop.iterator in ENGINE_KEYS:
+            message = f"an iterator cannot be named `{loop.iterator}`: the engine writes `iter.{loop.iterator}`"
+            r.report("NL212", message, loop.iterator_span, help="choose another name")
         if loop.iterator in found:
             r.report(
                 "NL210",

@@ -7,7 +7,7 @@ from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import TaskDraft
 from noetlc.reading.programs import program_text
 from noetlc.reading.reader import Reader, nearest
-from noetlc.reading.shapes import describe, is_duration, is_misspelt, missing
+from noetlc.reading.shapes import describe, in_quotes, is_duration, is_misspelt, missing
 from noetlc.reading.values import literal_text, read_value
 from noetlc.source.nodes import Node, Scalar
 
@@ -29,6 +29,11 @@ _SHAPE_NAMES = {
     "map of text": "a mapping of texts",
 }
 
+_TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
+    ("integer", (int,)), ("number", (int, float)), ("boolean", (bool,)), ("duration", (int, float)),
+)  # fmt: skip
+"""Shape → the types that a plain scalar of it has."""
+
 _WRITTEN = (("text", '"…"'), ("map", "{key: value}"), ("map of text", '{key: "…"}'), ("list", "[…, …]"))
 """Shape → how a value of it looks."""
 
@@ -40,6 +45,12 @@ def read_field(r: Reader, field: Field, name: str, node: Node) -> Value:
         r.meant[node.span] = "boolean"
     if not _fits(field, value):
         expected = " or ".join(_SHAPE_NAMES[shape] for shape in field.shapes if shape != "any")
+        types = tuple([kind for shape, kinds in _TYPES if shape in field.shapes for kind in kinds])
+        quoted = in_quotes(node, types)
+        if quoted is not None:
+            message = f"`{name}`: expected {expected}; {quoted[0]}"
+            r.report("NL102", message, node.span, help=quoted[1], fix=quoted[2])
+            return value
         help = next((f"write `{name}: {written}`" for shape, written in _WRITTEN if shape in field.shapes), "")
         r.report("NL102", f"`{name}`: expected {expected}, found {describe(node)}", node.span, help=help)
     elif field.values and isinstance(value.template, Literal):

@@ -7,7 +7,7 @@ from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import LoopDraft
 from noetlc.reading.knob import take_policy, take_spec
 from noetlc.reading.reader import Reader, Table, nearest, no_effect, take_all
-from noetlc.reading.shapes import choice_of, is_empty, is_misspelt, mapping_of, missing, name_of
+from noetlc.reading.shapes import choice_of, in_quotes, is_empty, is_misspelt, mapping_of, missing, name_of
 from noetlc.reading.values import read_value
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at, scalar_at
 
@@ -142,7 +142,11 @@ def _max_in_flight(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None
     if isinstance(template, Literal):
         written = template.value
         if not isinstance(written, int) or isinstance(written, bool) or written < 1:
-            r.report("NL505", "`max_in_flight` must be a whole number of at least 1", node.span)
+            quoted = in_quotes(node, (int,))
+            if quoted is None:
+                r.report("NL505", "`max_in_flight` must be a whole number of at least 1", node.span)
+            else:
+                r.report("NL505", f"`max_in_flight`: {quoted[0]}", node.span, help=quoted[1], fix=quoted[2])
             return
     draft.max_in_flight = value
 

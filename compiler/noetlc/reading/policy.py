@@ -5,11 +5,12 @@ from collections.abc import Container
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Guard, Rule
 from noetlc.diag.diagnostic import Fix
-from noetlc.reading.drafts import TaskDraft, ThenDraft
+from noetlc.reading.drafts import Pairs, TaskDraft, ThenDraft
 from noetlc.reading.reader import Reader, Table, no_effect, stray_key, take_all
 from noetlc.reading.shapes import (
     boolean_of,
     choice_of,
+    in_quotes,
     is_empty,
     is_misspelt,
     mapping_of,
@@ -20,7 +21,7 @@ from noetlc.reading.shapes import (
     wrong_shape,
 )
 from noetlc.reading.values import read_duration, read_guard, read_pairs, read_value
-from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at
 
 DIRECTIVES = ("continue", "retry", "jump", "break", "fail")
 CONTROL = frozenset({"do", "attempts", "backoff", "delay", "to", "set_iter", "set_ctx", *DIRECTIVES})
@@ -69,8 +70,13 @@ def read_branch(r: Reader, node: Node, short: Container[str]) -> tuple[Guard | N
         wrong_shape(r, node, "a rule", "`{when: …, then: …}` or `{else: {then: …}}`")
         return None
     when, otherwise, then = node.get("when"), node.key("else"), node.get("then")
+    own = [] if then is not None or otherwise is not None else [e for e in node.entries if e[0].text in short]
+    for key, value in own[:1]:
+        shown = f"{{{key.text}: {value.text}}}" if isinstance(value, Scalar) else f"{{{key.text}: …}}"
+        r.report("NL103", f"`{key.text}` stands in `then`", key.span, help=f"write `then: {shown}`")
+        then = mapping_at(own, node.span)
     for key, _ in node.entries:
-        if key.text not in _BRANCH:
+        if key.text not in _BRANCH and not (own and key.text in short):
             stray_key(r, "rule", key, _BRANCH)
     if otherwise is not None and when is not None:
         r.report("NL109", "a rule has either `when` or `else`", otherwise.span, help="make two rules of them")
@@ -216,6 +222,10 @@ def _attempts(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
     if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
         then.attempts = value
         return
+    quoted = in_quotes(node, (int,))
+    if quoted is not None:
+        r.report("NL501", f"`attempts`: {quoted[0]}", node.span, help=quoted[1], fix=quoted[2])
+        return
     fix = Fix(node.span, "1", "write 1: the first attempt only", safe=False) if value == 0 else None
     r.report(
         "NL501",
@@ -260,11 +270,24 @@ def _message(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
 
 
 def _set_iter(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
-    then.set_iter = read_pairs(r, node, "`set_iter`")
+    then.set_iter = _assigned(r, node, "iter")
 
 
 def _set_ctx(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
-    then.set_ctx = read_pairs(r, node, "`set_ctx`")
+    then.set_ctx = _assigned(r, node, "ctx")
+
+
+def _assigned(r: Reader, node: Node, scope: str) -> Pairs:
+    """What a rule puts into `ctx` or `iter`: keys are top-level names, no paths (LANGUAGE §4)."""
+    pairs = dict(read_pairs(r, node, f"`set_{scope}`"))
+    for key in [key for key, _ in node.entries if "." in key.text] if isinstance(node, Mapping) else ():
+        first, _, rest = key.text.partition(".")
+        fix = Fix(key.span, rest, f"write `{rest}`", safe=False) if first == scope and "." not in rest else None
+        help = f"write `set_{scope}: {{{rest}: …}}`" if fix else f"write `set_{scope}: {{{first}: {{{rest}: …}}}}`"
+        message = f"`{key.text}`: a key of `set_{scope}` is a name of `{scope}`, not a path"
+        r.report("NL120", message, key.span, help=help, fix=fix)
+        pairs[rest if fix else first] = pairs.pop(key.text)
+    return list(pairs.items())
 
 
 def _mode(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:

@@ -112,8 +112,8 @@ SCOPE_NAMES = {
 
 class Reader:
     """Collects findings and what was read in another spelling; `legacy_seen` says whether any legacy construct was
-    met. `body` is what the names of unnamed tasks begin with where the reader is, and `meant` says of plain scalars that
-    YAML 1.1 and 1.2 read differently what they are here: a `name`, or a `boolean`.
+    met. `body` is what the names of unnamed tasks begin with where the reader is, and `meant` says of plain scalars
+    that YAML 1.1 and 1.2 read differently what they are here: a `name`, or a `boolean`.
     """
 
     __slots__ = ("body", "changes", "findings", "legacy", "legacy_seen", "meant", "source", "tables")

@@ -10,6 +10,7 @@ from noetl_ir.span import Span
 from noetlc.diag.diagnostic import Fix
 from noetlc.reading.reader import Reader, nearest
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+from noetlc.source.resolve import resolve
 
 _DURATION = pattern(r"\s*\d+(\.\d+)?\s*(ms|s|m|h|d)?\s*")
 _NAME = pattern(r"[^\W][\w\-./]*")
@@ -38,6 +39,23 @@ def wrong_shape(r: Reader, node: Node, what: str, expected: str) -> None:
 
     help = SHAPES.get(what, "write `key: value`" if expected == "a mapping" else "")
     r.report("NL102", f"{what}: expected {expected}, found {describe(node)}", node.span, help=help)
+
+
+def in_quotes(node: Node, wanted: tuple[type, ...]) -> tuple[str, str, Fix] | None:
+    """What to say of a text in quotes that would be of a `wanted` type without: what it is, the help and the fix."""
+    if not isinstance(node, Scalar) or node.style not in ("'", '"') or type(resolve(node.text).value) not in wanted:
+        return None
+    fix = Fix(node.span, node.text, "leave out the quotes")
+    return f"`{node.text}` in quotes is a text", "leave out the quotes", fix
+
+
+def wrong_type(r: Reader, node: Node, what: str, expected: str, wanted: tuple[type, ...]) -> None:
+    """Report that `what` should have been `expected`, with the fix where only its quotes are too much."""
+    quoted = in_quotes(node, wanted)
+    if quoted is None:
+        wrong_shape(r, node, what, expected)
+    else:
+        r.report("NL102", f"{what}: expected {expected}; {quoted[0]}", node.span, help=quoted[1], fix=quoted[2])
 
 
 def is_empty(node: Node) -> bool:
@@ -128,7 +146,7 @@ def whole_of(r: Reader, node: Node, what: str, least: int) -> int | None:
             return node.value
         r.report("NL104", f"{what}: {node.text} is below {least}", node.span)
         return None
-    wrong_shape(r, node, what, "a whole number")
+    wrong_type(r, node, what, "a whole number", (int,))
     return None
 
 
@@ -139,7 +157,7 @@ def number_of(r: Reader, node: Node, what: str) -> float | None:
             return float(node.value)
         r.report("NL104", f"{what}: {node.text} is not above 0", node.span)
         return None
-    wrong_shape(r, node, what, "a number")
+    wrong_type(r, node, what, "a number", (int, float))
     return None
 
 
@@ -148,7 +166,7 @@ def boolean_of(r: Reader, node: Node, what: str) -> bool | None:
     if isinstance(node, Scalar) and isinstance(node.value, bool):
         r.meant[node.span] = "boolean"
         return node.value
-    wrong_shape(r, node, what, "`true` or `false`")
+    wrong_type(r, node, what, "`true` or `false`", (bool,))
     return None
 
 

@@ -9,7 +9,17 @@ from noetlc.reading.knob import take_policy, take_spec
 from noetlc.reading.loop import read_loop
 from noetlc.reading.reader import Reader, Table, no_effect, stray_key, take_all
 from noetlc.reading.routing import read_router
-from noetlc.reading.shapes import choice_of, is_empty, is_misspelt, mapping_of, missing, name_of, text_of, wrong_shape
+from noetlc.reading.shapes import (
+    choice_of,
+    in_quotes,
+    is_empty,
+    is_misspelt,
+    mapping_of,
+    missing,
+    name_of,
+    text_of,
+    wrong_shape,
+)
 from noetlc.reading.storage import take_sink
 from noetlc.reading.targets import read_targets
 from noetlc.reading.task import read_timeout, read_tool
@@ -166,6 +176,10 @@ def _join(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
             draft.join = node.value
             return
         r.report("NL104", "`join`: a number of tokens is at least 1", node.span)
+        return
+    quoted = in_quotes(node, (int,))
+    if quoted is not None:
+        r.report("NL104", f"`join`: {quoted[0]}", node.span, help=quoted[1], fix=quoted[2])
         return
     draft.join = choice_of(r, node, "`join`", ("any", "all", "taken", "first")) or "any"
 

@@ -37,6 +37,8 @@ def read_task(r: Reader, position: int, node: Node) -> Task | None:
         for key, read in r.tables.task_entries.items():
             if node.key(key) is not None:
                 return read(r, position, node)
+        if _kind_in_spec(r, node):
+            return None
     for form in r.tables.task_forms.values():
         draft = form(r, position, node)
         if draft is not None:
@@ -155,6 +157,16 @@ def _no_kind(r: Reader, draft: TaskDraft, node: Mapping) -> None:
         draft.name_span,
         help="write `kind: noop` or another tool kind",
     )
+
+
+def _kind_in_spec(r: Reader, node: Mapping) -> bool:
+    """Whether `kind` stands one level too deep, which is told there."""
+    spec = node.get("spec")
+    key = spec.key("kind") if isinstance(spec, Mapping) else None
+    if key is not None:
+        help = "`kind` and the fields of the tool stand beside `spec`, not in it"
+        r.report("NL103", "the task's `kind` stands in its `spec`", key.span, help=help)
+    return key is not None
 
 
 def _misspelt_kind(r: Reader, node: Mapping) -> bool:

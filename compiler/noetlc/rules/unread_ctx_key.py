@@ -32,8 +32,9 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     read = {name for expr, _ in all_expressions(playbook) for name in _names(expr)}
     for key, value in sorted(written.items()):
         if key not in read and not key.startswith("__") and "" not in read:
-            help = f"read it as `ctx.{key}`, or remove it"
-            yield RULE.finding(f"nothing reads `ctx.{key}`", value.span, help=help)
+            path = f"ctx.{key}" if key.isidentifier() else f"ctx[{key!r}]"
+            help = f"read it as `{path}`, or remove it"
+            yield RULE.finding(f"nothing reads `{path}`", value.span, help=help)
 
 
 def _is_read_whole(unit: Unit) -> bool:

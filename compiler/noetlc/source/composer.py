@@ -35,8 +35,8 @@ class Event(Protocol):
 
 
 class Composer:
-    """Findings, anchors, caches and `uses` of anchors of one file. `special` are the open containers that need `closed`;
-    with `at_uses` each alias gives a copy that stands where the alias does.
+    """Findings, anchors, caches and `uses` of anchors of one file. `special` are the open containers that need
+    `closed`; with `at_uses` each alias gives a copy that stands where the alias does.
     """
 
     def __init__(self, source: Source, limits: Limits, *, at_uses: bool = False) -> None:

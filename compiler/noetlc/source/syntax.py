@@ -318,7 +318,8 @@ def _flow(source: Source, trouble: Trouble, offset: int, span: Span) -> Diagnost
     text, at = source.line_text(span.line)[:_LONG], span.column - 1
     before, char = text[:at].rstrip(), text[at : at + 1]
     if char in ("{", "[") and (plain := _PLAIN_IN_FLOW.search(text[:at])):
-        start = max(plain.start(1), text.rfind(": ", 0, at) + 2)
+        colon = text.rfind(": ", plain.start(1), at)
+        start = plain.start(1) if colon < 0 else colon + 2
         value = text[start : _end_in_flow(text, at)].strip()
         place = Span(span.line, start + 1, span.line, start + len(value) + 1)
         quoted = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -328,7 +329,7 @@ def _flow(source: Source, trouble: Trouble, offset: int, span: Span) -> Diagnost
     if before.endswith(('"', "'")) and char not in ('"', "'", ":", ""):
         help = "put the whole value into one pair of quotes, or a comma between two"
         return finding("NL003", f"text after the closing {before[-1]} of a value", span, help=help)
-    if char == ":" or (char and before.endswith(("}", "]"))):
+    if (char == ":" and re.search(r"[{\[,]", before)) or (char and before.endswith(("}", "]"))):
         return finding("NL003", "no comma between two entries", span, help="put a `,` between them")
     return None
 

@@ -1,7 +1,7 @@
 """The text of a file and the places in it: offsets ⇄ lines and columns, and into the values of scalars.
 
-A line ends at `\\n`, `\\r` or `\\r\\n`, as editors and `grep -n` count. YAML 1.1 ends lines at U+0085, U+2028 and U+2029,
-too, so that the marks of its parser are placed anew where a file holds one of them.
+A line ends at `\\n`, `\\r` or `\\r\\n`, as editors and `grep -n` count. YAML 1.1 ends lines at U+0085, U+2028 and
+U+2029, too, so that the marks of its parser are placed anew where a file holds one of them.
 """
 
 from __future__ import annotations

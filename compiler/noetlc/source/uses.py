@@ -31,7 +31,7 @@ def copied(root: Node, start: Mark, end: Mark) -> Node:
         node, copy = waiting.pop()
         if isinstance(node, Mapping) and isinstance(copy, Mapping):
             for key, value in node.entries:
-                entry = _empty(key, start, end), _empty(value, start, end)
+                entry = _scalar(key, start, end), _empty(value, start, end)
                 copy.entries.append(entry)
                 copy.index[key.text] = entry
                 waiting.append((value, entry[1]))
@@ -72,13 +72,17 @@ def _is_inside(span: Span, node: Span) -> bool:
     return node[:2] <= span[:2] and span[2:] <= node[2:]
 
 
+def _scalar(node: Scalar, start: Mark, end: Mark) -> Scalar:
+    scalar = Scalar()
+    scalar.value, scalar.text, scalar.style = node.value, node.text, node.style
+    scalar.start, scalar.end = start, end
+    return scalar
+
+
 def _empty(node: Node, start: Mark, end: Mark) -> Node:
     """A node like another, without what it holds."""
     if isinstance(node, Scalar):
-        scalar = Scalar()
-        scalar.value, scalar.text, scalar.style = node.value, node.text, node.style
-        scalar.start, scalar.end = start, end
-        return scalar
+        return _scalar(node, start, end)
     if isinstance(node, Mapping):
         mapping = Mapping()
         mapping.entries, mapping.index = [], {}

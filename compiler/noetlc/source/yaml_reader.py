@@ -37,7 +37,9 @@ _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 class Reading(NamedTuple):
-    """What a file holds: one node for each document (None where it broke off), what there is to say, and the aliases."""
+    """What a file holds: one node for each document (None where it broke off), what there is to say, and
+    the aliases.
+    """
 
     source: Source
     documents: tuple[Node | None, ...]
@@ -46,8 +48,8 @@ class Reading(NamedTuple):
 
 
 def read_yaml(name: str, data: bytes, limits: Limits = LIMITS, *, at_uses: bool = False) -> Reading:
-    """Read every document of a file. Never raises, whatever the bytes. With `at_uses` what an alias stands for is a copy
-    with the place of the alias; else it is the node of the anchor.
+    """Read every document of a file. Never raises, whatever the bytes. With `at_uses` what an alias stands for is a
+    copy with the place of the alias; else it is the node of the anchor.
     """
     if len(data) > limits.size:
         return Reading(Source(name, ""), (), (size_finding(len(data), limits.size),))

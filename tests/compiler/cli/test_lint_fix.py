@@ -257,3 +257,39 @@ def test_a_file_that_cannot_be_read_or_mended_is_a_finding_and_the_others_are_me
     assert "protected.yaml:1:1: error[NL026] the file cannot be written: the file is write-protected" in done.out
     assert Path("protected.yaml").read_text("utf-8") == IDLE
     assert Path("a.yaml").read_text("utf-8") == MENDED
+
+
+@pytest.mark.parametrize("text", ["v: &x yes", "v: !!str &x yes", "{v: &x yes}", "- &x yes", "v: &x 007 # why"])
+def test_a_fix_of_a_value_leaves_its_anchor(text: str) -> None:
+    text = f"a: &x first\nb:\n  {text}\nc: *x\n"
+    source = f"{HEAD}workload:\n  " + text.replace("\n", "\n  ").rstrip() + "\nworkflow: [{step: start}]\n"
+    made = mended("t.yaml", source.encode(), lambda one: one.diagnostic.code == "NL016", (), "any").data.decode()
+    assert made == source.replace("&x yes", '&x "yes"' if "!!" not in text else "&x yes").replace("007", '"007"')
+
+
+@pytest.mark.parametrize(
+    ("tabbed", "spaced"),
+    [
+        ("  - step: start\n    tool:\n\t  kind: noop\n", "  - step: start\n    tool:\n      kind: noop\n"),
+        ("\t- step: start\n\t  tool:\n\t\tkind: noop\n\t\tresult: 1\n",
+         "  - step: start\n    tool:\n      kind: noop\n      result: 1\n"),
+        ("  - step: start\n\ttool: {kind: noop}\n", "  - step: start\n    tool: {kind: noop}\n"),
+        ("  - step: start\n    tool:\n\t    - kind: noop\n\t    - kind: noop\n\t      result: 1\n",
+         "  - step: start\n    tool:\n      - kind: noop\n      - kind: noop\n        result: 1\n"),
+    ],
+)  # fmt: skip
+def test_tabs_become_the_depth_that_was_meant(tabbed: str, spaced: str) -> None:
+    made = mended("t.yaml", f"{HEAD}workflow:\n{tabbed}".encode(), lambda _: True, (), "any").data.decode()
+    assert made == f"{HEAD}workflow:\n{spaced}"
+
+
+def test_a_fix_of_what_is_no_yaml_that_leaves_it_so_is_left_out() -> None:
+    """Both are one error in the first stage: the new one stands where the old one stood."""
+    place = Span(1, 1, 1, 2)
+    fix = Fix(place, "[", "break it", safe=False)
+
+    def broken(name: str, data: bytes) -> Kept:
+        code = "NL003" if data[:1] == b"[" else "NL021"
+        return Kept((Reported(name, code, "", Diagnostic(code, Severity.ERROR, code, place, fix=fix)),), 0)
+
+    assert mended("t.yaml", b"\ta", lambda _: True, (), "any", broken).data == b"\ta"

@@ -347,7 +347,9 @@ def test_what_stands_at_the_span_of_a_scalar_is_the_scalar(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("odd", ["\x85", "\u2028", "\u2029"])
-@pytest.mark.parametrize("before", ["# a{}# b\n", 'q: "a{}b"\n', "q: 'a{}b'\n", "q: |\n  a{}  b\n", "q: a{}  b\n", "{}\n"])
+@pytest.mark.parametrize(
+    "before", ["# a{}# b\n", 'q: "a{}b"\n', "q: 'a{}b'\n", "q: |\n  a{}  b\n", "q: a{}  b\n", "{}\n"]
+)
 @pytest.mark.parametrize("wrong", ["x: *gone", "x: {{ a }}/b", 'x: "a', "x: 007", "x: b: c", "- y"])
 def test_a_line_that_only_yaml_ends_is_not_counted(odd: str, before: str, wrong: str) -> None:
     above = "a: 1\n" + before.format(odd) + "b: 2\n"
