@@ -8,14 +8,14 @@ SCOPE = "workload"
 
 
 def workload_needs(playbook: Playbook) -> dict[str, tuple[str, ...]]:
-    """Key → the keys that its value reads, in file order."""
+    """Key → the other keys that its value reads, in file order; a key that reads itself reads the payload."""
     keys = {key: None for key, _ in playbook.workload}
     needs: dict[str, tuple[str, ...]] = {}
     for key, value in playbook.workload:
         found: set[str] = set()
         for expr in expressions_of(value.template):
             found |= _reads(expr, key, keys)
-        needs[key] = tuple(name for name in keys if name in found)
+        needs[key] = tuple(name for name in keys if name in found and name != key)
     return needs
 
 

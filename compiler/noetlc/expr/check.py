@@ -79,6 +79,8 @@ def check_names(expr: Expr, place: Place, names: Names, bound: frozenset[str] = 
             yield from _iter(access, row, names)
         elif word == "steps" and word in row.names:
             yield from _steps(access, names)
+        elif word == "env" and word in row.names and word not in names.workload:
+            yield from _env(access)
         elif word in RESERVED:
             if word not in row.names:
                 yield _out_of_place(access, row)
@@ -140,6 +142,12 @@ def _steps(access: Access, names: Names) -> Iterator[Problem]:
     if step not in names.steps:
         help = _nearest(step, names.steps)
         yield Problem(f"there is no step `{step}`", access.root.start, node.end, help, Kind.UNKNOWN)
+
+
+def _env(access: Access) -> Iterator[Problem]:
+    if not access.keys:
+        message = "`env` is read by name: the environment as a whole is no value"
+        yield _problem(access, message, "write `env.NAME`", Kind.UNKNOWN)
 
 
 def _out_of_place(access: Access, row: Row) -> Problem:

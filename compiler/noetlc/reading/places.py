@@ -2,10 +2,10 @@
 §2).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from noetl_ir.expr import Expr, Literal, Name, Native, walk
+from noetl_ir.expr import Expr, ListTemplate, Literal, MapTemplate, Name, Native, Template, walk
 from noetl_ir.rows import NamedTuple
 from noetl_ir.scopes import RESERVED, Place
 from noetl_ir.span import Span
@@ -52,7 +52,10 @@ def check_expressions(r: Reader, playbook: Playbook) -> tuple[Unknown, ...]:
     around = Around(playbook)
     checks = _Checks(r, playbook)
     outside = around.outside()
-    checks.values((value for _, value in playbook.workload), Place.WORKLOAD, outside)
+    for key, value in playbook.workload:
+        checks.inputs = frozenset({key, *_keys_of(value.template)})
+        checks.values((value,), Place.WORKLOAD, outside)
+    checks.inputs = frozenset()
     for entry in playbook.keychain:
         checks.values((value for _, value in entry.fields), Place.WORKLOAD, outside)
     checks.values((value for _, value in playbook.executor.knobs), Place.TASK, outside)
@@ -62,6 +65,18 @@ def check_expressions(r: Reader, playbook: Playbook) -> tuple[Unknown, ...]:
     for _, task in playbook.workbook:
         _check_task(checks, task, outside)
     return tuple(checks.unknown)
+
+
+def _keys_of(template: Template) -> Iterator[str]:
+    """The keys of all mappings in a value."""
+    match template:
+        case MapTemplate(items=pairs):
+            for key, inner in pairs:
+                yield key
+                yield from _keys_of(inner)
+        case ListTemplate(items=items):
+            for inner in items:
+                yield from _keys_of(inner)
 
 
 def _check_step(checks: "_Checks", step: Step, names: Names) -> None:
@@ -118,14 +133,16 @@ class _Checks:
     """Checks expressions and remembers those that read reserved names only: their verdict is the same
     everywhere.
 
-    `open` says that names may come from args that are not known before the run.
+    `open` says that names may come from args that are not known before the run. `inputs` are the keys around a
+    workload value: a bare name that is one of them is an input of that name.
     """
 
-    __slots__ = ("_keychain", "_verdicts", "open", "r", "unknown")
+    __slots__ = ("_keychain", "_verdicts", "inputs", "open", "r", "unknown")
 
     def __init__(self, r: Reader, playbook: Playbook) -> None:
         self.r = r
         self.open = False
+        self.inputs: frozenset[str] = frozenset()
         self.unknown: list[Unknown] = []
         self._keychain = frozenset(entry.name for entry in playbook.keychain)
         self._verdicts: dict[tuple[int, int, int], _Verdict] = {}
@@ -198,6 +215,8 @@ class _Checks:
         self.r.report("NL213", f"the keychain has no entry `{name}`", span, help=help)
 
     def _tell(self, problem: Problem, around: Value | Guard, span: Span) -> None:
+        if problem.free in self.inputs:
+            return
         if problem.kind is Kind.LEGACY_FUNCTION:
             self.r.refuse(problem.message.partition(" is ")[0] + " (v1 dialect)", span, help=problem.help)
         elif problem.kind is Kind.UNKNOWN and self.r.legacy_seen:

@@ -23,7 +23,7 @@ from noetl.app.runtime import Runtime
 from noetl.app.vault import unresolvable, workload_of
 from noetl.catalogue import PlanRow, Versions
 from noetl.engine.program import Program
-from noetl.engine.starting import Request
+from noetl.engine.starting import Request, unmet
 from noetl.ports import ExecutionRow, Record, Wanted
 from noetl.server.api.desk import Faulty, Prepared, Refused, Start, Unknown
 from noetl.server.children import NotFound
@@ -165,7 +165,9 @@ class StoreDesk:
         with _told():
             program = self._runtime.programs.load(self._digest(start))
             execution_id = self._runtime.new_execution_id()
-            request = Request(start.payload)
+            request = Request(start.payload, env=self._runtime.settings.environment.given(program))
+            if told := unmet(program, execution_id, request):
+                raise Refused("; ".join(["nothing was started", *told]))
 
             def begin(control: ControlPlane) -> str:
                 control.begin(program, execution_id, request)

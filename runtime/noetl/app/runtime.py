@@ -18,6 +18,7 @@ from noetl.app.surroundings import Log, Surroundings
 from noetl.bus.memory import MemoryBus
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
+from noetl.environment import NO_ENVIRONMENT, Environment
 from noetl.errands import Errands
 from noetl.ports import Blobs, Clock, Fence, Store, StoreFailure
 from noetl.server.control import ControlPlane, Observer
@@ -49,6 +50,8 @@ class Settings(NamedTuple):
     log: Log = lambda call, text: None
     fence: Fence | None = None
     """Where the http tool may connect to; everywhere when there is none."""
+    environment: Environment = NO_ENVIRONMENT
+    """What workloads may read of the environment."""
     tick: Callable[[], None] | None = None
     """Called whenever the driver is about to wait, at least five times a second while it does."""
 
@@ -120,7 +123,7 @@ class Runtime:
         control = ControlPlane(
             bus, store=self.store, blobs=self.blobs, clock=clock, watch=Near(DEFAULT_POOL, settings.limits),
             find=self.programs.find, load=self.programs.load, observe=observe,
-            wall=WallClock() if virtual is not None else None,
+            wall=WallClock() if virtual is not None else None, environment=settings.environment.given,
         )  # fmt: skip
         around = Surroundings(
             self.programs.load,

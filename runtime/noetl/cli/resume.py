@@ -15,6 +15,7 @@ from noetl.cli.asking import ask
 from noetl.cli.buses import pool_limit_option
 from noetl.cli.driving import Asked, drive
 from noetl.cli.ending import tell
+from noetl.cli.environment import env_option
 from noetl.cli.inputs import script_of
 from noetl.cli.stores import (
     is_remote,
@@ -30,6 +31,7 @@ from noetl.cli.stores import (
 from noetl.cli.text import Stopped, escaped
 from noetl.cli.watching import progress_for
 from noetl.engine.program import Program
+from noetl.environment import Environment
 from noetl.ports import Owned
 
 
@@ -39,6 +41,7 @@ from noetl.ports import Owned
 @click.option("--script", metavar="FILE", help="Replace tools by the outcomes listed there, on a virtual clock.")
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
 @pool_limit_option
+@env_option
 @server_option
 @store_option
 @json_option
@@ -49,6 +52,7 @@ def resume(
     script: str | None,
     slots: int,
     limits: dict[str, int],
+    environment: Environment,
     url: str,
     as_json: bool,
     quiet: bool,
@@ -63,7 +67,9 @@ def resume(
     require(url)
     shown = progress_for(quiet=quiet)
     scripted = script_of(script) if script is not None else None
-    settings = Settings(folders, slots=slots, limits=limits, script=scripted, log=shown.log, tick=shown.tick)
+    settings = Settings(
+        folders, slots=slots, limits=limits, script=scripted, log=shown.log, environment=environment, tick=shown.tick
+    )
     with opened(url, settings) as runtime:
         row = row_of(runtime, execution)
         if row.ended is not None:

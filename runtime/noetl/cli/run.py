@@ -11,12 +11,14 @@ from noetl.app.embedded import Embedded
 from noetl.app.runtime import DEFAULT_SLOTS, Runtime, Settings
 from noetl.cli.buses import pool_limit_option
 from noetl.cli.driving import Asked, drive
+from noetl.cli.environment import env_option
 from noetl.cli.inputs import STANDARD_INPUT, payload_of, plan_bytes, script_of
 from noetl.cli.stores import json_option, opened, path_option, store_option
 from noetl.cli.text import Problem, escaped
 from noetl.cli.watching import progress_for
 from noetl.engine.program import Program
-from noetl.engine.starting import Request
+from noetl.engine.starting import Request, unmet
+from noetl.environment import Environment
 from noetl.server.children import NotFound
 
 
@@ -28,6 +30,7 @@ from noetl.server.children import NotFound
 @click.option("--script", metavar="FILE", help="Replace tools by the outcomes listed there, on a virtual clock.")
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
 @pool_limit_option
+@env_option
 @store_option
 @json_option
 @click.option("--quiet", is_flag=True, help="Show no progress.")
@@ -39,6 +42,7 @@ def run(
     script: str | None,
     slots: int,
     limits: dict[str, int],
+    environment: Environment,
     url: str,
     as_json: bool,
     quiet: bool,
@@ -58,10 +62,14 @@ def run(
     shown = progress_for(quiet=quiet)
     scripted = script_of(script) if script is not None else None
     plan = plan_bytes(source, folders, quiet=quiet, undone="nothing was started")
-    settings = Settings(folders, slots=slots, limits=limits, script=scripted, log=shown.log, tick=shown.tick)
+    settings = Settings(
+        folders, slots=slots, limits=limits, script=scripted, log=shown.log, environment=environment, tick=shown.tick
+    )
     with opened(url, settings) as runtime:
         program = _kept(runtime, source, plan)
         execution_id = runtime.new_execution_id()
+        request = request._replace(env=environment.given(program))
+        _check_inputs(program, execution_id, request)
         _check_keychain(runtime, program, execution_id, request)
         shown.say(f"{execution_id}: {escaped(program.plan.path or program.plan.name)}")
         start = partial(_start, program, execution_id, request)
@@ -77,6 +85,13 @@ def _kept(runtime: Runtime, source: str, plan: bytes) -> Program:
         return runtime.programs.add(plan)
     except NotFound as problem:
         raise Problem(f"{source}: {problem}") from None
+
+
+def _check_inputs(program: Program, execution_id: str, request: Request) -> None:
+    """Nothing starts without the inputs that must be brought."""
+    lacking = unmet(program, execution_id, request)
+    if lacking:
+        raise Problem("\n".join(["nothing was started:", *lacking]))
 
 
 def _check_keychain(runtime: Runtime, program: Program, execution_id: str, request: Request) -> None:

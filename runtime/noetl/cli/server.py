@@ -11,9 +11,11 @@ import click
 from noetl.app.runtime import DEFAULT_SLOTS, Settings
 from noetl.cli.buses import bus_at, pool_limit_option
 from noetl.cli.daemons import fence_option, log, say
+from noetl.cli.environment import env_option
 from noetl.cli.remote import asked, connected
 from noetl.cli.stores import opened, path_option, store_option
 from noetl.cli.text import Problem
+from noetl.environment import Environment
 from noetl.ports import Fence
 from noetl.tokens import TokenFile, TokenProblem
 from noetl.user_sessions import Sessions
@@ -34,6 +36,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @pool_limit_option
 @click.option("--announce", default="", metavar="URL", help="Where workers reach it; where it listens by default.")
 @fence_option
+@env_option
 @path_option
 @store_option
 @click.pass_context
@@ -50,6 +53,7 @@ def server(
     limits: dict[str, int],
     announce: str,
     fence: Fence,
+    environment: Environment,
     folders: tuple[Path, ...],
     url: str,
 ) -> int:
@@ -78,7 +82,7 @@ def server(
         raise click.UsageError(refused)
     if tls_key is not None and tls_cert is None:
         raise click.UsageError("--tls-key is the key of a certificate: give --tls-cert too")
-    settings = Settings(folders=folders, slots=slots, limits=limits, log=log, fence=fence)
+    settings = Settings(folders=folders, slots=slots, limits=limits, log=log, fence=fence, environment=environment)
     with opened(url, settings) as runtime, bus_at(bus_url, limits) as bus:
         listening = Listening(host, port, tokens, tls_cert, tls_key, behind_proxy, announce)
         try:

@@ -120,6 +120,7 @@ class _Checker:
 def _request_of(event: Event) -> Request:
     data = event.data
     parent, payload, outer = data.get("parent"), data.get("payload"), data.get("iter_parent")
+    env = data.get("env")
     depth = data.get("depth", 0)
     return Request(
         payload if isinstance(payload, dict) else {},
@@ -130,6 +131,7 @@ def _request_of(event: Event) -> Request:
         str(data.get("return_step", "")),
         data.get("detached") is True,
         call=str(data.get("call", "")),
+        env=env if isinstance(env, dict) else None,
     )
 
 

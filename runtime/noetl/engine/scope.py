@@ -34,10 +34,10 @@ class ServerResults(Mapping[str, object]):
         return len(self._execution.results)
 
 
-def workload_scope(turn: Turn, merged: dict[str, Json]) -> PlayScope:
-    """For `workload` values at start: the keys that are settled already."""
+def workload_scope(turn: Turn, merged: dict[str, Json], env: dict[str, Json] | None) -> PlayScope:
+    """For `workload` values at start: the keys that are settled already, and the environment where it is asked for."""
     given = {"workload": merged, "execution_id": turn.execution.execution_id, "now": _now(turn)}
-    return PlayScope(given)
+    return PlayScope(given if env is None else {**given, "env": env})
 
 
 def keychain_scope(execution_id: str, workload: dict[str, Json]) -> PlayScope:

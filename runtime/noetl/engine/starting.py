@@ -1,10 +1,12 @@
 """How an execution begins: the request, the workload made of defaults and payload, the entry token."""
 
+from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.scope import keychain_scope, workload_scope
 from noetl.engine.turn import Turn
+from noetl.engine.workload import MISSING, Rendered, render, variables_of
 from noetl_ir.evaluate import Fault
-from noetl_ir.expr import Json, Literal, MapTemplate
+from noetl_ir.expr import Json
 from noetl_ir.rows import NamedTuple
 
 
@@ -12,7 +14,8 @@ class Request(NamedTuple):
     """A request to run a plan. `parent` is the execution and token key of the calling task, `call` tells its attempt
     from all others of that execution; `depth` counts callers; `return_step` is the step whose result the caller wants,
     the last one's when empty; `detached` says that the caller does not wait, `scripted` that a script stands in for
-    tools and the clock is a virtual one."""
+    tools and the clock is a virtual one; `env` are the variables of the environment that the workload reads and
+    may read."""
 
     payload: dict[str, Json]
     parent: tuple[str, str] | None = None
@@ -23,6 +26,7 @@ class Request(NamedTuple):
     detached: bool = False
     scripted: bool = False
     call: str = ""
+    env: dict[str, Json] | None = None
 
 
 def start(turn: Turn, request: Request) -> None:
@@ -45,16 +49,35 @@ def start(turn: Turn, request: Request) -> None:
         data["detached"] = True
     if request.scripted:
         data["scripted"] = True
+    if request.env:
+        data["env"] = request.env
     turn.emit("playbook.execution.requested", data=data)
-    try:
-        workload = _workload(turn, request.payload)
-    except Fault as fault:
+    rendered = _rendered(turn, request)
+    if rendered.faults:
+        fault = rendered.faults[0]
         error: Json = {"code": fault.code, "message": fault.message}
         turn.emit("workflow.finished", data={"status": "failed", "error": error})
         turn.emit("playbook.processed")
         return
-    turn.emit("playbook.request.evaluated", data={"workload": workload})
+    turn.emit("playbook.request.evaluated", data={"workload": rendered.workload})
     turn.emit("workflow.started", step=plan.entry, run="1")
+
+
+def unmet(program: Program, execution_id: str, request: Request) -> tuple[str, ...]:
+    """What a request lacks, a sentence each: inputs that must be brought, variables that are not there or not allowed.
+
+    What else is wrong with a workload ends its run, and is told there.
+    """
+    turn = Turn(program, Execution(execution_id, program), 0)
+    return tuple(fault.message for fault in _rendered(turn, request).faults if fault.code == MISSING)
+
+
+def _rendered(turn: Turn, request: Request) -> Rendered:
+    try:
+        variables = (request.env or {}) if variables_of(turn.program) else None
+        return render(turn.program, request.payload, lambda settled: workload_scope(turn, settled, variables))
+    except Fault as fault:
+        return Rendered({}, (fault,))
 
 
 def rendered_keychain(
@@ -67,41 +90,3 @@ def rendered_keychain(
         fields = program.value(entry.fields)(scope) if entry.fields >= 0 else {}
         rendered.append((entry.name, entry.kind, fields if isinstance(fields, dict) else {}))
     return rendered
-
-
-def _workload(turn: Turn, payload: dict[str, Json]) -> dict[str, Json]:
-    """Defaults rendered once in dependency order, the payload deep-merged over them and never rendered."""
-    plan = turn.program.plan
-    merged: dict[str, Json] = {}
-    template = plan.templates[plan.workload] if plan.workload >= 0 else Literal({})
-    if isinstance(template, Literal):
-        defaults = template.value if isinstance(template.value, dict) else {}
-        return {str(key): value for key, value in _merge(defaults, payload).items()}
-    if not isinstance(template, MapTemplate):
-        raise Fault("workload", "the workload is no mapping")
-    parts = dict(template.items)
-    for key in plan.workload_order:
-        over = payload.get(key)
-        if key in payload and not isinstance(over, dict):
-            merged[key] = over
-            continue
-        try:
-            value = turn.program.part(parts[key])(workload_scope(turn, merged))
-        except Fault as fault:
-            raise Fault(fault.code, f"`workload.{key}`: {fault.message}", fault.path) from None
-        merged[key] = (
-            _merge(value, over)
-            if isinstance(value, dict) and isinstance(over, dict)
-            else (over if key in payload else value)
-        )
-    ordered = {key: merged[key] for key in parts}
-    return {**ordered, **{key: value for key, value in payload.items() if key not in parts}}
-
-
-def _merge(inner: dict[str, Json], over: dict[str, Json]) -> dict[str, Json]:
-    """Deep merge: mappings merge, everything else is replaced. Depth is bounded by the decoders' limits."""
-    merged = dict(inner)
-    for key, value in over.items():
-        there = merged.get(key)
-        merged[key] = _merge(there, value) if isinstance(there, dict) and isinstance(value, dict) else value
-    return merged

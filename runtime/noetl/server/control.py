@@ -38,7 +38,8 @@ Observer = Callable[[Execution, Program, Event], None]
 class ControlPlane:
     """Keeps executions. `find` gives the program of a child by the calling program and the path it names.
 
-    `wall` tells the times that lists show where `clock` is a virtual one. `watch` is over the workers.
+    `wall` tells the times that lists show where `clock` is a virtual one. `watch` is over the workers; `environment`
+    gives the variables that the workload of a child reads and may read.
     """
 
     def __init__(
@@ -53,7 +54,9 @@ class ControlPlane:
         observe: Observer,
         watch: Watch,
         wall: Clock | None = None,
+        environment: Callable[[Program], dict[str, Json] | None] = lambda program: None,
     ) -> None:
+        self._environment = environment
         self._watch = watch
         self._store = store
         self._blobs = blobs
@@ -314,7 +317,9 @@ class ControlPlane:
             self._holdings.own(child_id)
         if there is None:
             self._store.put_plan(program.digest, program.plan.path, program.bytes)
-            request = request_of(order, depth)._replace(scripted=shell.execution.scripted)
+            request = request_of(order, depth)._replace(
+                scripted=shell.execution.scripted, env=self._environment(program)
+            )
             self.start(program, child_id, request)
         elif there.status in ("running", "paused"):
             if child_id not in self.shells:

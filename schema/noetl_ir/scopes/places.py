@@ -71,7 +71,16 @@ _S, _W = Evaluator.SERVER, Evaluator.WORKER
 PLACES: dict[Place, Row] = {
     row.place: row
     for row in (
-        Row(Place.WORKLOAD, _S, "at start", frozenset({"workload", "execution_id"}), _PURE | {"now"}, False, False, ""),
+        Row(
+            Place.WORKLOAD,
+            _S,
+            "at start",
+            frozenset({"workload", "execution_id", "env"}),
+            _PURE | {"now"},
+            False,
+            False,
+            "",
+        ),
         Row(Place.ADMIT, _S, "when a token asks", _SERVER, _ALL, True, False, ""),
         Row(Place.LOOP, _S, "when a token asks", _SERVER | {"iter", "loop_index"}, _ALL, True, False, "the outer loop"),
         Row(Place.TASK, _W, "before an attempt", _TASK | {"keychain"}, _ALL, True, True, _HERE),

@@ -24,6 +24,7 @@ workflow:
       kind: noop
       spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {seen: "{{ workload.who }}"}}}}]}}
 """
+NOOP = "workflow: [{step: start, tool: {kind: noop}}]\n"
 WAITS = """
 workflow:
   - {step: start, tool: {name: w, kind: wait, events: [go]}, next: {arcs: [{step: last}]}}
@@ -51,6 +52,16 @@ def start(server: Served, **body: object) -> str:
 
 def status(server: Served, execution_id: str) -> str:
     return str(server.client.get(f"/executions/{execution_id}/row").json()["status"])
+
+
+def test_nothing_is_started_without_an_input_that_must_be_brought(server: Served) -> None:
+    register(server, 'workload: {order: "{{ order }}"}\n' + NOOP)
+    answer = server.client.post("/executions", json={"path": "t/t"})
+    assert answer.status_code == 409
+    assert "nothing was started; `workload.order`: the input `order` must be brought" in answer.json()["detail"]
+    assert server.client.get("/executions").json()["executions"] == []
+    execution_id = start(server, path="t/t", payload={"order": 7})
+    until(lambda: status(server, execution_id) == "completed")
 
 
 def test_a_playbook_is_registered_started_and_looked_at(server: Served) -> None:

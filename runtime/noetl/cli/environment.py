@@ -1,0 +1,28 @@
+"""The option that says which variables of the environment playbooks may read."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import click
+
+from noetl.cli.text import escaped
+from noetl.environment import Environment
+
+_PATTERN = re.compile(r"[\w*?]+", re.ASCII)
+_VARIABLE = "NOETL_ENV"
+
+
+def _environment(_: click.Context, __: click.Parameter, allowed: tuple[str, ...]) -> Environment:
+    """What may be read. Raises UsageError."""
+    for pattern in allowed:
+        if not _PATTERN.fullmatch(pattern):
+            raise click.UsageError(f"--env {escaped(pattern)}: write a name, or a pattern as 'APP_*'; never a value")
+    return Environment(allowed, os.environ)
+
+
+env_option = click.option(
+    "--env", "environment", multiple=True, metavar="NAME", callback=_environment, envvar=_VARIABLE,
+    help=f"A variable that playbooks may read as env.NAME, or a pattern: 'APP_*'; {_VARIABLE} says it for all.",
+)  # fmt: skip

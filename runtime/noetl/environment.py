@@ -1,0 +1,29 @@
+"""The environment of the process as far as playbooks may read it: the names that the operator allows, and no others."""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+
+from noetl.engine.program import Program
+from noetl.engine.workload import variables_of
+from noetl_ir.expr import Json
+from noetl_ir.rows import NamedTuple
+
+
+class Environment(NamedTuple):
+    """`allowed` are names and patterns, as `APP_*`; `values` the variables of the process."""
+
+    allowed: tuple[str, ...] = ()
+    values: Mapping[str, str] = MappingProxyType({})
+
+    def given(self, program: Program) -> dict[str, Json] | None:
+        """What the workload of a program gets to read, by name; None where it reads nothing of it."""
+        return {name: self.values[name] for name in variables_of(program) if self._may_read(name)} or None
+
+    def _may_read(self, name: str) -> bool:
+        is_text = name in self.values and not any("\ud800" <= char <= "\udfff" for char in self.values[name])
+        return is_text and any(fnmatchcase(name, pattern) for pattern in self.allowed)
+
+
+NO_ENVIRONMENT = Environment()
+"""Nothing may be read."""
