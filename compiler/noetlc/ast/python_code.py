@@ -6,7 +6,9 @@ from symtable import symtable
 from typing import TYPE_CHECKING
 from warnings import catch_warnings, simplefilter
 
+from noetl_ir.expr import Literal
 from noetl_ir.rows import NamedTuple
+from noetlc.ast.playbook import Task
 
 if TYPE_CHECKING:
     import ast
@@ -148,6 +150,28 @@ def _free(tree: "ast.Module", text: str) -> tuple[PythonName, ...]:
 def _column(lines: list[str], node: "ast.Name") -> int:
     line = lines[node.lineno - 1] if node.lineno <= len(lines) else ""
     return len(line.encode()[: node.col_offset].decode(errors="ignore"))  # Python counts bytes
+
+
+def code_of(task: Task) -> str | None:
+    """The program of a python task; None where it is not known before the run."""
+    for name, value in task.fields:
+        match value.template:
+            case Literal(value=str(text)) if name == "code":
+                return text
+            case Literal(value=str(text)) if name == "code_b64":
+                return _decoded(text)
+            case Literal(value={"source": {"type": "inline", "code": str(text)}}) if name == "script":
+                return text
+    return None
+
+
+def _decoded(text: str) -> str | None:
+    from base64 import b64decode
+
+    try:
+        return b64decode(text, validate=True).decode("utf-8")
+    except ValueError:
+        return None
 
 
 def offset_of(text: str, place: PythonName) -> int:

@@ -25,8 +25,10 @@ from noetl_ir.expr import (
     expressions_of,
 )
 from noetl_ir.outcome import REFERENCE_KEY
+from noetl_ir.python_names import CONTEXT, MAIN, python_reads, words_of
 from noetl_ir.rows import NamedTuple
-from noetlc.ast.playbook import Playbook, Step, Value
+from noetlc.ast.playbook import Playbook, Step, Task, Value
+from noetlc.ast.python_code import code_of
 
 Path = tuple[str, ...]
 
@@ -131,6 +133,8 @@ class _Finder:
             hidden.add(loop.iterator)
             loop = loop.inner
         found: set[str] = set()
+        for task in step.tasks:
+            found.update(self._of_code(task) - hidden)
         exprs, templates = _of_the_worker(step)
         for template in templates:
             if isinstance(template, Native):
@@ -144,6 +148,22 @@ class _Finder:
                 if root not in hidden:
                     found.update(name for name, _ in self._step_of(root, path))
         return found
+
+    def _of_code(self, task: Task) -> set[str]:
+        """The steps whose results python code may read: all of those where it is not known, or uses `context` whole."""
+        if task.kind != "python":
+            return set()
+        code = code_of(task)
+        if code is None:
+            return set(self.order)
+        words = words_of(code)
+        if CONTEXT not in words and (MAIN not in words or not words & self._bare):
+            return set()
+        reads = python_reads(code)
+        if reads.keys is None:
+            return set(self.order)
+        named = {key.name for key in reads.keys}.union(parameter.name for parameter in reads.parameters)
+        return set(self.order) if "steps" in named else named & self._bare
 
     def _step_of(self, root: str, path: Path) -> Iterable[tuple[str, Path]]:
         if root == "steps":

@@ -32,6 +32,8 @@ class Directive(NamedTuple):
 
 
 _GO_ON = Directive("continue")
+FAULTS = frozenset({"result.type", "fields.invalid", "ref.missing"})
+"""Error codes of a tool that say the playbook is at fault, not the world: no rule is asked (LANGUAGE §2)."""
 
 
 def judge(
@@ -41,6 +43,8 @@ def judge(
     good = outcome["status"] == "ok"
     if not task.rules:
         return _GO_ON if good else Directive("fail", error=_error_of(outcome))
+    if not good and task.kind != "playbook" and _error_of(outcome).get("code") in FAULTS:  # a child's is its own
+        return Directive("fault", error=_error_of(outcome))
     return _ask(program, task, outcome, attempt, scope, chance)
 
 

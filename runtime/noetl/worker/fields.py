@@ -9,14 +9,16 @@ from typing import Protocol
 
 from noetl.engine.program import Program
 from noetl.ports import Call
+from noetl.worker.named import Named
 from noetl_ir import registry
 from noetl_ir.commands import RunPipeline
-from noetl_ir.evaluate import Fault, Scope
+from noetl_ir.evaluate import Fault
 from noetl_ir.events import index_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import Kind, misfits, seconds_of
 from noetl_ir.plan import Task
 from noetl_ir.rows import NamedTuple
+from noetl_ir.scopes.play import PlayScope
 
 
 class Position(Protocol):
@@ -59,7 +61,7 @@ class Renderer:
         self._order = order
         self._restore = restore
 
-    def render(self, task: Task, scope: Scope, position: Position) -> Rendered:
+    def render(self, task: Task, scope: PlayScope, position: Position) -> Rendered:
         """The call of a task; raises Fault when a field cannot be rendered or does not fit its kind."""
         kind = kind_of(task.kind)
         fields = self._mapping(task.fields, scope)
@@ -71,27 +73,22 @@ class Renderer:
             raise Fault("task.fields", f"task `{task.name}`: {'; '.join(wrong)}")
         if task.kind == "noop" and not args and "result" not in fields:
             fields["result"] = position.prev
+        order = self._order
+        if kind.binds_args and order.args:
+            args = {**order.args, **args}
         if not kind.parks:
             fields, args = self._whole(fields), self._whole(args)
         knobs = self._mapping(task.knobs, scope)
         timeout = None if task.timeout < 0 else self._program.value(task.timeout)(scope)
         step = self._program.plan.steps[task.step].name
-        order = self._order
-        seen: dict[str, Json] = {
-            "args": {**order.args, **args} if args else order.args,
-            "ctx": position.ctx,
-            "iter": position.iter,
-            "workload": order.workload,
-            "execution_id": order.execution_id,
-        }
         call = Call(
             order.execution_id, step, task.name, task.kind, fields, args, knobs, timeout,
-            "" if kind.pure else position.action_id, position.attempt_number, seen, order.ordinal,
-            index_of(order.run), position.visits[position.task],
+            "" if kind.pure else position.action_id, position.attempt_number, Named(scope, args, self._restore),
+            order.ordinal, index_of(order.run), position.visits[position.task],
         )  # fmt: skip
         return Rendered(call, kind.parks)
 
-    def _mapping(self, index: int, scope: Scope) -> dict[str, Json]:
+    def _mapping(self, index: int, scope: PlayScope) -> dict[str, Json]:
         if index < 0:
             return {}
         value = self._program.value(index)(scope)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from noetl.engine.body import Directive, fault_directive, judge
 from noetl.engine.program import Program
-from noetl.worker.fields import Rendered, Renderer
+from noetl.worker.fields import Rendered, Renderer, kind_of
 from noetl.worker.results import Results
 from noetl.worker.scope import NO_NAMES, field_scope, rule_scope
 from noetl_ir.commands import RunPipeline
@@ -90,7 +90,7 @@ class Session:
         lost = self.order.lost and self.task == self.order.task
         self._started = now
         try:
-            asked = max(row.fields, row.args, row.knobs, row.timeout) >= 0
+            asked = max(row.fields, row.args, row.knobs, row.timeout) >= 0 or not kind_of(row.kind).pure
             kit = self._kit
             names = kit.keychain()  # for every task: what its tool may write of a secret has to be known
             scope = field_scope(self._program, self, kit.results.follow, now, names) if asked else NO_NAMES

@@ -56,7 +56,7 @@ class Kind(NamedTuple):
     which exactly one must be given. `extras`: attributes of `outcome.<key>` (e.g. `http` → status, headers).
     `pure`: has no effect outside, so that its start may share a transaction with its end. `parks`: waits
     outside a worker (`wait`, `playbook`). `available`: false for kinds that compile with a warning and give
-    `kind.unavailable`.
+    `kind.unavailable`. `binds_args`: the args of the token are args of the task too, under its own.
     """
 
     name: str
@@ -69,6 +69,7 @@ class Kind(NamedTuple):
     pure: bool = False
     parks: bool = False
     available: bool = True
+    binds_args: bool = False
 
 
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\s*", re.ASCII)

@@ -27,4 +27,5 @@ KIND = Kind(
     one_of=(("code", "code_b64", "script"),),
     extras={"py": ("exception_type",)},
     result="the value assigned to `result`, else returned at the top level, else returned by `main`",
+    binds_args=True,
 )

@@ -1,6 +1,6 @@
 """The names of a running playbook: what `noetl_ir.evaluate` asks while it evaluates an expression."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from noetl_ir.scopes.places import LAYERS, RESERVED
@@ -54,6 +54,14 @@ class PlayScope:
             return view_of(self._results[name])
         # Functions are the weakest: `name()` asks for one past all data that is called so.
         return self._given.get(name.removesuffix("()"), Undefined(name))
+
+    def names(self) -> Iterator[str]:
+        """The names that are not reserved and mean something here; some more than once."""
+        yield from self._iterators
+        yield from self._tasks
+        for layer in self._layers:
+            yield from layer
+        yield from self._results
 
     def _reserved(self, name: str) -> object:
         if name == "steps":

@@ -4,13 +4,14 @@ It ends when its socket closes, so that none outlives its worker while it waits.
 start: nothing here imports what a plain run does not need.
 """
 
+import builtins
 import os
 import sys
 from contextlib import suppress
 from types import TracebackType
 
 from noetl.tools.python.frames import HEADER, frame_of, message_of
-from noetl.tools.python.program import BODY, FILE, assigns, compiled
+from noetl.tools.python.program import BODY, FILE, compiled
 from noetl.tools.python.scope import readable
 from noetl.tools.python.values import Unfit, plain
 from noetl_ir.expr import Json
@@ -65,32 +66,47 @@ def _run(request: dict[str, Json]) -> object:
     code, args = str(request["code"]), request["args"]
     assert isinstance(args, dict)
     program = compiled(code)
-    scope = request["scope"]
-    assert isinstance(scope, dict)
-    known = {name: readable(name, value) for name, value in scope.items()}
-    if request["auth"] is not None:
-        known["auth"] = request["auth"]
-    names: dict[str, object] = {"__name__": "playbook", "__file__": FILE, **known, **args}
+    known = _known(request, args)
+    names: dict[str, object] = {"__name__": "playbook", "__file__": FILE}
+    _import(request["modules"], names)
+    names |= known | args
+    names["__builtins__"] = vars(builtins)
+    if "result" in args:  # it is to be read, and tells nothing of what the code assigns
+        names["__builtins__"] = vars(builtins) | {"result": names.pop("result")}
     _import(request["libs"], names)
-    before = names.get("result", _MISSING)
     exec(program, names)
     returned: object = _MISSING
     if callable(body := names.get(BODY)):
         returned = body()
     result = names.get("result", _MISSING)
-    if result is not before or (result is not _MISSING and assigns(code, "result")):
+    if result is not _MISSING:
         return _awaited(result)
     if returned is not _MISSING:
         return _awaited(returned)
     main = names.get("main")
-    return _awaited(_call(main, args, known)) if callable(main) and "main" not in args else None
+    return _awaited(_call(main, args, known, request["given"])) if callable(main) else None
 
 
-def _call(main: object, args: dict[str, Json], known: dict[str, object]) -> object:
-    """Call `main` with args by name; `input_data` is all of them, and the playbook's state has its names."""
+def _known(request: dict[str, Json], args: dict[str, Json]) -> dict[str, object]:
+    """The names of ours that the code reads: the playbook's state, all args under each name for them, and `auth`."""
+    state, inputs = request["state"], request["inputs"]
+    assert isinstance(state, dict) and isinstance(inputs, list)
+    known: dict[str, object] = {name: readable(name, value) for name, value in state.items()}
+    if request["auth"] is not None:
+        known["auth"] = request["auth"]
+    every = dict(args)  # one mapping under all its names, and not the globals themselves
+    known.update((str(name), every) for name in inputs)
+    return known
+
+
+def _call(main: object, args: dict[str, Json], known: dict[str, object], given: Json) -> object:
+    """Call `main` with args by name, else with names of ours and of `context`, else with its defaults.
+
+    Raises TypeError, which names the argument that is nowhere.
+    """
     from inspect import Parameter, signature
 
-    assert callable(main)
+    assert callable(main) and isinstance(given, dict)
     words: dict[str, object] = {}
     first: list[object] = []
     rest = dict(args)
@@ -98,11 +114,10 @@ def _call(main: object, args: dict[str, Json], known: dict[str, object]) -> obje
         if parameter.kind is Parameter.VAR_KEYWORD:
             words.update(rest)
         elif parameter.kind is not Parameter.VAR_POSITIONAL:
-            value = rest.pop(name, _MISSING)
-            if value is _MISSING and parameter.default is Parameter.empty:
-                value = dict(args) if name == "input_data" else known.get(name, _MISSING)
-            if value is _MISSING:
-                continue  # its default, or Python's own complaint about a missing argument
+            value = next((each[name] for each in (rest, known, given) if name in each), parameter.default)
+            rest.pop(name, None)
+            if value is Parameter.empty:
+                raise TypeError(f"main() lacks the argument `{name}`: no arg and no name of `context` is called so")
             if parameter.kind is Parameter.POSITIONAL_ONLY:
                 first.append(value)
             else:

@@ -36,18 +36,6 @@ def compiled(code: str) -> CodeType:
     return compile(module, FILE, "exec", dont_inherit=True)
 
 
-def assigns(code: str, name: str) -> bool:
-    """Whether a text assigns a name at its top level."""
-    try:
-        tree = ast.parse(code, FILE)
-    except SyntaxError:
-        return False
-    return any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-        for node in _own_nodes(tree.body)
-    )
-
-
 def _locals(module: CodeType) -> set[str]:
     """The names that the function BODY would keep to itself."""
     for constant in module.co_consts:

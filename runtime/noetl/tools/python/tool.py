@@ -6,8 +6,9 @@ Error codes: `python.exception` (the code raised `error.type`; `error.line` is t
 """
 
 import os
-import re
 from base64 import b64decode
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from noetl.files import Refused, script_text
 from noetl.ports import Call, Env
@@ -17,13 +18,11 @@ from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.python import KIND
 from noetl_ir.outcome import Outcome, error, ok
+from noetl_ir.python_names import CONTEXT, INPUTS, MODULES, STATE, python_reads
+from noetl_ir.scopes.values import Fault
 
-SCOPE = ("ctx", "iter", "workload", "execution_id", "args", "context")
-"""Names of the playbook's state that code may read."""
 MEMORY = 4 * 1024**3
 RESULT_BYTES = 64 * 1024**2
-
-_WORD = re.compile(r"\w+")
 
 
 async def run_code(call: Call, env: Env) -> Outcome:
@@ -34,6 +33,8 @@ async def run_code(call: Call, env: Env) -> Outcome:
         request = await _request(call, env)
     except Refused as problem:
         return error("file.refused", str(problem))
+    except Fault as problem:  # a stored result or a secret that is gone
+        return error(problem.code, problem.message)
     except KeyError as problem:
         return error("credential.missing", str(problem.args[0] if problem.args else problem))
     except ValueError as problem:
@@ -48,21 +49,9 @@ async def run_code(call: Call, env: Env) -> Outcome:
     return _outcome(answer)
 
 
-def names_read(code: str) -> tuple[str, ...]:
-    """The names of the playbook's state that the code may read: those that occur in its text as words."""
-    words = set(_WORD.findall(code))
-    return tuple(name for name in SCOPE if name in words)
-
-
 async def _request(call: Call, env: Env) -> dict[str, Json]:
     """Everything that the subprocess is told. Raises Refused, KeyError, ValueError."""
     code = _code(call, env)
-    names = names_read(code)
-    scope: dict[str, Json] = {name: call.scope.get(name) for name in names if name not in ("args", "context")}
-    if "args" in names:
-        scope["args"] = call.args
-    if "context" in names:
-        scope["context"] = {name: value for name, value in call.scope.items() if name != "keychain"}
     memory = call.knobs.get("memory")
     size = MEMORY if memory is None else bytes_of(memory)
     if size is None:
@@ -72,13 +61,43 @@ async def _request(call: Call, env: Env) -> dict[str, Json]:
     return {
         "code": code,
         "args": call.args,
-        "scope": scope,
+        **_names(code, call),
         "auth": auth,
         "libs": call.fields.get("libs"),
         "memory": size,
         "max_result_bytes": most if isinstance(most, int) and not isinstance(most, bool) else RESULT_BYTES,
         "cwd": os.path.abspath(env.root()),  # the subprocess is started elsewhere
     }
+
+
+def _names(code: str, call: Call) -> dict[str, Json]:
+    """What the code may read beside its args: only what it names, and nothing that has the name of an arg.
+
+    `state` are globals, `given` what parameters of `main` and literal keys ask for of `context`, `inputs` and
+    `modules` names alone.
+    """
+    reads, args, scope = python_reads(code), call.args, call.scope
+    free = reads.words - args.keys()
+    state: dict[str, Json] = {name: scope.get(name) for name in STATE if name in free}
+    if CONTEXT in free:
+        keys = scope if reads.keys is None else {key.name for key in reads.keys}
+        state[CONTEXT] = _found(keys, args, scope)
+    asked = {parameter.name for parameter in reads.parameters} - args.keys() - {*INPUTS, *STATE, CONTEXT}
+    return {
+        "state": state,
+        "given": _found(asked, args, scope),
+        "inputs": [name for name in INPUTS if name in free],
+        "modules": [name for name in MODULES if name in free],
+    }
+
+
+def _found(names: Iterable[str], args: dict[str, Json], scope: Mapping[str, Json]) -> dict[str, Json]:
+    """The names that mean something, with what they mean."""
+    found: dict[str, Json] = {}
+    for name in names:
+        with suppress(KeyError):
+            found[name] = args[name] if name in args else scope[name]
+    return found
 
 
 def _code(call: Call, env: Env) -> str:

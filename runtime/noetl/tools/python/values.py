@@ -57,13 +57,30 @@ def plain(value: object, depth: int = 0) -> Json:
 def _mapping(value: dict[object, object], depth: int) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for key, entry in value.items():
-        if not isinstance(key, str):
-            raise Unfit(f"has a key that is not text but of type {_name(key)}")
+        text = key if type(key) is str else _key(key)
+        if text in found:
+            raise Unfit(f"has two keys that are both written {text!r}")
         try:
-            found[str(key)] = plain(entry, depth)
+            found[text] = plain(entry, depth)
         except Unfit as problem:
-            raise problem.inside(f".{key}") from None
+            raise problem.inside(f".{text}") from None
     return found
+
+
+def _key(key: object) -> str:
+    """A key as JSON writes it: numbers, booleans and null are text there."""
+    match key:
+        case str():
+            return str(key)
+        case None:
+            return "null"
+        case bool():
+            return "true" if key else "false"
+        case int() if int(key).bit_length() <= MOST_BITS:
+            return int.__repr__(key)
+        case float() if math.isfinite(key):
+            return float.__repr__(key)
+    raise Unfit(f"has a key that no result can hold, of type {_name(key)}")
 
 
 def _list(value: "list[object] | tuple[object, ...]", depth: int) -> list[Json]:

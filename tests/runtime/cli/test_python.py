@@ -1,0 +1,134 @@
+"""Python code in whole runs: what it finds bound, from a playbook's text to its subprocess (LANGUAGE §7)."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Home
+
+HANDED = """
+workload: {rate: 3, day: monday}
+workflow:
+  - step: start
+    tool: {kind: python, code: "result = {'v': 42}"}
+    next:
+      spec: {mode: inclusive}
+      arcs:
+        - {step: flat, args: {who: Ada, how: arc}}
+        - {step: called, args: {who: Ada, how: arc}}
+        - {step: whole, args: {who: Ada, data: mine}}
+        - {step: looped, args: {who: Ada}}
+  - step: flat
+    tool: {kind: python, args: {how: task}, code: "result = [who, how, args, input_data, data, context['start']]"}
+    next: {arcs: [{step: all}]}
+  - step: called
+    tool:
+      - {name: one, kind: noop, result: {n: 1}}
+      - name: two
+        kind: python
+        args: {how: task}
+        code: |
+          async def main(who, how, start, rate, one, day="sunday", other=None, **rest):
+              return [who, how, start, rate, one, day, other, rest]
+    next: {arcs: [{step: all}]}
+  - step: whole
+    tool:
+      kind: python
+      code: "result = [sorted(context), context['workload'], context['job']['uuid'] == execution_id, data]"
+    next: {arcs: [{step: all}]}
+  - step: looped
+    loop: {in: "{{ [10, 20] }}", iterator: item, spec: {mode: parallel}}
+    tool: {kind: python, code: "def main(item, who, loop_index): return [item, who, loop_index, context.get('item')]"}
+    next: {arcs: [{step: all}]}
+  - step: all
+    spec: {policy: {join: all}}
+    tool:
+      kind: python
+      code: |
+        def main(looped, **rest):
+            return [context[name] for name in ("flat", "called", "whole")] + [looped, rest]
+"""
+
+
+def test_code_finds_args_and_what_can_be_named(home: "Home") -> None:
+    done = home.json("run", home.plan(HANDED))
+    assert isinstance(done, dict)
+    task: object = {"who": "Ada", "how": "task"}
+    assert done["result"] == [
+        ["Ada", "task", task, task, task, {"v": 42}],
+        ["Ada", "task", {"v": 42}, 3, {"n": 1}, "monday", None, {}],
+        [
+            ["args", "ctx", "data", "day", "execution_id", "iter", "job", "rate", "start", "who", "workload"],
+            {"rate": 3, "day": "monday"},
+            True,
+            "mine",
+        ],
+        [[10, "Ada", 0, 10], [20, "Ada", 1, 20]],
+        {},
+    ]
+
+
+LARGE = """
+workflow:
+  - step: start
+    tool: {kind: python, code: "result = {'text': 'x' * 2_000_000}"}
+    next: {arcs: [{step: read}]}
+  - step: read
+    tool: {kind: python, code: "result = len(context.get('start', {})['text'])"}
+"""
+
+
+def test_a_stored_result_is_fetched_for_code_that_reads_it(home: "Home") -> None:
+    done = home.json("run", home.plan(LARGE))
+    assert isinstance(done, dict) and done["result"] == 2_000_000
+
+
+SECRET = """
+keychain: [{name: vault, kind: env, map: {key: TRIED_KEY}}]
+workflow:
+  - step: start
+    tool: {kind: python, auth: vault, code: "result = {'url': 'https://x/' + auth['key']}"}
+    next: {arcs: [{step: read, args: {url: "{{ start.url }}"}}]}
+  - step: read
+    tool:
+      kind: python
+      code: |
+        def main(url, start):
+            return [len(url), len(start['url']), len(context['start']['url']), len(input_data['url'])]
+"""
+
+
+def test_a_secret_reaches_code_by_args_and_by_context(home: "Home") -> None:
+    home.env["TRIED_KEY"] = "k" * 30
+    done = home.json("run", home.plan(SECRET))
+    assert isinstance(done, dict) and done["result"] == [40, 40, 40, 40], done
+
+
+FAULTY = """
+workflow:
+  - step: start
+    tool:
+      - name: odd
+        kind: python
+        code: "{code}"
+        spec: {{policy: {{rules: [{{else: {{then: {{do: continue}}}}}}]}}}}
+      - {{name: next, kind: noop, result: caught}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "ended", "named"),
+    [
+        ("result = 1 + 2j", "failed", "result.type"),
+        ("result = {1: 2, '1': 3}", "failed", "result.type"),
+        ("raise ValueError('result.type')", "completed", "caught"),
+        ("def main(who): return who", "completed", "caught"),
+    ],
+)
+def test_rules_are_asked_about_what_code_raises_and_not_about_what_no_result_holds(
+    home: "Home", code: str, ended: str, named: str
+) -> None:
+    done = home.json("run", home.plan(FAULTY.format(code=code)))
+    assert isinstance(done, dict)
+    assert (done["status"], done["result"] if ended == "completed" else done["error"]["code"]) == (ended, named)
