@@ -11,6 +11,7 @@ from typing import NoReturn, TypeAlias
 
 import click
 
+from noetl_ir.nearest import nearest
 from noetl_ir.rows import NamedTuple
 from noetlc.cli.files import read
 from noetlc.cli.findings import FAIL_ON
@@ -116,10 +117,8 @@ def _settings(name: str, data: bytes, table: object) -> Settings:
     found = Settings(home=home, file=_near(name))
     for key, value in table.items():
         if key not in _KEYS:
-            from difflib import get_close_matches
-
-            near = get_close_matches(key, _KEYS, 1)
-            where.fail(key, f"unknown key `{key}`" + (f"; did you mean `{near[0]}`?" if near else ""))
+            near = nearest(key, _KEYS)
+            where.fail(key, f"unknown key `{key}`" + (f"; did you mean `{near}`?" if near else ""))
         found = _KEYS[key](found, value, _Key(where, key))
     return found
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import click
 
+from noetl_ir.nearest import nearest
 from noetl_ir.plan import Plan
 from noetl_ir.plan_format import PlanError, read_plan
 from noetl_ir.rows import NamedTuple
@@ -66,10 +67,8 @@ def _elements(plan: Plan) -> Iterator[Found]:
 
 
 def _nearest(element: str, names: list[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(element, names, 1, 0.6)
-    return f"; did you mean `{near[0]}`?" if near else ""
+    near = nearest(element, names)
+    return f"; did you mean `{near}`?" if near else ""
 
 
 def _row(plan: Plan, found: Found) -> dict[str, object]:

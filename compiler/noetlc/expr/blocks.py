@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from noetl_ir.expr import Expr
+from noetl_ir.nearest import nearest
 from noetl_ir.rows import NamedTuple
 from noetlc.expr.errors import TemplateError
 
@@ -96,8 +97,6 @@ def _tag_errors(found: _Tag, opened: list[tuple[str, int]]) -> Iterator[Template
         else:
             opened.pop()
     elif word not in _SINGLE:
-        from difflib import get_close_matches
-
-        near = get_close_matches(word, _WORDS, 1)
-        help = f"did you mean `{near[0]}`?" if near else "put text with `{%` between `{% raw %}` and `{% endraw %}`"
+        near = nearest(word, _WORDS)
+        help = f"did you mean `{near}`?" if near else "put text with `{%` between `{% raw %}` and `{% endraw %}`"
         yield TemplateError(f"there is no block tag `{word}`", start, end, help)

@@ -1,10 +1,11 @@
 """Whether the names of an expression mean something in the place where it stands (`noetl_ir.scopes`)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from itertools import pairwise, takewhile
 
 from noetl_ir.expr import Expr
+from noetl_ir.nearest import nearest
 from noetl_ir.rows import NamedTuple
 from noetl_ir.scopes import EVENT_ATTRIBUTES, LAYERS, PLACES, RESERVED, Place, Row
 from noetl_ir.scopes.vocabulary import FUNCTIONS, LEGACY_FUNCTIONS
@@ -106,7 +107,7 @@ def _event(access: Access) -> Iterator[Problem]:
     if not access.keys or access.keys[0] in EVENT_ATTRIBUTES:
         return
     key, node = str(access.keys[0]), access.nodes[0]
-    help = _nearest(key, EVENT_ATTRIBUTES) or f"it has {', '.join(sorted(EVENT_ATTRIBUTES))}"
+    help = _meant(key, sorted(EVENT_ATTRIBUTES)) or f"it has {', '.join(sorted(EVENT_ATTRIBUTES))}"
     yield Problem(f"`event` has no `{key}`", node.end - len(key), node.end, help, Kind.ATTRIBUTE)
 
 
@@ -140,7 +141,7 @@ def _steps(access: Access, names: Names) -> Iterator[Problem]:
         return
     step, node = str(access.keys[0]), access.nodes[0]
     if step not in names.steps:
-        help = _nearest(step, names.steps)
+        help = _meant(step, sorted(names.steps))
         yield Problem(f"there is no step `{step}`", access.root.start, node.end, help, Kind.UNKNOWN)
 
 
@@ -172,8 +173,8 @@ def _bare(access: Access, row: Row, names: Names) -> Iterator[Problem]:
     if word in FUNCTIONS:
         yield _problem(access, f"`{word}` is a function", f"write `{word}(…)`", Kind.UNKNOWN)
         return
-    known = frozenset().union(*(some for _, some in _scopes(row, names))) | row.names
-    help = _nearest(word, known) or f"a key of the payload is `workload.{word}`"
+    known = [name for _, some in _scopes(row, names) for name in sorted(some)]  # the author's own names first
+    help = _meant(word, [*known, *sorted(row.names)]) or f"a key of the payload is `workload.{word}`"
     yield _problem(access, f"there is no `{word}`", help, Kind.UNKNOWN)._replace(free=word)
 
 
@@ -229,11 +230,9 @@ def _dashed(found: list[Access], names: Names) -> Iterator[tuple[int, list[Probl
         at += 1
 
 
-def _nearest(word: str, known: frozenset[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, sorted(known), 1)
-    return f"did you mean `{near[0]}`?" if near else ""
+def _meant(word: str, known: Iterable[str]) -> str:
+    near = nearest(word, known)
+    return f"did you mean `{near}`?" if near else ""
 
 
 def _listed(meanings: list[str]) -> str:

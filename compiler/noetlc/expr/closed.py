@@ -5,6 +5,7 @@ minds what is missing.
 from collections.abc import Iterator
 
 from noetl_ir.expr import Compare, Conditional, Const, Expr, Filter, ListOf, Logic, Test, TupleOf, walk
+from noetl_ir.nearest import nearest
 from noetl_ir.rows import NamedTuple
 from noetlc.ast.once import Once
 from noetlc.ast.truth import Path, path_of
@@ -70,6 +71,4 @@ strange_words = Once(_strange)
 
 
 def _nearest(word: str, known: tuple[str, ...]) -> str:
-    from difflib import get_close_matches
-
-    return next(iter(get_close_matches(word.lower(), known, 1)), "")
+    return nearest(word.lower(), known)

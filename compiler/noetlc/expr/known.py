@@ -1,6 +1,7 @@
 """The first filter, test, method or function in an expression that nobody offers."""
 
 from noetl_ir.expr import Attribute, Call, Expr, Filter, Name, Test, walk
+from noetl_ir.nearest import nearest
 from noetl_ir.scopes import vocabulary as words
 from noetlc.expr.errors import UnknownWord
 
@@ -78,8 +79,6 @@ def _unknown(what: str, name: str, node: Expr, reason: str) -> UnknownWord:
     if name in refused:
         return UnknownWord(f"the {what} `{name}` is refused: {reason}", node.start, node.end)
     if not reason:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, sorted(offered), 1)
-        reason = f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(sorted(offered))}"
+        near = nearest(name, sorted(offered))
+        reason = f"did you mean `{near}`?" if near else f"there are: {', '.join(sorted(offered))}"
     return UnknownWord(f"there is no {what} `{name}`", node.start, node.end, reason)

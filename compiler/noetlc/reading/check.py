@@ -2,6 +2,7 @@
 (LANGUAGE §9).
 """
 
+from noetl_ir.nearest import nearest
 from noetl_ir.scopes import RESERVED
 from noetl_ir.span import Span
 from noetlc.ast.graph import END, ENTRY, StepGraph, graph_of
@@ -11,7 +12,7 @@ from noetlc.ast.walk import loops_of
 from noetlc.ast.workbook import workbook_name
 from noetlc.diag.diagnostic import Fix, Related
 from noetlc.reading.places import Unknown, check_expressions
-from noetlc.reading.reader import Reader, nearest, unknown
+from noetlc.reading.reader import Reader, unknown
 from noetlc.source.nodes import Mapping, Sequence
 
 ENGINE_KEYS = frozenset({"index", "parent"})

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from re import compile as pattern
 
 from noetl_ir.expr import Json
+from noetl_ir.nearest import nearest
 from noetl_ir.span import Span
 from noetlc.ast.graph import END
 from noetlc.ast.names import OldBlocks, OldNames, OldSecrets
@@ -15,7 +16,7 @@ from noetlc.reading.drafts import DocumentDraft, ExecutorDraft
 from noetlc.reading.executor import executor_of, read_executor
 from noetlc.reading.keychain import read_keychain
 from noetlc.reading.loose import LOOSE
-from noetlc.reading.reader import Reader, Table, nearest, stray_key
+from noetlc.reading.reader import Reader, Table, stray_key
 from noetlc.reading.shapes import is_empty, is_misspelt, mapping_of, missing, sequence_of, text_of, wrong_shape
 from noetlc.reading.step import read_step
 from noetlc.reading.task import read_single, read_task

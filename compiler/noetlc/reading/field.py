@@ -2,11 +2,12 @@
 
 from noetl_ir.expr import Json, ListTemplate, Literal, MapTemplate
 from noetl_ir.kinds import Field, Kind
+from noetl_ir.nearest import nearest
 from noetlc.ast.playbook import Value
 from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import TaskDraft
 from noetlc.reading.programs import program_text
-from noetlc.reading.reader import Reader, nearest
+from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import describe, in_quotes, is_duration, is_misspelt, missing
 from noetlc.reading.values import literal_text, read_value
 from noetlc.source.nodes import Node, Scalar

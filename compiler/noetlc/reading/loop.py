@@ -1,12 +1,13 @@
 """A step's loop and the loops nested in it (LANGUAGE §5)."""
 
 from noetl_ir.expr import Json, Literal
+from noetl_ir.nearest import nearest
 from noetlc.ast.playbook import Loop, Value
 from noetlc.ast.repeat import Pages
 from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import LoopDraft
 from noetlc.reading.knob import take_policy, take_spec
-from noetlc.reading.reader import Reader, Table, nearest, no_effect, take_all
+from noetlc.reading.reader import Reader, Table, no_effect, take_all
 from noetlc.reading.shapes import choice_of, in_quotes, is_empty, is_misspelt, mapping_of, missing, name_of
 from noetlc.reading.values import read_value
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at, scalar_at

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from noetl_ir.expr import Expr, ListTemplate, Literal, MapTemplate, Name, Native, Template, walk
+from noetl_ir.nearest import nearest
 from noetl_ir.rows import NamedTuple
 from noetl_ir.scopes import RESERVED, Place
 from noetl_ir.span import Span
@@ -19,7 +20,7 @@ from noetlc.expr.block_names import expressions_inside
 from noetlc.expr.check import Kind, Names, Problem, check_names
 from noetlc.expr.paths import Access, accesses
 from noetlc.reading.around import Around
-from noetlc.reading.reader import Reader, nearest
+from noetlc.reading.reader import Reader
 from noetlc.source.nodes import Scalar
 
 _CODES = {

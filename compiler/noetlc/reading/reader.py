@@ -5,6 +5,7 @@ from collections.abc import Mapping as MappingOf
 from types import MappingProxyType
 from typing import Never, TypeAlias, TypeVar
 
+from noetl_ir.nearest import nearest as nearest
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Task
@@ -39,8 +40,6 @@ TaskEntry: TypeAlias = Callable[["Reader", int, Mapping], Task | None]
 """Reads what stands in a task list and is no task, by its position and its node."""
 
 _NOTHING: MappingOf[str, Never] = MappingProxyType({})
-_LIKENESS = 0.61
-"""How alike two names have to be, from 0 to 1; difflib's own 0.6 takes `signal` for `sink`."""
 
 
 class Tables(NamedTuple):
@@ -178,23 +177,13 @@ def stray_key(r: Reader, scope: str, key: Scalar, known: tuple[str, ...]) -> Non
 
 def unknown(r: Reader, code: str, message: str, span: Span, *, name: str, known: tuple[str, ...]) -> None:
     """Report a name that is not one of `known`, with the nearest of them as the fix."""
-    near = nearest(name, known)
+    near = nearest(name, sorted(known))
     if near:
         fix = Fix(span, near, f"write `{near}`", safe=False)
         r.report(code, message, span, help=f"did you mean `{near}`?", fix=fix)
     else:
         listed = ", ".join(f"`{each}`" for each in sorted(known)[:12])
         r.report(code, message, span, help=f"known here: {listed}" if listed else "")
-
-
-def nearest(name: str, known: tuple[str, ...]) -> str:
-    """The known name that looks most like `name`, or "" when none does."""
-    from difflib import get_close_matches  # only a finding needs it, and importing it costs a millisecond
-
-    found = get_close_matches(name, sorted(known), 1, _LIKENESS)
-    if not found:
-        found = get_close_matches(name.lower(), sorted(known), 1, _LIKENESS)
-    return found[0] if found else ""
 
 
 def no_effect(r: Reader, draft: object, key: Scalar, node: Node) -> None:

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from re import compile as pattern
 
 from noetl_ir.expr import Json
+from noetl_ir.nearest import nearest
 from noetl_ir.span import Span
 from noetlc.diag.diagnostic import Fix
-from noetlc.reading.reader import Reader, nearest
+from noetlc.reading.reader import Reader
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 from noetlc.source.resolve import resolve
 

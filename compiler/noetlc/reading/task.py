@@ -1,6 +1,7 @@
 """A task: its form, kind, fields, arguments, knobs and policy."""
 
 from noetl_ir.kinds import TASK_KNOBS, Field
+from noetl_ir.nearest import nearest
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Task, Value
 from noetlc.ast.workbook import pairs_of, template_of_pairs
@@ -8,7 +9,7 @@ from noetlc.reading.drafts import TaskDraft
 from noetlc.reading.field import check_required, read_field
 from noetlc.reading.kinds import kind_names, kind_of
 from noetlc.reading.policy import read_policy
-from noetlc.reading.reader import Reader, Table, Take, nearest, no_effect, stray_key, unknown
+from noetlc.reading.reader import Reader, Table, Take, no_effect, stray_key, unknown
 from noetlc.reading.shapes import choice_of, mapping_of, missing, name_of, text_of, wrong_shape
 from noetlc.reading.values import read_args, read_duration
 from noetlc.reading.word_tool import as_reference, unwrapped

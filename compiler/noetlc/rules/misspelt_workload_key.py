@@ -14,6 +14,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetl_ir.expr import Expr
+from noetl_ir.nearest import nearest
 from noetlc.ast.once import Once
 from noetlc.ast.walk import all_expressions
 from noetlc.diag.diagnostic import Diagnostic, Fix, Severity
@@ -33,7 +34,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             if scalar is None or not isinstance(key, str) or key in declared:
                 continue
             if key not in near:
-                near[key] = _nearest(key, declared)
+                near[key] = nearest(key, sorted(declared), _LIKENESS)
             if near[key]:
                 end = access.nodes[0].end
                 span = unit.source.inner_span(scalar, end - len(key), end)
@@ -51,12 +52,6 @@ def _read(expr: Expr) -> tuple[Access, ...]:
 
 
 _of_workload = Once(_read)
-
-
-def _nearest(key: str, declared: set[str]) -> str:
-    from difflib import get_close_matches
-
-    return next(iter(get_close_matches(key, sorted(declared), 1, _LIKENESS)), "")
 
 
 RULE = Rule("NL403", Severity.WARNING, "ast", check)

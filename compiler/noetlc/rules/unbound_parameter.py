@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 
 from noetl_ir.expr import Literal
+from noetl_ir.nearest import nearest
 from noetlc.ast.playbook import Task
 from noetlc.ast.workbook import pairs_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
@@ -59,10 +60,8 @@ def _given(task: Task) -> set[str] | None:
 
 
 def _help(name: str, given: set[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, sorted(given), 1)
-    return f"did you mean `{near[0]}`?" if near else f"give it: `params: {{{name}: …}}`"
+    near = nearest(name, sorted(given))
+    return f"did you mean `{near}`?" if near else f"give it: `params: {{{name}: …}}`"
 
 
 RULE = Rule("NL807", Severity.WARNING, "ast", check)

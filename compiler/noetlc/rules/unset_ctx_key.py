@@ -14,6 +14,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetl_ir.expr import Expr
+from noetl_ir.nearest import nearest
 from noetlc.ast.once import Once
 from noetlc.ast.walk import all_expressions
 from noetlc.diag.diagnostic import Diagnostic, Severity
@@ -38,10 +39,8 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
 
 
 def _help(key: str, written: set[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(key, sorted(written), 1, 0.7)
-    return f"did you mean `{near[0]}`?" if near else f"set it in a rule of a task before: `set_ctx: {{{key}: …}}`"
+    near = nearest(key, sorted(written), 0.7)
+    return f"did you mean `{near}`?" if near else f"set it in a rule of a task before: `set_ctx: {{{key}: …}}`"
 
 
 def _read(expr: Expr) -> tuple[Access, ...]:

@@ -14,6 +14,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetl_ir.expr import Expr
+from noetl_ir.nearest import nearest
 from noetlc.ast.once import Once
 from noetlc.ast.playbook import Step
 from noetlc.ast.walk import loops_of, step_expressions
@@ -50,10 +51,8 @@ def _known(step: Step) -> set[str]:
 
 
 def _help(key: str, known: set[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(key, sorted(known), 1, 0.7)
-    return f"did you mean `{near[0]}`?" if near else f"set it in a rule of a task before: `set_iter: {{{key}: …}}`"
+    near = nearest(key, sorted(known), 0.7)
+    return f"did you mean `{near}`?" if near else f"set it in a rule of a task before: `set_iter: {{{key}: …}}`"
 
 
 def _read(expr: Expr) -> tuple[Access, ...]:

@@ -33,6 +33,7 @@ from noetl.server.service import Service, Standing
 from noetl_ir.commands import Check, Presence
 from noetl_ir.envelope import Origin, envelope_of, origin_of
 from noetl_ir.expr import Json
+from noetl_ir.nearest import nearest
 from noetl_ir.plan_format import MAGIC
 
 STATUSES = ("running", "paused", "blocked", "failed", "cancelled", "completed")
@@ -294,14 +295,12 @@ class StoreDesk:
         return found[0]
 
     def _unknown(self, path: str, version: int | None) -> str:
-        from difflib import get_close_matches
-
         known = self._runtime.store.plans(Versions(path, newest=True))
         if known:
             return f"playbook `{path}` has no version {version}: the newest is {known[0].version}"
         rows = self._runtime.store.plans(Versions(newest=True, limit=_NEAR))
-        near = get_close_matches(path, [row.path for row in rows], n=1)
-        return f"no playbook `{path}` is registered" + (f"; did you mean `{near[0]}`?" if near else "")
+        near = nearest(path, [row.path for row in rows])
+        return f"no playbook `{path}` is registered" + (f"; did you mean `{near}`?" if near else "")
 
 
 @contextmanager

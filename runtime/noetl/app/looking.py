@@ -16,6 +16,7 @@ from noetl.server.children import NotFound
 from noetl_ir.codec import CodecError
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
+from noetl_ir.nearest import nearest
 from noetl_ir.outcome import is_reference
 from noetl_ir.rows import NamedTuple
 
@@ -126,10 +127,8 @@ def _latest(runtime: Runtime, row: ExecutionRow, step: str | None) -> tuple[Look
 
 
 def _unknown(program: Program, step: str) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(step, program.step_numbers, n=1)
-    return f"the playbook has no step `{step}`" + (f"; did you mean `{near[0]}`?" if near else "")
+    near = nearest(step, program.step_numbers)
+    return f"the playbook has no step `{step}`" + (f"; did you mean `{near}`?" if near else "")
 
 
 def _followed(runtime: Runtime, look: Look, value: Json) -> Json:

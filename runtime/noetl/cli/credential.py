@@ -16,6 +16,7 @@ from noetl.cli.text import Problem, escaped, json_text, table
 from noetl.secrets.credentials import CredentialProblem, Credentials, CredentialTaken
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
+from noetl_ir.nearest import nearest
 
 
 @click.group("credential", short_help="Keep the credentials that playbooks name.")
@@ -135,10 +136,8 @@ def delete(name: str, url: str, as_json: bool) -> int:
 
 
 def _unknown(name: str, names: list[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, names, n=1)
-    return f"there is no credential `{name}`" + (f"; did you mean `{near[0]}`?" if near else "")
+    near = nearest(name, names)
+    return f"there is no credential `{name}`" + (f"; did you mean `{near}`?" if near else "")
 
 
 @contextmanager

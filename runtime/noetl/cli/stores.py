@@ -14,6 +14,7 @@ from noetl.app.runtime import DEFAULT_STORE, Runtime, Settings, open_runtime
 from noetl.cli.text import Problem, escaped
 from noetl.ports import Conflict, ExecutionRow, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound
+from noetl_ir.nearest import nearest
 
 LAST = "last"
 """What may stand for an id: the newest execution."""
@@ -172,9 +173,7 @@ def _newest(store: Store) -> ExecutionRow:
 
 def _nearest(text: str, ids: list[str]) -> str:
     """The id that is a slip of the fingers away from a text; empty when none is."""
-    from difflib import get_close_matches
-
-    return next(iter(get_close_matches(text, ids[:10_000], n=1, cutoff=0.85)), "")
+    return nearest(text, ids[:10_000], 0.85)
 
 
 @contextmanager
