@@ -101,6 +101,7 @@ def _part(name: str) -> Callable[[Playbook, Note], Playbook]:
 
 
 LOWERING: tuple[Lowering, ...] = (
+    Lowering(_part("complete_http_paths")),
     Lowering(_part("share_workbook"), among=(Sink, Retry, Pages, Poll, Assign, OnError)),
     Lowering(_part("lower_args"), removes=(StepArgs,)),
     Lowering(_part("lower_loop"), removes=(Slicing, Where, LoopOnError), among=(Pages,)),

@@ -1,9 +1,11 @@
 """Tools replaced by a script, on a virtual clock: with the payload, it fixes the whole order of a run.
 
 Entries are tried in file order; the first whose given keys all fit the attempt is used, any number of times:
-`step run task index visit attempt` (`index` is the loop index path, `run` counts the step's runs from 1). `takes`
-is how long the attempt takes. An attempt that no entry fits runs for real where its kind has no effects, else it is
-the error outcome `script.unlisted`.
+`step run task index visit attempt` (`index` is the loop index path, `run` counts the step's runs from 1). An entry
+without `task` is about the tasks that the author wrote: the noops that lowering put between them (names that begin
+with `__`) run as they are. `takes` is how long the attempt takes. An outcome of http gets the shape that the real
+tool gives: what is no such result is the body of one. An attempt that no entry fits runs for real where its kind
+has no effects, else it is the error outcome `script.unlisted`.
 """
 
 import heapq
@@ -138,11 +140,11 @@ class ScriptedLauncher:
                 return outcome
             where = f"step `{call.step}`, task `{call.task}`, attempt {call.attempt}"
             return error("script.unlisted", f"the script has no outcome for {where}")
-        return entry.outcome if entry.takes == 0 and self._real.immediate(call) is not None else None
+        return _shaped(call, entry.outcome) if entry.takes == 0 and self._real.immediate(call) is not None else None
 
     def launch(self, ticket: object, call: Call) -> None:
         entry = self._find(call)
-        takes, outcome = (0, Outcome("ok")) if entry is None else (entry.takes, entry.outcome)
+        takes, outcome = (0, Outcome("ok")) if entry is None else (entry.takes, _shaped(call, entry.outcome))
         self._count += 1
         heapq.heappush(self._heap, (self._clock.now() + takes, self._count, ticket, outcome))
 
@@ -178,7 +180,33 @@ class ScriptedLauncher:
             "step": call.step, "task": call.task, "run": call.run, "index": list(call.path), "visit": call.visit,
             "attempt": call.attempt,
         }  # fmt: skip
+        generated = call.kind == "noop" and call.task.startswith("__")
         for entry in self._script.entries:
+            if generated and "task" not in entry.keys:
+                continue
             if all(place.get(key) == value for key, value in entry.keys.items()):
                 return entry
         return None
+
+
+def _shaped(call: Call, outcome: Outcome) -> Outcome:
+    """The outcome with the shape that the tool of its kind gives (`noetl.tools.http`): a run of a playbook that reads
+    what no tool gives would pass here alone. An error without a status and without a result got no answer.
+    """
+    if call.kind != "http":
+        return outcome
+    given, extra = outcome.result, outcome.extras.get("http")
+    extra = dict(extra) if isinstance(extra, dict) else {}
+    if outcome.status == "error" and given is None and extra.get("status") is None:
+        return outcome
+    whole = dict(given) if isinstance(given, dict) and _OF_HTTP & given.keys() else {"data": given}
+    body = whole.get("data", whole.get("body"))
+    status = extra.get("status", whole.get("status_code", 200 if outcome.status == "ok" else 500))
+    headers = extra.get("headers", whole.get("headers", {}))
+    url = call.fields.get("url", call.fields.get("endpoint"))
+    shape = {"status_code": status, "headers": headers, "data": body, "body": body, "url": url, "elapsed": 0.0}
+    extras = {**outcome.extras, "http": {"status": status, "headers": headers, **extra}}
+    return outcome._replace(result={**shape, **whole}, extras=extras)
+
+
+_OF_HTTP = frozenset({"status_code", "headers", "data", "body"})

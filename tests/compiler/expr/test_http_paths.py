@@ -1,0 +1,60 @@
+"""Paths into http results: each row is what a person wrote and what it reads (REAL.md, "http results")."""
+
+import pytest
+
+from noetl_ir.expr import Expr, Name
+from noetlc.expr.http_paths import completed
+from noetlc.expr.parser import parse_expression
+from noetlc.expr.rewrite import rewritten
+from noetlc.expr.unparse import unparse
+
+ROWS = {
+    # the result's own keys stay
+    "r.status_code": "r.status_code",
+    "r.headers['x-id']": "r.headers['x-id']",
+    "r.data.paging": "r.data.paging",
+    "r.body": "r.body",
+    "r.url ~ r.elapsed": "r.url ~ r.elapsed",
+    "r": "r",
+    # all others are the body's
+    "r.paging.more": "r.data.paging.more",
+    "r['paging']['more']": "r.data['paging']['more']",
+    "r[0]": "r.data[0]",
+    "r[0].id": "r.data[0].id",
+    "r.get('rows', [])": "r.data.get('rows', [])",
+    "r.get('headers')": "r.get('headers')",
+    "r.get(key)": "r.get(key)",
+    "r.rows[r.n]": "r.data.rows[r.data.n]",
+    "(r.rows | length) > 0": "r.data.rows | length > 0",
+    # words beside the keys
+    "r.result": "r.data",
+    "r.result.rows": "r.data.rows",
+    "r.metadata.status_code == 200": "r.status_code == 200",
+    "r.ok": "r.status_code < 400",
+    # status: a number or bare is the code, a word for an ending asks for it, any other text is the body's
+    "r.status": "r.status_code",
+    "r.status == 200": "r.status_code == 200",
+    "r.status >= 500": "r.status_code >= 500",
+    "r.status in [200, 201]": "r.status_code in [200, 201]",
+    "r.status == 'ok'": "r.status_code < 400",
+    "r.status == 'success'": "r.status_code < 400",
+    "r.status != 'error'": "r.status_code < 400",
+    "r.status == 'failed'": "not r.status_code < 400",
+    "r.status in ['ok', 'error']": "true",
+    "r.status == 'ready'": "r.data.status == 'ready'",
+    "r.status not in ['ready', 'done']": "r.data.status not in ['ready', 'done']",
+    "r.status.text": "r.data.status.text",
+    # other names are not touched
+    "s.paging.more": "s.paging.more",
+}
+
+
+def _is_r(expr: Expr) -> bool:
+    return expr == Name("r")
+
+
+@pytest.mark.parametrize(("written", "read"), list(ROWS.items()))
+def test_a_key_that_the_result_lacks_is_one_of_the_body(written: str, read: str) -> None:
+    made = rewritten(parse_expression(written), completed(_is_r))
+    assert unparse(made) == read
+    assert rewritten(made, completed(_is_r)) == made, "what is complete stays as it is"
