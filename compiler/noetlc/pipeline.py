@@ -141,8 +141,7 @@ TRANSFORMS: tuple[Pass, ...] = ()
 Seen: TypeAlias = dict[str, Member | str]
 """Path → the child there, checked, or the code that says what is in the way."""
 
-READ, BUILD = "read", "build"
-"""The names of the stages that are no passes."""
+READ, BUILD = "read", "build"  # the names of the stages that are no passes
 
 
 class Observer(Protocol):

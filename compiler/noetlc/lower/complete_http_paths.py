@@ -48,6 +48,7 @@ _RESULTS = frozenset(
         ("output", "result"),
         ("output", "response"),
         ("outcome", "result"),
+        ("event", "result"),
     }
 )
 """What stands for the result of a tool behind it, in all dialects."""
