@@ -9,11 +9,12 @@ What people write beside the keys of the result (REAL.md, "http results"): `resu
 word for how a call ended it asks for that, and compared with any other text it is the body's.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TypeAlias
 
 from noetl_ir.expr import Attribute, Call, Compare, Const, Expr, Item, ListOf, TupleOf
 from noetlc.expr.events import FALSE, TRUE
+from noetlc.expr.legacy_names import static_path
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import compared, negated
 
@@ -23,8 +24,30 @@ ENVELOPE = frozenset({"status_code", "headers", "data", "body", "url", "elapsed"
 IsEnvelope: TypeAlias = Callable[[Expr], bool]
 """Whether an expression is the whole result of an http task."""
 
+_OF_TOOL = frozenset(
+    {
+        ("response",),
+        ("result",),
+        ("data",),
+        ("this", "data"),
+        ("this", "result"),
+        ("this", "response"),
+        ("output", "data"),
+        ("output", "result"),
+        ("output", "response"),
+        ("outcome", "result"),
+        ("event", "result"),
+    }
+)
+"""What stands for the result of a tool behind it, in all dialects."""
+
 _METHODS = frozenset({"keys", "values", "items"})
 _OK, _FAILED = frozenset({"ok", "success"}), frozenset({"error", "failed", "failure"})
+
+
+def results_of_tool(hidden: Container[str]) -> IsEnvelope:
+    """What stands for the result of the tool that has just run, where no name of `hidden` takes its place."""
+    return lambda expr: (here := static_path(expr)) in _OF_TOOL and here[0] not in hidden
 
 
 def completed(is_envelope: IsEnvelope) -> Replace:

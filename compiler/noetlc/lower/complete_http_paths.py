@@ -25,7 +25,7 @@ from noetlc.ast.targets import Targets
 from noetlc.ast.walk import loops_of
 from noetlc.ast.workbook import workbook_name
 from noetlc.diag.change import Change, Note
-from noetlc.expr.http_paths import ENVELOPE, completed
+from noetlc.expr.http_paths import ENVELOPE, completed, results_of_tool
 from noetlc.expr.legacy_names import declared_names, named_events, static_path
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.templates import Held, guard_with, map_held, value_with
@@ -35,23 +35,6 @@ KIND = "http"
 
 Node = TypeVar("Node")
 Kept = TypeVar("Kept", bound=Held)
-
-_RESULTS = frozenset(
-    {
-        ("response",),
-        ("result",),
-        ("data",),
-        ("this", "data"),
-        ("this", "result"),
-        ("this", "response"),
-        ("output", "data"),
-        ("output", "result"),
-        ("output", "response"),
-        ("outcome", "result"),
-        ("event", "result"),
-    }
-)
-"""What stands for the result of a tool behind it, in all dialects."""
 
 _READ_AS = f"a key of the body, `.data.KEY`: a result of http has {', '.join(f'`{key}`' for key in sorted(ENVELOPE))}"
 
@@ -211,7 +194,7 @@ class _Scope(NamedTuple):
 
     def completing(self, http: bool, previous: bool = False) -> Replace:
         """Completes paths; `http`: whether old words mean a result of http here, `previous`: whether `_prev` does."""
-        hidden, names, listed = self.hidden, self.names, self.listed
+        of_tool, names, listed = results_of_tool(self.hidden), self.names, self.listed
 
         def is_envelope(expr: Expr) -> bool:
             if isinstance(expr, Item) and isinstance(expr.of, Name) and expr.of.name in listed:
@@ -223,7 +206,7 @@ class _Scope(NamedTuple):
                 return True
             if len(here) == 2 and here[0] == "steps" and here[1] in names:
                 return True
-            return http and here in _RESULTS and here[0] not in hidden
+            return http and of_tool(expr)
 
         return completed(is_envelope)
 

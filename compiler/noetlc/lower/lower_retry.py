@@ -24,10 +24,11 @@ from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Class, Note
 from noetlc.expr.generated import guard
+from noetlc.expr.http_paths import completed, results_of_tool
 from noetlc.expr.legacy_names import IN_RULES, Meanings, declared_in, declared_names, renamed
 from noetlc.expr.repeating import retrying
 from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, both, negated, path
-from noetlc.expr.templates import guard_with
+from noetlc.expr.templates import all_with, guard_with
 
 BY = "lower_retry"
 _TEXT: Meanings = {("error",): path("outcome", "error", "message")}
@@ -206,6 +207,8 @@ def _repeating(task: Task, retry: Repetition, known: frozenset[str], note: Note)
     if retry.attempts == 1:
         note(Change(BY, retry.span, "`retry`", "exact", "nothing: one attempt repeats nothing"))
         return task
+    if task.kind == "http":  # what a step or the executor says for all of its tasks is decided for each
+        retry = all_with(retry, completed(results_of_tool(known)))
     klass: Class = "review" if retry.until is not None and retry.when is None else "safe"
     note(Change(BY, retry.span, "`retry`", klass, _said(retry)))
     return task._replace(rules=_before(task.rules, retry, known) if task.rules else _whole(retry, known))
