@@ -104,7 +104,8 @@ def glanced(name: str, data: bytes) -> Glance:
     places: list[Span] = [getattr(node, "span", NOWHERE) for node in sugar if not isinstance(node, (*GUESSES, *TODAY))]
     places += [change.span for change in reader.changes]
     places += [note.span for note in reader.findings if note.code in _NOTES]
-    if not places and not problems and any(isinstance(node, GUESSES) for node in sugar):
+    asks_http = any(task.kind == "http" for p in playbooks if p is not None for step in p.steps for task in step.tasks)
+    if not places and not problems and (asks_http or any(isinstance(node, GUESSES) for node in sugar)):
         full = checked(name, data)
         return Glance(full.source, tuple([change.span for change in full.changes]), full.problems)
     return Glance(reading.source, tuple(sorted(places)), sorted_findings(problems))
