@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from noetl.files import Refused, inside
 from noetl.ports import Call, Env
-from noetl.processes import Bounds, Ended, bytes_of, child_environ, run_child
+from noetl.processes import ACTION_ID, Bounds, Ended, bytes_of, child_environ, run_child
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of
 from noetl_ir.outcome import Outcome, error, ok
@@ -24,7 +24,7 @@ async def run_program(words: Sequence[str], call: Call, env: Env) -> Outcome:
         return error("fields.invalid", "memory must be bytes or text like 512M")
     given = call.fields.get("input")
     try:
-        environ = child_environ(variables_of(call.fields.get("env")))
+        environ = child_environ({ACTION_ID: call.action_id, **variables_of(call.fields.get("env"))})
         folder = inside(env.root(), str(call.fields.get("cwd") or "."))
         ended = await run_child(
             words,

@@ -30,6 +30,9 @@ _GATE = 'read -r _ || exit 125; [ -z "$0" ] || ulimit -v "$0" || exit 125; exec 
 
 _PRIVATE = ("NOETL_CREDENTIAL_KEY",)
 
+ACTION_ID = "NOETL_ACTION_ID"
+"""The variable that tells a program of a task the task's `action_id`, unless its `env` says something else."""
+
 
 class Bounds(NamedTuple):
     """Limits of a child: `seconds`, bytes of each output, bytes of address space; None for none."""

@@ -23,7 +23,8 @@ def test_the_table_is_that_of_the_language() -> None:
     assert names_of(Place.WORKLOAD) == {"workload", "execution_id", "env"}
     assert names_of(Place.ADMIT) == {"ctx", "workload", "args", "event", "execution_id"}
     assert names_of(Place.LOOP) == names_of(Place.ADMIT) | {"iter"}
-    task = {"args", "workload", "ctx", "iter", "keychain", "execution_id", "_prev", "_task", "_attempt", "_iteration"}
+    task = {"args", "workload", "ctx", "iter", "keychain", "execution_id", "action_id"}
+    task |= {"_prev", "_task", "_attempt", "_iteration"}
     assert names_of(Place.TASK) == task
     assert names_of(Place.RULE) == task - {"keychain"} | {"outcome", "_elapsed"}
     assert names_of(Place.ARC) == {"event", "ctx", "workload", "args", "execution_id", "iter"}

@@ -291,6 +291,7 @@ class _Walk:
             "event": event,
             "outcome": outcome,
             "execution_id": "1",
+            "action_id": "1",
             "_attempt": 1,
         }
         return PlayScope(given, results=results)

@@ -18,7 +18,7 @@ from noetlc.ast.walk import expressions_in
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit
 
-_OURS = frozenset({"execution_id", "loop_index", "_attempt", "_task", "_iteration", "now", "range"})
+_OURS = frozenset({"execution_id", "action_id", "loop_index", "_attempt", "_task", "_iteration", "now", "range"})
 """Names whose values no payload or result can shape."""
 
 

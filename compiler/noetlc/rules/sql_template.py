@@ -19,7 +19,7 @@ from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit
 from noetlc.source.nodes import Scalar
 
-_OURS = frozenset({"execution_id", "loop_index", "_attempt", "_task", "_iteration", "now", "range"})
+_OURS = frozenset({"execution_id", "action_id", "loop_index", "_attempt", "_task", "_iteration", "now", "range"})
 """Names whose values no payload or result can shape."""
 
 

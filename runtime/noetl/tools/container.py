@@ -19,7 +19,7 @@ from hashlib import sha256
 from noetl.executables import output_limit, variables_of
 from noetl.files import Refused, script_text
 from noetl.ports import Call, Env
-from noetl.processes import Bounds, Ended, bytes_of, child_environ, run_child
+from noetl.processes import ACTION_ID, Bounds, Ended, bytes_of, child_environ, run_child
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.container import KIND
@@ -120,7 +120,7 @@ def _asked(call: Call, env: Env) -> _Run:
             words = arguments
         case _:
             words = ["/bin/sh", "-c", *_words([command], "command"), "sh", *arguments]
-    return _Run(options, [image, *words], _lines(variables_of(fields.get("env"))), given)
+    return _Run(options, [image, *words], _lines({ACTION_ID: call.action_id, **variables_of(fields.get("env"))}), given)
 
 
 def _words(given: Json, field: str) -> list[str]:

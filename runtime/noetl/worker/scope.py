@@ -27,6 +27,8 @@ class Position(Protocol):
     task_results: dict[str, Json]
 
     @property
+    def action_id(self) -> str: ...
+    @property
     def row(self) -> Task: ...
 
 
@@ -76,6 +78,7 @@ def _scope(program: Program, at: Position, follow: Follow, now: int, reserved: d
         "iter": at.iter,
         "workload": order.workload,
         "execution_id": order.execution_id,
+        "action_id": at.action_id,
         "_prev": follow(at.prev),
         "_task": at.row.name,
         "_attempt": at.attempt_number,

@@ -14,7 +14,7 @@ LAYERS = ("args", "ctx", "iter", "workload")
 
 RESERVED = frozenset(
     {"workload", "ctx", "args", "iter", "event", "outcome", "keychain", "execution_id", "steps", "loop_index"}
-    | {"_prev", "_task", "_attempt", "_iteration", "_elapsed"}
+    | {"action_id", "_prev", "_task", "_attempt", "_iteration", "_elapsed"}
 )
 """Names that no step, task, iterator or key may take over; so is everything that begins with `__`."""
 
@@ -64,7 +64,7 @@ _PURE = frozenset({"range", "dict"})
 _ALL = _PURE | {"now", "ref"}
 _SERVER = frozenset({"ctx", "workload", "args", "event", "execution_id", "steps"})
 _RUN = frozenset({"args", "workload", "ctx", "iter", "loop_index", "execution_id", "steps"})
-_TASK = _RUN | {"_prev", "_task", "_attempt", "_iteration"}
+_TASK = _RUN | {"action_id", "_prev", "_task", "_attempt", "_iteration"}
 _HERE = "this iteration or run"
 _S, _W = Evaluator.SERVER, Evaluator.WORKER
 

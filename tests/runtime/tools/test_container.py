@@ -121,7 +121,7 @@ def test_what_the_engine_is_asked(engine: Path, env: Surroundings) -> None:
     options = "--security-opt no-new-privileges --cpus 1.5 --memory 536870912 --memory-reservation 67108864"
     assert command.endswith(f" {options} --network none --pull never a/b:1")
     assert "s3cret" not in command
-    assert (engine / "environment").read_text() == "TOKEN=s3cret-value\n"
+    assert (engine / "environment").read_text() == "NOETL_ACTION_ID=act-1\nTOKEN=s3cret-value\n"
 
 
 def test_the_engine_that_is_asked_for(engine: Path, env: Surroundings) -> None:

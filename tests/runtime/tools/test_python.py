@@ -251,6 +251,10 @@ def test_our_own_key_is_not_in_its_environment(env: Surroundings, monkeypatch: p
     assert ran(env, "import os; result = 'NOETL_CREDENTIAL_KEY' in os.environ").result is False
 
 
+def test_the_action_is_in_its_environment(env: Surroundings) -> None:
+    assert ran(env, "import os; result = os.environ['NOETL_ACTION_ID']").result == "act-1"
+
+
 def test_a_timeout_kills_the_code_and_its_children(env: Surroundings) -> None:
     code = "import subprocess; subprocess.run(['sleep', '611.1'])"
     error = failed(ran(env, code, timeout=0.4))

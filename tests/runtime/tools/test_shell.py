@@ -135,6 +135,14 @@ def test_our_own_key_is_not_in_its_environment(env: Surroundings, monkeypatch: p
     assert isinstance(outcome.result, dict) and outcome.result["stdout"] == "unset\n"
 
 
+def test_the_action_is_in_its_environment_unless_the_task_says_another(env: Surroundings) -> None:
+    outcome = ran(env, "echo $NOETL_ACTION_ID")
+    assert isinstance(outcome.result, dict) and outcome.result["stdout"] == "act-1\n"
+    fields: dict[str, Json] = {"command": "echo $NOETL_ACTION_ID", "env": {"NOETL_ACTION_ID": "mine"}}
+    outcome = waited(shell.run(call_of("shell", fields), env))
+    assert isinstance(outcome.result, dict) and outcome.result["stdout"] == "mine\n"
+
+
 def test_a_timeout_kills_the_whole_group(env: Surroundings) -> None:
     error = failed(ran(env, "sleep 612.1 & sleep 612.1", timeout="200ms"))
     assert (error["code"], error["retryable"]) == ("timeout", True)

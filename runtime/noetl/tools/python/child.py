@@ -42,6 +42,9 @@ def _answer(request: dict[str, Json]) -> dict[str, Json]:
     environ, path = dict(os.environ), list(sys.path)
     try:
         os.chdir(str(request["cwd"]))
+        environment = request["environ"]
+        assert isinstance(environment, dict)
+        os.environ.update({name: str(value) for name, value in environment.items()})
         _limit_memory(int(str(request["memory"])))
         answer: dict[str, Json] = {"result": plain(_run(request))}
     except Unfit as problem:

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from noetl.files import Refused, script_text
 from noetl.ports import Call, Env
-from noetl.processes import bytes_of
+from noetl.processes import ACTION_ID, bytes_of
 from noetl.tools.python.pool import POOL, Died
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
@@ -66,6 +66,7 @@ async def _request(call: Call, env: Env) -> dict[str, Json]:
         "libs": call.fields.get("libs"),
         "memory": size,
         "max_result_bytes": most if isinstance(most, int) and not isinstance(most, bool) else RESULT_BYTES,
+        "environ": {ACTION_ID: call.action_id},
         "cwd": os.path.abspath(env.root()),  # the subprocess is started elsewhere
     }
 
