@@ -34,6 +34,18 @@ class Database:
             "password": "not-a-real-secret", "database": run,
         }  # fmt: skip
 
+    def tables(self, run: str) -> dict[str, Json]:
+        """The rows of each table of a run's database, in the order of their text."""
+        import psycopg
+
+        found: dict[str, Json] = {}
+        with psycopg.connect(self.url, dbname=run, autocommit=True) as connection:
+            for schema, table in connection.execute(_TABLES).fetchall():
+                query = psycopg.sql.SQL("SELECT to_jsonb(t) FROM {} t ORDER BY to_jsonb(t)::text LIMIT 500")
+                rows = connection.execute(query.format(psycopg.sql.Identifier(schema, table))).fetchall()
+                found[table if schema == "public" else f"{schema}.{table}"] = [row for (row,) in rows]
+        return found
+
     def drop(self, run: str) -> None:
         """Let go of a run's database."""
         self._do(f"DROP DATABASE IF EXISTS {run} WITH (FORCE)")
@@ -50,6 +62,9 @@ class Database:
                 connection.execute(statement.encode())
 
 
+_TABLES = """
+SELECT schemaname, tablename FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2
+"""
 _NAME = r"[A-Za-z][\w-]*"
 _NAMING = re.compile(
     r"(?m)(?:^|[\s{,])[\"']?\w*(?:auth|cred|credential|credentials|credential_name)[\"']?\s*:\s*[\"']?"

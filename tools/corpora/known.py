@@ -34,6 +34,9 @@ class Expected(NamedTuple):
     results: Mapping[str, Json]
     steps: Mapping[str, int]
     skip: str
+    before: tuple[str, ...] = ()
+    is_outcome: bool = True
+    """Whether it says how the run ends, and not only what the run needs."""
 
 
 class Known(NamedTuple):
@@ -61,11 +64,15 @@ def known_of(path: Path | None) -> Known:
 
 def _expected(told: dict[str, Json]) -> Expected:
     days, results, steps = told.get("days") or ["*"], told.get("results") or {}, told.get("steps") or {}
+    before = told.get("before") or []
     if not (isinstance(days, list) and isinstance(results, dict) and isinstance(steps, dict)):
         raise ValueError(f"{told.get('path')}: days are a list, results and steps mappings")
+    if not isinstance(before, list):
+        raise ValueError(f"{told.get('path')}: before is a list")
     return Expected(
         str(told["path"]), tuple(map(str, days)), told.get("payload"), str(told.get("status") or "completed"), results,
         {step: int(str(count)) for step, count in steps.items()}, str(told.get("skip") or ""),
+        tuple(map(str, before)), not told.keys().isdisjoint(("status", "results", "steps")),
     )  # fmt: skip
 
 
@@ -77,7 +84,7 @@ def misses(expected: Expected, outcome: Outcome) -> Iterator[str]:
         if outcome.done.get(step, 0) != count:
             yield f"{step} ran {outcome.done.get(step, 0)} times, not {count}"
     for place, wanted in expected.results.items():
-        if (found := _at(outcome.results, place)) != wanted and wanted != "*":
+        if (found := _at({**outcome.results, "tables": dict(outcome.tables)}, place)) != wanted and wanted != "*":
             yield f"{place} is {found!r}, not {wanted!r}"[:300]
 
 

@@ -13,8 +13,9 @@ _KIND = re.compile(rf"(?m)^[\s-]*[\"']?(?:kind|type|tool)[\"']?\s*:\s*[\"']?({_K
 _PROGRAMS = re.compile(
     r"(?m)(?:^[\s-]*|[;&|(`\[,:]\s*|\b(?:then|do|else|if|sudo)\s+)[\"']?(kubectl|docker|helm|gcloud|gsutil|terraform|make"
     r"|brew|apt|apt-get|git|ssh|cargo|npm|psql|curl|wget|(?:\./|bin/|\./bin/)noetl"
-    r"|kind(?= (?:create|get|delete|load|export|version)))\s+[-\w./\"$<{]"
+    r"|kind(?= (?:create|get|delete|load|export|version)))\s+[-\w./\"$<{\\]"
 )
+_INTERNALS = re.compile(r"(?m)^\s*(?:from|import)\s+noetl\b")
 _EXTENSION = re.compile(
     r"(?i)\b(?:INSTALL|LOAD)\s+(httpfs|postgres|postgres_scanner|sqlite|mysql|excel|spatial|ducklake)\b"
 )
@@ -48,6 +49,8 @@ def _reasons(text: str, hosts: Container[str]) -> Iterator[str]:
         yield f"bucket {found[1]}://"
     if _OLD_TABLE.search(text):
         yield "tables of another server"
+    if _INTERNALS.search(text):
+        yield "imports of another program"
     for host in sorted(hosts_in(text)):
         if host not in hosts:
             yield f"host {host}"

@@ -27,9 +27,13 @@ class Outcome(NamedTuple):
     done: Mapping[str, int] = {}
     failed: Mapping[str, int] = {}
     results: Mapping[str, Json] = {}
+    tables: Mapping[str, Json] = {}
+    """The rows of each table that it left in the database here."""
     seconds: float = 0.0
 
 
+_MADE = "__"
+"""Steps that lowering made begin so, and none of an author's."""
 _MOST = 20_000
 """A longer result, in characters of its text, is not kept."""
 
@@ -48,8 +52,10 @@ def outcome_in(url: str) -> Outcome | None:
 
         def attend(execution: Execution, program: Program, event: Event) -> None:
             name = program.plan.steps[event.step].name if event.step >= 0 else ""
+            if name.startswith(_MADE):
+                return
             match event.event_type:
-                case "step.done":
+                case "step.done" | "loop.done" if not event.data.get("level"):
                     done[name] += 1
                     results[name] = _kept(plain_result(execution.last_result))
                 case "step.failed":
@@ -77,7 +83,7 @@ _VOLATILE_KEY = re.compile(
 )
 _VOLATILE_TEXT = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?|\b\d{15,}\b|\b[0-9a-f]{8}-[0-9a-f-]{20,}\b"
-    r"|127\.0\.0\.1:\d+(/r\d+)?|\b\d\d:\d\d:\d\d(\.\d+)?\b|/var/tmp/\S+|\br\d+\b"
+    r"|127\.0\.0\.1:\d+(/r\d+)?|\b\d\d:\d\d:\d\d(\.\d+)?\b|/var/tmp/[^\s/]+/r\d+"
 )
 
 
@@ -127,10 +133,15 @@ def _against(where: str, value: Json, depth: int) -> Iterator[str]:
             yield f"{where}.{key} = {str(inner)[:80]!r}"
 
 
-def differences(old: Outcome, new: Outcome) -> Iterator[str]:
-    """What the outcomes of two versions differ in, as sentences."""
+def differences(old: Outcome, new: Outcome, *, by_chance: bool = False) -> Iterator[str]:
+    """What the outcomes of two versions differ in, as sentences; `by_chance`: values and ways may.
+
+    A step without a result, such as a router in one version, differs in nothing from one with.
+    """
     if (old.status, old.code) != (new.status, new.code):
         yield f"ends {old.status} {old.code} {old.step} → {new.status} {new.code} {new.step}".replace("  ", " ")
+    if by_chance:
+        return
     gone, more = sorted(old.done.keys() - new.done.keys()), sorted(new.done.keys() - old.done.keys())
     if gone or more:
         yield f"steps {', '.join(gone) or '-'} → {', '.join(more) or '-'}"
@@ -138,8 +149,13 @@ def differences(old: Outcome, new: Outcome) -> Iterator[str]:
         if old.done[step] != new.done[step]:
             yield f"{step} ran {old.done[step]} → {new.done[step]} times"
         one, other = masked(old.results.get(step)), masked(new.results.get(step))
-        if one != other:
+        if one != other and one is not None and other is not None:
             yield f"{step}: {next(_apart('', one, other), '')}"
+
+    for table in sorted(old.tables.keys() | new.tables.keys()):
+        one, other = masked(old.tables.get(table, [])), masked(new.tables.get(table, []))
+        if one != other:
+            yield f"table {table}: {next(_apart('', one, other), '')}"
 
 
 def _apart(where: str, one: Json, other: Json) -> Iterator[str]:
@@ -149,6 +165,12 @@ def _apart(where: str, one: Json, other: Json) -> Iterator[str]:
                 yield f"{where}.{key} is only in the {'newer' if key not in one else 'older'}"
             elif one[key] != other[key]:
                 yield from _apart(f"{where}.{key}", one[key], other[key])
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for number, (left, right) in enumerate(zip(one, other, strict=True)):
+            if left != right:
+                yield from _apart(f"{where}[{number}]", left, right)
+    elif isinstance(one, list) and isinstance(other, list):
+        yield f"{where or 'result'} has {len(one)} → {len(other)} entries"
     else:
         yield f"{where or 'result'} {_short(one)} → {_short(other)}"
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from corpora.database import Database, credentials_in, store_credentials
 from corpora.files import File
 from corpora.isolation import alone
-from corpora.known import Known
+from corpora.known import Expected, Known
 from corpora.needs import is_offline
 from corpora.outcomes import Outcome, outcome_in
 from corpora.serving import turned
@@ -39,19 +39,24 @@ class Place(NamedTuple):
     known: Known
 
 
-def ran(place: Place, file: File, run: str, payload: Json) -> Outcome:
-    """Run a playbook to its end, or until the time is up."""
+def ran(place: Place, file: File, run: str, expected: Expected | None) -> Outcome:
+    """Run a playbook to its end, or until the time is up, and those before it that are to be."""
     home = place.folder / run
     store = f"sqlite:///{home}/store/log.db"
     try:
         (home / "store").mkdir(parents=True)
         _lay_out(place, file, home / "files", run)
         text = file.data.decode("utf-8", "replace")
-        store_credentials(store, credentials_in(text) | {*place.known.credentials}, place.database.fields(run))
+        names = credentials_in(text) | {*place.known.credentials}
+        fields = place.database.fields(run)
+        for url in (store, f"{store}.before"):
+            store_credentials(url, names, fields)
+        for earlier in expected.before if expected else ():
+            _run(_command(earlier, file.data, f"{store}.before", None), home)
         begun = time.perf_counter()
-        code, said = _run(_command(place, file, store, payload), home)
+        code, said = _run(_command(file.path, file.data, store, expected.payload if expected else None), home)
         seconds = time.perf_counter() - begun
-        return _outcome(store, code, said)._replace(seconds=round(seconds, 1))
+        return _outcome(store, code, said)._replace(seconds=round(seconds, 1), tables=place.database.tables(run))
     finally:
         place.database.drop(run)
         shutil.rmtree(home, ignore_errors=True)
@@ -75,9 +80,9 @@ def _files_under(folder: Path) -> Iterator[Path]:
     yield from (path for path in folder.rglob("*") if path.is_file())
 
 
-def _command(place: Place, file: File, store: str, payload: Json) -> list[str]:
-    argv = [str(Path(sys.executable).with_name("noetl")), "run", file.path, "--quiet", "--store", store]
-    if _CALLS.search(file.data):
+def _command(path: str, data: bytes, store: str, payload: Json) -> list[str]:
+    argv = [str(Path(sys.executable).with_name("noetl")), "run", path, "--quiet", "--store", store]
+    if _CALLS.search(data):
         argv += ["--path", "."]
     if payload is not None:
         argv += ["--payload", json.dumps(payload)]

@@ -94,7 +94,7 @@ def _all(corpus: Corpus, known: Known, database: Database, folder: Path) -> list
             why = (expected.skip if expected else "") or lacking(file.data.decode("utf-8", "replace"), sites)
             if why:
                 return Run(file, Outcome("offline", message=why), expected)
-            done = Run(file, ran(place, file, f"r{number}", expected.payload if expected else None), expected)
+            done = Run(file, ran(place, file, f"r{number}", expected), expected)
             print(f"{number} {done.outcome.status} {file.name}", file=sys.stderr, flush=True)
             return done
 

@@ -31,7 +31,11 @@ class Run(NamedTuple):
             "path": self.file.path, "day": self.file.day, "digest": self.file.digest, "status": outcome.status,
             "code": outcome.code, "step": outcome.step, "message": outcome.message, "seconds": outcome.seconds,
             "done": dict(outcome.done), "failed": dict(outcome.failed), "results": dict(outcome.results),
+            "tables": dict(outcome.tables),
         }  # fmt: skip
+
+
+_CHANCE = b"random"
 
 
 def told(runs: list[Run], known: Known, examples: int) -> Iterator[str]:
@@ -52,7 +56,7 @@ def told(runs: list[Run], known: Known, examples: int) -> Iterator[str]:
                 causes.setdefault(cause_of(run.outcome.code or "-", run.outcome.message), []).append(_line(run))
         yield f"{status}:"
         yield from _listed(causes, examples)
-    yield from _known(ran, examples)
+    yield from _known(runs, examples)
     yield "completed, yet a step of the playbook says that something is wrong:"
     for run in ran:
         if run.outcome.status == "completed" and (said := list(verdicts(run.outcome.results))):
@@ -71,13 +75,22 @@ def _listed(causes: dict[str, list[str]], examples: int) -> Iterator[str]:
         yield from (f"         {' '.join(place.split())}" for place in places[:examples])
 
 
-def _known(ran: list[Run], examples: int) -> Iterator[str]:
-    judged = [(run, list(misses(run.expected, run.outcome))) for run in ran if run.expected is not None]
+def _known(runs: list[Run], examples: int) -> Iterator[str]:
+    judged = [
+        (run, list(misses(run.expected, run.outcome)))
+        for run in runs
+        if run.expected and run.expected.is_outcome and run.outcome.status != "offline"
+    ]
     right = sum(not missed for _, missed in judged)
     yield f"known outcomes: {right} of {len(judged)} right"
     for run, missed in judged:
         if missed:
             yield f"  {run.file.name}: {'; '.join(missed[:4])}"
+
+
+def is_by_chance(*runs: Run) -> bool:
+    """Whether one of some playbooks asks for random numbers."""
+    return any(_CHANCE in run.file.data for run in runs)
 
 
 def _versions(ran: list[Run]) -> Iterator[str]:
@@ -89,7 +102,7 @@ def _versions(ran: list[Run]) -> Iterator[str]:
     ):
         *older, newest = sorted(group, key=lambda run: run.file.day)
         for run in older:
-            found = list(differences(run.outcome, newest.outcome))
+            found = list(differences(run.outcome, newest.outcome, by_chance=is_by_chance(run, newest)))
             same, apart = same + (not found), apart + bool(found)
             if found:
                 lines.append(f"  {run.file.name} → {newest.file.day}: {'; '.join(found[:4])}")
