@@ -174,4 +174,5 @@ POLICY_KEYS: Table[LoopDraft] = {
     "backpressure": no_effect,
     "partitioning": no_effect,
     "ordering": no_effect,
+    "results": no_effect,  # results keep the order of the items in any case
 }

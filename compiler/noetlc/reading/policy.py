@@ -237,6 +237,13 @@ def _attempts(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
 
 
 def _backoff(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
+    if isinstance(node, Scalar) and node.text in ("fixed", "constant"):
+        r.respelt(node.span, f"`backoff: {node.text}`", "`backoff: none`, the same delay each time")
+        return
+    if isinstance(node, Scalar) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
+        r.respelt(key.span, "a number as `backoff`", "`delay`, the same each time")
+        then.delay = then.delay or read_duration(r, node, "`backoff`")
+        return
     then.backoff = choice_of(r, node, "`backoff`", ("none", "linear", "exponential")) or "none"
 
 

@@ -14,7 +14,7 @@ from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 from noetlc.source.resolve import resolve
 
 _DURATION = pattern(r"\s*\d+(\.\d+)?\s*(ms|s|m|h|d)?\s*")
-_NAME = pattern(r"[^\W][\w\-./]*")
+_NAME = pattern(r"[./]*\w[\w\-./]*")
 
 
 def describe(node: Node) -> str:
@@ -90,8 +90,8 @@ def text_of(r: Reader, node: Node, what: str) -> str | None:
 
 
 def name_of(r: Reader, node: Node, what: str) -> str | None:
-    """A name after NFC: letters, digits, `_ - . /` (LANGUAGE §1). Yes, no and the like are taken as
-    written.
+    """A name after NFC: letters, digits, `_ - . /` (LANGUAGE §1), at least one of them no mark. Yes, no and the like are
+    taken as written.
     """
     name = reference_of(r, node, what)
     if name is not None and _NAME.fullmatch(name) is None:
@@ -99,7 +99,7 @@ def name_of(r: Reader, node: Node, what: str) -> str | None:
             "NL120",
             f"{what}: {name!r} is no name",
             node.span,
-            help="use letters, digits and `_ - . /`, beginning with a letter, digit or `_`",
+            help="use letters, digits and `_ - . /`, beginning with a letter, a digit, `_`, `.` or `/`",
         )
         return name or None
     return name
