@@ -90,7 +90,7 @@ def text_of(r: Reader, node: Node, what: str) -> str | None:
 
 
 def name_of(r: Reader, node: Node, what: str) -> str | None:
-    """A name after NFC: letters, digits, `_ - . /` (LANGUAGE §1), at least one of them no mark. Yes, no and the like are
+    """A name after NFC: letters, digits, `_ - . /` (LANGUAGE §1), one of them no mark. Yes, no and the like are
     taken as written.
     """
     name = reference_of(r, node, what)
