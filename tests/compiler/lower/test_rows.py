@@ -89,6 +89,8 @@ ROWS: dict[str, str] = {
     "root name, path; versions; hints": "root-name-path root-hints",
     "implicit end": "next-end end-with-arcs",
     "else with do, else with a sibling then": "else-forms",
+    # REAL.md, flow.
+    "backoff: fixed, a number; results; names with marks first": "backoff-words",
 }
 
 
