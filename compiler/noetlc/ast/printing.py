@@ -26,7 +26,7 @@ from noetlc.ast.playbook import (
     Value,
 )
 from noetlc.ast.yaml_text import yaml_text
-from noetlc.source.nodes import value_of
+from noetlc.source.nodes import Scalar, value_of
 
 VERSION = "noetl.io/v2"
 
@@ -75,6 +75,8 @@ def plain_tree(tree: Tree) -> Json:
     match tree:
         case Value(template=template):
             return plain(template)
+        case Guard(node=Scalar(value=bool(always))):
+            return always
         case Guard(text=text):
             return f"{{{{ {text} }}}}"
         case dict():

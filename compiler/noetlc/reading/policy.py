@@ -2,6 +2,7 @@
 
 from collections.abc import Container
 
+from noetl_ir.expr import Const
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Guard, Rule
 from noetlc.diag.diagnostic import Fix
@@ -147,6 +148,9 @@ def _rules(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
         if rule.when is None and position < len(listed.items) - 1:
             r.report("NL502", "`else` must be the last rule: what follows is never asked", rule.span)
         draft.rules.append(rule)
+    last = draft.rules[-1] if draft.rules else None
+    if last is not None and last.when is not None and last.when.expr == Const(True):
+        draft.rules[-1] = last._replace(when=None)  # always, as the last one: that is what `else` says
 
 
 def _rule(r: Reader, node: Node) -> Rule | None:

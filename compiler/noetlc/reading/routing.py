@@ -1,8 +1,10 @@
 """A step's router and its arcs (v10 §5.5)."""
 
 from noetl_ir.expr import Literal
-from noetlc.ast.playbook import Arc, Router
+from noetlc.ast.playbook import Arc, Guard, Router
+from noetlc.expr.unparse import unparse
 from noetlc.reading.drafts import ArcDraft, RouterDraft
+from noetlc.reading.guard_texts import Unreadable, bare_guard
 from noetlc.reading.knob import take_policy
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
 from noetlc.reading.shapes import choice_of, is_misspelt, mapping_of, missing, reference_of, sequence_of, whole_of
@@ -51,7 +53,7 @@ def _arc(r: Reader, node: Node) -> Arc | None:
     take_all(r, "arc", r.tables.arc, draft, mapping)
     if mapping.get("step") is None and not is_misspelt(mapping, "step", r.tables.arc):
         missing(r, "the arc's `step`", mapping.span, help="write `- {step: name}`")
-    guard = mapping.get("when")
+    guard = mapping.get("when") or mapping.get("cond") or mapping.get("condition")
     if not draft.target or (guard is not None and draft.when is None):
         return None
     extras = tuple(draft.extras)
@@ -87,6 +89,21 @@ def _step(r: Reader, draft: ArcDraft, key: Scalar, node: Node) -> None:
 
 def _when(r: Reader, draft: ArcDraft, key: Scalar, node: Node) -> None:
     draft.when = read_guard(r, node, "the arc's `when`")
+
+
+def take_cond(r: Reader, draft: ArcDraft, key: Scalar, node: Node) -> None:
+    """An older word for `when`, which takes an expression without braces too."""
+    r.respelt(key.span, f"`{key.text}` of an arc", "`when`", "review")
+    if not isinstance(node, Scalar) or isinstance(node.value, bool) or "{{" in node.text:
+        draft.when = read_guard(r, node, f"the arc's `{key.text}`")
+        return
+    try:
+        expr = bare_guard(node.text, in_arc=True)
+    except Unreadable as why:
+        help = str(why) or 'write `when: "{{ expression }}"`'
+        r.report("NL302", f"the arc's `{key.text}`: this is no expression", node.span, help=help)
+        return
+    draft.when = Guard(expr, unparse(expr), node.span, None, 0)
 
 
 def _args(r: Reader, draft: ArcDraft, key: Scalar, node: Node) -> None:

@@ -2,12 +2,14 @@
 
 from functools import lru_cache
 
-from noetl_ir.expr import Json, ListTemplate, Literal, MapTemplate, Native, Template
+from noetl_ir.expr import Const, Json, ListTemplate, Literal, MapTemplate, Native, Template
 from noetlc.ast.playbook import Guard, Value
 from noetlc.diag.diagnostic import Fix
 from noetlc.expr.errors import TemplateError
 from noetlc.expr.parser import CACHE_SIZE, parse_expression, parse_template
+from noetlc.expr.unparse import unparse
 from noetlc.reading.drafts import Pairs
+from noetlc.reading.guard_texts import Unreadable, text_guard
 from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import is_duration, mapping_of, wrong_shape
 from noetlc.source.nodes import Mapping, Node, Scalar, value_of
@@ -92,7 +94,9 @@ def read_duration(r: Reader, node: Node, what: str) -> Value | None:
 
 
 def read_guard(r: Reader, node: Node, what: str) -> Guard | None:
-    """One expression in braces (LANGUAGE §2, Guards)."""
+    """One expression in braces (LANGUAGE §2, Guards), or `true` or `false`: always or never."""
+    if isinstance(node, Scalar) and isinstance(node.value, bool):
+        return Guard(Const(node.value), str(node.value).lower(), node, node, 0)
     if not isinstance(node, Scalar) or node.value is None:
         wrong_shape(r, node, what, "one expression in braces")
         return None
@@ -127,11 +131,16 @@ def _inside_braces(text: str) -> tuple[str, int]:
 
 
 def _wrapped(node: Scalar) -> Fix | None:
-    """The guard's text with all braces taken off and put around the whole, if that is an expression."""
-    bare = " ".join(node.text.replace("{{", " ").replace("}}", " ").split())
+    """The guard's text with the whole in one pair of braces, if it can be read so; a word outside of braces that stands
+    beside a comparison is a text.
+    """
+    bare = " ".join(node.text.split())
     try:
-        parse_expression(bare, 0)
-    except TemplateError:
+        if "{{" in bare:
+            bare = unparse(text_guard(bare))
+        else:
+            parse_expression(bare, 0)
+    except (TemplateError, Unreadable):
         return None
     if node.style in ("|", ">"):
         return None
