@@ -6,7 +6,9 @@ goes over every name here.
 
 import re
 from functools import lru_cache
+from symtable import Function, symtable
 from typing import TYPE_CHECKING
+from warnings import catch_warnings, simplefilter
 
 from noetl_ir.rows import NamedTuple
 
@@ -39,25 +41,31 @@ class ContextKey(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """A parameter of `main` that is bound by name; line from 1, column from 0 in bytes."""
+    """A parameter without a default; line from 1, column from 0 in bytes."""
 
     name: str
     line: int
     column: int
-    optional: bool
 
 
 class PythonReads(NamedTuple):
     """What a text reads of the names above.
 
-    `words` are those that occur in it, `parameters` the names that `main` asks for, `keys` the literal keys of
-    `context`; None where any may be read. `rebound` says that the code has something of its own called `context`.
+    `words` are those that occur in it, `parameters` the names that `main` asks for, `literal` the literal keys of
+    `context`; where that is not `all_keys` any other may be read too. `rebound` says that the code has something of its
+    own called `context`.
     """
 
     words: frozenset[str]
-    parameters: tuple[Parameter, ...] = ()
-    keys: tuple[ContextKey, ...] | None = ()
+    parameters: frozenset[str] = frozenset()
+    literal: tuple[ContextKey, ...] = ()
+    all_keys: bool = True
     rebound: bool = False
+
+    @property
+    def keys(self) -> set[str] | None:
+        """The keys of `context` that may be read; None for any."""
+        return {key.name for key in self.literal} if self.all_keys else None
 
 
 def words_of(code: str) -> set[str]:
@@ -71,59 +79,57 @@ def python_reads(code: str) -> PythonReads:
     words = _OURS.intersection(_WORD.findall(code))
     if MAIN not in words and CONTEXT not in words:
         return PythonReads(words)
-    import ast  # seldom needed, and not quick to import
+    with catch_warnings():
+        simplefilter("ignore")  # odd escapes are the author's business
+        parameters = _parameters(code) if MAIN in words else frozenset[str]()
+        return PythonReads(words, parameters, *(_keys(code) if CONTEXT in words else ()))
+
+
+def _parameters(code: str) -> frozenset[str]:
+    """What the functions called `main` ask for; where `main` is made in another way, what any function asks for.
+
+    Nothing where the text is no Python, and where a `return` at its top makes it one that never calls `main`.
+    """
+    try:
+        tables = [symtable(code, "code", "exec")]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    for table in tables:
+        tables += table.get_children()
+    functions = [table for table in tables if isinstance(table, Function)]
+    own = [table for table in functions if table.get_name() == MAIN]
+    return frozenset(name for table in own or functions for name in table.get_parameters())
+
+
+def required_parameters(code: str) -> tuple[Parameter, ...]:
+    """The parameters without a default of the functions called `main`, each with its place; none of no Python."""
+    import ast  # slow to import, so only for findings
 
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return PythonReads(words, (), None if CONTEXT in words else ())
-    parameters = _parameters(tree) if MAIN in words else ()
-    keys, rebound = _keys(tree) if CONTEXT in words else ((), False)
-    return PythonReads(words, parameters, keys, rebound)
+        return ()
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == MAIN:
+            arguments = node.args
+            positional = [*arguments.posonlyargs, *arguments.args]
+            found += positional[: len(positional) - len(arguments.defaults)]
+            named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+            found += [argument for argument, default in named if default is None]
+    return tuple(Parameter(node.arg, node.lineno, node.col_offset) for node in found)
 
 
-def _parameters(tree: "ast.Module") -> tuple[Parameter, ...]:
-    """What the functions called `main` ask for; of a `main` that is no function of the text, whatever any asks for."""
+def _keys(code: str) -> tuple[tuple[ContextKey, ...], bool, bool]:
+    """The literal keys of `context`; whether it is used in no other way; whether the code binds that name."""
     import ast
 
-    functions = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == MAIN
-    ]
-    if functions:
-        return tuple(parameter for function in functions for parameter in _asked(function.args))
-    if any(isinstance(node, ast.Name) and node.id == MAIN for node in ast.walk(tree)) or _names_main(tree):
-        return tuple(
-            Parameter(node.arg, node.lineno, node.col_offset, True)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.arg)
-        )
-    return ()
-
-
-def _names_main(tree: "ast.Module") -> bool:
-    import ast
-
-    return any(isinstance(node, ast.ClassDef) and node.name == MAIN for node in ast.walk(tree))
-
-
-def _asked(arguments: "ast.arguments") -> list[Parameter]:
-    positional = [*arguments.posonlyargs, *arguments.args]
-    required = len(positional) - len(arguments.defaults)
-    found = [Parameter(arg.arg, arg.lineno, arg.col_offset, at >= required) for at, arg in enumerate(positional)]
-    return found + [
-        Parameter(arg.arg, arg.lineno, arg.col_offset, default is not None)
-        for arg, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    ]
-
-
-def _keys(tree: "ast.Module") -> tuple[tuple[ContextKey, ...] | None, bool]:
-    """The literal keys of `context`, None where it is used in any other way; whether the code binds that name."""
-    import ast
-
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return (), False, False  # any key may be read
     found: list[ContextKey] = []
-    loads = literal = 0
+    loads = 0
     rebound = False
     of_main = {id(arg) for node in ast.walk(tree) for arg in _arguments_of_main(node)}
     for node in ast.walk(tree):
@@ -136,22 +142,19 @@ def _keys(tree: "ast.Module") -> tuple[tuple[ContextKey, ...] | None, bool]:
                 rebound = rebound or id(node) not in of_main
             case ast.Subscript(value=ast.Name(id="context"), slice=ast.Constant(value=str(key)) as at, ctx=ast.Load()):
                 found.append(ContextKey(key, at.lineno, at.col_offset, "read"))
-                literal += 1
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id="context"), attr="get"),
                 args=[ast.Constant(value=str(key)) as at, *rest],
                 keywords=[],
             ):
                 found.append(ContextKey(key, at.lineno, at.col_offset, "get" if rest else "read"))
-                literal += 1
             case ast.Compare(
                 left=ast.Constant(value=str(key)) as at,
                 ops=[ast.In() | ast.NotIn()],
                 comparators=[ast.Name(id="context")],
             ):
                 found.append(ContextKey(key, at.lineno, at.col_offset, "test"))
-                literal += 1
-    return (tuple(found) if loads == literal else None), rebound
+    return tuple(found), loads == len(found), rebound
 
 
 def _arguments_of_main(node: "ast.AST") -> "list[ast.arg]":

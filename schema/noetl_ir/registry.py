@@ -6,6 +6,7 @@ nothing but modules of the given package and installed entry points. Third parti
 points (`GROUPS`); a part of ours always wins over an entry point of the same name.
 """
 
+import re
 from importlib import import_module
 from types import ModuleType
 from typing import TypeVar
@@ -14,6 +15,10 @@ GROUPS = {"noetl_ir.kinds": "noetl.kinds", "noetl.tools": "noetl.tools"}
 """Package → the entry-point group that adds to it. An entry point names a module or an object in one."""
 
 Part = TypeVar("Part")
+
+_REQUIREMENT = re.compile(
+    r"\s*([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:\[[\w\s,.-]*\])?\s*(?:[<>=!~][^;]*)?", re.ASCII
+)
 
 
 class MissingPart(LookupError):
@@ -46,6 +51,30 @@ def load(package: str, name: str, attribute: str, expected: type[Part]) -> Part:
     if not isinstance(found, expected):
         raise TypeError(f"{package}: {attribute} of {name!r} is not a {expected.__name__}: {found!r}")
     return found
+
+
+def is_module(name: str) -> bool:
+    """Whether a name may be that of a module; a distribution may have other names too."""
+    return all(part.isidentifier() for part in name.split("."))
+
+
+def distribution_of(requirement: str) -> str:
+    """The distribution that a requirement names (`psycopg2-binary>=2.9`), "" where it is none."""
+    found = _REQUIREMENT.fullmatch(requirement)
+    return found[1] if found is not None else ""
+
+
+def modules_of(requirement: str) -> tuple[str, ...]:
+    """The modules at the top of an installed distribution, sorted; none where it is not installed."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        found = distribution(distribution_of(requirement) or " ")
+    except (PackageNotFoundError, ValueError):
+        return ()
+    listed = found.read_text("top_level.txt")
+    tops = listed.split() if listed else [file.parts[0].removesuffix(".py") for file in found.files or ()]
+    return tuple(sorted({top for top in tops if top.isidentifier() and not top.startswith("_")}))
 
 
 def _own(package: str, name: str) -> ModuleType | None:

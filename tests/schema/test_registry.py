@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from noetl_ir.registry import MissingPart, load, names
+from noetl_ir.registry import MissingPart, distribution_of, is_module, load, modules_of, names
 
 
 @pytest.fixture
@@ -94,3 +94,39 @@ def test_entry_points_are_not_looked_at_while_names_are_found(package: str, tmp_
     )
     done = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "module"),
+    [
+        ("requests", "requests", True),
+        ("google.cloud.storage", "google.cloud.storage", True),
+        ("psycopg2-binary", "psycopg2-binary", False),
+        ("psycopg2-binary>=2.9,<3", "psycopg2-binary", False),
+        ("uvicorn[standard] == 0.30", "uvicorn", False),
+        ("os; import sys", "", False),
+        ("-r file", "", False),
+        ("a b", "", False),
+        ("", "", False),
+        ("../x", "", False),
+        ("x\ny", "", False),
+    ],
+)
+def test_what_names_a_module_and_a_distribution(text: str, named: str, module: bool) -> None:
+    assert (distribution_of(text), is_module(text)) == (named, module)
+
+
+def test_the_modules_of_a_distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, file, text in (
+        ("with-list", "top_level.txt", "one\n_two\nthree\n"),
+        ("with-files", "RECORD", "four/__init__.py,,\nfive.py,,\n_six.py,,\nwith_files-1.0.dist-info/RECORD,,\n"),
+        ("with-nothing", "INSTALLER", "x"),
+    ):
+        home = tmp_path / f"{name.replace('-', '_')}-1.0.dist-info"
+        home.mkdir()
+        (home / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8")
+        (home / file).write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert modules_of("With_List[extra]>=1") == ("one", "three")
+    assert modules_of("with-files") == ("five", "four")
+    assert modules_of("with-nothing") == modules_of("no-such-distribution") == modules_of("") == ()

@@ -139,17 +139,11 @@ def _free(tree: "ast.Module", text: str) -> tuple[PythonName, ...]:
                 bound.add(name)
     if used.keys() & {"globals", "exec"}:
         return ()
-    lines = text.split("\n")
     return tuple(
-        PythonName(name, node.lineno, _column(lines, node))
+        place_of(text, name, node.lineno, node.col_offset)
         for name, node in used.items()
         if name not in bound and not hasattr(builtins, name)
     )
-
-
-def _column(lines: list[str], node: "ast.Name") -> int:
-    line = lines[node.lineno - 1] if node.lineno <= len(lines) else ""
-    return len(line.encode()[: node.col_offset].decode(errors="ignore"))  # Python counts bytes
 
 
 def code_of(task: Task) -> str | None:
@@ -172,6 +166,13 @@ def _decoded(text: str) -> str | None:
         return b64decode(text, validate=True).decode("utf-8")
     except ValueError:
         return None
+
+
+def place_of(text: str, name: str, line: int, column: int) -> PythonName:
+    """A place that Python counts in bytes of its line."""
+    lines = text.split("\n")
+    before = lines[line - 1].encode()[:column] if line <= len(lines) else b""
+    return PythonName(name, line, len(before.decode(errors="ignore")))
 
 
 def offset_of(text: str, place: PythonName) -> int:

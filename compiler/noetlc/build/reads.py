@@ -162,7 +162,7 @@ class _Finder:
         reads = python_reads(code)
         if reads.keys is None:
             return set(self.order)
-        named = {key.name for key in reads.keys}.union(parameter.name for parameter in reads.parameters)
+        named = reads.keys | reads.parameters
         return set(self.order) if "steps" in named else named & self._bare
 
     def _step_of(self, root: str, path: Path) -> Iterable[tuple[str, Path]]:

@@ -10,6 +10,7 @@ When to ignore
     Where the code itself makes templates, and the braces are meant for what it makes.
 """
 
+import re
 from collections.abc import Iterator
 
 from noetlc.diag.diagnostic import Diagnostic, Severity
@@ -18,21 +19,62 @@ from noetlc.expr.parser import parse_expression
 from noetlc.rules import Rule, Unit
 from noetlc.source.nodes import Scalar
 
+_PARTS = re.compile(
+    r"""(?P<comment>\#[^\n]*) | \"{3}(?:\\.|[^\\])*?\"{3} | \'{3}(?:\\.|[^\\])*?\'{3}
+    | "(?:\\.|[^\\\n"])*" | '(?:\\.|[^\\\n'])*'""",
+    re.DOTALL | re.VERBOSE,
+)
+"""Comments and strings of Python, as far as braces need them told apart."""
+
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
-    """The first pair of braces with an expression in it, in each program text."""
+    """The first pair of braces with an expression in it, in each program text; comments and texts that are no
+    more than comments aside.
+    """
     for _, _, value in unit.programs["code"]:
         scalar = value.node
-        if not isinstance(scalar, Scalar):
+        if not isinstance(scalar, Scalar) or "{{" not in scalar.text:
             continue
-        start = scalar.text.find("{{")
-        end = scalar.text.find("}}", start + 2)
-        if start >= 0 and end >= 0 and _is_expression(scalar.text[start + 2 : end]):
+        found = next(_templates(scalar.text), None)
+        if found is not None:
             yield RULE.finding(
                 "code is never a template: these braces stay as written",
-                unit.source.inner_span(scalar, start, end + 2),
+                unit.source.inner_span(scalar, *found),
                 help="give the value in `args` and use its name in the code",
             )
+
+
+def _templates(text: str) -> Iterator[tuple[int, int]]:
+    """Where pairs of braces with an expression stand: in a string, or around whole strings."""
+    idle = _idle(text)
+    outside = _PARTS.sub(lambda part: "0" if len(part[0]) < 2 else f"'{'0' * (len(part[0]) - 2)}'", text)
+    strings = (part.span() for part in _PARTS.finditer(text) if part["comment"] is None)
+    spans = [(0, len(text), outside), *((start, end, text) for start, end in strings)]
+    for first, last, within in sorted(spans, key=lambda span: span[1]):
+        start = within.find("{{", first, last)
+        while start >= 0:
+            end = within.find("}}", start + 2, last)
+            if end < 0:
+                break
+            line = text.count("\n", 0, start) + 1
+            if _is_expression(text[start + 2 : end]) and not any(line in lines for lines in idle):
+                yield start, end + 2
+            start = within.find("{{", start + 2, last)
+
+
+def _idle(text: str) -> list[range]:
+    """The lines of strings that stand alone as a statement, as docstrings do."""
+    import ast
+
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    return [
+        range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    ]
 
 
 def _is_expression(text: str) -> bool:

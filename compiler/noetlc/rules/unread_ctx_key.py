@@ -14,6 +14,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetl_ir.expr import Expr, Literal
+from noetl_ir.python_names import python_reads
 from noetlc.ast.once import Once
 from noetlc.ast.python_code import python_code
 from noetlc.ast.walk import all_expressions, all_values, blocks_in
@@ -27,9 +28,10 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     playbook = unit.playbook
     rules = [rule for step in playbook.steps for task in step.tasks for rule in task.rules]
     written = {key: value for rule in reversed(rules) for key, value in reversed(rule.set_ctx)}
-    if not written or playbook.legacy or _is_read_whole(unit):
+    by_code = _read_by_code(unit) if written and not playbook.legacy else None
+    if by_code is None:
         return
-    read = {name for expr, _ in all_expressions(playbook) for name in _names(expr)}
+    read = by_code | {name for expr, _ in all_expressions(playbook) for name in _names(expr)}
     for key, value in sorted(written.items()):
         if key not in read and not key.startswith("__") and "" not in read:
             path = f"ctx.{key}" if key.isidentifier() else f"ctx[{key!r}]"
@@ -37,15 +39,21 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             yield RULE.finding(f"nothing reads `{path}`", value.span, help=help)
 
 
-def _is_read_whole(unit: Unit) -> bool:
-    """Whether code or a block template may read any key."""
+def _read_by_code(unit: Unit) -> set[str] | None:
+    """The keys that python code may read by their names; None where code or a block template may read any."""
     if any(True for value in all_values(unit.playbook) for _ in blocks_in(value)):
-        return True
+        return None
+    found: set[str] = set()
     for _, _, value in unit.programs["code"]:
         text = value.template.value if isinstance(value.template, Literal) else None
-        if not isinstance(text, str) or any(name.name in ("ctx", "context") for name in python_code(text).free):
-            return True
-    return False
+        if not isinstance(text, str):
+            return None
+        reads = python_reads(text)
+        names = reads.parameters | (reads.keys or set())
+        if reads.keys is None or "ctx" in names or any(name.name == "ctx" for name in python_code(text).free):
+            return None
+        found |= names
+    return found
 
 
 def _read(expr: Expr) -> tuple[str, ...]:

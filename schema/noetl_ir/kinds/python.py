@@ -13,7 +13,7 @@ KIND = Kind(
         ),
         "libs": Field(
             ("map", "list"),
-            doc="Imports to make first: alias to module, or {from, import}; a list of modules.",
+            doc="Imports to make first: alias to module, or {from, import}; a list of modules, or of distributions.",
         ),
         "auth": Field(("text", "map"), doc="A keychain entry, or names to entries, readable in the code as `auth`."),
     },

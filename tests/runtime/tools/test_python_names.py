@@ -37,8 +37,15 @@ def test_an_argument_goes_over_state_of_its_name(env: Surroundings) -> None:
 
 STATE: dict[str, Json] = {"ctx": {"q": 1}, "iter": {"d": 2}, "workload": {"w": 3}, "execution_id": "e1"}
 ALL: Json = {"a": 1}
-OURS: dict[str, Json] = {"input_data": ALL, "args": ALL, "input": ALL, "data": ALL, **STATE, "context": STATE}
-"""What a name of ours means where no arg has it; `context` has the state at least."""
+OURS: dict[str, Json] = {
+    "input_data": ALL,
+    "args": ALL,
+    "input": ALL,
+    "data": ALL,
+    **STATE,
+    "context": {**STATE, "a": 1},
+}
+"""What a name of ours means where no arg but `a` is there."""
 FORMS = {
     "flat": "result = {name}",
     "flat, in a function": "def f():\n    return {name}\nresult = f()",
@@ -145,6 +152,25 @@ def test_only_what_is_read_is_sent(env: Surroundings, code: str, read: set[str])
     names = Watched({"first": {}, "second": 2, **STATE})
     assert ran(env, code, {"a": 1}, scope=names).status == "ok"
     assert names.read == read
+
+
+def test_libs_may_name_a_distribution(env: Surroundings) -> None:
+    def with_libs(libs: Json, code: str) -> Outcome:
+        return waited(python.run(call_of("python", {"code": code, "libs": libs}), env))
+
+    # Of these the distribution has another name than its module.
+    assert with_libs(["PyYAML", "jinja2"], "result = yaml.safe_load('[1]') + [jinja2.__name__]").result == [1, "jinja2"]
+    assert with_libs(["pyyaml>=5,<99"], "result = yaml.__name__").result == "yaml"
+    assert with_libs({"y": "PyYAML[all]"}, "result = [y.__name__, 'yaml' in globals()]").result == ["yaml", False]
+    assert with_libs([{"import": "PyYAML", "as": "y"}], "result = y.__name__").result == "yaml"
+    assert with_libs(["import-linter"], "result = importlinter.__name__").result == "importlinter"
+    for name in ("no-such-distribution", "no-such-distribution==1.0"):
+        error = failed(with_libs([name], "result = 1"))
+        assert (error["code"], error["type"]) == ("python.import", "ModuleNotFoundError")
+        assert name in str(error["message"]) and "not installed" in str(error["message"])
+    assert failed(with_libs(["no_such_module"], "result = 1"))["code"] == "python.import"
+    for wrong in (["a b"], ["os; import sys"], [3], [{"from": "os"}], {"a b": "os"}, [""]):
+        assert "names no module" in str(failed(with_libs(wrong, "result = 1"))["message"])
 
 
 def test_some_modules_are_there_without_an_import(env: Surroundings) -> None:

@@ -15,6 +15,7 @@ from noetl.tools.python.program import BODY, FILE, compiled
 from noetl.tools.python.scope import readable
 from noetl.tools.python.values import Unfit, plain
 from noetl_ir.expr import Json
+from noetl_ir.registry import distribution_of, is_module, modules_of
 
 _MISSING = object()
 
@@ -140,24 +141,58 @@ def _awaited(value: object) -> object:
     return asyncio.run(wait())
 
 
+class NotInstalled(ModuleNotFoundError):
+    """`libs` names something that is not there."""
+
+
 def _import(libs: Json, names: dict[str, object]) -> None:
-    """Bind `libs`: alias to module or to `{from, import}`; a list of modules, or of such mappings."""
+    """Bind `libs`: alias to module or to `{from, import}`; a list of modules, or of such mappings.
+
+    A name may be that of a distribution too, whose modules are meant then. Raises NotInstalled.
+    """
     listed = [(None, lib) for lib in libs] if isinstance(libs, list) else []
     entries = list(libs.items()) if isinstance(libs, dict) else listed
     for key, lib in entries:
         source = lib.get("from") if isinstance(lib, dict) else None
         wanted = lib.get("import") if isinstance(lib, dict) else lib
         alias = lib.get("as", key) if isinstance(lib, dict) else key
-        words = [str(word) for word in (source, wanted, alias) if word is not None]
-        if not wanted or not all(part.isidentifier() for word in words for part in word.split(".")):
+        if not isinstance(wanted, str) or (alias is not None and not str(alias).isidentifier()):
             raise ValueError(f"libs has an entry that names no module: {lib!r}")
-        start = f"from {source} import {wanted}" if source else f"import {wanted}"
-        exec(compile(f"{start} as {alias}" if alias else start, "<libs>", "exec"), names)
+        if source is not None and not (is_module(str(source)) and wanted.isidentifier()):
+            raise ValueError(f"libs has an entry that names no module: {lib!r}")
+        if source is not None:
+            _execute(f"from {source} import {wanted}", alias, names)
+        else:
+            _import_named(wanted, alias, names)
+
+
+def _import_named(name: str, alias: object, names: dict[str, object]) -> None:
+    """Import a module, else the modules of the distribution of that name, the first alone where there is an alias."""
+    if is_module(name):
+        try:
+            _execute(f"import {name}", alias, names)
+        except ModuleNotFoundError as problem:
+            missing = problem.name is not None and f"{name}.".startswith(f"{problem.name}.")
+            if not missing or not modules_of(name):
+                raise
+        else:
+            return
+    elif not distribution_of(name):
+        raise ValueError(f"libs has an entry that names no module: {name!r}")
+    found = modules_of(name)
+    if not found:
+        raise NotInstalled(f"libs names the distribution {name!r}, which is not installed where this worker runs")
+    for module in found[: 1 if alias else None]:
+        _execute(f"import {module}", alias, names)
+
+
+def _execute(statement: str, alias: object, names: dict[str, object]) -> None:
+    exec(compile(f"{statement} as {alias}" if alias else statement, "<libs>", "exec"), names)
 
 
 def _raised(problem: BaseException) -> dict[str, Json]:
     """An exception as an error: its message is the code's own and may hold any text."""
-    kind = type(problem)
+    kind = ModuleNotFoundError if isinstance(problem, NotInstalled) else type(problem)
     name = (
         kind.__qualname__ if kind.__module__ in ("builtins", "playbook") else f"{kind.__module__}.{kind.__qualname__}"
     )
@@ -168,7 +203,8 @@ def _raised(problem: BaseException) -> dict[str, Json]:
     if isinstance(problem, SyntaxError) and problem.filename == FILE:
         return {"code": "python.syntax", "message": message, "type": name, "line": problem.lineno}
     line, in_libs = _line(problem.__traceback__)
-    code = "python.import" if in_libs and isinstance(problem, ImportError) else "python.exception"
+    missing = isinstance(problem, NotInstalled) or (in_libs and isinstance(problem, ImportError))
+    code = "python.import" if missing else "python.exception"
     return {"code": code, "message": message, "type": name, "line": line}
 
 

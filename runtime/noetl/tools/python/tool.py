@@ -81,9 +81,8 @@ def _names(code: str, call: Call) -> dict[str, Json]:
     free = reads.words - args.keys()
     state: dict[str, Json] = {name: scope.get(name) for name in STATE if name in free}
     if CONTEXT in free:
-        keys = scope if reads.keys is None else {key.name for key in reads.keys}
-        state[CONTEXT] = _found(keys, args, scope)
-    asked = {parameter.name for parameter in reads.parameters} - args.keys() - {*INPUTS, *STATE, CONTEXT}
+        state[CONTEXT] = _found([*scope, *args] if reads.keys is None else reads.keys, args, scope)
+    asked = reads.parameters - args.keys() - {*INPUTS, *STATE, CONTEXT}
     return {
         "state": state,
         "given": _found(asked, args, scope),

@@ -1,0 +1,51 @@
+"""missing-distribution: `libs` names a distribution that is not installed.
+
+Why it matters
+    Its modules cannot be imported: the task fails with `python.import` wherever that is so for the worker.
+Example
+    - {kind: python, libs: [psycopg2-binary], code: "result = psycopg2.__version__"}
+Instead
+    Install it where workers run, or name a module that is there.
+    - {kind: python, libs: [psycopg], code: "result = psycopg.__version__"}
+When to ignore
+    Where workers run in another environment than the check, one that has it.
+"""
+
+from collections.abc import Iterator
+
+from noetl_ir.expr import Json, Literal
+from noetl_ir.registry import distribution_of, is_module, modules_of
+from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.rules import Rule, Unit
+
+
+def check(unit: Unit) -> Iterator[Diagnostic]:
+    """Entries of `libs` that can be no module, and are no distribution that is installed here."""
+    for step in unit.playbook.steps:
+        for task in step.tasks:
+            value = dict(task.fields).get("libs") if task.kind == "python" else None
+            if value is None or not isinstance(value.template, Literal):
+                continue
+            for name in _named(value.template.value):
+                if not is_module(name) and not modules_of(name):
+                    known = distribution_of(name)
+                    what = (
+                        f"the distribution `{known}`, which is not installed here" if known else f"no module: {name!r}"
+                    )
+                    yield RULE.finding(
+                        f"`libs` of `{task.name}` names {what}",
+                        value.span,
+                        help=f"install `{known}` where workers run, or name a module" if known else "name a module",
+                    )
+
+
+def _named(libs: Json) -> Iterator[str]:
+    """The texts in `libs` that name what is imported."""
+    entries = [*libs.values()] if isinstance(libs, dict) else libs
+    for lib in entries if isinstance(entries, list) else ():
+        wanted = (lib.get("from") or lib.get("import")) if isinstance(lib, dict) else lib
+        if isinstance(wanted, str):
+            yield wanted
+
+
+RULE = Rule("NL812", Severity.WARNING, "ast", check)
