@@ -14,8 +14,9 @@ Status: TypeAlias = Literal["ok", "error"]
 class Outcome(NamedTuple):
     """What a tool returns.
 
-    `error` is `{code, message, retryable, …}` when `status` is `error`, else None. `extras` holds the kind's
-    own attributes by key (`{"http": {"status": 200, "headers": {…}}}`); they are `outcome.http` in rules.
+    `error` is `{code, message, retryable, …}` when `status` is `error`, else None; the worker adds its `kind`.
+    `extras` holds the kind's own attributes by key (`{"http": {"status": 200, "headers": {…}}}`); they are
+    `outcome.http` in rules.
     `meta` is `{attempt, duration, started, ended, trace_id}`, filled in by the worker, times as recorded.
     """
 
@@ -33,6 +34,40 @@ class Outcome(NamedTuple):
     def with_detail(self, **detail: Json) -> "Outcome":
         """The same failure with more said about it under `error` (`line` of the user's code, …)."""
         return self._replace(error={**(self.error or {}), **detail})
+
+
+_KINDS = {
+    "timeout": ("timeout", "python.timeout"),
+    "connection": ("http.connect", "http.protocol", "pg.connect", "snowflake.connect", "nats.connect"),
+    "schema": ("result.schema",),
+    "code": ("python.exception", "python.import", "python.syntax"),
+    "auth": ("gcs.auth",),
+}
+_KIND_OF_CODE = {code: kind for kind, codes in _KINDS.items() for code in codes}
+_KIND_OF_STATUS = {401: "auth", 403: "auth", 404: "not_found", 429: "rate_limit"}
+
+
+def kind_of_error(code: Json, status: Json = None) -> str:
+    """The `kind` of an error: by the status of an answer where there is one, else by the code, else the code itself.
+
+    A code `http.NNN` says the status too.
+    """
+    name = str(code)
+    scheme, _, digits = name.partition(".")
+    if status is None and scheme == "http" and len(digits) == 3 and digits.isascii() and digits.isdecimal():
+        status = int(digits)
+    if isinstance(status, int) and not isinstance(status, bool) and 400 <= status < 600:
+        return _KIND_OF_STATUS.get(status, "client_error" if status < 500 else "server_error")
+    return _KIND_OF_CODE.get(name, name)
+
+
+def with_kind(error: dict[str, Json], extras: dict[str, Json] | None = None) -> dict[str, Json]:
+    """An error that says its `kind`; one that says it already stays as it is. `extras` are those of its outcome."""
+    if "kind" in error:
+        return error
+    answer = (extras or {}).get("http")
+    status = answer.get("status") if isinstance(answer, dict) else None
+    return {**error, "kind": kind_of_error(error.get("code"), status)}
 
 
 class LoopValue(NamedTuple):

@@ -38,7 +38,7 @@ _LIST: Schema = {"type": "array"}
 _TRUE: Schema = {"const": True}
 _ERROR: Schema = {
     "type": "object",
-    "properties": {"code": _TEXT, "message": {"type": ["string", "number", "boolean"]}},
+    "properties": {"code": _TEXT, "kind": _TEXT, "message": {"type": ["string", "number", "boolean"]}},
     "required": ["code", "message"],
 }
 _OUTCOME: Schema = {

@@ -12,6 +12,7 @@ from noetl.engine.retry import DEFAULT_DELAY, wait_of
 from noetl_ir.evaluate import Fault, Scope
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
+from noetl_ir.outcome import kind_of_error
 from noetl_ir.plan import Rule, Task
 from noetl_ir.rows import NamedTuple
 
@@ -107,7 +108,8 @@ def _directive(
     elif rule.directive == "fail":
         error = _error_of(outcome)
         if rule.code >= 0:
-            error = {**error, "code": program.value(rule.code)(scope), "cause": _cause(outcome)}
+            code = program.value(rule.code)(scope)
+            error = {**error, "code": code, "kind": kind_of_error(code), "cause": _cause(outcome)}
         if rule.message >= 0:
             error = {**error, "message": program.value(rule.message)(scope)}
     return Directive(rule.directive, number, rule.to, wait, iteration, ctx, error)

@@ -3,7 +3,7 @@
 from noetl.engine.execution import Execution, LoopRun, Mapping, Run
 from noetl.engine.program import Program
 from noetl_ir.expr import Json
-from noetl_ir.outcome import LoopValue, is_reference
+from noetl_ir.outcome import LoopValue, is_reference, with_kind
 from noetl_ir.scopes.values import LoopResult, Reference
 
 
@@ -58,12 +58,12 @@ def terminal_event(program: Program, execution: Execution, key: str, run: Run) -
         "step_run_id": key,
         "ts": run.ended,
         "result": None if failed else _event_result(run.result),
-        "error": run.error,
+        "error": None if run.error is None else with_kind(run.error),
         "outcome": run.outcome,
     }
     if row.loops:
         event.update(run.stats)
-        event["errors"] = run.errors
+        event["errors"] = [with_kind(error) if isinstance(error, dict) else error for error in run.errors]
     return event
 
 

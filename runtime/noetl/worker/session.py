@@ -17,7 +17,7 @@ from noetl_ir.evaluate import Fault
 from noetl_ir.events import Event, action_id_of, event_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
-from noetl_ir.outcome import Outcome, error
+from noetl_ir.outcome import Outcome, error, with_kind
 from noetl_ir.plan import Task
 from noetl_ir.rows import NamedTuple
 
@@ -116,8 +116,7 @@ class Session:
 
     def faulted(self, now: int, fault: Fault) -> Event:
         """`task.done` of a task whose fields could not be rendered: no rule is asked."""
-        outcome = error(fault.code, fault.message)
-        return self._done(now, outcome.as_json(), fault_directive(fault))
+        return self._done(now, _envelope(error(fault.code, fault.message)), fault_directive(fault))
 
     def finished(self, now: int, outcome: Outcome) -> Event:
         """`task.done` or `retry.started` after an outcome; the session moves on to where the directive leads.
@@ -126,7 +125,7 @@ class Session:
         """
         outcome, shown = self._kit.results.recorded(self.order.step, outcome)
         number = self.attempt_number
-        envelope, row = outcome.as_json(), self.row
+        envelope, row = _envelope(outcome), self.row
         envelope["meta"] = {
             "attempt": number,
             "duration": (now - self._started) / 1_000_000,
@@ -209,3 +208,10 @@ class Session:
         visit, number = self.visits.get(task, 1), self.attempt_number
         event_id = f"{order.run}:{task}:{visit}:{number}:{order.claim}:{letter}"
         return event_of((event_id, event_type, now, order.step, order.run, task, visit, number, order.claim, (), data))
+
+
+def _envelope(outcome: Outcome) -> dict[str, Json]:
+    """An outcome as rules and the log have it: its error says its kind, whoever made it."""
+    if outcome.error is not None:
+        outcome = outcome._replace(error=with_kind(outcome.error, outcome.extras))
+    return outcome.as_json()
