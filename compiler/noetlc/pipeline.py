@@ -2,35 +2,22 @@
 
     bytes → documents → playbook → LOWERING → rules, refusals → children → plan → TRANSFORMS
 
-A pass is a row of a table. The order is written there and checked, never solved: `order_problems` says what
-breaks an `after`. The loop, and only the loop, tells the observer and checks what must hold between passes:
-sugar that a pass removes never comes back, and `verify` finds nothing in a plan. Findings are values; a stage
+A transform is a row of a table. The order is written there and checked, never solved: `order_problems` says what
+breaks an `after`. The loop tells the observer, and `verify` finds nothing in a plan between two of them; reading and
+LOWERING, whose table is in `noetlc.older.passes`, come through one door. Findings are values; a stage
 that finds errors ends the way of its document, and the others go on.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Mapping as MappingOf
-from types import FunctionType, MappingProxyType
+from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
-from noetl_ir import registry
 from noetl_ir.collecting import uncollected
 from noetl_ir.plan import Child, Plan
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
-from noetlc.ast.bodies import Choose, Until, While
-from noetlc.ast.cases import Case, CaseSetting
-from noetlc.ast.iteration import Cursor, EndLoop, Frame, LoopOnError, Slicing, Where
-from noetlc.ast.names import OldBlocks, OldNames, OldSecrets
-from noetlc.ast.placeholders import without_placeholders
 from noetlc.ast.playbook import Playbook
-from noetlc.ast.repeat import OnError, Pages, Poll, Retry
-from noetlc.ast.skips import Skip
-from noetlc.ast.state import ArcSet, Assign, Result, RootVars, StepArgs, StepSet
-from noetlc.ast.storage import Sink
-from noetlc.ast.sugar import Sugar
-from noetlc.ast.targets import ImplicitEnd, Targets
-from noetlc.ast.walk import sugar_in, sugar_kinds
 from noetlc.build.family import (
     BROKEN,
     COMPUTED,
@@ -45,11 +32,11 @@ from noetlc.build.family import (
     obstacles_of,
 )
 from noetlc.build.refusals import refusals_of
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.diag.findings import sorted_findings
 from noetlc.diag.told import told
-from noetlc.dialects import read_playbook, reader_of
+from noetlc.older import AUTHORING, LOWERING, READ, BrokenPass, Lowering, read
 from noetlc.reading.check import check_document
 from noetlc.reading.places import Unknown
 from noetlc.rules import check_net, check_playbook
@@ -72,76 +59,17 @@ class Pass(NamedTuple):
         return self.fn.__name__
 
 
-class Lowering(NamedTuple):
-    """A row of `LOWERING`: `fn` maps a playbook to itself and notes its changes.
-
-    `removes` are the sugar nodes that are gone after it. Where none of them, nor of `among`, is in a playbook, the
-    pass has nothing to do and is not run.
-    """
-
-    fn: Callable[[Playbook, Note], Playbook]
-    removes: tuple[type[Sugar], ...] = ()
-    after: tuple[str, ...] = ()
-    among: tuple[type[Sugar], ...] = ()
-
-    @property
-    def name(self) -> str:
-        """What `dump --after` and notes call it."""
-        return self.fn.__name__
-
-
-def _part(name: str) -> Callable[[Playbook, Note], Playbook]:
-    """The pass `noetlc.lower.<name>`, imported when it has something to do: canonical playbooks start sooner."""
-
-    def run(playbook: Playbook, note: Note) -> Playbook:
-        return registry.load("noetlc.lower", name, name, FunctionType)(playbook, note)  # type: ignore[no-any-return]
-
-    run.__name__ = name
-    return run
-
-
-LOWERING: tuple[Lowering, ...] = (
-    Lowering(_part("complete_http_paths")),
-    Lowering(_part("share_workbook"), among=(Sink, Retry, Pages, Poll, Assign, OnError)),
-    Lowering(_part("lower_args"), removes=(StepArgs,)),
-    Lowering(_part("lower_loop"), removes=(Slicing, Where, LoopOnError), among=(Pages,)),
-    Lowering(_part("lower_event_case"), among=(Case, CaseSetting)),
-    Lowering(_part("lower_retry"), removes=(Retry, OnError), among=(Pages, Poll, Case)),
-    Lowering(_part("lower_poll"), removes=(Poll,), after=("lower_retry",)),
-    Lowering(_part("lower_pages"), removes=(Pages,), after=("lower_retry",)),
-    Lowering(_part("lower_vars"), removes=(Assign,), after=("lower_retry", "lower_poll")),
-    Lowering(_part("lower_sink"), removes=(Sink,), after=("lower_vars",)),
-    Lowering(_part("lower_inclusive_case"), after=("lower_retry", "lower_sink", "lower_event_case"), among=(Case,)),
-    Lowering(_part("lower_case"), removes=(Case, CaseSetting), after=("lower_inclusive_case",)),
-    Lowering(_part("lower_next"), removes=(Targets,), after=("lower_case",)),
-    Lowering(_part("lower_set"), removes=(StepSet, Result, ArcSet), after=("lower_sink", "lower_next")),
-    Lowering(_part("lower_cursor"), removes=(Cursor, Frame), after=("lower_case", "lower_sink")),
-    Lowering(_part("lower_root_vars"), removes=(RootVars,), after=("lower_vars", "lower_case", "lower_set")),
-    Lowering(_part("lower_skip"), removes=(Skip,), after=("lower_set",)),
-    Lowering(_part("enter_sugar"), among=(Choose, While, Until)),
-    Lowering(_part("lower_choose"), removes=(Choose,), after=("enter_sugar",)),
-    Lowering(_part("lower_until"), removes=(Until,), after=("enter_sugar",)),
-    Lowering(_part("lower_while"), removes=(While,), after=("enter_sugar",)),
-    Lowering(
-        _part("lower_end_loop"), removes=(EndLoop,), after=("lower_next", "lower_set", "lower_skip", "lower_while")
-    ),
-    Lowering(_part("lower_end"), removes=(ImplicitEnd,), after=("lower_next",)),
-    Lowering(_part("lower_blocks"), removes=(OldBlocks,), after=("lower_next", "lower_set", "lower_skip", "lower_end")),
-    Lowering(_part("lower_secrets"), removes=(OldSecrets,), after=("lower_root_vars", "lower_until", "lower_while")),
-    Lowering(_part("rename_names"), removes=(OldNames,), after=("lower_next", "lower_until", "lower_while")),
-)
-"""Playbook to playbook, sugar to canonical form."""
-
-AUTHORING = frozenset({"lower_choose", "lower_while", "lower_until"})
-"""Passes for what people write today: their changes are no notes."""
-
 TRANSFORMS: tuple[Pass, ...] = ()
 """Plan to plan. None pays yet: what could be pruned, unreachable steps, is what findings are about."""
 
 Seen: TypeAlias = dict[str, Member | str]
 """Path → the child there, checked, or the code that says what is in the way."""
 
-READ, BUILD = "read", "build"  # the names of the stages that are no passes
+BUILD = "build"
+"""The name of the stage that makes the plan."""
+
+STAGES = (READ, *(row.name for row in LOWERING), BUILD, *(row.name for row in TRANSFORMS))
+"""The names of all stages, in their order."""
 
 
 class Observer(Protocol):
@@ -187,10 +115,6 @@ class Compiled(NamedTuple):
         return tuple([document.plan for document in self.documents if document.plan is not None])
 
 
-class BrokenPass(AssertionError):
-    """A pass did what none may do: an error of ours."""
-
-
 class Quiet:
     """The observer that looks away."""
 
@@ -228,18 +152,13 @@ def check_source(name: str, data: bytes, catalogue: Catalogue = NO_CATALOGUE, se
 
 def understood(source: Source, node: Node | None, observer: Observer = QUIET) -> Document:
     """Read a document in whatever dialects it is written, lower it, and check what its names mean; no rule is asked."""
-    observer.begun(READ)
-    r = reader_of(source)
-    playbook = read_playbook(r, node)
-    observer.ended(READ, playbook)
-    changes = list(r.changes)
+    playbook, changes, r = read(source, node, observer)
     unknown: tuple[Unknown, ...] = ()
     if playbook is not None:
-        playbook = _lowered(playbook, changes.append, observer)
         assert isinstance(node, Mapping)
         unknown = check_document(r, playbook, node)
     findings = [*r.findings, *(told(change) for change in changes if change.by not in AUTHORING)]
-    return Document(playbook, None, sorted_findings(findings), tuple(changes), unknown=unknown, meant=r.meant)
+    return Document(playbook, None, sorted_findings(findings), changes, unknown=unknown, meant=r.meant)
 
 
 def planned(name: str, document: Document) -> Document:
@@ -258,26 +177,6 @@ def order_problems(table: Sequence[Pass] | Sequence[Lowering]) -> Iterator[str]:
 def base_name(name: str) -> str:
     """The last part of a file's name, whichever way its folders are written."""
     return name.replace("\\", "/").rpartition("/")[2]
-
-
-def _lowered(playbook: Playbook, note: Note, observer: Observer) -> Playbook:
-    """The playbook after all passes; without any sugar, itself."""
-    there, gone = sugar_kinds(playbook), frozenset[type[Sugar]]()
-    for row in LOWERING:
-        concerned = {*row.removes, *row.among}
-        observer.begun(row.name)
-        if there & concerned or not concerned:
-            before, playbook = playbook, row.fn(playbook, note)
-            there = there if playbook is before else sugar_kinds(playbook)
-            gone |= frozenset(row.removes)
-            back = sorted(kind.__name__ for kind in there & gone)
-            if back:
-                raise BrokenPass(f"after {row.name} there is a {back[0]} again")
-        observer.ended(row.name, playbook)
-    for node in sugar_in(playbook) if there else ():
-        span: Span = getattr(node, "span")  # noqa: B009 - every sugar node has one
-        note(Change("read", span, f"`{type(node).__name__.lower()}` here", "refused", "no pass takes it at this place"))
-    return without_placeholders(playbook) if gone else playbook
 
 
 class _Run:

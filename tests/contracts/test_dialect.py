@@ -6,21 +6,23 @@ import pytest
 
 import goldens
 from noetl_ir import registry
+from noetlc import dialects, older
 from noetlc.ast.printing import printed
 from noetlc.ast.walk import sugar_in
 from noetlc.diag.diagnostic import Severity
-from noetlc.dialects import PACKAGE, Dialect
+from noetlc.dialects import Dialect
 from noetlc.pipeline import check_source, compile_source, understood
 from noetlc.reading.reader import Reader, Tables
 from noetlc.source.nodes import Mapping, Node, Sequence
 from noetlc.source.yaml_reader import read_yaml
 
-DIALECTS = registry.names(PACKAGE)
+PACKAGES = {name: package for package in (dialects.PACKAGE, older.PACKAGE) for name in registry.names(package)}
+DIALECTS = sorted(PACKAGES)
 CASES = [case for case in goldens.cases() if case.stage == "dialects"]
 
 
 def dialect_of(name: str) -> Dialect:
-    return registry.load(PACKAGE, name, "DIALECT", Dialect)
+    return registry.load(PACKAGES[name], name, "DIALECT", Dialect)
 
 
 def keys_in(node: Node | None) -> Iterator[str]:

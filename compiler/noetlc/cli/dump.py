@@ -9,9 +9,7 @@ from noetlc.cli.catalogue import Folders
 from noetlc.cli.files import STANDARD_INPUT, put, read_playbook, shown
 from noetlc.cli.findings import palette_of_stderr, text_of
 from noetlc.diag.diagnostic import Severity
-from noetlc.pipeline import BUILD, LOWERING, READ, TRANSFORMS, compile_source
-
-STAGES = (READ, *(row.name for row in LOWERING), BUILD, *(row.name for row in TRANSFORMS))
+from noetlc.pipeline import BUILD, STAGES, compile_source
 
 
 class Keeper:

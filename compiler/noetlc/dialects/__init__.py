@@ -1,8 +1,7 @@
-"""The forms that playbooks are written in: which reader takes which key, one module per dialect.
+"""The canonical form: which reader takes which key, one module per version. The older dialects are `noetlc.older`.
 
 Constructs are recognised one by one and mix freely in a file, so the tables of all dialects are put together
-and a file is never sorted into one of them. A dialect that is only recognised lists its keys under `legacy`;
-when its readers are written they move into its `tables`, and nothing else changes.
+(`merged`) and a file is never sorted into one of them.
 """
 
 from functools import cache
@@ -10,14 +9,9 @@ from types import MappingProxyType
 
 from noetl_ir import registry
 from noetl_ir.rows import NamedTuple
-from noetlc.ast.playbook import Playbook
-from noetlc.reading.document import read_document
-from noetlc.reading.reader import Legacy, Reader, Tables
-from noetlc.source.nodes import Node
-from noetlc.source.text import Source
+from noetlc.reading.reader import Legacy, Tables
 
 PACKAGE = "noetlc.dialects"
-CANONICAL = ("v2", "v10")
 
 
 class Dialect(NamedTuple):
@@ -30,43 +24,21 @@ class Dialect(NamedTuple):
     legacy: Legacy = MappingProxyType({})
 
 
-def reader_of(source: Source) -> Reader:
-    """A reader of a file for all dialects at once."""
-    return Reader(source, *combined())
-
-
-def read_playbook(r: Reader, node: Node | None) -> Playbook | None:
-    """The playbook in one document, with the sugar of all dialects; the reader collects what there is to say about
-    its form.
-
-    Never raises. With an error among the findings the tree holds what could be understood; it is None where
-    the document is no mapping.
-    """
-    return read_document(r, node)
-
-
-@cache
-def combined() -> tuple[Tables, Legacy]:
-    """The tables of all dialects, and what is recognised by some and read by none."""
-    found = [registry.load(PACKAGE, name, "DIALECT", Dialect) for name in registry.names(PACKAGE)]
-    merged = _tables(found)
-    legacy: dict[str, dict[str, str]] = {}
-    for dialect in found:
-        for scope, keys in dialect.legacy.items():
-            taken = merged.get(scope, {})
-            own = legacy.setdefault(scope, {})
-            own.update({key: name for key, name in keys.items() if key not in taken and key not in own})
-    return Tables(**merged), legacy  # type: ignore[arg-type]
-
-
 @cache
 def canonical() -> Tables:
     """The tables of the canonical forms alone: what source has after every lowering."""
-    return Tables(**_tables([registry.load(PACKAGE, name, "DIALECT", Dialect) for name in CANONICAL]))  # type: ignore[arg-type]
+    return merged(dialects_of(PACKAGE))
 
 
-def _tables(dialects: list[Dialect]) -> dict[str, dict[str, object]]:
-    return {scope: _merged([getattr(dialect.tables, scope) for dialect in dialects]) for scope in Tables._fields}
+def dialects_of(package: str) -> list[Dialect]:
+    """The dialects of a package, each of which a module exports as `DIALECT`, in the order of their names."""
+    return [registry.load(package, name, "DIALECT", Dialect) for name in registry.names(package)]
+
+
+def merged(dialects: list[Dialect]) -> Tables:
+    """The tables of several dialects as one. Raises `ValueError` where two take the same key."""
+    found = {scope: _merged([getattr(dialect.tables, scope) for dialect in dialects]) for scope in Tables._fields}
+    return Tables(**found)  # type: ignore[arg-type]
 
 
 def _merged(tables: list[dict[str, object]]) -> dict[str, object]:

@@ -9,7 +9,8 @@ import json
 from noetl_ir.expr import Json
 from noetl_ir.kinds import TASK_KNOBS, Field, Kind
 from noetl_ir.rows import NamedTuple
-from noetlc.dialects import canonical, combined
+from noetlc.dialects import canonical
+from noetlc.older import combined
 from noetlc.reading.document import VERSIONS
 from noetlc.reading.kinds import kind_names, kind_of, knobs_of_any_kind
 from noetlc.reading.policy import DIRECTIVES

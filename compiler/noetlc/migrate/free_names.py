@@ -13,8 +13,8 @@ from noetlc.ast.workload import SCOPE
 from noetlc.diag.change import Change
 from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic
+from noetlc.expr.binding import bound, with_blocks
 from noetlc.expr.block_names import free_names
-from noetlc.expr.hoisting import bound, with_blocks
 from noetlc.expr.shorthand import path
 from noetlc.expr.templates import Held, guard_with, map_held, template_with
 from noetlc.pipeline import Document

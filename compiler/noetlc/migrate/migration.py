@@ -16,23 +16,22 @@ from noetl_ir.expr import Literal
 from noetl_ir.plan import Plan
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
-from noetlc.ast.names import OldBlocks, OldNames, OldSecrets
+from noetlc.ast.bodies import Choose, Until, While
 from noetlc.ast.playbook import Playbook, Value
 from noetlc.ast.printing import VERSION, Placed, as_tree, tree_of
 from noetlc.ast.sugar import Sugar
-from noetlc.ast.targets import ImplicitEnd
 from noetlc.ast.walk import outer_sugar, sugar_in
 from noetlc.diag.change import Change
 from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.diag.findings import sorted_findings
-from noetlc.dialects import read_playbook, reader_of
 from noetlc.migrate.entries import Refusal
 from noetlc.migrate.free_names import written_out
 from noetlc.migrate.parts import Touched
 from noetlc.migrate.rewriting import rewritten_document
 from noetlc.migrate.same_plan import same_plan
-from noetlc.pipeline import AUTHORING, LOWERING, READ, Compiled, Document, compile_source, planned, understood
+from noetlc.older import AUTHORING, GUESSES, READ, reader_of, written
+from noetlc.pipeline import Compiled, Document, compile_source, planned, understood
 from noetlc.source.decoding import decode, encode
 from noetlc.source.nodes import Mapping, Scalar
 from noetlc.source.text import Source
@@ -40,11 +39,8 @@ from noetlc.source.yaml_reader import read_yaml
 
 BY = "migrate"
 NOWHERE = Span(1, 1, 1, 1)
-TODAY = tuple(kind for row in LOWERING if row.name in AUTHORING for kind in row.removes)
+TODAY = (Choose, While, Until)
 """Sugar that is no legacy."""
-
-GUESSES = (OldNames, OldSecrets, OldBlocks, ImplicitEnd)
-"""Sugar for what may be legacy: only lowering tells."""
 
 _NOTES = {"NL111": ("`{}` at the root", "`metadata.{}`"), "NL112": ("a short `{}`", "`else: {{then: …}}`")}
 """Notes about spellings that are no sugar, and what they are changed to."""
@@ -98,7 +94,7 @@ def glanced(name: str, data: bytes) -> Glance:
     with uncollected():
         reading = read_yaml(name, data)
         reader = reader_of(reading.source)
-        playbooks = [read_playbook(reader, node) for node in reading.documents if node is not None]
+        playbooks = [written(reader, node) for node in reading.documents if node is not None]
         sugar = [node for playbook in playbooks if playbook is not None for node in _sugar_of(playbook)]
     problems = [found for found in (*reading.diagnostics, *reader.findings) if found.severity >= Severity.ERROR]
     places: list[Span] = [getattr(node, "span", NOWHERE) for node in sugar if not isinstance(node, (*GUESSES, *TODAY))]

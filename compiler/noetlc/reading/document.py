@@ -1,34 +1,21 @@
 """The root of a playbook (LANGUAGE §1): its sections in any order, and what every document must have."""
 
-from collections.abc import Iterator
 from re import compile as pattern
 
 from noetl_ir.expr import Json
 from noetl_ir.nearest import nearest
 from noetl_ir.span import Span
-from noetlc.ast.graph import END
-from noetlc.ast.names import OldBlocks, OldNames, OldSecrets
 from noetlc.ast.playbook import Playbook, Task
-from noetlc.ast.sugar import Sugar
-from noetlc.ast.targets import ImplicitEnd
 from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import DocumentDraft, ExecutorDraft
 from noetlc.reading.executor import executor_of, read_executor
 from noetlc.reading.keychain import read_keychain
-from noetlc.reading.loose import LOOSE
 from noetlc.reading.reader import Reader, Table, stray_key
 from noetlc.reading.shapes import is_empty, is_misspelt, mapping_of, missing, sequence_of, text_of, wrong_shape
 from noetlc.reading.step import read_step
 from noetlc.reading.task import read_single, read_task
 from noetlc.reading.values import read_value
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, value_of
-
-_OLD = pattern(
-    r"(?:(?<![\w.'\"])(?:vars|response|result|data|this|status_code|error|success|attempt|output|_err)"
-    r"\b(?!['\"])|['\"](?:call\.done|call\.error|step\.exit|step\.finished|success)['\"])"
-)
-"""Words of `noetlc.expr.legacy_names`, where an expression may have them."""
-_SECRET = pattern(r"(?<![\w.'\"])(?:env\s*[.\[]|token\s*\()")
 
 VERSIONS = ("noetl.io/v2", "noetl.io/v1", "noetl.io/v10")
 """The versions that are read; the first is the one that is written."""
@@ -70,27 +57,8 @@ def read_document(r: Reader, node: Node | None) -> Playbook | None:
         tuple(draft.extensions),
         r.legacy_seen,
         node.span,
-        (*draft.extras, *_old_names(r, node), *_implicit_end(draft)),
+        (*draft.extras, *r.forms.hints(r, draft, node)),
     )
-
-
-def _implicit_end(draft: DocumentDraft) -> tuple[ImplicitEnd, ...]:
-    if len(draft.steps) < 2 or any(step.router is not None for step in draft.steps):
-        return ()
-    return tuple(ImplicitEnd(step.name_span) for step in draft.steps if step.name == END)
-
-
-def _old_names(r: Reader, node: Mapping) -> Iterator[Sugar]:
-    """Whether the file has words in braces that older dialects use: one look at its text, no expression is read."""
-    text = r.source.text
-    inside = {part.partition("}}")[0] for part in text.split("{{")[1:]}  # most braces of a file hold the same few texts
-    loose = any(change.construct.startswith(LOOSE) for change in r.changes)  # it had no braces to look behind
-    if loose or any(map(_OLD.search, inside)):
-        yield OldNames(node.span)
-    if ("env" in text or "token" in text) and _SECRET.search(text):  # the plain words are found sooner
-        yield OldSecrets(node.span)
-    if "{%" in text:
-        yield OldBlocks(node.span)
 
 
 def _is_another(r: Reader, node: Mapping) -> bool:

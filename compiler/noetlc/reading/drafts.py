@@ -142,9 +142,20 @@ class AdmitDraft:
 
 
 class LoopDraft:
-    """A loop level."""
+    """A loop level; one that is `paged` needs no items: the pages may be all that the loop is."""
 
-    __slots__ = ("exec", "extras", "inner", "items", "iterator", "iterator_span", "knobs", "max_in_flight", "mode")
+    __slots__ = (
+        "exec",
+        "extras",
+        "inner",
+        "items",
+        "iterator",
+        "iterator_span",
+        "knobs",
+        "max_in_flight",
+        "mode",
+        "paged",
+    )
 
     def __init__(self) -> None:
         self.items: Value | None = None
@@ -154,6 +165,7 @@ class LoopDraft:
         self.max_in_flight: Value | None = None
         self.exec = "distributed"
         self.inner: Loop | None = None
+        self.paged = False
         self.knobs: Pairs = []
         self.extras: list[Sugar] = []
 

@@ -3,7 +3,6 @@
 from noetl_ir.expr import Json, Literal
 from noetl_ir.nearest import nearest
 from noetlc.ast.playbook import Loop, Value
-from noetlc.ast.repeat import Pages
 from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import LoopDraft
 from noetlc.reading.knob import take_policy, take_spec
@@ -23,8 +22,7 @@ def read_loop(r: Reader, node: Node) -> Loop | None:
     mapping = _renamed(r, mapping)
     take_all(r, "loop", r.tables.loop, draft, mapping)
     refused = any(key.text in r.legacy.get("loop", {}) for key, _ in mapping.entries)
-    pages = any(isinstance(extra, Pages) for extra in draft.extras)  # which may be all that the loop is
-    if not refused and not (pages and draft.items is None) and isinstance(node, Mapping):
+    if not refused and not (draft.paged and draft.items is None) and isinstance(node, Mapping):
         _check_whole(r, draft, mapping)
     return Loop(
         draft.items or Value(Literal([]), mapping.span, None),  # told, and still a loop for all that looks at it

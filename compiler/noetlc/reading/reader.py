@@ -9,6 +9,7 @@ from noetl_ir.nearest import nearest as nearest
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Task
+from noetlc.ast.sugar import Sugar
 from noetlc.diag.change import Change, Class
 from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic, Fix, Related
@@ -72,6 +73,20 @@ class Tables(NamedTuple):
 Legacy: TypeAlias = MappingOf[str, MappingOf[str, str]]
 """Scope → key → the name of the legacy construct, for what is recognised and not read yet."""
 
+
+class Forms(NamedTuple):
+    """Readers of what stands under a canonical key in a form that canonical text does not have, and of hints at such
+    forms in the text of a document. Where no older dialect is read, none of them finds anything.
+    """
+
+    unfold: Callable[["Reader", StepDraft, Mapping], Node | None] = lambda r, draft, node: node
+    next: Callable[["Reader", StepDraft, Node], None] = lambda r, draft, node: None
+    save: Take[StepDraft] = lambda r, draft, key, node: None
+    hints: Callable[["Reader", DocumentDraft, Mapping], tuple[Sugar, ...]] = lambda r, draft, node: ()
+
+
+NO_FORMS = Forms()
+
 SCOPE_NAMES = {
     "document": "the playbook",
     "executor": "`executor`",
@@ -115,12 +130,13 @@ class Reader:
     that YAML 1.1 and 1.2 read differently what they are here: a `name`, or a `boolean`.
     """
 
-    __slots__ = ("body", "changes", "findings", "legacy", "legacy_seen", "meant", "source", "tables")
+    __slots__ = ("body", "changes", "findings", "forms", "legacy", "legacy_seen", "meant", "source", "tables")
 
-    def __init__(self, source: Source, tables: Tables, legacy: Legacy) -> None:
+    def __init__(self, source: Source, tables: Tables, legacy: Legacy, forms: Forms = NO_FORMS) -> None:
         self.source = source
         self.tables = tables
         self.legacy = legacy
+        self.forms = forms
         self.findings: list[Diagnostic] = []
         self.changes: list[Change] = []
         self.legacy_seen = False

@@ -4,7 +4,6 @@ from noetl_ir.expr import Literal
 from noetlc.ast.playbook import Step, StepSpec, Task
 from noetlc.reading.admit import read_admit
 from noetlc.reading.drafts import StepDraft, StepSpecDraft
-from noetlc.reading.iterator import unfolded
 from noetlc.reading.knob import take_policy, take_spec
 from noetlc.reading.loop import read_loop
 from noetlc.reading.reader import Reader, Table, no_effect, stray_key, take_all
@@ -20,8 +19,6 @@ from noetlc.reading.shapes import (
     text_of,
     wrong_shape,
 )
-from noetlc.reading.storage import take_sink
-from noetlc.reading.targets import read_targets
 from noetlc.reading.task import read_timeout, read_tool
 from noetlc.reading.values import read_duration
 from noetlc.reading.word_tool import STEP_KEYS, has_word_tool, sink_of_words, tool_of_call, tool_of_words
@@ -46,7 +43,8 @@ def read_step(r: Reader, node: Node) -> Step | None:
         )
     if not draft.name:
         return None
-    draft.tool = unfolded(r, draft, draft.tool)
+    if isinstance(draft.tool, Mapping):
+        draft.tool = r.forms.unfold(r, draft, draft.tool)
     tasks = _tasks(r, draft)
     if draft.spec is None:
         draft.spec = _spec_of(StepSpecDraft())
@@ -67,7 +65,7 @@ def _take_keys(r: Reader, draft: StepDraft, node: Mapping) -> None:
     else:
         own = [entry for entry in node.entries if entry[0].text in STEP_KEYS]
         if stored[1].entries:
-            take_sink(r, draft, *stored)
+            r.forms.save(r, draft, *stored)
     for key, value in own:
         take = r.tables.step.get(key.text)
         if take is not None:
@@ -146,9 +144,7 @@ def _next(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
         return
     if isinstance(node, Scalar) and node.value is None:
         return
-    targets = read_targets(r, node)
-    if targets is not None:
-        draft.extras.append(targets)
+    r.forms.next(r, draft, node)
 
 
 def _pool(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from noetlc.cli import COMMANDS
 from noetlc.diag.forms import CONSTRUCTS, LEGACY_KEYS, SHAPES, form_of, rewriting
-from noetlc.dialects import combined
+from noetlc.older import combined
 from noetlc.rules import every_code, page_of
 from noetlc.source.yaml_reader import read_yaml
 

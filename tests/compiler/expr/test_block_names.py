@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from jinja2 import Environment, meta
 
 from noetl_ir.expr import Block
+from noetlc.expr.binding import bound, renamed_words, words_in
 from noetlc.expr.block_names import expressions_inside, free_names
-from noetlc.expr.hoisting import bound, renamed_words, words_in
 from noetlc.expr.shorthand import path
 
 NAMES = ("a", "b", "c", "xs")

@@ -3,10 +3,10 @@
 import pytest
 
 from noetl_ir.expr import Expr, Name
-from noetlc.expr.http_paths import completed
 from noetlc.expr.parser import parse_expression
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.unparse import unparse
+from noetlc.older.http_paths import completed
 
 ROWS = {
     # the result's own keys stay

@@ -15,7 +15,8 @@ from noetlc.migrate import migration
 from noetlc.migrate.lines import all_nodes, comments_in
 from noetlc.migrate.migration import checked, glanced, migrated
 from noetlc.migrate.same_plan import same_plan
-from noetlc.pipeline import AUTHORING, compile_source
+from noetlc.older import AUTHORING
+from noetlc.pipeline import compile_source
 from noetlc.source.yaml_reader import read_yaml
 
 REFUSED = frozenset({"lost-anchor", "merge-key", "wrong"})

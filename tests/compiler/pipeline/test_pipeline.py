@@ -4,6 +4,7 @@ import gc
 
 import pytest
 
+import noetlc.older.passes
 import noetlc.pipeline
 from nets import HEAD, compiled, steps
 from noetl_ir.plan import Plan
@@ -13,11 +14,9 @@ from noetlc.ast.playbook import Playbook
 from noetlc.ast.sugar import Sugar
 from noetlc.diag.change import Note
 from noetlc.diag.diagnostic import Severity
+from noetlc.older import LOWERING, BrokenPass, Lowering
 from noetlc.pipeline import (
-    LOWERING,
     TRANSFORMS,
-    BrokenPass,
-    Lowering,
     Pass,
     base_name,
     check_source,
@@ -79,7 +78,7 @@ def test_sugar_that_a_pass_removes_never_comes_back(monkeypatch: pytest.MonkeyPa
         return playbook._replace(extras=(Sweet(NOWHERE),))
 
     rows = (Lowering(sweeten), Lowering(sour, removes=(Sweet,)), Lowering(sweeten))
-    monkeypatch.setattr(noetlc.pipeline, "LOWERING", rows)
+    monkeypatch.setattr(noetlc.older.passes, "LOWERING", rows)
     with pytest.raises(BrokenPass, match="after sweeten there is a Sweet again"):
         compiled(steps("step: start"))
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from noetlc.ast.yaml_text import yaml_text
 from noetlc.diag.codes import CODES
-from noetlc.dialects import combined
+from noetlc.older import combined
 from noetlc.reading.reader import Tables
 from noetlc.rules import all_rules
 from playbooks import HEAD, linted

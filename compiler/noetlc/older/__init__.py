@@ -1,0 +1,91 @@
+"""The older dialects: a document in whatever mix of them in, the canonical playbook and what was changed out.
+
+`read` is the door, and `pipeline`, `migrate` and the schemas are the only ones who come through it. Inside is one
+file a construct: its nodes, its reader, the pass that removes them. Constructs are recognised one by one and mix
+freely in a file, also with those of today (`choose`, `while`, `until`), whose passes stand in the same order.
+"""
+
+from functools import cache
+
+from noetl_ir.rows import NamedTuple
+from noetlc.ast.playbook import Playbook
+from noetlc.ast.sugar import Sugar
+from noetlc.diag.change import Change
+from noetlc.dialects import PACKAGE as CANONICAL
+from noetlc.dialects import dialects_of, merged
+from noetlc.older.hints import hints_of
+from noetlc.older.name_nodes import OldBlocks, OldNames, OldSecrets
+from noetlc.older.passes import AUTHORING, LOWERING, BrokenPass, Lowering, Observer, lowered
+from noetlc.older.read_iterator import unfolded
+from noetlc.older.read_sink import take_sink
+from noetlc.older.read_targets import take_targets
+from noetlc.older.target_nodes import ImplicitEnd
+from noetlc.reading.document import read_document
+from noetlc.reading.reader import Forms, Legacy, Reader, Tables
+from noetlc.source.nodes import Node
+from noetlc.source.text import Source
+
+__all__ = [
+    "AUTHORING", "GUESSES", "LOWERING", "PACKAGE", "READ", "BrokenPass", "Canonical", "Lowering", "combined", "read",
+    "reader_of", "written",
+]  # fmt: skip
+
+PACKAGE = "noetlc.older.dialects"
+
+READ = "read"
+"""The name of the stage before all passes."""
+
+GUESSES: tuple[type[Sugar], ...] = (OldNames, OldSecrets, OldBlocks, ImplicitEnd)
+"""Sugar for what may be legacy: only lowering tells."""
+
+
+class Canonical(NamedTuple):
+    """What became of a document: the playbook is None where it is no mapping; `changes` are in the order of the passes,
+    those of reading first; the reader has what there is to say about its form.
+    """
+
+    playbook: Playbook | None
+    changes: tuple[Change, ...]
+    reader: Reader
+
+
+def read(source: Source, node: Node | None, observer: Observer) -> Canonical:
+    """Read a document in whatever dialects it is written, and lower it to canonical form. Never raises.
+
+    With an error among the findings of the reader the playbook holds what could be understood.
+    """
+    observer.begun(READ)
+    r = reader_of(source)
+    playbook = written(r, node)
+    observer.ended(READ, playbook)
+    changes = list(r.changes)
+    if playbook is not None:
+        playbook = lowered(playbook, changes.append, observer)
+    return Canonical(playbook, tuple(changes), r)
+
+
+def reader_of(source: Source) -> Reader:
+    """A reader of a file for all dialects at once."""
+    return Reader(source, *combined(), _FORMS)
+
+
+def written(r: Reader, node: Node | None) -> Playbook | None:
+    """The playbook as it is written, with the sugar of all dialects; None where the document is no mapping."""
+    return read_document(r, node)
+
+
+@cache
+def combined() -> tuple[Tables, Legacy]:
+    """The tables of all dialects, and what is recognised by some and read by none."""
+    older = dialects_of(PACKAGE)
+    tables = merged([*older, *dialects_of(CANONICAL)])
+    legacy: dict[str, dict[str, str]] = {}
+    for dialect in older:
+        for scope, keys in dialect.legacy.items():
+            taken = getattr(tables, scope, {})
+            own = legacy.setdefault(scope, {})
+            own.update({key: name for key, name in keys.items() if key not in taken and key not in own})
+    return tables, legacy
+
+
+_FORMS = Forms(unfolded, take_targets, take_sink, hints_of)

@@ -1,0 +1,202 @@
+"""lower_event_case: `eval_mode: on_event` becomes a `wait` that is asked again until a rule matches (LANGUAGE §6).
+
+    eval_mode: on_event, timeout: 5m, case: [{when: "event.name == 'message.received' and event.data.ok", …}]
+        →  s_wait   kind: wait, events: [message.received], timers: {timeout: 5m, or what is left of it}
+                    rules of the case about outcome.result.name and outcome.result.data; else jump to s_wait
+
+The rules are then those of a `case` about what the wait gave: the passes for `case` make branches of them. An event
+that no rule takes, in inclusive mode one for which the firing set is empty, is waited behind.
+"""
+
+from noetl_ir.expr import Compare, Const, Expr, Literal, MapTemplate, Name, walk
+from noetlc.ast.bodies import taken_of
+from noetlc.ast.playbook import Playbook, Step, Task, Value
+from noetlc.ast.sugar import Sugar
+from noetlc.ast.walk import replace_steps
+from noetlc.diag.change import Change, Note
+from noetlc.expr.generated import guard
+from noetlc.expr.rewrite import rewritten
+from noetlc.expr.shorthand import equal, otherwise, path, static_path
+from noetlc.expr.templates import arc_with, fields_with, guard_with, native, pairs_with, task_with
+from noetlc.expr.values import expression_of
+from noetlc.older.case.answers import missing_is_true
+from noetlc.older.case.nodes import Case, CaseRule, Route
+from noetlc.older.case.routes import own_named
+from noetlc.older.case.rules import is_http
+from noetlc.older.case.settings import idle, settled
+from noetlc.older.case.waits import CALLED, LEFT, TIMER
+from noetlc.older.events import DONE, FAILED, FALSE, LOOP, assuming, events_in
+from noetlc.older.legacy_names import Meanings, renamed, rule_meanings
+from noetlc.older.name_nodes import OldNames
+from noetlc.older.repeat_nodes import Pages, Poll
+from noetlc.older.sink_nodes import Sink
+from noetlc.older.state_nodes import Assign
+
+BY = "lower_event_case"
+OWN = DONE | FAILED
+"""What a step hears of its own tool."""
+
+_OTHERS = (
+    "a step hears nothing of other steps: let that step lead to this one, or wait for a signal that it causes, as by "
+    "`noetl signal`"
+)
+_EMPTY = "true of any answer without it, that of a 503 too: ask for `response.status_code` besides"
+_TIMER_ID = ("event", "data", "timer_id")
+
+
+def lower_event_case(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook in which steps that look at events wait for them, and rules call their step's result by one name."""
+    inputs = frozenset([key for key, _ in playbook.workload])
+
+    def each(step: Step) -> Step:
+        for span, construct, why in idle(step):
+            note(Change(BY, span, construct, "exact", f"nothing: {why}"))
+        case, rest = taken_of(step, Case)
+        if case is None:
+            return step
+        for rule in case.rules if is_http(step) else ():
+            if part := missing_is_true(rule):
+                note(Change(BY, rule.span, f"`{part}` for `call.done`", "review", _EMPTY))
+        case = own_named(step, case, inputs)
+        if settled(rest, case)[0].eval == "on_event":
+            return _waiting(*settled(rest, case), note)
+        return rest._replace(extras=(*rest.extras, case))
+
+    cases = [extra for step in playbook.steps for extra in step.extras if isinstance(extra, Case)]
+    if cases and not any(isinstance(extra, OldNames) for extra in playbook.extras):
+        playbook = playbook._replace(extras=(*playbook.extras, OldNames(cases[0].span)))
+    return replace_steps(playbook, each)
+
+
+def _waiting(case: Case, step: Step, note: Note) -> Step:
+    """The step with a wait; without its case where that is refused."""
+    names = frozenset[str]().union(*(_events(rule) for rule in case.rules))
+    refused = _refused(case, step, names)
+    if refused is not None:
+        note(refused)
+        return step
+    called = tuple(task for task in step.tasks if not task.generated)
+    signals = names - {TIMER} - OWN
+    if called and not signals and TIMER not in names:
+        said = "rules that are asked once: none is about an event from outside"
+        note(Change(BY, case.span, "`eval_mode: on_event`", "review", said))
+        return step._replace(extras=(*step.extras, case._replace(eval="on_entry")))
+    note(Change(BY, case.span, "`eval_mode: on_event`", "review", "a `wait` that is asked again until a rule matches"))
+    wait = _wait(step, signals)
+    if called:
+        step = _before_wait(step)
+    else:
+        step = step._replace(extras=tuple(_of_event(extra) for extra in step.extras), tasks=())
+    rules = tuple(_about(rule, wait.name, called[-1].name if called else "") for rule in case.rules)
+    case = case._replace(rules=rules, timeout=step.spec.timeout, tool=called[-1].name if called else "")
+    spec = step.spec._replace(timeout=None)
+    return step._replace(tasks=(*step.tasks, wait), spec=spec, extras=(case, *step.extras))
+
+
+def _events(rule: CaseRule) -> frozenset[str]:
+    return frozenset() if rule.when is None else events_in(rule.when.expr)
+
+
+def _refused(case: Case, step: Step, names: frozenset[str]) -> Change | None:
+    """Why a case on events cannot be lowered."""
+    called = any(not task.generated for task in step.tasks)
+    for rule in case.rules:
+        own = sorted(_events(rule) & (OWN | LOOP))
+        at = rule.span if rule.when is None else rule.when.span
+        if own and not called:
+            return Change(
+                BY, at, f"`{own[0]}` with `on_event`", "refused", "the step has no tool that it would tell of"
+            )
+        if own and (rule.when is not None and any(static_path(p) == ("event", "step") for p in walk(rule.when.expr))):
+            return Change(BY, at, f"`{own[0]}` of another step with `on_event`", "refused", _OTHERS)
+        if _events(rule) & LOOP:
+            return Change(
+                BY, at, "`loop.done` with `on_event`", "refused", "an iteration that waits hears no end of its loop"
+            )
+    timers = _timers(case)
+    if timers - {"timeout"} or ("timeout" in timers and step.spec.timeout is None):
+        return Change(BY, case.span, "a timer", "refused", "only the timer `timeout` is started, by `spec.timeout`")
+    if not called and not names:
+        return Change(BY, case.span, "`eval_mode: on_event`", "refused", "no rule names an event that could come")
+    repeats = next((extra for extra in step.extras if isinstance(extra, Poll | Pages)), None)
+    if repeats is not None and not called:
+        return Change(BY, repeats.span, "a repetition with `on_event`", "refused", "the step has no tool to repeat")
+    return None
+
+
+def _before_wait(step: Step) -> Step:
+    """The step whose tool has what is about it, so that the wait, the last task, has not."""
+    moved = tuple(extra for extra in step.extras if isinstance(extra, Poll | Pages | Assign | Sink))
+    last = step.tasks[-1]._replace(extras=(*step.tasks[-1].extras, *moved))
+    rest = tuple(extra for extra in step.extras if extra not in moved)
+    return step._replace(tasks=(*step.tasks[:-1], last), extras=rest)
+
+
+def _of_event(extra: Sugar) -> Sugar:
+    """What a step without a tool sets or stores, about the event that ends its waiting: that is its result."""
+    names = renamed({("event",): Name("result")}, frozenset())
+    if isinstance(extra, Assign):
+        return extra._replace(set_ctx=pairs_with(extra.set_ctx, names), set_iter=pairs_with(extra.set_iter, names))
+    if isinstance(extra, Sink):
+        when = None if extra.when is None else guard_with(extra.when, names)
+        return extra._replace(task=fields_with(extra.task, names), when=when)
+    return extra
+
+
+def _wait(step: Step, names: frozenset[str]) -> Task:
+    span, timeout = step.name_span, step.spec.timeout
+    fields = [("events", Value(Literal([*sorted(names)]), span, None))]
+    if timeout is not None:
+        left = otherwise(path("iter", LEFT), expression_of(timeout.template))
+        fields.append(("timers", Value(MapTemplate((("timeout", native(left)),)), timeout.span, None)))
+    return Task(f"{step.name}_wait", span, "wait", span, span, "", tuple(fields), None, (), None, (), False)
+
+
+def _timers(case: Case) -> frozenset[str]:
+    """The ids of the timers that rules ask about."""
+    found: set[str] = set()
+    for rule in case.rules:
+        for part in walk(rule.when.expr) if rule.when is not None else ():
+            if isinstance(part, Compare) and static_path(part.first) == _TIMER_ID:
+                found |= {str(right.value) for _, right in part.rest if isinstance(right, Const)}
+        if rule.when is not None and TIMER in events_in(rule.when.expr):
+            found |= set() if found else {"timeout"}
+    return frozenset(found)
+
+
+def _about(rule: CaseRule, wait: str, tool: str) -> CaseRule:
+    """A rule about what the wait gave instead of an event; `own` is what it asks when the tool has ended."""
+    if _events(rule) == {"step.enter"}:
+        return rule
+    when = None if rule.when is None else guard(_asked(rule.when.expr, tool), rule.when.span)
+    given: Meanings = {("event",): Name(wait), **_of_tool(tool)}
+    names = renamed(given, frozenset())
+
+    def told(task: Task) -> Task:
+        return task_with(task, names)._replace(extras=tuple(routed(extra) for extra in task.extras))
+
+    def routed(extra: Sugar) -> Sugar:
+        # Arcs see the step's result, which is that of the wait.
+        if not isinstance(extra, Route):
+            return extra
+        result: Meanings = {("event",): path("event", "result"), **_of_tool(tool)}
+        arcs = tuple(arc_with(arc, renamed(result, frozenset())) for arc in extra.arcs)
+        return extra._replace(arcs=arcs)
+
+    own = rule.when if tool else None
+    return rule._replace(when=when, own=own, chain=tuple(told(task) for task in rule.chain))
+
+
+def _of_tool(tool: str) -> Meanings:
+    """The words for a tool's outcome, where the step has one: not that of the wait."""
+    return rule_meanings(path("iter", CALLED), path("iter", CALLED, "result")) if tool else {}
+
+
+def _asked(expr: Expr, tool: str) -> Expr:
+    """The guard in the policy of the wait: it gives the name and the data of the event, never one of the step's own."""
+    given: Meanings = {("event",): path("outcome", "result"), **_of_tool(tool)}
+    named = events_in(expr) & OWN
+    asked = (
+        assuming(expr, lambda name, _: FALSE if name in OWN else equal(path("event", "name"), name)) if named else expr
+    )
+    return rewritten(asked, renamed(given, frozenset()))

@@ -1,0 +1,260 @@
+"""`case` of a step (case §1–3, formal §8): rules with actions in all their forms."""
+
+from collections.abc import Iterator
+
+from noetlc.ast.bodies import Branch, Choose, Tasks
+from noetlc.ast.playbook import Guard, Rule, Task
+from noetlc.diag.change import Change
+from noetlc.expr.generated import noop
+from noetlc.older.case.nodes import Case, CaseRule, CaseSetting, Route
+from noetlc.older.loose import read_loose_guard
+from noetlc.older.read_evaluations import piped
+from noetlc.older.read_retry import read_collect, read_page, read_retry
+from noetlc.older.read_sink import read_sink
+from noetlc.older.read_state import split_set
+from noetlc.older.read_targets import read_arcs
+from noetlc.older.repeat_nodes import Page, Pages, Repetition
+from noetlc.reading.drafts import StepDraft, StepSpecDraft
+from noetlc.reading.reader import Reader, no_effect, stray_key, take_all
+from noetlc.reading.shapes import choice_of, is_empty, mapping_of, missing, sequence_of, whole_of, wrong_shape
+from noetlc.reading.task import read_task
+from noetlc.reading.values import read_duration
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at
+
+_RULE = ("when", "then", "else", "priority", "spec", "retry", "name", "desc")
+POLICIES = ("end_step", "break_chain", "defer")
+
+
+def take_case(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
+    """Take `case`; policies that repeat the tool for more pages are its `retry`."""
+    r.legacy_seen = True
+    listed = sequence_of(r, node, "`case`", "rules")
+    if listed is None:
+        return
+    rules: list[CaseRule] = []
+    pages: list[Page] = []
+    last: list[tuple[Scalar, Node]] = []
+    for item in listed.items:
+        for rule, page in _rules(r, item, last):
+            if page is not None:
+                pages.append(page)
+            else:
+                rules.append(rule)
+    for key_of_action, body in last:
+        told = _last_page if key_of_action.text == "collect" else _result
+        told(r, key_of_action, body, pages)
+    if pages:
+        draft.extras.append(Pages(tuple(pages), key.span))
+    draft.extras.append(Case(tuple(rules), "exclusive", "on_entry", "source", "end_step", None, key.span))
+
+
+def _last_page(r: Reader, key: Scalar, node: Node, pages: list[Page]) -> None:
+    """`collect` of a rule that asks for no further page: the loop over pages gathers the last one too."""
+    if not pages:
+        missing(r, "the `retry` that `collect` gathers pages of", key.span, help="write `retry: {params: …}`")
+    elif read_collect(r, node) in [page.collect for page in pages]:
+        r.respelt(key.span, "`collect` of the last page", "nothing: a loop over pages gathers the last one too")
+    else:
+        why = "the last page is gathered as the others are: write the same `strategy`, `path` and `into`"
+        r.changes.append(Change("read", key.span, "`collect` of the last page", "refused", why))
+
+
+def _result(r: Reader, key: Scalar, node: Node, pages: list[Page]) -> None:
+    """`result: {from: pages}` of a rule: a loop over pages gives what it gathered anyway."""
+    given = node.get("from") if isinstance(node, Mapping) else node
+    name = given.text.strip("{} ") if isinstance(given, Scalar) else ""
+    if name and name in [page.collect.into for page in pages]:
+        r.respelt(key.span, "`result` of a rule", "nothing: the result of a loop over pages is what it gathers")
+    else:
+        r.refuse("`result` of a rule", key.span, help="write `result` at the step, or `set` and read it from `ctx`")
+
+
+def _rules(r: Reader, node: Node, last: list[tuple[Scalar, Node]]) -> Iterator[tuple[CaseRule, Page | None]]:
+    """The rule, and the page that it asks for instead; a `collect` without one, and `result`, go to `last`."""
+    mapping = mapping_of(r, node, "a rule of `case`")
+    if mapping is None:
+        return
+    for key, _ in mapping.entries:
+        if key.text not in _RULE:
+            stray_key(r, "case", key, _RULE)
+    spec = mapping.get("spec")
+    if isinstance(spec, Mapping):
+        take_all(r, "case", {"cache": no_effect}, None, spec)
+    when, then, other = mapping.get("when"), mapping.get("then"), mapping.get("else")
+    guard = None if when is None else read_loose_guard(r, when, "`when`")
+    if when is None and other is None:
+        missing(r, "the rule's `when`", mapping.span, help='write `when: "{{ … }}"`, or `else:` for the last rule')
+        return
+    if then is not None and guard is not None:
+        yield _rule(r, mapping, guard, then, last)
+    if other is not None:
+        yield _rule(r, mapping, None, _of_else(r, other), last)
+
+
+def _of_else(r: Reader, node: Node) -> Node:
+    """The actions of `else`, which may stand under a `then` of its own."""
+    then = node.get("then") if isinstance(node, Mapping) else None
+    if then is None:
+        return node
+    assert isinstance(node, Mapping)
+    for key, _ in node.entries:
+        if key.text not in ("then", "desc"):
+            stray_key(r, "case", key, ("then", "desc"))
+    return then
+
+
+def _rule(
+    r: Reader, mapping: Mapping, guard: Guard | None, body: Node, last: list[tuple[Scalar, Node]]
+) -> tuple[CaseRule, Page | None]:
+    priority = mapping.get("priority")
+    key, node = mapping.key("retry"), mapping.get("retry")
+    retry = _repetition(r, key, node) if key is not None and node is not None else None
+    actions = list(_actions(r, body))
+    again, page = _repeats(r, guard, actions, last)
+    chain = [task for name, value in actions for task in _action(r, name, value)]
+    rule = CaseRule(
+        guard,
+        tuple(chain),
+        (whole_of(r, priority, "`priority`", -1_000_000) or 0) if priority is not None else 0,
+        again,
+        retry,
+        mapping.span,
+        priority.span if priority is not None else None,
+    )
+    return rule, page
+
+
+_PIPED = ("pipe", "catch")
+
+
+def _actions(r: Reader, node: Node) -> Iterator[tuple[Scalar, Node]]:
+    """The actions of `then` in order; of a mapping, `next` is the last."""
+    if isinstance(node, Sequence):
+        for item in node.items:
+            if isinstance(item, Mapping) and item.entries:
+                if item.get("step") is not None:
+                    yield item.entries[0][0], item
+                elif len(item.entries) == 1:
+                    yield item.entries[0]
+                else:
+                    yield item.key("name") or item.entries[0][0], item
+            elif not is_empty(item):
+                wrong_shape(r, item, "an action", "`{next: …}` or `{name: {tool: …}}`")
+    elif isinstance(node, Mapping):
+        if node.get("step") is not None or node.get("kind") is not None or node.get("tool") is not None:
+            yield node.entries[0][0], node
+            return
+        for entry in sorted(node.entries, key=lambda entry: entry[0].text == "next"):
+            if entry[0].text == "pipe":
+                yield entry[0], mapping_at([other for other in node.entries if other[0].text in _PIPED], node.span)
+            elif entry[0].text != "catch" or node.get("pipe") is None:
+                yield entry
+    elif not is_empty(node):
+        wrong_shape(r, node, "`then`", "a list of actions")
+
+
+def _repeats(
+    r: Reader, guard: Guard | None, actions: list[tuple[Scalar, Node]], last: list[tuple[Scalar, Node]]
+) -> tuple[Repetition | None, Page | None]:
+    """What of the actions repeats the tool: `retry`, and with `collect` or params the next page."""
+    named = {key.text: (key, value) for key, value in actions}
+    retry, collect = named.get("retry"), named.get("collect")
+    last += [(key, value) for key, value in actions if key.text == "result" and _is_result(value)]
+    actions[:] = [entry for entry in actions if entry[0].text not in ("retry", "collect") and entry not in last]
+    if retry is None:
+        if collect is not None:
+            last.append(collect)
+        return None, None
+    key, body = retry
+    if isinstance(body, Mapping) and (collect or any(body.get(name) for name in ("params", "next_call", "args"))):
+        entries = [*body.entries, *([collect] if collect is not None else [])]
+        return None, read_page(r, mapping_at(entries, key.span), guard)
+    return _repetition(r, key, body), None
+
+
+def _is_result(node: Node) -> bool:
+    """Whether it is a value, and no task that is called `result`."""
+    return not isinstance(node, Mapping) or node.get("from") is not None
+
+
+def _repetition(r: Reader, key: Scalar, node: Node) -> Repetition | None:
+    """A policy of one kind; a list has a place of its own."""
+    found = read_retry(r, key, node)
+    if isinstance(found, Pages):
+        wrong_shape(r, node, "`retry` of a rule", "one policy: a list is the `retry` of a step or task")
+        return None
+    return found
+
+
+def _action(r: Reader, key: Scalar, node: Node) -> Tasks:
+    """The tasks that an action is."""
+    at = key.span
+    match key.text:
+        case "next" | "call":
+            return _route(r, key, node)
+        case "step":
+            return (_carrier("__next", key, Route(read_arcs(r, node), "", 0, at)),)
+        case "sink" | "save":
+            sink = read_sink(r, key, node)
+            if sink is None:
+                return ()
+            store = sink.task._replace(name="__sink", name_span=at, generated=True)
+            return (
+                (store,)
+                if sink.when is None
+                else (_carrier("__when", key, Choose((Branch(sink.when, (store,), at),), at)),)
+            )
+        case "set" | "vars" | "set_ctx":
+            ctx, scratch = split_set(r, node)
+            rule = Rule(None, "continue", at, set_ctx=ctx, set_iter=scratch)
+            return (noop("__set", at, (rule,)),)
+        case "pipe":
+            found = [read_task(r, position, item) for position, item in enumerate(piped(r, key, node))]
+            return tuple(task for task in found if task is not None)
+        case "skip" | "desc" | "description":
+            r.respelt(at, f"`{key.text}` in `then`", "nothing")
+            return ()
+        case _:
+            named = node if isinstance(node, Mapping) and node.key(key.text) is not None else None
+            task = read_task(r, 0, named or mapping_at([(key, node)], at))
+            return () if task is None else (task,)
+
+
+def _route(r: Reader, key: Scalar, node: Node) -> Tasks:
+    policy, priority = "", 0
+    given: Node | None = None
+    rank: Node | None = None
+    arcs = read_arcs(r, node)
+    if isinstance(node, Mapping):
+        given, rank, spec = node.get("policy"), node.get("priority"), node.get("spec")
+        policy = choice_of(r, given, "`policy`", POLICIES) or "" if given is not None else ""
+        priority = whole_of(r, rank, "`priority`", -1_000_000) or 0 if rank is not None else 0
+        delay = spec.get("delay") if isinstance(spec, Mapping) else None
+        if delay is not None:
+            arcs = tuple(arc._replace(delay=read_duration(r, delay, "`delay`")) for arc in arcs)
+    at, place = (None if one is None else one.span for one in (given, rank))
+    return (_carrier("__next", key, Route(arcs, policy, priority, key.span, at, place)),)
+
+
+_SETTINGS = {
+    "case_mode": ("mode", ("exclusive", "inclusive")),
+    "eval_mode": ("eval", ("on_entry", "on_event")),
+    "branch_order": ("order", ("source", "priority")),
+    "next_policy": ("policy", POLICIES),
+}
+
+
+def take_setting(r: Reader, draft: StepDraft | StepSpecDraft, key: Scalar, node: Node) -> None:
+    """`case_mode`, `eval_mode`, `branch_order` and `next_policy` of a step or its spec."""
+    r.legacy_seen = True
+    word, values = _SETTINGS[key.text]
+    value = choice_of(r, node, f"`{key.text}`", values)
+    if value is not None:
+        draft.extras.append(CaseSetting(word, value, key.span))
+
+
+SETTINGS = dict.fromkeys(_SETTINGS, take_setting)
+
+
+def _carrier(name: str, key: Scalar, sugar: Route | Choose) -> Task:
+    return noop(name, key.span)._replace(extras=(sugar,))

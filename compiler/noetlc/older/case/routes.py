@@ -1,0 +1,171 @@
+"""Routes of a `case`: what a run records of them, the arcs that take them, and what the arcs give."""
+
+from collections.abc import Callable, Set
+
+from noetl_ir.expr import Const, Expr, MapTemplate, Name, Template, walk
+from noetlc.ast.bodies import Tasks
+from noetlc.ast.playbook import Arc, Guard, Router, Step, Task, Value
+from noetlc.ast.walk import expressions_in, loops_of
+from noetlc.expr.generated import PLAIN_SPEC, computed, constant, generated_name, guard, jump, noop
+from noetlc.expr.rewrite import Replace
+from noetlc.expr.shorthand import chosen, defined, equal, otherwise, path, result_of
+from noetlc.expr.templates import Pairs, arc_with, guard_with, maybe_with, native
+from noetlc.expr.values import expression_of
+from noetlc.older.branching import branch_arcs, branch_name
+from noetlc.older.case.nodes import Case, CaseRule, Route
+from noetlc.older.case.rules import Ready, is_for_loop, renamed_chain
+from noetlc.older.case.settings import route_of
+from noetlc.older.legacy_names import ROOTS, Meanings, own_meanings, renamed, rule_meanings
+from noetlc.older.patching import OUTCOME
+from noetlc.older.target_nodes import Targets
+
+ROUTE = "__route"
+"""Where a run records which rule routes (LANGUAGE §6)."""
+ARGS = "__args"
+"""Where an iteration records what its route gives."""
+
+_RESULT = Name("result")
+
+
+def recorded(rule: Ready) -> Pairs:
+    """What records that the rule routes."""
+    return ((ROUTE, constant(rule.label, rule.rule.span)),)
+
+
+def carried(rule: Ready) -> Pairs:
+    """What records, at the end of its branch, that an iteration routes and what the route gives; none if that is
+    nothing of the iteration.
+    """
+    route = rule.route
+    return () if route is None or route.carried is None else (*recorded(rule), (ARGS, route.carried))
+
+
+def carried_first(route: Route) -> Pairs:
+    """The same where another rule of the iteration may have routed already."""
+    if route.carried is None:
+        return ()
+    before = otherwise(path("iter", ARGS), Const(None))
+    value = chosen(defined(path("iter", ROUTE)), before, expression_of(route.carried.template))
+    return ((ARGS, computed(value, route.span)),)
+
+
+def takes(rule: Ready) -> Guard:
+    """The guard of the arcs that a recorded rule takes."""
+    return guard(equal(path("iter", ROUTE), rule.label), rule.rule.span)
+
+
+def route_arcs(step: Step, rule: Ready, route: Route, when: Guard | None) -> tuple[tuple[Arc, ...], tuple[Step, ...]]:
+    """The arcs of a route and the router where it forks."""
+    return branch_arcs(branch_name(step.name, "case", rule.number), route.arcs, when, route.span)
+
+
+def end_of(step: Step, rule: Ready, target: str, set_iter: Pairs = ()) -> Task:
+    """The end of a branch: it jumps to a merge point."""
+    span = rule.rule.span
+    return noop(generated_name(step.name, rule.label, "merge"), span, (jump(target, span, set_iter=set_iter),))
+
+
+def after_loop(step: Step, rule: Ready, when: Guard | None, known: Set[str]) -> tuple[Arc, Step]:
+    """The step between a loop and where a rule about its end leads, which does what the rule does besides."""
+    name, span = branch_name(step.name, "case", rule.number), rule.rule.span
+    names = renamed(rule_meanings(Name("outcome"), result_of(step.name)), known)
+    sets = () if rule.sets is None else (noop(generated_name(step.name, rule.label, "set"), span, (rule.sets,)),)
+    tasks = renamed_chain((*sets, *rule.work), names)
+    between = Step(name, span, span, "", PLAIN_SPEC, None, tasks, None)
+    if rule.route is not None:
+        arcs = tuple(arc._replace(args=maybe_with(arc.args, names)) for arc in rule.route.arcs)
+        mode = "inclusive" if len(arcs) > 1 and not any(arc.when for arc in arcs) else "exclusive"
+        between = between._replace(router=Router(mode, arcs, rule.route.span))
+    else:  # where no rule routes, the step's own `next` does
+        fallback = tuple(extra for extra in step.extras if isinstance(extra, Targets))
+        between = between._replace(router=step.router, extras=fallback)
+    return Arc(name, span, when, None, None, 0, span), between
+
+
+def own_named(step: Step, case: Case, inputs: Set[str]) -> Case:
+    """The case in which the step's own name is the result that there is now (LANGUAGE §6)."""
+    names = renamed(own_meanings(step.name, _RESULT), inputs)
+
+    def each(rule: CaseRule) -> CaseRule:
+        if is_for_loop(rule, step):
+            return rule
+        when = None if rule.when is None else guard_with(rule.when, names)
+        return rule._replace(when=when, chain=_with_routes(renamed_chain(rule.chain, names), names))
+
+    return case._replace(rules=tuple(each(rule) for rule in case.rules))
+
+
+_EVENT: Meanings = {
+    ("event", "error"): Name("error"),
+    ("event", "result"): _RESULT,
+    ("event", "status"): path("this", "status"),
+    ("event", "outcome"): Name("this"),
+}
+"""What `event` tells of the tool, where no event is looked at."""
+
+
+def about_tool(step: Step, case: Case, known: Set[str]) -> Case:
+    """The case whose rules are asked by tasks: of the tool's outcome, and whose routes give what that was, not that of
+    the last task of their branch.
+    """
+    events = renamed(_EVENT, frozenset())
+    asked = [rule if is_for_loop(rule, step) else _asked(rule, events) for rule in case.rules]
+    if step.loop is not None:
+        return case._replace(rules=tuple(rule if is_for_loop(rule, step) else _carrying(step, rule) for rule in asked))
+    sent = renamed(rule_meanings(path("iter", OUTCOME), result_of(step.name)), known)
+    return case._replace(rules=tuple(rule._replace(chain=_with_routes(rule.chain, sent)) for rule in asked))
+
+
+def _asked(rule: CaseRule, names: Replace) -> CaseRule:
+    when, own = (None if one is None else guard_with(one, names) for one in (rule.when, rule.own))
+    return rule._replace(when=when, own=own, chain=_with_routes(renamed_chain(rule.chain, names), names))
+
+
+def _with_routes(chain: Tasks, names: Replace) -> Tasks:
+    return tuple(_with_route(task, lambda route: _sent(route, names)) for task in chain)
+
+
+def _with_route(task: Task, change: Callable[[Route], Route]) -> Task:
+    if route_of(task) is None:
+        return task
+    return task._replace(extras=tuple(change(e) if isinstance(e, Route) else e for e in task.extras))
+
+
+def _sent(route: Route, names: Replace) -> Route:
+    return route._replace(arcs=tuple(arc_with(arc, names) for arc in route.arcs))
+
+
+def _carrying(step: Step, rule: CaseRule) -> CaseRule:
+    """The rule whose routes give what an iteration recorded, where they read anything of it: the arcs are asked when
+    the loop is done.
+    """
+    inside = {*_OF_TASK, "iter", "loop_index", *(loop.iterator for loop in loops_of(step))}
+    inside |= {task.name for task in (*step.tasks, *rule.chain)}
+    return rule._replace(chain=tuple(_with_route(task, lambda route: _recording(route, inside)) for task in rule.chain))
+
+
+_OF_TASK = ROOTS - {"vars"}
+
+
+def _recording(route: Route, inside: Set[str]) -> Route:
+    kept: dict[str, Template] = {}
+    arcs = []
+    for number, arc in enumerate(route.arcs):
+        key = arc.target if [other.target for other in route.arcs].count(arc.target) == 1 else f"{arc.target}{number}"
+        if arc.args is not None and any(_reads(expr, inside) for expr, _ in expressions_in(arc.args)):
+            kept[key] = arc.args.template
+            arc = arc._replace(args=computed(path("iter", ARGS, key), arc.args.span))
+        if arc.when is not None and _reads(arc.when.expr, inside):
+            kept[f"{key}__when"] = native(chosen(arc.when.expr, Const(True), Const(False)))
+            arc = arc._replace(when=guard(path("iter", ARGS, f"{key}__when"), arc.when.span))
+        if arc.delay is not None and any(_reads(expr, inside) for expr, _ in expressions_in(arc.delay)):
+            kept[f"{key}__delay"] = arc.delay.template
+            arc = arc._replace(delay=computed(path("iter", ARGS, f"{key}__delay"), arc.delay.span))
+        arcs.append(arc)
+    if not kept:
+        return route
+    return route._replace(arcs=tuple(arcs), carried=Value(MapTemplate(tuple(kept.items())), route.span, None))
+
+
+def _reads(expr: Expr, names: Set[str]) -> bool:
+    return any(isinstance(part, Name) and part.name in names for part in walk(expr))

@@ -1,0 +1,399 @@
+"""What the passes for `case` share: its rules in order, their chains as tasks, and routes as arcs."""
+
+from collections.abc import Iterable, Iterator
+
+from noetl_ir.expr import Attribute, Const, Expr, Name, walk
+from noetl_ir.rows import NamedTuple
+from noetl_ir.span import Span
+from noetlc.ast.bodies import Choose, Tasks
+from noetlc.ast.playbook import Guard, Rule, Step, Task, Value
+from noetlc.ast.walk import expressions_in, rule_guards, rule_values, task_values
+from noetlc.expr.counting import again
+from noetlc.expr.generated import constant, generated_name, guard, jump, noop
+from noetlc.expr.rewrite import Replace
+from noetlc.expr.shorthand import (
+    OUTCOME_ERROR,
+    OUTCOME_OK,
+    both,
+    compared,
+    negated,
+    otherwise,
+    path,
+)
+from noetlc.expr.templates import fields_with, guard_with, native, task_with
+from noetlc.older.case.nodes import Case, CaseRule, Route
+from noetlc.older.case.settings import reached, route_of, winner
+from noetlc.older.events import EXIT, FAILED, FALSE, LOOP, TRUE, events_in, on_failure, on_response, on_success
+from noetlc.older.hoisting import kept_words, with_meanings
+from noetlc.older.legacy_names import renamed
+from noetlc.older.patching import OUTCOME, kept, meanings_after
+from noetlc.older.repeat_nodes import Repetition
+
+
+class Ready(NamedTuple):
+    """A rule ready to be placed. `success` and `failure` are its guard for either outcome of the tool, `answered` for a
+    failure of http that is a response all the same; `sets` what its first action sets; `tasks` the rest of its chain,
+    with the routes among them.
+    """
+
+    label: str
+    number: int
+    success: Expr
+    failure: Expr
+    answered: Expr
+    sets: Rule | None
+    tasks: Tasks
+    rule: CaseRule
+
+    @property
+    def route(self) -> Route | None:
+        """The route that its chain takes when nothing else runs."""
+        return winner(reached(self.tasks)[1])
+
+    @property
+    def work(self) -> Tasks:
+        """The tasks of its chain that run when nothing else does."""
+        return reached(self.tasks)[0]
+
+
+def in_order(case: Case) -> list[tuple[int, CaseRule]]:
+    """The rules with their numbers in the file, by priority where that is asked for."""
+    numbered = list(enumerate(case.rules))
+    return sorted(numbered, key=lambda pair: -pair[1].priority) if case.order == "priority" else numbered
+
+
+def events_of(rule: CaseRule) -> frozenset[str]:
+    """The events that a rule names."""
+    return frozenset() if rule.when is None else events_in(rule.when.expr)
+
+
+def is_for_exit(rule: CaseRule) -> bool:
+    """Whether a rule is about the end of its step, which comes behind the end of the call."""
+    names = events_of(rule)
+    return bool(names) and names <= EXIT
+
+
+def is_for_loop(rule: CaseRule, step: Step) -> bool:
+    """Whether a rule is about the end of its step's loop."""
+    names = events_of(rule)
+    return step.loop is not None and bool(names) and names <= LOOP
+
+
+def only_routes(rules: Iterable[CaseRule]) -> bool:
+    """Whether rules look at `event`, `ctx` and `workload` only and do nothing but route (LANGUAGE §6)."""
+    roots = {"event", "ctx", "workload", "vars"}
+    for rule in rules:
+        if rule.again is not None or any(route_of(task) is None for task in rule.chain):
+            return False
+        if rule.when is not None and any(isinstance(p, Name) and p.name not in roots for p in walk(rule.when.expr)):
+            return False
+    return True
+
+
+def sends_answer(rule: CaseRule) -> bool:
+    """Whether a rule for `call.done` gives its targets something of an answer: an error's is no result of the step."""
+    if "call.done" not in events_of(rule):
+        return False
+    given = [arc.args for task in rule.chain if (route := route_of(task)) is not None for arc in route.arcs]
+    names = [part for args in given if args is not None for expr, _ in expressions_in(args) for part in walk(expr)]
+    return any(isinstance(part, Name) and part.name in ("result", "response", "data", "this") for part in names)
+
+
+def sees_cause(step: Step, rule: CaseRule) -> bool:
+    """Whether a rule reads what went wrong behind a retry: in arcs a used-up one is the error, its cause in rules."""
+    if not any(one.directive == "retry" for one in split(step)[1].rules):
+        return False
+    routes = [route for task in rule.chain if (route := route_of(task)) is not None]
+    exprs = [rule.when.expr] if rule.when is not None else []
+    exprs += [e for route in routes for arc in route.arcs if arc.args is not None for e, _ in expressions_in(arc.args)]
+    return any(_is_error(part) for expr in exprs for part in walk(expr))
+
+
+def _is_error(expr: Expr) -> bool:
+    match expr:
+        case Name(name="error" | "_err" | "status_code" | "this" | "response"):
+            return True
+        case Attribute(of=Name(name="event"), name="error" | "outcome" | "result"):
+            return True
+        case _:
+            return False
+
+
+def is_http(step: Step) -> bool:
+    """Whether the step's tool is http."""
+    return any(task.kind == "http" for task in step.tasks)
+
+
+def ready(step: Step, number: int, rule: CaseRule) -> Ready:
+    """A rule with its guards and its chain."""
+    label = f"case{number}"
+    expr = TRUE if rule.when is None else rule.when.expr
+    tasks = _named(step, label, rule.chain)
+    sets = None
+    is_whole = rule.retry is not None and rule.retry.scope == "chain"  # it begins anew with what it sets
+    if not is_whole and tasks and _is_patch(tasks[0]):
+        sets, tasks = tasks[0].rules[0], tasks[1:]
+    failure = FALSE if rule.when is None else on_failure(expr, http=is_http(step))
+    answered = FALSE if rule.when is None or not is_http(step) else on_response(expr)
+    return Ready(label, number, on_success(expr), failure, answered, sets, tasks, rule)
+
+
+def _is_patch(task: Task) -> bool:
+    """Whether a task of a chain only sets something."""
+    return task.generated and bool(task.rules) and bool(task.rules[0].set_ctx + task.rules[0].set_iter)
+
+
+def _named(step: Step, label: str, chain: Tasks) -> Tasks:
+    """The chain's generated tasks under names of their own, and a chain that repeats as a whole."""
+    taken: dict[str, int] = {}
+    found: list[Task] = []
+    for task in chain:
+        if task.generated:
+            word = task.name.removeprefix("__")
+            taken[word] = taken.get(word, 0) + 1
+            name = generated_name(step.name, label, word if taken[word] == 1 else f"{word}{taken[word]}")
+            task = _named_inside(task._replace(name=name))
+        found.append(task)
+    return tuple(found)
+
+
+def _named_inside(task: Task) -> Task:
+    """The task with the generated ones in its branches, which have names in their chain only, named after it."""
+
+    def own(tasks: Tasks) -> Tasks:
+        return tuple(t._replace(name=generated_name(task.name, t.name)) if t.generated else t for t in tasks)
+
+    return task._replace(extras=tuple(e.with_bodies(own) if isinstance(e, Choose) else e for e in task.extras))
+
+
+def success_guard(rule: Ready) -> Guard | None:
+    """The guard of a rule in the tool's policy where the tool succeeds; None where it is not about that."""
+    if rule.success == FALSE:
+        return None
+    return guard(OUTCOME_OK if rule.success == TRUE else both(OUTCOME_OK, rule.success), span_of(rule))
+
+
+def later_guard(rule: Ready, main: Task, known: frozenset[str]) -> Guard | None:
+    """The same behind the tool, where it has succeeded."""
+    if rule.success == FALSE:
+        return None
+    after = meanings_after(main)
+    meanings = {**after, ("outcome",): path("iter", OUTCOME), ("outcome", "result"): after["result",]}
+    return guard_with(guard(rule.success, span_of(rule)), renamed(meanings, known))
+
+
+def failures(rules: list[Ready]) -> list[tuple[Ready, Guard]]:
+    """The rules about a failure in the order in which they are asked.
+
+    For http, those for `call.error` are for what no rule for `call.done` takes; where no response came, the rules
+    stand in their order: one for both events, behind one for `call.error`, is asked in both places.
+    """
+    first: list[tuple[Ready, Guard]] = []
+    later: list[tuple[Ready, Guard]] = []
+    for rule in rules:
+        if events_of(rule.rule) <= FAILED and rule.failure != FALSE and rule.answered == FALSE:
+            later.append((rule, _failing(rule, rule.failure)))
+        elif later and rule.answered not in (FALSE, rule.failure):
+            first.append((rule, _failing(rule, rule.answered)))
+            later.append((rule, _failing(rule, rule.failure)))
+        elif rule.failure != FALSE:
+            (first if rule.answered != FALSE else later).append((rule, _failing(rule, rule.failure)))
+    return [*first, *later]
+
+
+def _failing(rule: Ready, asked: Expr) -> Guard:
+    return guard(OUTCOME_ERROR if asked == TRUE else both(OUTCOME_ERROR, asked), span_of(rule))
+
+
+def span_of(rule: Ready) -> Span:
+    """Where the rule asks."""
+    return rule.rule.span if rule.rule.when is None else rule.rule.when.span
+
+
+def in_chain(main: Task, tasks: Tasks, known: frozenset[str]) -> Tasks:
+    """The tasks of chains, with the names of what the tool gave."""
+    meanings = meanings_after(main)
+    return tuple(with_meanings(task, meanings, known) for task in renamed_chain(tasks, renamed(meanings, known)))
+
+
+def renamed_chain(tasks: Tasks, names: Replace) -> Tasks:
+    """The tasks of chains with other names."""
+    return tuple(_renamed(task, names) for task in tasks)
+
+
+def _renamed(task: Task, names: Replace) -> Task:
+    """The task with other names, in its branches too; its own policy is about its own outcome."""
+    task = task_with(task, names) if task.generated and not task.fields else fields_with(task, names)
+    return task._replace(extras=tuple(_branches(e, names) if isinstance(e, Choose) else e for e in task.extras))
+
+
+def _branches(choose: Choose, names: Replace) -> Choose:
+    return choose._replace(
+        branches=tuple(
+            branch._replace(
+                when=None if branch.when is None else guard_with(branch.when, names),
+                tasks=tuple(_renamed(task, names) for task in branch.tasks),
+            )
+            for branch in choose.branches
+        )
+    )
+
+
+def _with_inner(tasks: Tasks) -> Tasks:
+    """The tasks, and those in their branches."""
+    inner = [_with_inner(body) for t in tasks for e in t.extras if isinstance(e, Choose) for body in e.bodies()]
+    return (*tasks, *(task for body in inner for task in body))
+
+
+def _asked_inside(tasks: Tasks) -> Iterator[Guard]:
+    """The guards of branches in the tasks."""
+    for task in tasks:
+        for extra in task.extras:
+            if isinstance(extra, Choose):
+                yield from (branch.when for branch in extra.branches if branch.when is not None)
+
+
+def keeping(main: Task, tasks: Tasks, case: Case) -> Task:
+    """The tool's task, which keeps what the chains and the routes of a case read of its outcome."""
+    return kept(main, tuple(read_by(tasks, case)))
+
+
+def read_by(tasks: Tasks, case: Case) -> Iterator[Expr]:
+    """Every expression of the tasks, in their branches too, and of the routes."""
+    tasks = _with_inner(tasks)
+    for value in (value for task in tasks for value in (*task_values(task), *rule_values(task))):
+        yield from (expr for expr, _ in expressions_in(value))
+    yield from kept_words(value for task in tasks for value in task_values(task))
+    yield from (when.expr for task in tasks for when in rule_guards(task))
+    yield from (when.expr for when in _asked_inside(tasks))
+    routes = [route for rule in case.rules for task in rule.chain if (route := route_of(task)) is not None]
+    for arc in (arc for route in routes for arc in route.arcs):
+        for value in (one for one in (arc.args, arc.delay) if one is not None):
+            yield from (expr for expr, _ in expressions_in(value))
+        if arc.when is not None:
+            yield arc.when.expr
+
+
+def split(step: Step) -> tuple[Tasks, Task, Tasks]:
+    """The tasks before the tool, the tool, and what older constructs made of themselves behind it."""
+    tasks = step.tasks
+    at = max((n for n, task in enumerate(tasks) if not task.generated), default=len(tasks) - 1)
+    return tasks[:at], tasks[at], tasks[at + 1 :]
+
+
+class Policy(NamedTuple):
+    """What a tool's own policy says beside a case: `before` are its rules that are asked before those of the case, `ok`
+    what it does on success, `ignores` whether it goes on after an error.
+    """
+
+    before: tuple[Rule, ...]
+    ok: Rule | None
+    ignores: bool
+
+
+def policy_of(main: Task) -> Policy:
+    """The parts of the tool's policy. Failing comes last."""
+    rules, ok = list(main.rules), None
+    if rules and rules[-1].when is None and rules[-1].directive == "fail" and rules[-1].code is None:
+        rules.pop()
+        ignores = False
+    else:
+        ignores = bool(rules) and not any(_is_about_errors(rule) for rule in rules)
+    if rules and rules[-1].directive == "continue" and _takes_success(rules[-1]):
+        ok = rules.pop()
+    if rules and rules[-1].when is None and rules[-1].directive == "retry" and len(rules) > 1:
+        until = rules[-2].when  # a retry until something is true comes before the case that is asked about it
+        assert until is not None
+        rules[-1] = rules[-1]._replace(when=guard(negated(until.expr), until.span))
+        rules = rules[-1:]
+    ignores = ignores or any(_ignores_errors(rule) for rule in rules)
+    return Policy(tuple(rule for rule in rules if not (_fails_plainly(rule) or _ignores_errors(rule))), ok, ignores)
+
+
+def _takes_success(rule: Rule) -> bool:
+    return rule.when is None or rule.when.expr == OUTCOME_OK
+
+
+def _is_about_errors(rule: Rule) -> bool:
+    return rule.when is not None and any(part == OUTCOME_ERROR for part in walk(rule.when.expr))
+
+
+def _ignores_errors(rule: Rule) -> bool:
+    return rule.when is not None and rule.when.expr == OUTCOME_ERROR and rule.directive == "continue"
+
+
+def unmatched(policy: Policy, merge: str, span: Span) -> Rule:
+    """What happens to an outcome that no rule takes: it fails, or its error is ignored and no rule routes."""
+    if not policy.ignores:
+        return Rule(None, "fail", span)
+    when = guard(OUTCOME_ERROR, span)
+    return jump(merge, span, when=when) if merge else Rule(when, "break", span)
+
+
+def sets_first(ok: Rule | None) -> bool:
+    """Whether the tool's own policy sets what the guards of a case may read (formal §3.4: first `vars`, then it)."""
+    return ok is not None and bool(ok.set_ctx or ok.set_iter)
+
+
+def _fails_plainly(rule: Rule) -> bool:
+    """Whether a rule says no more than the default does with an error."""
+    if rule.directive != "fail" or rule.code is not None or rule.when is None:
+        return False
+    return _is_about_errors(rule)
+
+
+class _Whole(NamedTuple):
+    """A chain that is repeated as a whole: its first task, its counter in `iter`, and the task it is called after."""
+
+    first: str
+    label: str
+    shown: str
+    retry: Repetition
+
+    def of(self, tasks: Tasks) -> Tasks:
+        """Tasks of the chain, each of which begins it anew when it fails."""
+        return tuple(self._repeating(task) for task in tasks)
+
+    def _repeating(self, task: Task) -> Task:
+        if task.generated and not task.fields:
+            inner = tuple(extra.with_bodies(self.of) if isinstance(extra, Choose) else extra for extra in task.extras)
+            return task._replace(extras=inner)
+        span = self.retry.span
+        left = compared(path("iter", self.label), "<", Const(self.retry.attempts - 1))
+        when = guard(both(OUTCOME_ERROR, left), span)
+        message = constant(f"the chain of `{self.shown}` did not succeed", span)
+        rules = (
+            again(self.label, self.first, span, when=when, delay=self.retry.delay),
+            Rule(guard(OUTCOME_ERROR, span), "fail", span, code=constant("retry.exhausted", span), message=message),
+        )
+        own = task.rules or (Rule(None, "continue", span),)
+        at = next((n for n, rule in enumerate(own) if rule.when is None), len(own))  # what it does anyway is asked last
+        return task._replace(rules=(*own[:at], *rules, *own[at:]))
+
+
+def chained(step: Step, rule: Ready, tasks: Tasks) -> Tasks:
+    """A chain that is repeated as a whole when a task of it fails (case §4.1)."""
+    retry = rule.rule.retry
+    if retry is None or retry.scope != "chain" or not tasks:
+        return tasks
+    label, span = generated_name(step.name, rule.label, "chain"), retry.span
+    shown = next((task.name for task in tasks if not task.generated), step.name)
+    begin = Rule(None, "continue", span, set_iter=((label, constant(0, span)),))
+    return (noop(label, span, (begin,)), *_Whole(tasks[0].name, label, shown, retry).of(tasks))
+
+
+def merged_result(main: Task, name: str, tasks: Tasks, *, after: Tasks, tool: str) -> Task:
+    """The merge point; where tasks of a chain have results, the step keeps what it had before: the result that one of
+    the generated tasks behind the tool, `after`, gives, else the tool's: of a wait, else of `tool`.
+    """
+    if all(task.generated for task in tasks):
+        return noop(name, main.span)
+    gathered = [field for task in after if task.name.endswith("__result") for field in task.fields]
+    if gathered:
+        return noop(name, main.span, (), tuple(gathered))
+    if not main.name.isidentifier():
+        return noop(name, main.span)
+    value: Expr = Name(main.name)
+    if tool.isidentifier():
+        value = otherwise(value, Name(tool))
+    return noop(name, main.span, (), (("result", Value(native(otherwise(value, Const(None))), main.span, None)),))

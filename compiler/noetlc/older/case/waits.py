@@ -1,0 +1,63 @@
+"""What a `case` on events has besides: a wait that is begun again, and a tool before it that rules are asked about."""
+
+from noetl_ir.expr import Attribute, Binary, Conditional, Const, ListOf, Name, walk
+from noetl_ir.span import Span
+from noetlc.ast.bodies import Tasks
+from noetlc.ast.playbook import Guard, Rule, Task, Value
+from noetlc.expr.counting import seconds
+from noetlc.expr.generated import computed, guard, jump
+from noetlc.expr.shorthand import OUTCOME_OK, equal, filtered, path
+from noetlc.expr.templates import guard_with
+from noetlc.older.case.nodes import Case
+from noetlc.older.case.rules import Ready, policy_of, read_by, span_of
+from noetlc.older.events import FALSE, on_failure, on_response, on_success
+from noetlc.older.legacy_names import renamed, rule_meanings
+from noetlc.older.patching import on_success as on_success_set
+
+CALLED = "__called"
+"""Where a run that waits keeps the outcome of its tool."""
+
+LEFT = "__left"
+"""Where a run that waits again keeps the seconds that its timer has left, none once it has fired."""
+
+TIMER = "timer.fired"
+"""The event of a timer, whose id is `event.data.timer_id`."""
+
+
+def when_called(rule: Ready, tool: Task) -> Ready:
+    """A rule about events as it is asked when the tool before the wait has ended: `else` waits for the others."""
+    own = rule.rule.own
+    if own is None:
+        return rule._replace(success=FALSE, failure=FALSE, answered=FALSE)
+    is_http = tool.kind == "http"
+    answered = on_response(own.expr) if is_http else FALSE
+    return rule._replace(success=on_success(own.expr), failure=on_failure(own.expr, http=is_http), answered=answered)
+
+
+def guard_when_called(rule: Ready, known: frozenset[str]) -> Guard | None:
+    """The guard of such a rule behind the tool; None where it is not about its success."""
+    if rule.success == FALSE:
+        return None
+    outcome = path("iter", CALLED)
+    return guard_with(
+        guard(rule.success, span_of(rule)), renamed(rule_meanings(outcome, path("iter", CALLED, "result")), known)
+    )
+
+
+def called(tool: Task, failing: tuple[Rule, ...], tasks: Tasks, case: Case) -> Task:
+    """The tool before a wait, with rules about its failure; it keeps its outcome for what reads that later."""
+    policy = policy_of(tool)
+    onward = (policy.ok or Rule(None, "continue", tool.span))._replace(when=guard(OUTCOME_OK, tool.span))
+    rules = (*policy.before, *failing, onward, Rule(None, "continue" if policy.ignores else "fail", tool.span))
+    tool = tool._replace(rules=rules) if failing else tool
+    read = any(isinstance(p, Attribute) and p.name == CALLED for expr in read_by(tasks, case) for p in walk(expr))
+    return on_success_set(tool, set_iter=((CALLED, computed(Name("outcome"), tool.span)),)) if read else tool
+
+
+def waiting_again(wait: str, timeout: Value | None, span: Span) -> Rule:
+    """The rule that waits again for what no rule has taken; the timer goes on, and fires once."""
+    if timeout is None:
+        return jump(wait, span)
+    left = filtered(ListOf((Const(0), Binary("-", seconds(timeout), Name("_elapsed")))), "max")
+    rest = Conditional(equal(path("outcome", "result", "name"), TIMER), Const(None), left)
+    return jump(wait, span, set_iter=((LEFT, computed(rest, span)),))

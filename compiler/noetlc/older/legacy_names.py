@@ -1,0 +1,215 @@
+"""Names of older dialects and what they mean in each place (LANGUAGE §6, last paragraph).
+
+A table maps a path, the longest that fits, to an expression; what stands behind the path stays behind it. A name that
+the playbook declares itself is never touched.
+"""
+
+from collections.abc import Container, Mapping
+from typing import TypeAlias
+
+from noetl_ir.expr import Attribute, Call, Compare, Const, Expr, Item, ListOf, Name, Not, TupleOf, walk
+from noetlc.ast.once import Once
+from noetlc.ast.playbook import Playbook, Step
+from noetlc.ast.walk import loops_of
+from noetlc.expr.rewrite import Replace, rewritten
+from noetlc.expr.shorthand import OUTCOME_OK, defined, either, equal, negated, one_of, otherwise, path, static_path
+
+Path: TypeAlias = tuple[str, ...]
+Meanings: TypeAlias = Mapping[Path, Expr]
+
+ROOTS = frozenset(
+    ("response", "result", "data", "this", "status_code", "error", "success", "vars", "attempt", "output", "_err")
+)
+"""The first names of all paths that have a meaning somewhere."""
+
+RESERVED = ROOTS - {"data", "success", "attempt"}
+"""Those that the older texts reserve (formal §2.3, §11.2, formal-extended §3.2): no value of a playbook hides them."""
+
+_EVENTS = {
+    "call.done": "done",
+    "call.error": "failed",
+    "step.exit": "done",
+    "step.finished": "done",
+    "tool.processed": "done",
+    "loop.finished": "loop.done",
+}
+_STATUSES = frozenset({("this", "status"), ("output", "status"), ("outcome", "status"), ("event", "outcome", "status")})
+
+CTX: Meanings = {("vars",): Name("ctx")}
+"""What old names mean everywhere."""
+
+
+def rule_meanings(outcome: Expr, result: Expr) -> Meanings:
+    """What they mean where `outcome` is what a task gave and `result` its result."""
+    status = _behind(outcome, ("http", "status"))
+    return {
+        **CTX,
+        ("response", "status_code"): status,
+        ("status_code",): status,
+        ("error", "status"): status,
+        ("response",): result,
+        ("result",): result,
+        ("data",): result,
+        ("this", "data"): result,
+        ("this", "result"): result,
+        ("this",): outcome,
+        ("output", "data"): result,
+        ("output", "result"): result,
+        ("output", "ref"): Call(Name("ref"), (result,), ()),
+        ("output",): outcome,
+        ("error",): _behind(outcome, ("error",)),
+        ("_err",): _behind(outcome, ("error",)),
+        ("success",): OUTCOME_OK if outcome == Name("outcome") else equal(_behind(outcome, ("status",)), "ok"),
+    }
+
+
+OUTCOME_RESULT = path("outcome", "result")
+
+
+def own_meanings(name: str, result: Expr = OUTCOME_RESULT) -> Meanings:
+    """What the name of a step or task means in its own policy, when its tool has run: the `result` that there is now.
+
+    By its name alone it would be that of an earlier run. `x.data` and `x.result` are the whole where there is no such
+    key.
+    """
+    parts: Meanings = {(name, key): otherwise(Attribute(result, key), result) for key in ("data", "result")}
+    return {(name,): result, **parts}
+
+
+def arc_meanings(result: Expr) -> Meanings:
+    """In the arcs of a step with that result."""
+    return {**rule_meanings(path("event", "outcome"), result), ("error",): path("event", "error")}
+
+
+def _is_old(expr: Expr) -> bool:
+    match expr:
+        case Name(name=name):
+            return name in ROOTS
+        case Const(value=str(value)):
+            return value == "success" or value in _EVENTS
+        case _:
+            return False
+
+
+has_old_names = Once(lambda expr: any(_is_old(part) for part in walk(expr)))
+"""Whether an expression has any word that older dialects use."""
+
+
+def declared_names(playbook: Playbook) -> frozenset[str]:
+    """The names that all steps of a playbook share, and that old words give way to: its steps and its values; in a
+    file with older constructs those values aside that have a reserved name.
+    """
+    values = frozenset([key for key, _ in playbook.workload])
+    steps = frozenset([step.name for step in playbook.steps])
+    return steps | (values - RESERVED if playbook.legacy else values)
+
+
+def declared_in(step: Step, shared: frozenset[str]) -> frozenset[str]:
+    """The same within a step: its iterators come before old words too."""
+    return shared if step.loop is None else shared.union(loop.iterator for loop in loops_of(step))
+
+
+class Known:
+    """Names that a playbook declares: those that all steps share, and a step's own."""
+
+    __slots__ = ("_own", "_shared")
+
+    def __init__(self, shared: Container[str], own: Container[str]) -> None:
+        self._shared = shared
+        self._own = own
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._own or name in self._shared
+
+
+def only_old(replace: Replace) -> Replace:
+    """The same, which does not look into an expression without any word that older dialects use."""
+    return lambda expr: replace(expr) if has_old_names(expr) else expr
+
+
+def renamed(meanings: Meanings, known: Container[str]) -> Replace:
+    """Puts the meaning in the place of each old name that is not `known`."""
+
+    def replace(expr: Expr) -> Expr | None:
+        if isinstance(expr, Compare):
+            return _with_status(expr, lambda part: rewritten(part, replace))
+        here = static_path(expr)
+        if not here or here[0] in known:
+            return None
+        for length in range(len(here), 0, -1):
+            meaning = meanings.get(here[:length])
+            if meaning is not None:
+                return _behind(meaning, here[length:])
+        return None
+
+    return replace
+
+
+def _with_status(expr: Compare, each: Replace) -> Expr | None:
+    """A comparison of a status with the old word for `ok`."""
+    if static_path(expr.first) not in _STATUSES:
+        return None
+    rest = tuple((op, _ok(right)) for op, right in expr.rest)
+    return None if rest == expr.rest else Compare(each(expr.first) or expr.first, rest)
+
+
+def _ok(expr: Expr) -> Expr:
+    match expr:
+        case Const(value="success"):
+            return Const("ok")
+        case ListOf(items=items):
+            return ListOf(tuple(_ok(item) for item in items))
+        case _:
+            return expr
+
+
+def _behind(expr: Expr, keys: Path) -> Expr:
+    for key in keys:
+        expr = Attribute(expr, key) if key.isidentifier() else Item(expr, Const(key))
+    return expr
+
+
+def named_events(expr: Expr) -> tuple[str, ...] | None:
+    """The events that a comparison of `event.name` names, or a negated one; None where it is no such comparison."""
+    match expr:
+        case Not(of=of):
+            return named_events(of)
+        case Compare(first=first, rest=((op, right),)) if static_path(first) == ("event", "name"):
+            match right:
+                case Const(value=str(name)) if op in ("==", "!="):
+                    return (name,)
+                case ListOf(items=items) | TupleOf(items=items) if op in ("in", "not in"):
+                    return tuple(str(item.value) for item in items if isinstance(item, Const))
+    return None
+
+
+def is_negative(expr: Expr) -> bool:
+    """Whether a comparison asks for other events than those it names."""
+    if isinstance(expr, Not):
+        return not is_negative(expr.of)
+    return isinstance(expr, Compare) and expr.rest[0][0] in ("!=", "not in")
+
+
+def arc_events(*, loop: bool, http: bool) -> Replace:
+    """The old names of events in the guards of arcs: for http, `call.done` is any response that came."""
+    ends = {"done": "loop.done" if loop else "step.done", "failed": "step.failed", "loop.done": "loop.done"}
+
+    def replace(expr: Expr) -> Expr | None:
+        names = named_events(expr)
+        if names is None or not any(name in _EVENTS for name in names):
+            return None
+        mapped = tuple(dict.fromkeys(ends[_EVENTS[name]] if name in _EVENTS else name for name in names))
+        asked, responded = one_of(path("event", "name"), mapped), defined(path("event", "outcome", "http", "status"))
+        if http and not loop and "call.done" in names:
+            asked = either(asked, responded)
+        if not is_negative(expr):
+            return asked
+        # For http the end of a call that was answered comes first: it is no `call.error`.
+        answered = http and not loop and "call.error" in names and "call.done" not in names
+        return either(negated(asked), responded) if answered else negated(asked)
+
+    return replace
+
+
+IN_RULES: Meanings = {**rule_meanings(Name("outcome"), path("outcome", "result")), ("attempt",): Name("_attempt")}
+"""In a task's policy."""

@@ -1,0 +1,172 @@
+"""lower_args: `args` and `input` of a step are defaults under those of the token (LANGUAGE §6).
+
+args: {n: 1}, tool: {kind: python, code: …}, and `{{ args.n }}` anywhere in the step
+    →  args: {n: "{{ args.n | default(1) }}"} of the task, and the same where `args.n` is read
+
+A default that is a block template is rendered by a first task.
+"""
+
+from re import compile as pattern
+
+from noetl_ir.expr import Block, Const, Expr, MapOf, Name
+from noetlc.ast.bodies import ChangeList, HasBodies, Tasks, map_lists, taken_of, with_lists
+from noetlc.ast.playbook import Playbook, Step, Task, Value
+from noetlc.ast.walk import blocks_in, replace_steps, task_values
+from noetlc.ast.workbook import pairs_of, template_of_pairs
+from noetlc.diag.change import Change, Note
+from noetlc.expr.binding import bound, with_blocks
+from noetlc.expr.generated import computed, generated_name
+from noetlc.expr.rewrite import Replace
+from noetlc.expr.shorthand import otherwise, path, static_path
+from noetlc.expr.templates import all_with, fields_with
+from noetlc.expr.values import expression_of
+from noetlc.older.hoisting import Blocks, rendering, without_blocks
+from noetlc.older.legacy_names import RESERVED
+from noetlc.older.state_nodes import StepArgs
+
+_CALLED = frozenset({"python", "playbook", "workbook", "script", "noop", "container", "quantum"})
+"""Kinds whose args are what they are called with."""
+
+_ARGS = pattern(r"\bargs\.([^\W\d]\w*)")
+
+
+def lower_args(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook in which only tasks and arcs have args."""
+    for step in playbook.steps:
+        for args in step.extras:
+            if isinstance(args, StepArgs):
+                said = "defaults under the token's args"
+                note(Change("lower_args", args.span, f"{args.word} of a step", "exact", said))
+                for key, value in _unread(step, args):
+                    said = "nothing: the step reads it nowhere"
+                    note(Change("lower_args", value.span, f"`{key}` of {args.word}", "exact", said))
+    playbook = replace_steps(playbook, _joined)
+    playbook = replace_steps(playbook, _rendered)
+    return replace_steps(playbook, _step)
+
+
+def _unread(step: Step, args: StepArgs) -> list[tuple[str, Value]]:
+    """The defaults that nothing in the step is called with or reads."""
+    hidden = {
+        key for extra in step.extras if isinstance(extra, StepArgs) and extra is not args for key, _ in extra.pairs
+    }
+    seen: set[str] = set()
+
+    def looked(expr: Expr) -> None:
+        here = static_path(expr)
+        seen.update({here[1]} if len(here) > 1 and here[0] == "args" else here[:1])
+
+    all_with(step._replace(extras=tuple(e for e in step.extras if not isinstance(e, StepArgs))), looked)
+    tasks = [task for listed in _lists(step) for task in listed if not task.generated]
+    called = [task for task in tasks if task.kind in _CALLED]
+    own = [set() if task.args is None else set(pairs_of(task.args.template) or {}) for task in called]
+    if any(True for task in tasks for value in task_values(task) for _ in blocks_in(value)) or "args" in seen:
+        return []
+    given = {key for key, _ in args.pairs if any(key not in keys for keys in own)} - hidden
+    return [(key, value) for key, value in args.pairs if key not in given and (key in hidden or key not in seen)]
+
+
+def _lists(step: Step) -> list[Tasks]:
+    return [step.tasks, *(body for extra in step.extras if isinstance(extra, HasBodies) for body in extra.bodies())]
+
+
+def _joined(step: Step) -> Step:
+    """The step with `args` and `input` as one; where both give a key, that of `args` holds."""
+    found = [extra for extra in step.extras if isinstance(extra, StepArgs)]
+    if len(found) < 2:
+        return step
+    pairs = {key: value for args in sorted(found, key=lambda args: args.word == "`args`") for key, value in args.pairs}
+    rest = tuple(extra for extra in step.extras if not isinstance(extra, StepArgs))
+    return step._replace(extras=(found[0]._replace(pairs=tuple(pairs.items())), *rest))
+
+
+def _rendered(step: Step) -> Step:
+    """The step with a first task that renders the block templates among its args."""
+    args, rest = taken_of(step, StepArgs)
+    if args is None or not any(True for _, value in args.pairs for _ in blocks_in(value)):
+        return step
+    found: Blocks = {}
+    pairs = []
+    for key, value in args.pairs:
+        made = without_blocks(value.template, generated_name(step.name, "args", key), found)
+        pairs.append((key, Value(made, value.span, None) if any(True for _ in blocks_in(value)) else value))
+    first = rendering(generated_name(step.name, "args"), args.span, found)
+    return rest._replace(tasks=(first, *rest.tasks), extras=(args._replace(pairs=tuple(pairs)), *rest.extras))
+
+
+def _unreserved(defaults: dict[str, Value]) -> dict[str, Value]:
+    """The defaults that are read by their names where the tool has run: `result` is what it gave there."""
+    return {key: value for key, value in defaults.items() if key not in RESERVED}
+
+
+def _task(task: Task, defaults: dict[str, Value], before: dict[str, Value]) -> Task:
+    """The task; `before` are the defaults that its fields read by their names, which are rendered before it runs."""
+    after = _reading(defaults, _unreserved(defaults))
+    task = task._replace(rules=all_with(task.rules, after), extras=all_with(task.extras, after))
+    task = _bound(fields_with(task, _reading(defaults, before)), defaults)
+    if task.kind not in _CALLED or task.generated:
+        return task
+    given = {key: computed(_read(key, value), value.span).template for key, value in defaults.items()}
+    own = {} if task.args is None else pairs_of(task.args.template)
+    if own is None:
+        return task
+    span = task.span if task.args is None else task.args.span
+    return task._replace(args=Value(template_of_pairs({**given, **own}), span, None))
+
+
+def _bound(task: Task, defaults: dict[str, Value]) -> Task:
+    """The task whose block templates read the defaults too: they are set before the text."""
+
+    def each(value: Value) -> Value:
+        made = with_blocks(value.template, lambda block: bound(block, _meanings(block, defaults)))
+        return value if made is value.template else Value(made, value.span, None)
+
+    if not any(True for value in task_values(task) for _ in blocks_in(value)):
+        return task
+    fields = tuple((key, each(value)) for key, value in task.fields)
+    return task._replace(fields=fields, args=None if task.args is None else each(task.args))
+
+
+def _meanings(block: Block, defaults: dict[str, Value]) -> dict[str, Expr]:
+    """What `args` and the names of the defaults are in a block template; `args` is the token's and every default."""
+    given = {key: _read(key, value) for key, value in defaults.items()}
+    others = {key: path("args", key) for key in _ARGS.findall(block.text) if key not in given}
+    whole = MapOf(tuple((Const(key), expr) for key, expr in {**given, **others}.items()))
+    return {**given, "args": whole}
+
+
+def _step(step: Step) -> Step:
+    args, step = taken_of(step, StepArgs)
+    if args is None:
+        return step
+    defaults = dict(args.pairs)
+    own = _unreserved(defaults)
+
+    def with_defaults(before: dict[str, Value]) -> ChangeList:
+        return lambda tasks: tuple(_task(task, defaults, before) for task in tasks)
+
+    extras = all_with(step.extras, _reading(defaults, own))
+    return step._replace(
+        loop=all_with(step.loop, _reading(defaults, defaults)),
+        tasks=map_lists(step.tasks, with_defaults(defaults)),
+        router=all_with(step.router, _reading(defaults, own)),
+        extras=tuple(with_lists(extra, with_defaults(own)) for extra in extras),
+    )
+
+
+def _reading(defaults: dict[str, Value], alone: dict[str, Value]) -> Replace:
+    """Reads `args.x` with its default, and `x` where it stands `alone`."""
+
+    def replace(expr: Expr) -> Expr | None:
+        here = static_path(expr)
+        if len(here) == 2 and here[0] == "args" and here[1] in defaults:
+            return _read(here[1], defaults[here[1]])
+        if isinstance(expr, Name) and expr.name in alone:
+            return _read(expr.name, defaults[expr.name])
+        return None
+
+    return replace
+
+
+def _read(key: str, value: Value) -> Expr:
+    return otherwise(path("args", key), expression_of(value.template))

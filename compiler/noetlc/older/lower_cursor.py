@@ -1,0 +1,113 @@
+"""lower_cursor: `loop.cursor` becomes workers that claim rows until there are none (LANGUAGE §6, D11).
+
+    loop: {cursor: {kind: postgres, claim: SQL}, iterator: row, spec: {max_in_flight: 8}}, tool: [work]
+        →  loop: {in: range(8), iterator: __worker, mode: parallel}
+           __s__claim   kind: postgres, command: SQL; break when no row came, else iter.row = the row
+           work         an error counts in iter.__failed and leads on
+           __s__next    jump to __s__claim
+
+With a frame a claim takes several rows: `process: frame` gives them all to one pass, `row` one after the other.
+"""
+
+from noetl_ir.expr import Binary, Call, Const, Expr, Item, Name, Slice
+from noetl_ir.span import Span
+from noetlc.ast.bodies import Tasks
+from noetlc.ast.playbook import Loop, Playbook, Rule, Step, Task
+from noetlc.ast.walk import replace_steps
+from noetlc.diag.change import Change, Note
+from noetlc.expr.counting import whole
+from noetlc.expr.generated import computed, generated_name, guard, jump, noop
+from noetlc.expr.rewrite import Replace
+from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, both, filtered, negated, otherwise, path
+from noetlc.expr.templates import pairs_with, task_with
+from noetlc.older.loop_nodes import Cursor, Frame
+
+BY = "lower_cursor"
+WORKER, ROWS, FAILED = "__worker", "__rows", "__failed"
+
+
+def lower_cursor(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook without cursors."""
+    return replace_steps(playbook, lambda step: _lowered(step, note))
+
+
+def _lowered(step: Step, note: Note) -> Step:
+    loop = step.loop
+    if loop is None:
+        return step
+    cursor = next((extra for extra in loop.extras if isinstance(extra, Cursor)), None)
+    frame = next((extra for extra in loop.extras if isinstance(extra, Frame)), None)
+    if cursor is None:
+        rest = tuple(extra for extra in loop.extras if not isinstance(extra, Frame))
+        return step if frame is None else step._replace(loop=loop._replace(extras=rest))
+    note(Change(BY, cursor.span, "`loop.cursor`", "review", "workers that claim rows until there are none"))
+    return step._replace(loop=_workers(loop, cursor.span), tasks=_claiming(step, loop, cursor, frame))
+
+
+def _workers(loop: Loop, span: Span) -> Loop:
+    count: Expr = Const(1) if loop.max_in_flight is None else whole(loop.max_in_flight)
+    items = filtered(_range(count), "list")
+    return loop._replace(
+        items=computed(items, span), iterator=WORKER, mode="parallel", max_in_flight=loop.max_in_flight, extras=()
+    )
+
+
+def _range(count: Expr) -> Expr:
+    return Call(Name("range"), (count,), ())
+
+
+def _claiming(step: Step, loop: Loop, cursor: Cursor, frame: Frame | None) -> Tasks:
+    span, name, row = cursor.span, step.name, loop.iterator
+    claim, again = generated_name(name, "claim"), generated_name(name, "next")
+    by_row = frame is not None and frame.process == "row"
+    rows = path("outcome", "result", "rows")
+    rest = path("iter", ROWS)
+    first: Expr = rows if frame is not None and not by_row else Item(rows, Const(0))
+    given = [(row, computed(first, span))]
+    if by_row:
+        given.append((ROWS, computed(Slice(rows, Const(1), None, None), span)))
+    got = guard(both(OUTCOME_OK, rows), span)
+    rules = (
+        Rule(guard(both(OUTCOME_OK, negated(rows)), span), "break", span),
+        Rule(got, "continue", span, set_iter=tuple(given)),
+        Rule(None, "fail", span),
+    )
+    fields = pairs_with(cursor.fields, _frame_rows(frame))
+    taking = Task(claim, span, cursor.kind, span, span, "", fields, None, (), None, rules, False, True)
+    work = tuple(_counted(task_with(task, _row(row)), again) for task in step.tasks)
+    onward: tuple[Rule, ...] = (jump(claim, span),)
+    if by_row:
+        left = guard(rest, span)
+        others = computed(Slice(rest, Const(1), None, None), span)
+        following = ((row, computed(Item(rest, Const(0)), span)), (ROWS, others))
+        onward = (jump(work[0].name, span, when=left, set_iter=following), *onward)
+    return (taking, *work, noop(again, span, onward))
+
+
+def _frame_rows(frame: Frame | None) -> Replace:
+    """`__frame_max_rows` in the claim is the frame's size."""
+    size = Const(1) if frame is None or frame.max_rows is None else whole(frame.max_rows)
+    return lambda expr: size if isinstance(expr, Name) and expr.name == "__frame_max_rows" else None
+
+
+def _row(row: str) -> Replace:
+    """The bare iterator is what the worker claimed."""
+    return lambda expr: path("iter", row) if isinstance(expr, Name) and expr.name == row else None
+
+
+def _counted(task: Task, again: str) -> Task:
+    """A failing row is counted, and the worker goes on with the next."""
+    span = task.span
+    count = Binary("+", otherwise(path("iter", FAILED), Const(0)), Const(1))
+    counted = ((FAILED, computed(count, span)),)
+    failing = jump(again, span, when=guard(OUTCOME_ERROR, span), set_iter=counted)
+    if not task.rules:
+        return task._replace(rules=(failing, Rule(None, "continue", span)))
+
+    def onward(rule: Rule) -> Rule:
+        if rule.directive not in ("fail", "break"):
+            return rule
+        patch = (*rule.set_iter, *counted) if rule.directive == "fail" else rule.set_iter
+        return jump(again, rule.span, when=rule.when, set_iter=patch)._replace(set_ctx=rule.set_ctx)
+
+    return task._replace(rules=tuple(onward(rule) for rule in task.rules))

@@ -1,0 +1,27 @@
+"""lower_end: in a file without arcs, a leaf leads to the step `end` where one is declared (LANGUAGE §1).
+
+[{step: start}, {step: end, tool: …}]   →   start gets an arc to `end`
+"""
+
+from noetlc.ast.graph import END
+from noetlc.ast.playbook import Arc, Playbook, Router, Step
+from noetlc.ast.walk import replace_steps
+from noetlc.diag.change import Change, Note
+from noetlc.expr.generated import PREFIX
+from noetlc.older.target_nodes import ImplicitEnd
+
+
+def lower_end(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook whose leaves lead to `end`."""
+    extras = tuple(extra for extra in playbook.extras if not isinstance(extra, ImplicitEnd))
+    if len(extras) == len(playbook.extras):
+        return playbook
+    return replace_steps(playbook._replace(extras=extras), lambda step: _ended(step, note))
+
+
+def _ended(step: Step, note: Note) -> Step:
+    if step.router is not None or step.name == END or step.name.startswith(PREFIX):
+        return step
+    at = step.name_span
+    note(Change("lower_end", at, "a leaf without `next`", "exact", "an arc to `end`"))
+    return step._replace(router=Router("exclusive", (Arc(END, at, None, None, None, 0, at),), at))

@@ -1,0 +1,93 @@
+"""lower_loop: what older loops do to their items becomes part of `in`, and a first task (LANGUAGE §6).
+
+loop: {in: xs, iterator: x, order_by: n, limit: 3, batch_size: 2}   →  in: ((xs | sort(attribute='n'))[:3]) | batch(2)
+loop: {in: xs, iterator: x, where: g}                               →  __s__where: break unless g, in each iteration
+loop: {…, on_error: continue}                                       →  failure.mode: best_effort
+loop: {pagination: p}                                               →  no loop; the step repeats its task for pages
+"""
+
+from noetl_ir.expr import Block, Const, Expr, Filter, Literal, Slice
+from noetlc.ast.playbook import Loop, Playbook, Rule, Step, Task, Value
+from noetlc.ast.walk import loops_of, replace_steps
+from noetlc.diag.change import Change, Note
+from noetlc.expr.generated import computed, generated_name, noop
+from noetlc.expr.shorthand import filtered
+from noetlc.expr.values import expression_of
+from noetlc.older.loop_nodes import LoopOnError, Slicing, Where
+from noetlc.older.repeat_nodes import Pages
+
+BY = "lower_loop"
+_ORDER = ("order_by", "limit", "chunk", "batch_size")
+"""In which order they are applied."""
+
+
+def lower_loop(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook with canonical loops."""
+    return replace_steps(playbook, lambda step: _lowered(step, note))
+
+
+def _lowered(step: Step, note: Note) -> Step:
+    if step.loop is None:
+        return step
+    first: list[Task] = []
+    mode = step.spec.failure_mode
+    pages = tuple(extra for extra in step.loop.extras if isinstance(extra, Pages))
+    if pages:
+        return _lowered(_paged(step, step.loop, pages), note)
+    for number, loop in enumerate(loops_of(step)):
+        for extra in loop.extras:
+            if isinstance(extra, Where):
+                note(Change(BY, extra.span, "`where`", "safe", "a first task that ends the iteration"))
+                first.append(_asking(step, "where" if not number else f"where{number}", extra))
+            elif isinstance(extra, LoopOnError):
+                note(Change(BY, extra.span, "`on_error` of a loop", "exact", "`failure.mode`"))
+                mode = "fail_fast" if extra.mode == "fail" else "best_effort"
+    spec = step.spec if mode == step.spec.failure_mode else step.spec._replace(failure_mode=mode)
+    return step._replace(loop=_with_items(step.loop, note), spec=spec, tasks=(*first, *step.tasks))
+
+
+def _paged(step: Step, loop: Loop, pages: tuple[Pages, ...]) -> Step:
+    """The step whose task repeats for pages; a loop that was nothing else is none."""
+    inner = tuple(extra for extra in loop.extras if not isinstance(extra, Pages))
+    return step._replace(extras=(*step.extras, *pages), loop=loop._replace(extras=inner) if loop.iterator else None)
+
+
+def _asking(step: Step, word: str, where: Where) -> Task:
+    rules = (Rule(where.when, "continue", where.span), Rule(None, "break", where.span))
+    return noop(generated_name(step.name, word), where.span, rules)
+
+
+def _with_items(loop: Loop, note: Note) -> Loop:
+    """The loop and those inside of it, with what is done to their items in `in`."""
+    slices = sorted((e for e in loop.extras if isinstance(e, Slicing)), key=lambda e: _ORDER.index(e.word))
+    items = loop.items
+    after = any(isinstance(extra, Where) for extra in loop.extras)
+    for slicing in slices if not isinstance(items.template, Block) else ():  # told where it is checked
+        first = after and slicing.word != "order_by"
+        said = "a part of the loop's `in`" + (": what `where` leaves out counts too" if first else "")
+        note(Change(BY, slicing.span, f"`{slicing.word}`", "review" if first else "exact", said))
+        items = computed(_sliced(expression_of(items.template), slicing), items.span)
+    gone = (Slicing, Where, LoopOnError)
+    extras = tuple(extra for extra in loop.extras if not isinstance(extra, gone))
+    inner = None if loop.inner is None else _with_items(loop.inner, note)
+    return loop._replace(items=items, extras=extras, inner=inner)
+
+
+def _sliced(items: Expr, slicing: Slicing) -> Expr:
+    amount = expression_of(slicing.value.template)
+    match slicing.word:
+        case "order_by":
+            name, down = _key(slicing.value)
+            named = ((("reverse", Const(True)),) if down else ()) + ((("attribute", Const(name)),) if name else ())
+            return Filter(items, "sort", (), named)
+        case "limit":
+            return Slice(items, None, amount, None)
+        case _:
+            return filtered(filtered(items, "batch", amount), "list")
+
+
+def _key(value: Value) -> tuple[str, bool]:
+    """The attribute to sort by, "" for the item itself, and whether downwards: `-n`, `n desc`."""
+    text = str(value.template.value) if isinstance(value.template, Literal) else ""
+    down = text.startswith("-") or text.lower().endswith(" desc")
+    return text.removeprefix("-").split(" ")[0], down

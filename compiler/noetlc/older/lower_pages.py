@@ -1,0 +1,285 @@
+"""lower_pages: `retry` as an ordered list becomes rules and a loop over pages (LANGUAGE §6, formal-extended §6).
+
+    tool: t, retry: [{when: e, then: {max_attempts: 5}},
+                     {when: g, then: {max_attempts: 9, next_call: {params: {p: n}}, collect: {path: x}, sink: s}}]
+        →  __t__start   iter.__t__pages = [], iter.__t__page = 0, iter.__t__params = {}
+           t            params: {p: iter.__t__params.p, else its own}
+                        retry when error and e; when ok and g: iter.__t__more = 1, the next params, the page collected;
+                        when ok: iter.__t__more = null, the page collected; what no policy selects fails
+           __t__sink    every page is stored
+           __t__again   fail `retry.exhausted` when iter.__t__more == 1 and iter.__t__page + 1 >= 9; else jump to t
+           __t__result  the collected value
+
+A repetition of success has its own counter and begins with the first attempt; `max_attempts` counts all pages.
+"""
+
+from collections.abc import Iterator
+
+from noetl_ir.expr import Attribute, Binary, Call, Const, Expr, ListOf, Literal, Name, Template, Test, walk
+from noetl_ir.rows import NamedTuple
+from noetl_ir.span import Span
+from noetlc.ast.bodies import Tasks, change_lists, map_lists, taken, with_lists
+from noetlc.ast.playbook import Playbook, Rule, Step, Task, Value
+from noetlc.ast.walk import replace_steps
+from noetlc.ast.workbook import pairs_of, template_of_pairs
+from noetlc.diag.change import Change, Class, Note
+from noetlc.expr.generated import computed, constant, generated_name, guard, jump, noop
+from noetlc.expr.shorthand import (
+    OUTCOME_ERROR,
+    OUTCOME_OK,
+    TRUE,
+    both,
+    chosen,
+    compared,
+    equal,
+    negated,
+    otherwise,
+    path,
+)
+from noetlc.expr.templates import Pairs, all_with, fields_with, guard_with, native, pairs_with
+from noetlc.expr.values import expression_of
+from noetlc.older.events import events_in, on_success
+from noetlc.older.legacy_names import IN_RULES, Meanings, declared_in, declared_names, renamed, rule_meanings
+from noetlc.older.repeat_nodes import Page, Pages
+from noetlc.older.repeating import retrying
+from noetlc.reading.kinds import kind_of
+
+BY = "lower_pages"
+
+
+def lower_pages(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook without lists of retry policies."""
+    known = declared_names(playbook)
+    gathered: dict[str, Meanings] = {}
+
+    def without(step: Step, task: Task) -> Tasks:
+        pages, rest = taken(task, Pages)
+        if pages is None:
+            return (task,)
+        while (other := taken(rest, Pages))[0] is not None:  # the tool's own policies come before those of its step
+            note(Change(BY, other[0].span, "`retry` of a step", "exact", "nothing: the tool has its own"))
+            rest = other[1]
+        paged = _Paged(rest, _as_fields(pages, rest), declared_in(step, known))
+        note(Change(BY, pages.span, "`retry` as a list", *paged.said))
+        gathered[step.name] = {**gathered.get(step.name, {}), **paged.gathered()}
+        return paged.tasks()
+
+    playbook = change_lists(playbook, lambda step, tasks: tuple(made for task in tasks for made in without(step, task)))
+    return replace_steps(playbook, lambda step: _reading_pages(step, gathered.get(step.name), known))
+
+
+def _reading_pages(step: Step, gathered: Meanings | None, known: frozenset[str]) -> Step:
+    """The step in which the name that pages are gathered under is what was gathered, behind the tool too."""
+    if not gathered:
+        return step
+    names = renamed(gathered, declared_in(step, known | {task.name for task in step.tasks}))
+
+    def read(tasks: Tasks) -> Tasks:
+        return all_with(tasks, names)
+
+    return step._replace(
+        tasks=map_lists(step.tasks, read),
+        extras=tuple(with_lists(extra, read) for extra in all_with(step.extras, names)),
+        router=step.router if step.loop is not None else all_with(step.router, names),
+    )
+
+
+def _second_ones(pages: Pages) -> Iterator[tuple[str, Page]]:
+    """The policies that gather or store pages in another way than the first that does."""
+    gathering = [page for page in pages.policies if page.collect.strategy]
+    yield from (("`collect`", page) for page in gathering if page.collect[:2] != gathering[0].collect[:2])
+    yield from (("`sink` of a second policy", page) for page in [p for p in pages.policies if p.sink is not None][1:])
+
+
+class _Paged(NamedTuple):
+    """One task with its policies."""
+
+    task: Task
+    pages: Pages
+    known: frozenset[str]
+
+    @property
+    def said(self) -> tuple[Class, str]:
+        """The class of the change, and what it is to."""
+        if any(self._repeats(page) for page in self.pages.policies):
+            return "review", "rules that retry, and a loop over pages: used up, it fails with `retry.exhausted`"
+        return "safe", "rules that retry; used up, they fail with `retry.exhausted`"
+
+    def gathered(self) -> Meanings:
+        """The name of the gathered pages, and where they are."""
+        into = [p.collect.into or "pages" for p in self.pages.policies if p.collect.strategy and self._repeats(p)]
+        return {(into[0],): path("iter", self._key("pages"))} if into else {}
+
+    def tasks(self) -> Tasks:
+        """What the task becomes."""
+        task, span = self.task, self.pages.span
+        errors = [page for page in self.pages.policies if not self._repeats(page)]
+        more = [(n, page) for n, page in enumerate(self.pages.policies) if self._repeats(page)]
+        rules: list[Rule] = []
+        for page in errors:
+            when = guard(both(OUTCOME_ERROR, self._asked(page)), page.span) if page.when else guard(OUTCOME_ERROR, span)
+            rules.append(retrying(page.retry, when, page.span))
+        rules = [*self._unselected(errors), *rules]
+        if not more:
+            return (task._replace(rules=(*rules, *(task.rules or (Rule(None, "continue", span),)))),)
+        collected = self._collected([page for _, page in more])
+        for number, page in more:
+            patch = ((self._key("more"), constant(number, page.span)), *self._next(page), *collected)
+            when = guard(both(OUTCOME_OK, self._asked(page)), page.span)
+            rules.append(Rule(when, "continue", page.span, set_iter=patch))
+        last = ((self._key("more"), constant(None, span)), *collected)
+        rules.append(Rule(guard(OUTCOME_OK, span), "continue", span, set_iter=last))
+        own = (rule for rule in task.rules if rule.when is not None and rule.directive in ("retry", "fail"))
+        rules = [*own, *rules]  # a `retry` of errors beside the list
+        fetching = self._calling([page for _, page in more])._replace(rules=tuple(rules))
+        again = noop(generated_name(task.name, "again"), span, self._onward(more))
+        result: Tasks = ()
+        if collected:
+            value = computed(path("iter", collected[0][0]), span)
+            result = (noop(generated_name(task.name, "result"), span, (), (("result", value),)),)
+        return (self._start(more), fetching, *self._sinks(more), again, *result)
+
+    def _unselected(self, errors: list[Page]) -> tuple[Rule, ...]:
+        """The rule for an error that no policy selects: it fails (§6.2, 4), and is asked before the retries, because a
+        used-up one would come to it.
+        """
+        if any(page.when is None for page in errors):
+            return ()
+        others = [negated(self._asked(page)) for page in errors]
+        return (Rule(guard(both(OUTCOME_ERROR, *others), self.pages.span), "fail", self.pages.span),)
+
+    def _key(self, *words: str) -> str:
+        return generated_name(self.task.name, *words)
+
+    def _repeats(self, page: Page) -> bool:
+        """Whether a policy repeats successes: it has something for the next call, or looks at a response."""
+        if page.next_call or page.collect.strategy or page.sink is not None:
+            return True
+        roots = {"response", "result", "data", "this"}
+        return page.when is not None and any(isinstance(p, Name) and p.name in roots for p in walk(page.when.expr))
+
+    def _asked(self, page: Page) -> Expr:
+        if page.when is None:
+            return TRUE
+        when = guard(on_success(page.when.expr), page.when.span) if events_in(page.when.expr) else page.when
+        return guard_with(when, renamed({**IN_RULES, **self._counts()}, self.known)).expr
+
+    def _counts(self) -> Meanings:
+        """`_retry.index` and `_retry.count`: pages so far, from 1."""
+        count = Binary("+", path("iter", self._key("page")), Const(1))
+        return {("_retry", "index"): count, ("_retry", "count"): count}
+
+    def _start(self, more: list[tuple[int, Page]]) -> Task:
+        span = self.pages.span
+        merges = any(page.collect.strategy == "merge" for _, page in more)
+        pairs: list[tuple[str, Value]] = [(self._key("page"), constant(0, span))]
+        if any(page.collect.strategy for _, page in more):
+            empty: Template = Literal({}) if merges else Literal([])
+            pairs.append((self._key("pages"), Value(empty, span, None)))
+        fields = {name for _, page in more for name, _ in page.next_call}
+        pairs += [(self._key(name), Value(Literal({}), span, None)) for name in sorted(fields)]
+        return noop(self._key("start"), span, (Rule(None, "continue", span, set_iter=tuple(pairs)),))
+
+    def _next(self, page: Page) -> Pairs:
+        """What the next call is made with."""
+        names = renamed({**IN_RULES, **self._counts()}, self.known)
+        return tuple((self._key(name), value) for name, value in pairs_with(page.next_call, names))
+
+    def _collected(self, more: list[Page]) -> Pairs:
+        """The accumulator with the page that just came."""
+        page = next((page for page in more if page.collect.strategy), None)
+        if page is None:
+            return ()
+        keys = page.collect.path[1:] if page.collect.path[:1] in (("response",), ("result",)) else page.collect.path
+        found, here = path("outcome", "result", *keys), path("iter", self._key("pages"))
+        match page.collect.strategy:
+            case "replace":
+                value: Expr = found
+            case "merge":
+                value = Call(Name("dict"), (here,), (("**", found),))
+            case _:
+                value = Binary("+", here, chosen(_is_list(found), found, ListOf((found,))))
+        return ((self._key("pages"), computed(value, page.span)),)
+
+    def _calling(self, more: list[Page]) -> Task:
+        """The task, whose fields are those of the next call where there was one."""
+        task = self.task
+        given = dict(task.fields)
+        for name, value in [pair for page in more for pair in page.next_call]:
+            here = path("iter", self._key(name))
+            own = task.args if name == "args" else given.get(name)
+            made = _overlaid(here, value, own, self.pages.span)
+            if name == "args":
+                task = task._replace(args=made)
+            else:
+                given[name] = made
+        return task._replace(fields=tuple(given.items()))
+
+    def _sinks(self, more: list[tuple[int, Page]]) -> Tasks:
+        """The task that stores every page."""
+        sink = next((page.sink for _, page in more if page.sink is not None), None)
+        if sink is None:
+            return ()
+        result: Expr = Name(self.task.name)
+        meanings = {**rule_meanings(path("iter", "__outcome"), result), **self._counts(), ("page",): result}
+        meanings = {**meanings, **self.gathered()}
+        name = self._key("sink")
+        return (fields_with(sink, renamed(meanings, self.known))._replace(name=name, generated=True),)
+
+    def _onward(self, more: list[tuple[int, Page]]) -> tuple[Rule, ...]:
+        """Whether there is another page, for each policy that said so."""
+        rules: list[Rule] = []
+        done = Binary("+", path("iter", self._key("page")), Const(1))
+        for number, page in more:
+            asked = equal(path("iter", self._key("more")), number)
+            used = guard(both(asked, compared(done, ">=", Const(page.retry.attempts))), page.span)
+            rules.append(
+                Rule(
+                    used,
+                    "fail",
+                    page.span,
+                    code=constant("retry.exhausted", page.span),
+                    message=constant(f"`{self.task.name}` still has pages after {page.retry.attempts}", page.span),
+                )
+            )
+            counted = ((self._key("page"), computed(done, page.span)),)
+            back = jump(self.task.name, page.span, when=guard(asked, page.span), set_iter=counted)
+            rules.append(back._replace(delay=self._delay(page)))
+        return (*rules, Rule(None, "continue", self.pages.span))
+
+    def _delay(self, page: Page) -> Value | None:
+        retry = page.retry
+        if retry.delay is None or retry.backoff != "exponential":
+            return retry.delay
+        grown = Binary("**", Const(retry.multiplier), path("iter", self._key("page")))
+        return computed(Binary("*", expression_of(retry.delay.template), grown), page.span)
+
+
+def _as_fields(pages: Pages, task: Task) -> Pages:
+    """The policies whose next calls give what the task has: `params` of a kind without such a field are its args."""
+    kind = kind_of(task.kind)
+
+    def named(page: Page) -> Page:
+        pairs = tuple((key if kind is None or key in kind.fields else "args", value) for key, value in page.next_call)
+        return page._replace(next_call=pairs)
+
+    return pages._replace(policies=tuple(named(page) for page in pages.policies))
+
+
+def _is_list(expr: Expr) -> Expr:
+    plain = [negated(Test(expr, name, (), ())) for name in ("string", "mapping")]
+    return both(Test(expr, "sequence", (), ()), *plain)
+
+
+def _overlaid(here: Expr, value: Value, own: Value | None, span: Span) -> Value:
+    """A field as the next call has it, key by key where it is a mapping, else as it was written."""
+    keys = pairs_of(value.template)
+    if keys is None:
+        before = Const(None) if own is None else expression_of(own.template)
+        return computed(chosen(here, here, before), span)
+    below = {} if own is None else pairs_of(own.template) or {}
+    made: dict[str, Template] = dict(below)
+    for key in keys:
+        first = expression_of(below[key]) if key in below else Const(None)
+        made[key] = native(otherwise(Attribute(here, key), first))
+    return Value(template_of_pairs(made), span, None)

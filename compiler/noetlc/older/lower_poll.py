@@ -1,0 +1,63 @@
+"""lower_poll: `poll` becomes jumps of a task to itself, with a counter of its own (LANGUAGE §6, case §4.3).
+
+    tool: t, poll: {until: g, interval: 5s, max_attempts: 60}
+        →  __t__poll       iter.__t__poll = 0
+           t               go on when ok and g; fail `poll.exhausted` when ok and iter.__t__poll + 1 >= 60;
+                           when ok iter.__t__poll + 1, jump to t after 5 s; what t does on an error
+
+Errors go to `retry`, and a jump begins with the first attempt again.
+"""
+
+from noetlc.ast.bodies import Tasks, change_lists, taken
+from noetlc.ast.playbook import Playbook, Rule, Step, Task
+from noetlc.diag.change import Change, Note
+from noetlc.expr.counting import again, exhausted, started
+from noetlc.expr.generated import generated_name, guard, noop
+from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, both
+from noetlc.expr.templates import guard_with
+from noetlc.older.legacy_names import IN_RULES, declared_in, declared_names, renamed
+from noetlc.older.repeat_nodes import Pages, Poll
+
+
+def lower_poll(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook without `poll`."""
+    known = declared_names(playbook)
+
+    def without(step: Step, task: Task) -> Tasks:
+        poll, rest = taken(task, Poll)
+        if poll is None:
+            return (task,)
+        if any(isinstance(extra, Pages) for extra in rest.extras):
+            why = "beside a list of `retry` policies: let the list repeat it, with a `when`"
+            note(Change("lower_poll", poll.span, "`poll`", "refused", why))
+            return (rest,)
+        while (other := taken(rest, Poll))[0] is not None:
+            note(Change("lower_poll", other[0].span, "`poll` of a step", "exact", "nothing: the tool has its own"))
+            rest = other[1]
+        note(Change("lower_poll", poll.span, "`poll`", "exact", "a jump of the task to itself until it is true"))
+        return _lowered(rest, poll, declared_in(step, known))
+
+    return change_lists(playbook, lambda step, tasks: tuple(made for task in tasks for made in without(step, task)))
+
+
+def _lowered(task: Task, poll: Poll, known: frozenset[str]) -> Tasks:
+    label, span = generated_name(task.name, "poll"), poll.span
+    until = guard_with(poll.until, renamed(IN_RULES, known))
+    begin = Rule(None, "continue", span, set_iter=started(label, poll.deadline, span))
+    onward = _on_ok(task)
+    ok = guard(OUTCOME_OK, span)
+    rules = (
+        onward._replace(when=guard(both(OUTCOME_OK, until.expr), until.span)),
+        *exhausted(label, poll.attempts, poll.deadline, code="poll.exhausted", done=1, when=OUTCOME_OK),
+        again(label, task.name, span, when=ok, delay=poll.interval),
+        *(task.rules or (Rule(None, "fail", span),)),
+    )
+    return (noop(label, span, (begin,)), task._replace(rules=rules))
+
+
+def _on_ok(task: Task) -> Rule:
+    """What the task's own policy does with a success: its last rule, where that takes one."""
+    last = task.rules[-1] if task.rules else None
+    if last is not None and (last.when is None or last.when.expr != OUTCOME_ERROR) and last.directive != "retry":
+        return last
+    return Rule(None, "continue", task.span)

@@ -1,0 +1,272 @@
+"""lower_retry: `retry` as a mapping, a number or a truth value becomes rules (LANGUAGE §6, formal §7, case §4).
+
+    retry: {max_attempts: 5}             →  [{when: error, then: retry 5}, {else: continue}]
+    retry: {retry_when: g}               →  [{when: error and not g, then: fail}, {when: g, then: retry 3}, …]
+    retry: {stop_when: s}                →  [{when: ok and s, then: continue}, {when: s, then: fail}, {else: retry 3}]
+    the last two of a task with rules    →  [{when: g, then: retry 3}, …] and [{when: not s, then: retry 3}, …]
+
+A retry that is used up fails with `retry.exhausted`; so no rule with a `when` may follow it that takes an error.
+The policy of a step is the default of its tasks, then that of the executor (order: tool, then, step, executor);
+`on_error` is one for tasks without any, and the executor's for those without any policy.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from noetl_ir.expr import Const
+from noetl_ir.rows import NamedTuple
+from noetlc.ast.bodies import Choose, Tasks, change_lists, taken, taken_of
+from noetlc.ast.playbook import Guard, Playbook, Rule, Step, Task
+from noetlc.ast.sugar import Sugar
+from noetlc.ast.walk import replace_steps
+from noetlc.diag.change import Change, Class, Note
+from noetlc.expr.generated import guard
+from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, both, negated, path
+from noetlc.expr.templates import all_with, guard_with
+from noetlc.older.case.nodes import Case, CaseRule
+from noetlc.older.http_paths import completed, results_of_tool
+from noetlc.older.legacy_names import IN_RULES, Meanings, declared_in, declared_names, renamed
+from noetlc.older.repeat_nodes import OnError, Pages, Poll, Repetition, Retry
+from noetlc.older.repeating import retrying
+from noetlc.older.sink_nodes import Sink
+
+BY = "lower_retry"
+_TEXT: Meanings = {("error",): path("outcome", "error", "message")}
+"""In retry conditions the bare `error` is a message."""
+
+
+def lower_retry(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook in which every repetition of a failure is a rule."""
+    known = declared_names(playbook)
+    executor = playbook.executor
+    default = next((extra for extra in executor.extras if isinstance(extra, Retry)), None)
+    rest = tuple(extra for extra in executor.extras if not isinstance(extra, Retry))
+    playbook = playbook._replace(executor=executor._replace(extras=rest)) if default is not None else playbook
+    playbook = replace_steps(playbook, lambda step: _inherited(step, default, note))
+    if default is not None and not any(extra is default for step in playbook.steps for extra in _policies_in(step)):
+        said = "nothing: no tool of the playbook inherits it"
+        note(Change(BY, default.span, "`retry` of the executor", "exact", said))
+
+    def retried(step: Step) -> Callable[[Task], Task]:
+        names = declared_in(step, known)
+        return lambda task: _retried(task, names, note)
+
+    playbook = change_lists(playbook, lambda step, tasks: tuple(map(retried(step), tasks)))
+    return replace_steps(playbook, lambda step: _with_sinks(step, retried(step)))
+
+
+def _inherited(step: Step, default: Retry | None, note: Note) -> Step:
+    """The step's policies as those of its tasks: a list, a poll and `on_error` too; `default` is the executor's."""
+    retry, step = _only(step, Retry, note)
+    poll, step = _only(step, Poll, note)
+    on_error, step = _only(step, OnError, note)
+    pages, step = _pages(step)
+    if pages is not None and on_error is not None:
+        said = "nothing: the list of `retry` policies says what happens to an error"
+        note(Change(BY, on_error.span, "`on_error` of a step", "exact", said))
+        on_error = None
+    given = _Policies(retry, on_error, None if pages is not None else default)  # a list is a policy too
+    made = _with_chains(_with_sinks(step, given.of), given)
+    made = made._replace(tasks=tuple(given.of(task) for task in made.tasks))
+    for policy, word in ((retry, "`retry`"), (on_error, "`on_error`")):
+        if policy is not None and not any(extra is policy for extra in _policies_in(made)):
+            note(Change(BY, policy.span, f"{word} of a step", "exact", "nothing: no tool of the step inherits it"))
+    last = made.tasks[-1]
+    added = tuple(extra for extra in (pages, poll) if extra is not None)
+    if added:
+        made = made._replace(tasks=(*made.tasks[:-1], last._replace(extras=(*last.extras, *added))))
+    return step if made == step else made
+
+
+def _pages(step: Step) -> tuple[Pages | None, Step]:
+    """All lists of policies as one: that of `retry`, and what the rules of a case repeat."""
+    found = [extra for extra in step.extras if isinstance(extra, Pages)]
+    if not found:
+        return None, step
+    policies = tuple(page for pages in found for page in pages.policies)
+    rest = tuple(extra for extra in step.extras if not isinstance(extra, Pages))
+    return found[0]._replace(policies=policies), step._replace(extras=rest)
+
+
+Policy = TypeVar("Policy", Retry, Poll, OnError)
+
+
+def _only(step: Step, kind: type[Policy], note: Note) -> tuple[Policy | None, Step]:
+    """The first policy of a kind that the step has; it hides another one, of its spec or beside."""
+    first, step = taken_of(step, kind)
+    while (other := taken_of(step, kind))[0] is not None:
+        note(Change(BY, other[0].span, "a second policy of a step", "exact", "nothing: the first one holds"))
+        step = other[1]
+    return first, step
+
+
+class _Policies(NamedTuple):
+    """What tasks inherit: the policies of their step, then of the executor."""
+
+    retry: Retry | None
+    on_error: OnError | None
+    default: Retry | None
+
+    def of(self, task: Task) -> Task:
+        """The task with what it inherits."""
+        is_called = not task.generated or task.kind != "noop"
+        if task.kind == "wait" or not is_called:
+            return _with_branches(task, self.of)
+        own = any(isinstance(extra, Retry | Pages) for extra in task.extras)
+        added: list[Sugar] = []
+        if self.retry is not None and not own:
+            added.append(self.retry)
+        if self.on_error is not None and not task.rules and not any(isinstance(e, Pages) for e in task.extras):
+            added.append(self.on_error)
+        if self.default is not None and not (own or added or task.rules):
+            added.append(self.default)
+        return task._replace(extras=(*task.extras, *added)) if added else task
+
+
+def _with_branches(task: Task, change: Callable[[Task], Task]) -> Task:
+    """The same for the tasks in the branches of one: a sink with a condition."""
+    if not any(isinstance(extra, Choose) for extra in task.extras):
+        return task
+
+    def each(tasks: Tasks) -> Tasks:
+        return tuple(change(inner) for inner in tasks)
+
+    return task._replace(extras=tuple(e.with_bodies(each) if isinstance(e, Choose) else e for e in task.extras))
+
+
+def _with_sinks(step: Step, change: Callable[[Task], Task]) -> Step:
+    """The step with the tasks of its sinks changed, and of those of its tasks and chains."""
+
+    def sink(extra: Sugar) -> Sugar:
+        if isinstance(extra, Sink):
+            return extra._replace(task=change(extra.task))
+        return extra.with_bodies(chain) if isinstance(extra, Case) else extra
+
+    def chain(tasks: Tasks) -> Tasks:
+        return tuple(
+            task._replace(extras=tuple(sink(e) for e in task.extras)) if task.extras else task for task in tasks
+        )
+
+    if not any(step.extras) and not any(task.extras for task in step.tasks):
+        return step
+    made = step._replace(tasks=chain(step.tasks), extras=tuple(sink(extra) for extra in step.extras))
+    return step if made == step else made
+
+
+def _with_chains(step: Step, given: _Policies) -> Step:
+    """The chains of a case: each inherits its own policy before that of the step; one that is repeated as a whole hides
+    that of the step (case §4.2).
+    """
+
+    def of_rule(rule: CaseRule) -> CaseRule:
+        own, inherited = rule.retry, given
+        if own is not None:
+            is_whole = own.scope == "chain"
+            inherited = given._replace(retry=None if is_whole else Retry(own, own.span), default=None)
+        return rule._replace(chain=tuple(inherited.of(task) for task in rule.chain))
+
+    extras = tuple(
+        extra._replace(rules=tuple(of_rule(rule) for rule in extra.rules)) if isinstance(extra, Case) else extra
+        for extra in step.extras
+    )
+    return step._replace(extras=extras)
+
+
+def _policies_in(step: Step) -> Iterator[Sugar]:
+    """What the tasks of a step have, those of its chains, branches and sinks too."""
+    waiting = [*step.tasks, *(extra.task for extra in step.extras if isinstance(extra, Sink))]
+    waiting += [task for extra in step.extras if isinstance(extra, Case) for body in extra.bodies() for task in body]
+    while waiting:
+        task = waiting.pop()
+        yield from task.extras
+        waiting += [extra.task for extra in task.extras if isinstance(extra, Sink)]
+        waiting += [t for extra in task.extras if isinstance(extra, Choose) for body in extra.bodies() for t in body]
+
+
+def _retried(task: Task, known: frozenset[str], note: Note) -> Task:
+    found, task = taken(task, Retry)
+    while (other := taken(task, Retry))[0] is not None:
+        note(Change(BY, other[0].span, "a second `retry`", "exact", "nothing: the first one holds"))
+        task = other[1]
+    on_error, task = taken(task, OnError)
+    if on_error is not None and task.rules:
+        note(Change(BY, on_error.span, "`on_error`", "exact", "nothing: the task has a policy"))
+        on_error = None
+    if found is not None:
+        task = _repeating(task, found.policy, known, note)
+    if on_error is None:
+        return task
+    rules = _on_error(on_error, task.rules)
+    said = "the policy of tasks that have none" if not task.rules else "what happens when a retry is used up"
+    said = said if rules != task.rules or not rules else "nothing: `retry` says how often an error is repeated"
+    note(Change(BY, on_error.span, "`on_error`", "safe", said))
+    return task._replace(rules=rules)
+
+
+def _repeating(task: Task, retry: Repetition, known: frozenset[str], note: Note) -> Task:
+    if retry.attempts == 1:
+        note(Change(BY, retry.span, "`retry`", "exact", "nothing: one attempt repeats nothing"))
+        return task
+    if task.kind == "http":  # what a step or the executor says for all of its tasks is decided for each
+        retry = all_with(retry, completed(results_of_tool(known)))
+    klass: Class = "review" if retry.until is not None and retry.when is None else "safe"
+    note(Change(BY, retry.span, "`retry`", klass, _said(retry)))
+    return task._replace(rules=_before(task.rules, retry, known) if task.rules else _whole(retry, known))
+
+
+def _said(retry: Repetition) -> str:
+    if retry.until is not None and retry.when is None:
+        return "rules that repeat a success too, until `stop_when` is true"
+    return "rules that retry; used up, they fail with `retry.exhausted`"
+
+
+def _before(rules: tuple[Rule, ...], retry: Repetition, known: frozenset[str]) -> tuple[Rule, ...]:
+    """The rules of a task behind what repeats: they say what happens to an outcome that is not repeated."""
+    when, until = _conditions(retry, known)
+    asked = [] if when is None else [when.expr]
+    asked += [] if until is None else [negated(until.expr)]
+    span = retry.span if when is None else when.span
+    return (retrying(retry, guard(both(*asked) if asked else OUTCOME_ERROR, span), span), *rules)
+
+
+def _whole(retry: Repetition, known: frozenset[str]) -> tuple[Rule, ...]:
+    """The rules with what happens when none of them matches: success goes on."""
+    rules = _rules(retry, known)
+    return rules if rules[-1].when is None else (*rules, Rule(None, "continue", retry.span))
+
+
+def _conditions(retry: Repetition, known: frozenset[str]) -> tuple[Guard | None, Guard | None]:
+    """What limits the repetition and what ends it, in the names of today."""
+    names = renamed({**IN_RULES, **_TEXT, ("max_attempts",): Const(retry.attempts)}, known)
+    when = None if retry.when is None else guard_with(retry.when, names)
+    return when, None if retry.until is None else guard_with(retry.until, names)
+
+
+def _rules(retry: Repetition, known: frozenset[str]) -> tuple[Rule, ...]:
+    span = retry.span
+    when, until = _conditions(retry, known)
+    stops: tuple[Rule, ...] = ()
+    if until is not None:
+        done = guard(both(OUTCOME_OK, until.expr), until.span)
+        stops = (Rule(done, "continue", until.span), Rule(until, "fail", until.span))
+    if when is None:
+        asked = None if until is not None else guard(OUTCOME_ERROR, span)
+        return (*stops, retrying(retry, asked, span))
+    unless = guard(both(OUTCOME_ERROR, negated(when.expr)), when.span)
+    return (*stops, Rule(unless, "fail", when.span), retrying(retry, when, when.span))
+
+
+def _on_error(on_error: OnError, before: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """The policy with what happens to an error that is left: a used-up retry asks rules with a guard."""
+    span = on_error.span
+    match on_error.mode:
+        case "ignore" if not before:
+            return (Rule(None, "continue", span),)
+        case "ignore":
+            left = Rule(guard(OUTCOME_ERROR, span), "continue", span)
+            kept = tuple(rule for rule in before if rule.directive != "fail")
+            return (*kept[:-1], left, kept[-1]) if kept[-1].when is None else (*kept, left)
+        case "retry" if not before:
+            return (Rule(guard(OUTCOME_ERROR, span), "retry", span), Rule(None, "continue", span))
+        case _:
+            return before

@@ -1,0 +1,84 @@
+"""lower_sink: `sink` and `save` become a storage task (LANGUAGE §6, formal §10.1).
+
+    tool: t, sink: {tool: {kind: postgres}, args: {id: "{{ result.id }}"}, when: g}
+        →  t
+           __s__sink__when    jump to __s__sink__merge unless g
+           __s__sink          args: {id: "{{ t.id }}"}
+           __s__sink__merge
+
+It runs after the tool and before routing, and the step keeps the tool's result: a generated task has none.
+"""
+
+from noetlc.ast.bodies import Tasks, change_lists, taken, taken_of
+from noetlc.ast.playbook import Playbook, Rule, Step, Task
+from noetlc.ast.walk import expressions_in, replace_steps, rule_guards, task_values
+from noetlc.diag.change import Change, Note
+from noetlc.expr.generated import generated_name, jump, noop
+from noetlc.expr.templates import fields_with, guard_with
+from noetlc.older.hoisting import kept_words, with_meanings
+from noetlc.older.legacy_names import declared_in, declared_names, own_meanings, renamed
+from noetlc.older.patching import kept, meanings_after
+from noetlc.older.sink_nodes import Sink
+
+BY = "lower_sink"
+
+
+def lower_sink(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook in which storing is a task."""
+    known = declared_names(playbook)
+
+    def stored(step: Step, tasks: Tasks) -> Tasks:
+        return tuple(made for task in tasks for made in _stored(task, task.name, step, known, note))
+
+    playbook = replace_steps(playbook, lambda step: _of_step(step, known, note))
+    return change_lists(playbook, stored)
+
+
+def _of_step(step: Step, known: frozenset[str], note: Note) -> Step:
+    """A sink of the step stands behind its last task."""
+    sinks: list[Sink] = []
+    while True:
+        sink, step = taken_of(step, Sink)
+        if sink is None:
+            break
+        sinks.append(sink)
+    if not sinks:
+        return step
+    last = step.tasks[-1]._replace(extras=(*step.tasks[-1].extras, *sinks))
+    return step._replace(tasks=(*step.tasks[:-1], *_stored(last, step.name, step, known, note)))
+
+
+def _stored(task: Task, owner: str, step: Step, known: frozenset[str], note: Note) -> Tasks:
+    """The task and what stores its result, named after `owner`; several sinks are numbered from the second on."""
+    made: list[Task] = []
+    number = 0
+    while True:
+        sink, task = taken(task, Sink)
+        if sink is None:
+            break
+        name = generated_name(owner, "sink" if not number else f"sink{number}")
+        made += _tasks(task, sink, name, step, known)
+        note(Change(BY, sink.span, "`sink`", "exact", "a storage task after the tool, before routing"))
+        number += 1
+    if not made:
+        return (task,)
+    values = [value for one in made for value in task_values(one)]
+    guards = [when.expr for one in made for when in rule_guards(one)]
+    read = (*(expr for value in values for expr, _ in expressions_in(value)), *guards, *kept_words(values))
+    return (kept(task, read), *made)
+
+
+def _tasks(task: Task, sink: Sink, name: str, step: Step, known: frozenset[str]) -> list[Task]:
+    """What stores the result of the task: the name of its step means that too, as the step has not ended."""
+    after = meanings_after(task)
+    own, meanings = declared_in(step, known - {step.name}), {**after, **own_meanings(step.name, after["result",])}
+    names = renamed(meanings, own)
+    span = sink.span
+    store = with_meanings(fields_with(sink.task, names), meanings, own)._replace(
+        name=name, name_span=span, generated=True
+    )
+    if sink.when is None:
+        return [store]
+    merge = generated_name(name, "merge")
+    rules = (Rule(guard_with(sink.when, names), "continue", span), jump(merge, span))
+    return [noop(generated_name(name, "when"), span, rules), store, noop(merge, span)]

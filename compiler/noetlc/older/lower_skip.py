@@ -1,0 +1,44 @@
+"""lower_skip: `step.when` and `pass` become a first noop that ends the run (LANGUAGE §6).
+
+    when: g, tool: t            →  __s__when (break unless g), t
+    pass: g, tool: t            →  __s__pass (break when g), t
+    when: g, loop: {in: xs}     →  loop: {in: "{{ xs if g else [] }}"}
+
+A skipped step is done and routing goes on.
+"""
+
+from noetl_ir.expr import ListOf
+from noetlc.ast.bodies import taken_of
+from noetlc.ast.playbook import Loop, Playbook, Rule, Step
+from noetlc.ast.walk import replace_steps
+from noetlc.diag.change import Change, Note
+from noetlc.expr.generated import computed, generated_name, noop
+from noetlc.expr.shorthand import chosen
+from noetlc.expr.values import expression_of
+from noetlc.older.skip_nodes import Skip
+
+BY = "lower_skip"
+
+
+def lower_skip(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook without conditions on steps."""
+    return replace_steps(playbook, lambda step: _lowered(step, note))
+
+
+def _lowered(step: Step, note: Note) -> Step:
+    skip, rest = taken_of(step, Skip)
+    if skip is None:
+        return step
+    word = f"`step.{skip.key}`"
+    if rest.loop is not None:
+        note(Change(BY, skip.span, word, "exact", "a loop over nothing when it is skipped"))
+        return _lowered(rest._replace(loop=_emptied(rest.loop, skip)), note)
+    note(Change(BY, skip.span, word, "exact", "a first task that ends the run when it is skipped"))
+    rules = (Rule(skip.unless, "continue", skip.span), Rule(None, "break", skip.span))
+    first = noop(generated_name(step.name, skip.key), skip.span, rules)
+    return _lowered(rest._replace(tasks=(first, *rest.tasks)), note)
+
+
+def _emptied(loop: Loop, skip: Skip) -> Loop:
+    items = chosen(skip.unless.expr, expression_of(loop.items.template), ListOf(()))
+    return loop._replace(items=computed(items, loop.items.span))

@@ -1,0 +1,59 @@
+"""Patches on success: what a task sets when it goes well, whatever policy it has."""
+
+from noetl_ir.expr import Expr, Name, walk
+from noetlc.ast.playbook import Rule, Task, Value
+from noetlc.expr.generated import computed, guard
+from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, path
+from noetlc.older.legacy_names import Meanings, rule_meanings
+
+Pairs = tuple[tuple[str, Value], ...]
+_GOES_ON = frozenset({"continue", "break", "jump"})
+OUTCOME, RESULT = "__outcome", "__result"
+"""Where a task's outcome and result are kept in `iter` for the tasks after it."""
+
+
+def on_success(task: Task, *, set_ctx: Pairs = (), set_iter: Pairs = ()) -> Task:
+    """The task, which sets these besides when it succeeds. Without a policy it gets the default one, written out.
+
+    A jump of the task to itself is no success yet.
+    """
+    if not set_ctx and not set_iter:
+        return task
+    span = task.span
+    if not task.rules:
+        failing = Rule(guard(OUTCOME_ERROR, span), "fail", span)
+        return task._replace(rules=(failing, Rule(None, "continue", span, set_iter=set_iter, set_ctx=set_ctx)))
+    rules = tuple(rule if rule.to == task.name else _patched(rule, set_ctx, set_iter) for rule in task.rules)
+    if rules[-1].when is not None:
+        ok = guard(OUTCOME_OK, span)
+        rules = (*rules, Rule(ok, "continue", span, set_iter=set_iter, set_ctx=set_ctx))
+    return task._replace(rules=rules)
+
+
+def _patched(rule: Rule, set_ctx: Pairs, set_iter: Pairs) -> Rule:
+    """A rule that lets the run go on sets them too; its own values win."""
+    if rule.directive not in _GOES_ON:
+        return rule
+    return rule._replace(set_ctx=_merged(set_ctx, rule.set_ctx), set_iter=_merged(set_iter, rule.set_iter))
+
+
+def _merged(below: Pairs, above: Pairs) -> Pairs:
+    return tuple({**dict(below), **dict(above)}.items())
+
+
+def meanings_after(task: Task) -> Meanings:
+    """What old names mean in tasks that follow this one: its result by its name, its outcome as it was kept.
+
+    By the name of a generated task there is no result (LANGUAGE §6): that is kept too.
+    """
+    by_name = task.name.isidentifier() and not task.generated
+    result: Expr = Name(task.name) if by_name else path("iter", RESULT)
+    return rule_meanings(path("iter", OUTCOME), result)
+
+
+def kept(task: Task, readers: tuple[Expr, ...]) -> Task:
+    """The task, which keeps of its outcome what the expressions behind it read."""
+    wanted = {(name, value) for name, value in ((OUTCOME, ("outcome",)), (RESULT, ("outcome", "result")))}
+    read = {part.name for expr in readers for part in walk(expr) if hasattr(part, "name")}
+    pairs = tuple((name, computed(path(*keys), task.span)) for name, keys in sorted(wanted) if name in read)
+    return on_success(task, set_iter=pairs)

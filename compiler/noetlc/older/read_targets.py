@@ -1,0 +1,155 @@
+"""`next` as a name, a list, a ladder or a mapping of one step (formal §9, case §2.4, v1)."""
+
+from collections.abc import Iterator
+
+from noetl_ir.expr import Conditional, Const, Expr, Native
+from noetl_ir.span import Span
+from noetlc.ast.playbook import Arc, Guard, Value
+from noetlc.diag.change import Change
+from noetlc.expr.generated import guard
+from noetlc.expr.parser import parse_template
+from noetlc.expr.shorthand import both, negated
+from noetlc.older.loose import read_loose_guard
+from noetlc.older.target_nodes import Target, Targets
+from noetlc.reading.drafts import StepDraft
+from noetlc.reading.reader import Reader, nearest, stray_key
+from noetlc.reading.shapes import is_empty, mapping_of, reference_of, wrong_shape
+from noetlc.reading.values import read_args, read_duration
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+
+CARRIERS = ("args", "with", "data", "input", "payload")
+"""What the payload of a token was called, in the order in which they win."""
+
+CONDITIONS = ("when", "condition", "cond")
+_ITEM = ("step", "spec", *CARRIERS, *CONDITIONS, "then", "else", "desc", "to", "policy", "priority")
+
+
+def read_targets(r: Reader, node: Node) -> Targets | None:
+    """The branches that `next` has in any form before arcs; None where nothing is named."""
+    r.legacy_seen = True
+    items = node.items if isinstance(node, Sequence) else (node,)
+    found = [branch for item in items if not is_empty(item) for branch in _branches(r, item)]
+    return Targets(tuple(found), node.span) if found else None
+
+
+def take_targets(r: Reader, draft: StepDraft, node: Node) -> None:
+    """Take `next` in any form before arcs."""
+    targets = read_targets(r, node)
+    if targets is not None:
+        draft.extras.append(targets)
+
+
+def read_arcs(r: Reader, node: Node) -> tuple[Arc, ...]:
+    """The steps that a branch leads to: a name, a mapping of one, or a list of either."""
+    items = node.items if isinstance(node, Sequence) else (node,)
+    return tuple(arc for item in items if not is_empty(item) for arc in _arc(r, item))
+
+
+def _branches(r: Reader, node: Node) -> list[Target]:
+    """One branch for a plain item, two for `{when, then, else}`."""
+    if not isinstance(node, Mapping):
+        return [Target(None, read_arcs(r, node), node.span)]
+    asked = _condition(r, node)
+    then, other = node.get("then"), node.get("else")
+    if then is None and other is None:
+        return [Target(asked, read_arcs(r, node), node.span)]
+    found = []
+    if then is not None:
+        shared = _carried(r, node)
+        arcs = read_arcs(r, then)
+        if shared is not None:
+            arcs = tuple(arc._replace(args=arc.args or shared) for arc in arcs)
+        found.append(Target(asked, arcs, node.span))
+    if other is not None:
+        body = other.get("then") if isinstance(other, Mapping) and other.get("then") is not None else other
+        unless = guard(negated(asked.expr), asked.span) if asked is not None and then is not None else None
+        assert body is not None
+        found.append(Target(unless, read_arcs(r, body), node.span))
+    return found
+
+
+def _condition(r: Reader, node: Mapping) -> Guard | None:
+    for name in CONDITIONS:
+        key, value = node.key(name), node.get(name)
+        if key is None or value is None:
+            continue
+        if name != "when":
+            r.respelt(key.span, f"`{name}`", "`when`", "review")
+        return read_loose_guard(r, value, f"`{name}`")
+    return None
+
+
+def _arc(r: Reader, node: Node) -> list[Arc]:
+    if isinstance(node, Scalar):
+        name = reference_of(r, node, "the next step")
+        return [] if name is None else [_leading(name, node.span, node.span)]
+    mapping = mapping_of(r, node, "a next step")
+    if mapping is None:
+        return []
+    to = mapping.get("to")
+    if to is not None:
+        return list(read_arcs(r, to))
+    step = mapping.get("step")
+    if step is None and len(mapping.entries) == 1 and not nearest(mapping.entries[0][0].text, _ITEM):
+        key, inner = mapping.entries[0]
+        args = read_args(r, inner, "the args of the step") if not is_empty(inner) else None
+        return [_leading(key.text, key.span, mapping.span)._replace(args=args)]
+    for key, _ in mapping.entries:
+        if key.text not in _ITEM:
+            stray_key(r, "next", key, _ITEM)
+    if step is None:
+        wrong_shape(r, node, "a next step", "`{step: name}`")
+        return []
+    spec = mapping.get("spec")
+    delay = spec.get("delay") if isinstance(spec, Mapping) else None
+    after = None if delay is None else read_duration(r, delay, "`delay`")
+    args = _carried(r, mapping)
+    arcs = _targets(r, step, mapping.span)
+    return arcs if args is None and after is None else [arc._replace(args=args, delay=after) for arc in arcs]
+
+
+def _targets(r: Reader, node: Node, span: Span) -> list[Arc]:
+    """The arc to a name; for a template one guarded arc for each name that it can be (LANGUAGE §6)."""
+    if not isinstance(node, Scalar) or "{{" not in node.text:
+        name = reference_of(r, node, "the next step")
+        return [] if name is None else [_leading(name, node.span, span)]
+    template, _ = parse_template(node.text)
+    names = list(_named(template.expr)) if isinstance(template, Native) else []
+    if not names or any(name is None for _, name in names):
+        why = "its targets cannot be enumerated: write `{{ 'a' if x else 'b' }}`, or one guarded arc for each"
+        r.changes.append(Change("read", node.span, "a template as the next step", "refused", why))
+        return []
+    r.respelt(node.span, "a template as the next step", "one guarded arc for each name")
+    arcs = []
+    for test, word in names:
+        when = None if test is None else guard(test, node.span)
+        arcs.append(_leading(word or "", node.span, span)._replace(when=when))
+    return arcs
+
+
+def _named(expr: Expr) -> Iterator[tuple[Expr | None, str | None]]:
+    """The names that an expression can be, each with what must be true; None is not a name that is written out."""
+    match expr:
+        case Const(value=str(name)):
+            yield None, name
+        case Conditional(test=test, then=then, otherwise=other) if other is not None:
+            for inner, found in _named(then):
+                yield (test if inner is None else both(test, inner)), found
+            yield from _named(other)
+        case _:
+            yield None, None
+
+
+def _leading(name: str, at: Span, span: Span) -> Arc:
+    return Arc(name, at, None, None, None, 0, span)
+
+
+def _carried(r: Reader, node: Mapping) -> Value | None:
+    """The args of a token, whatever they are called."""
+    for name in CARRIERS:
+        key, value = node.key(name), node.get(name)
+        if key is not None and value is not None and not is_empty(value):
+            if name != "args":
+                r.respelt(key.span, f"`{name}` of a next step", "`args`")
+            return read_args(r, value, f"`{name}`")
+    return None

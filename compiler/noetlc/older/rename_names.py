@@ -1,0 +1,157 @@
+"""rename_names: names of older dialects in policies, arcs and everywhere else (LANGUAGE §6, last paragraph).
+
+    when: "{{ response.status_code == 200 }}"          →  outcome.http.status == 200   in a policy
+    when: "{{ event.name == 'call.done' }}"            →  event.name == 'step.done'    in an arc
+    url: "{{ vars.url }}"                              →  ctx.url
+
+Passes that move a construct to another place rename what is in it; this one is the last and sees what is left.
+"""
+
+from collections.abc import Container, Iterator
+
+from noetl_ir.expr import Expr
+from noetl_ir.span import Span
+from noetlc.ast.playbook import Arc, Playbook, Router, Step, StepSpec, Task
+from noetlc.ast.walk import expressions_in, loops_of, rule_guards, rule_values, step_expressions, task_values
+from noetlc.diag.change import Change, Note
+from noetlc.expr.paths import accesses
+from noetlc.expr.rewrite import Replace
+from noetlc.expr.shorthand import path, result_of
+from noetlc.expr.templates import arc_with, fields_with, guard_with, maybe_with, rule_with, value_with
+from noetlc.older.events import FALSE, on_failure
+from noetlc.older.legacy_names import (
+    CTX,
+    IN_RULES,
+    Known,
+    arc_events,
+    arc_meanings,
+    declared_names,
+    has_old_names,
+    only_old,
+    renamed,
+)
+from noetlc.older.name_nodes import OldNames
+from noetlc.older.patching import OUTCOME, kept
+
+BY = "rename_names"
+
+
+def rename_names(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook in which every name is canonical."""
+    shared = declared_names(playbook)
+    extras = tuple(extra for extra in playbook.extras if not isinstance(extra, OldNames))
+    steps = []
+    for step in playbook.steps:
+        if not any(has_old_names(expr) for expr, _, _ in step_expressions(step)):
+            steps.append(step)
+            continue
+        made = _renamed(step, shared)
+        _tell(step, made, note)
+        steps.append(step if made == step else _with_outcome(made))
+    workbook = tuple((name, _task(task, shared)) for name, task in playbook.workbook)
+    return playbook._replace(steps=tuple(steps), workbook=workbook, extras=extras)
+
+
+def _renamed(step: Step, shared: frozenset[str]) -> Step:
+    own = {loop.iterator for loop in loops_of(step)} | {task.name for task in step.tasks}
+    known = Known(shared, own)
+    everywhere = only_old(renamed(CTX, known))
+    loop = step.loop
+    if loop is not None:
+        loop = loop._replace(
+            items=value_with(loop.items, everywhere), max_in_flight=maybe_with(loop.max_in_flight, everywhere)
+        )
+    tasks = tuple(_task(task, known) for task in step.tasks)
+    return step._replace(loop=loop, tasks=tasks, spec=_spec(step, everywhere), router=_router(step, known))
+
+
+def _with_outcome(step: Step) -> Step:
+    """The step whose arcs read the outcome of its tool, where older constructs have become tasks behind it.
+
+    The outcome of a failure is that of the task that failed. Where there are branches, their pass has seen to it.
+    """
+    tool = max((number for number, task in enumerate(step.tasks) if not task.generated), default=-1)
+    if step.loop is not None or step.router is None or tool in (-1, len(step.tasks) - 1):
+        return step
+    if {rule.to for task in step.tasks for rule in task.rules} - {None, step.tasks[tool].name}:
+        return step
+    arcs = tuple(arc_with(arc, _OF_TOOL) if _is_success(arc) else arc for arc in step.router.arcs)
+    if all(arc is old or arc == old for arc, old in zip(arcs, step.router.arcs, strict=True)):
+        return step
+    tasks = list(step.tasks)
+    tasks[tool] = kept(tasks[tool], (_OUTCOME,))
+    return step._replace(tasks=tuple(tasks), router=step.router._replace(arcs=arcs))
+
+
+_OUTCOME = path("iter", OUTCOME)
+_OF_TOOL = renamed({("event", "outcome"): _OUTCOME}, ())
+
+
+def _is_success(arc: Arc) -> bool:
+    """Whether an arc is for success only."""
+    if arc.when is None:
+        return True
+    asked = {access.keys[0] for access in accesses(arc.when.expr) if access.root.name == "event" and access.keys}
+    return not asked & {"status", "error"} and on_failure(arc.when.expr, http=False) == FALSE
+
+
+def _task(task: Task, known: Container[str]) -> Task:
+    if any(has_old_names(expr) for value in task_values(task) for expr, _ in expressions_in(value)):
+        task = fields_with(task, only_old(renamed(CTX, known)))
+    if not any(has_old_names(expr) for expr in _of_rules(task)):
+        return task
+    in_rules = only_old(renamed(IN_RULES, known))
+    return task._replace(rules=tuple(rule_with(rule, in_rules) for rule in task.rules))
+
+
+def _of_rules(task: Task) -> Iterator[Expr]:
+    yield from (expr for value in rule_values(task) for expr, _ in expressions_in(value))
+    yield from (guard.expr for guard in rule_guards(task))
+
+
+def _spec(step: Step, everywhere: Replace) -> StepSpec:
+    admit = step.spec.admit
+    if admit is None:
+        return step.spec
+    rules = tuple(
+        rule._replace(when=None if rule.when is None else guard_with(rule.when, everywhere)) for rule in admit.rules
+    )
+    return step.spec._replace(admit=admit._replace(rules=rules))
+
+
+def _router(step: Step, known: Container[str]) -> Router | None:
+    if step.router is None:
+        return None
+    http = bool(step.tasks) and any(task.kind == "http" for task in step.tasks)
+    events = only_old(arc_events(loop=step.loop is not None, http=http))
+    meanings = only_old(renamed(arc_meanings(result_of(step.name)), known))
+    arcs = tuple(arc_with(arc_with(arc, events), meanings) if _is_old(arc) else arc for arc in step.router.arcs)
+    return step.router._replace(arcs=arcs)
+
+
+def _is_old(arc: Arc) -> bool:
+    if arc.when is not None and has_old_names(arc.when.expr):
+        return True
+    values = [value for value in (arc.args, arc.delay) if value is not None]
+    return any(has_old_names(expr) for value in values for expr, _ in expressions_in(value))
+
+
+def _tell(before: Step, after: Step, note: Note) -> None:
+    """One note for each expression that changed."""
+    for task, made in zip(before.tasks, after.tasks, strict=True):
+        if task is made:
+            continue
+        for (old, span), (new, _) in zip(_expressions(task), _expressions(made), strict=True):
+            if old is not new:
+                note(Change(BY, span, "old names", "exact", "their canonical names"))
+    arcs = before.router.arcs if before.router is not None else ()
+    others = after.router.arcs if after.router is not None else ()
+    for arc, other in zip(arcs, others, strict=True):
+        if arc is not other and arc != other:
+            note(Change(BY, arc.span, "old names", "exact", "their canonical names"))
+
+
+def _expressions(task: Task) -> Iterator[tuple[Expr, Span]]:
+    for value in (*task_values(task), *rule_values(task)):
+        yield from ((expr, value.span) for expr, _ in expressions_in(value))
+    yield from ((guard.expr, guard.span) for guard in rule_guards(task))
