@@ -223,7 +223,7 @@ class _Run:
             return document
         family, root = family_of(Member(source.name, document.playbook), self._look)
         found = (*document.diagnostics, *obstacles_of(family, root))
-        return document._replace(diagnostics=found, called=(*family.keys, *family.missing))
+        return document._replace(diagnostics=found, called=family.asked)
 
     def plan(self, source: Source, node: Node) -> Document:
         return self.planned(source.name, self.check(source, node))

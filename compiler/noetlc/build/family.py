@@ -5,6 +5,7 @@ for every caller.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from posixpath import dirname, join, normpath
 from typing import Protocol
 
 from noetl_ir.expr import Literal
@@ -56,21 +57,24 @@ class Member(NamedTuple):
 
 
 class Family(NamedTuple):
-    """Who calls whom. `members` and `circle_of` are by key; `keys` says which member a path means, or the
-    code of the finding that says why it means none. `order` has every member after those it calls.
+    """Who calls whom. `members` and `circle_of` are by key; `keys` says by caller and path which member is meant,
+    `missing` the code of the finding that says why none is. `order` has every member after those it calls; `asked` are
+    the names that were looked up.
     """
 
     members: dict[str, Member]
-    keys: dict[str, str]
-    missing: dict[str, str]
+    keys: dict[tuple[str, str], str]
+    missing: dict[tuple[str, str], str]
     circle_of: dict[str, int]
     order: tuple[str, ...]
+    asked: tuple[str, ...]
 
     def obstacle(self, caller: str, path: str) -> str:
         """The code of the finding that says why `caller` cannot embed what it calls `path`; "" if it can."""
-        if path in self.missing:
-            return self.missing[path]
-        return CIRCLE if self.circle_of[self.keys[path]] == self.circle_of[caller] else ""
+        call = caller, path
+        if call in self.missing:
+            return self.missing[call]
+        return CIRCLE if self.circle_of[self.keys[call]] == self.circle_of[caller] else ""
 
 
 def calls_of(playbook: Playbook) -> Iterator[Call]:
@@ -90,29 +94,44 @@ def paths_of(playbook: Playbook) -> tuple[str, ...]:
 
 
 def family_of(root: Member, look: Callable[[str], Member | str]) -> tuple[Family, str]:
-    """The family of a playbook and its own key; `look` finds a path's playbook or says what is in the way."""
+    """The family of a playbook and its own key; `look` finds the playbook of a name or says what is in the way."""
     key = _key(root)
-    members, keys, missing = {key: root}, dict[str, str](), dict[str, str]()
-    waiting = list(paths_of(root.playbook))
+    members, keys, missing = {key: root}, dict[tuple[str, str], str](), dict[tuple[str, str], str]()
+    asked: dict[str, None] = {}
+    waiting = [(key, path) for path in paths_of(root.playbook)]
     while waiting:
-        path = waiting.pop()
-        if path in keys or path in missing:
-            continue
-        found = look(path)
+        caller, path = waiting.pop()
+        found: Member | str = NOT_FOUND
+        for name in names_of(path, members[caller].file):
+            asked[name] = None
+            found = look(name)
+            if found != NOT_FOUND:
+                break
         if isinstance(found, str):
-            missing[path] = found
+            missing[caller, path] = found
             continue
-        keys[path] = _key(found)
-        if keys[path] not in members:
-            members[keys[path]] = found
-            waiting += paths_of(found.playbook)
+        keys[caller, path] = inner = _key(found)
+        if inner not in members:
+            members[inner] = found
+            waiting += [(inner, other) for other in paths_of(found.playbook)]
     after = {
-        name: [keys[path] for path in paths_of(member.playbook) if path in keys] for name, member in members.items()
+        name: [keys[name, path] for path in paths_of(member.playbook) if (name, path) in keys]
+        for name, member in members.items()
     }
     circles = list(components_of(after))
     circle_of = {name: number for number, circle in enumerate(circles) for name in circle}
     order = tuple([name for circle in circles for name in circle])
-    return Family(members, keys, missing, circle_of, order), key
+    return Family(members, keys, missing, circle_of, order, tuple(asked)), key
+
+
+def names_of(path: str, caller: str) -> tuple[str, ...]:
+    """Under which names the playbook that a file calls `path` is looked up, one after the other.
+
+    A path is one of the catalogue, else that of a file from where the caller lies: with a dot in front the other way
+    round.
+    """
+    beside = normpath(join(dirname(caller), path))
+    return tuple(dict.fromkeys((beside, path) if path.startswith(("./", "../")) else (path, beside)))
 
 
 def embedded_in(family: Family, caller: str, made: Mapping[str, Child]) -> tuple[tuple[Child, ...], list[Diagnostic]]:
@@ -126,7 +145,7 @@ def embedded_in(family: Family, caller: str, made: Mapping[str, Child]) -> tuple
         if path is None:  # reported by the check
             continue
         code = family.obstacle(caller, path)
-        child = made.get(family.keys[path]) if not code else None
+        child = made.get(family.keys[caller, path]) if not code else None
         if child is not None and len(child.data) > MAX_EMBEDDED:
             code = TOO_LARGE
         if code or child is None:

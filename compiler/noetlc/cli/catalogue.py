@@ -61,11 +61,17 @@ class Folders:
         return None
 
     def _by_file(self, path: str) -> tuple[str, bytes] | None:
+        """The file of a path inside a folder, or of one from here that lies in a folder."""
         for folder in (*self._folders, *(sorted({os.path.dirname(name) for name in self._named}))):
             for suffix in ("", *SUFFIXES):
                 name = os.path.normpath(os.path.join(folder, path + suffix))
                 if name in self._contents():
                     return name, self._contents()[name]
+        places = {os.path.abspath(name): name for name in self._contents()}
+        for suffix in ("", *SUFFIXES):
+            found = places.get(os.path.abspath(path + suffix))
+            if found is not None:
+                return found, self._contents()[found]
         return None
 
     def _contents(self) -> dict[str, bytes]:

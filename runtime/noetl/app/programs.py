@@ -1,6 +1,7 @@
 """Plans and where they come from: a file, the store, the plans a plan embeds, and catalogue folders."""
 
 import gc
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from noetl_ir.evaluate import Scope
 from noetl_ir.plan_format import PlanError, digest_of, open_plan
 
 PLAN_SUFFIX = ".ir"
+SOURCE_SUFFIXES = (".yaml", ".yml")
 Compile = Callable[[Path], bytes]
 """Compiles a playbook file to plan bytes; raises NotFound when it does not compile."""
 
@@ -65,10 +67,17 @@ class Programs:
         return self._keep(data)
 
     def find(self, caller: Program, path: str) -> Program:
-        """The program of a child: embedded in the caller's plan, else stored, else in the catalogue."""
+        """The program of a child: embedded in the caller's plan, else in the catalogue, else stored. In the catalogue
+        what has the path as its `metadata.path` comes before a file of that path.
+        """
         for child in caller.plan.children:
             if child.path == path:
                 return self._known.get(child.digest) or self._keep(child.data)
+        problems: list[NotFound] = []
+        for folder in self._folders:
+            found = self._named_in(folder, path, problems)
+            if found is not None:
+                return found
         for folder in self._folders:
             found = self._in_folder(folder, path)
             if found is not None:
@@ -76,8 +85,30 @@ class Programs:
         stored = self._store.plan_at(path)
         if stored is not None:
             return self._known.get(stored[0]) or self._keep(stored[1])
+        if problems:
+            raise problems[0]
         where = ", ".join(str(folder) for folder in self._folders) or "no catalogue folder was given (--path)"
         raise NotFound(f"playbook `{path}` is not embedded, not in the store, and not found: {where}")
+
+    def _named_in(self, folder: Path, path: str, problems: list[NotFound]) -> Program | None:
+        """The source in a folder whose `metadata.path` is the path; why those that say it do not compile is kept.
+
+        Sources are no YAML here: those with a line that gives a `path` so are compiled, callers of it too.
+        """
+        says = re.compile(
+            rb"(?m)^[^#\n]*\bpath[\"']?[ \t]*:[ \t]*[\"']?" + re.escape(path.encode()) + rb"[\"']?\s*(?:[,}#]|$)"
+        )
+        for file in sorted(folder.resolve().rglob("*.y*ml")):
+            if file.suffix not in SOURCE_SUFFIXES or not file.is_file() or not says.search(file.read_bytes()):
+                continue
+            try:
+                found = self._keep(self._compile(file))
+            except NotFound as problem:
+                problems.append(problem)
+                continue
+            if found.plan.path == path:
+                return found
+        return None
 
     def _in_folder(self, folder: Path, path: str) -> Program | None:
         root = folder.resolve()

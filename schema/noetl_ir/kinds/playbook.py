@@ -6,7 +6,11 @@ KIND = Kind(
     name="playbook",
     summary="Runs another playbook as an execution of its own and takes its result.",
     fields={
-        "path": Field(("text",), required=True, doc="The child's `metadata.path`, else its file's path."),
+        "path": Field(
+            ("text",),
+            required=True,
+            doc="The child's `metadata.path`, else its file's path, in the catalogue or from here.",
+        ),
         "return_step": Field(("text",), doc="The step whose result is taken; the step that ended last when absent."),
         "wait": Field(("boolean",), doc="Whether to wait for the child to end; true when absent."),
         "payload": Field(("map",), doc="The child's payload, merged over its workload; `args` go over it."),

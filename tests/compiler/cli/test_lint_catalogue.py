@@ -70,3 +70,41 @@ def test_many_files_over_several_processes(run: Run, count: int) -> None:
         put(f"jobs/p{number:02}.yaml", CALL.format(f"p{number:02}", f"p{(number + 1) % count:02}"))
     out = codes(run("lint", "--format", "text", "jobs").out)
     assert out == [f"jobs/p{number:02}.yaml NL692" for number in range(count)]
+
+
+RELATIVE = """apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {{name: {0}, path: {0}}}
+workflow:
+  - {{step: start, tool: {{kind: {1}, path: {2}}}}}
+"""
+
+
+@pytest.mark.parametrize("path", ["./child.yaml", "child.yaml", "./child", "child", "../one/child.yaml"])
+@pytest.mark.parametrize("folder", [".", "cat"])
+def test_a_path_from_where_the_caller_lies(run: Run, path: str, folder: str) -> None:
+    put("cat/one/top.yaml", RELATIVE.format("top", "playbook", path))
+    put("cat/one/child.yaml", LEAF)
+    assert run("lint", "--format", "text", "cat/one/top.yaml", "--path", folder).out == ""
+    put("cat/one/child.yaml", LEAF + "nonsense: 1\n")  # another child, found again
+    assert codes(run("lint", "--format", "text", "cat/one/top.yaml", "--path", folder).out) == [
+        "cat/one/top.yaml NL691"
+    ]
+
+
+def test_one_path_means_another_file_in_another_folder(run: Run) -> None:
+    put("cat/top.yaml", CALL.format("top", "middle"))
+    put("cat/one/middle.yaml", RELATIVE.format("t/middle", "playbook", "./leaf.yaml"))
+    put("cat/one/leaf.yaml", RELATIVE.format("t/leaf", "playbook", "../two/leaf.yaml"))
+    put("cat/two/leaf.yaml", RELATIVE.format("t/other", "playbook", "./leaf.yaml"))  # itself
+    out = codes(run("lint", "--format", "text", "cat", "--path", "cat").out)
+    assert out == ["cat/two/leaf.yaml NL692"]
+
+
+def test_a_dot_in_front_means_the_file_beside_the_caller_before_that_of_the_catalogue(run: Run) -> None:
+    put("one/dotted.yaml", RELATIVE.format("dotted", "playbook", "./leaf.yaml"))
+    put("one/plain.yaml", RELATIVE.format("plain", "playbook", "leaf.yaml"))
+    put("one/leaf.yaml", LEAF)
+    put("leaf.yaml", LEAF + "nonsense: 1\n")
+    assert run("lint", "--format", "text", "one/dotted.yaml", "--path", ".").out == ""
+    assert codes(run("lint", "--format", "text", "one/plain.yaml", "--path", ".").out) == ["one/plain.yaml NL691"]
