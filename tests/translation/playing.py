@@ -54,8 +54,8 @@ def played(playbook: Mapping[str, Any], answers: Answers, signals: Sequence[Sign
     plan = compiled(HEAD + yaml.dump(dict(playbook), Dumper=yaml.CSafeDumper, sort_keys=False))
     answering = Answering(answers)
     with (
-        _answered(answering),
-        open_runtime(MEMORY, Settings(script=Script((), tuple(signals))), _no_compiler) as runtime,
+        answered(answering),
+        open_runtime(MEMORY, Settings(script=Script((), tuple(signals))), no_compiler) as runtime,
     ):
         program = runtime.programs.add(plan)
         with runtime.driver("e1", lambda *_: None) as driver:
@@ -64,7 +64,7 @@ def played(playbook: Mapping[str, Any], answers: Answers, signals: Sequence[Sign
 
 
 @contextmanager
-def _answered(answering: Answering) -> Iterator[None]:
+def answered(answering: Answering) -> Iterator[None]:
     """The runtimes that are put together inside ask `answering` instead of a script."""
 
     class Launcher(ScriptedLauncher):
@@ -83,7 +83,7 @@ def _answered(answering: Answering) -> Iterator[None]:
         noetl.app.runtime.ScriptedLauncher = assembled  # type: ignore[misc]
 
 
-def _no_compiler(path: Path) -> bytes:
+def no_compiler(path: Path) -> bytes:
     raise AssertionError(f"{path} is to be compiled")
 
 

@@ -1,0 +1,275 @@
+"""The constructs of a step of the old dialects, each made at random into a step."""
+
+from collections.abc import Callable
+from typing import Any
+
+from translation.making import TARGETS, Making
+from translation.playing import tool
+
+
+def _retry_map(m: Making) -> None:
+    retry: dict[str, Any] = {"max_attempts": m.one(1, 2, 3, 4), "initial_delay": 0.01}
+    if m.one(0, 1):
+        texts = ["error", "not success", "error == 'no timeout'", "error != None"]
+        texts += [f"{m.body}.k == 1", f"success and {m.body}.f"]
+        texts += ["status_code == 503", "status_code in [404, 503]"] if m.kind == "http" else []
+        retry["retry_when"] = m.braced(str(m.one(*texts)))
+    if m.one(0, 0, 1):
+        retry["stop_when"] = m.braced(str(m.one("success", f"{m.body}.k > 0", f"{m.body}.f", f"{m.body}.k == 1")))
+    m.step["retry"] = retry
+
+
+def _retry_plain(m: Making) -> None:
+    m.step["retry"] = m.one(True, 2, 3, {"max_attempts": 2, "on": "error"}, {"max_attempts": 3, "on": ["timeout"]})
+
+
+def _collect(m: Making) -> dict[str, Any]:
+    strategy, path = m.one(("append", "items"), ("append", "k"), ("append", ""), ("replace", "k"), ("merge", ""))
+    where = ".".join(part for part in ("data" if m.kind == "http" else "", path) if part)
+    return {"strategy": strategy, "into": "pages", **({"path": where} if where else {})}
+
+
+def _paging(m: Making) -> dict[str, Any]:
+    then: dict[str, Any] = {"max_attempts": m.one(1, 2, 3, 5)}
+    field = "params" if m.kind == "http" else "args"
+    if m.one(0, 1, 1):
+        then["next_call"] = {field: {"page": m.braced(f"{m.body}.k + 1")}}
+        m.args["page"] = 0
+    if m.one(0, 1, 1) or "next_call" not in then:
+        then["collect"] = _collect(m)
+    return then
+
+
+def _more(m: Making) -> str:
+    return m.braced(str(m.one(f"{m.body}.f", f"{m.body}.k > 0", f"{m.body}.k == 1 and {m.body}.f")))
+
+
+def _on_error(m: Making) -> dict[str, Any]:
+    return {"max_attempts": m.one(1, 2, 3), "initial_delay": 0.01}
+
+
+def _retry_list(m: Making) -> None:
+    policies = [{"when": m.braced(m.of_failure()), "then": _on_error(m)} for _ in range(m.one(0, 1, 1))]
+    then = _paging(m)
+    if m.one(0, 0, 1):
+        args = {"tag": "pagesink", **m_i(m), "read": "{{ _retry.index }}"}
+        then["sink"] = {"tool": {"kind": "postgres", "auth": "pg"}, "table": "t", "args": args}
+    policies.append({"when": _more(m), "then": then})
+    m.random.shuffle(policies)
+    m.step["retry"] = policies
+
+
+def _retry_both(m: Making) -> None:
+    found: dict[str, Any] = {"on_success": {"while": _more(m), **_paging(m)}}
+    if m.one(0, 1):
+        found["on_error"] = _on_error(m)
+    m.step["retry"] = found
+
+
+def m_i(m: Making) -> dict[str, Any]:
+    """The argument that tells the iteration."""
+    return {"i": "{{ loop_index }}"} if m.looped else {}
+
+
+def _poll(m: Making) -> None:
+    m.step["poll"] = {
+        "until": m.braced(str(m.one(f"{m.body}.f", f"{m.body}.k > 0", f"{m.body}.k == 1"))),
+        "interval": 0.01,
+        "max_attempts": m.one(1, 2, 3, 5),
+    }
+
+
+def _sink_node(m: Making, tag: str, *, failing: bool = False, when: bool = True) -> dict[str, Any]:
+    node: dict[str, Any] = {
+        "tool": {"kind": "postgres", "auth": "pg"},
+        "table": "t",
+        "args": {"tag": tag, **m_i(m), "read": m.value(failing=failing)},
+    }
+    if when and m.one(0, 0, 1):
+        node["when"] = m.braced(m.guard())
+    return node
+
+
+def _actions(m: Making, number: int, failing: bool) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for at in range(m.one(0, 0, 1, 1, 2)):
+        tag = f"r{number}n{at}"
+        match m.one("task", "sink", "set"):
+            case "task":
+                args = {"tag": tag, **m_i(m), "read": m.value(failing=failing)}
+                found.append({tag: {"tool": tool("python", args)}})
+            case "sink":
+                found.append({"sink": _sink_node(m, tag, failing=failing, when=not failing)})
+            case _:
+                found.append({"set": {m.one("c", "e"): m.value(failing=failing)}})
+    if not found or m.one(0, 1, 1):
+        found.append({"next": _next_node(m, failing)})
+    return found
+
+
+def _next_node(m: Making, failing: bool) -> Any:
+    names = m.random.sample(TARGETS, 1 if m.looped else m.one(1, 1, 2))
+    sent = {"args": {"x": m.value(failing=failing)}} if m.one(0, 1) and not m.looped else {}
+    arcs = [{"step": name, **sent} for name in names]
+    if m.one(0, 1):
+        return arcs
+    node: dict[str, Any] = {"to": arcs}
+    if m.step.get("spec", {}).get("case_mode") == "inclusive":
+        node |= m.one({}, {"priority": 2}, {"policy": "break_chain"}, {"policy": "defer", "priority": 1})
+    return node
+
+
+def _rule(m: Making, number: int) -> dict[str, Any]:
+    event = m.one(
+        "", "", "call.done", "call.done", "step.exit", "call.error", "loop.done" if m.looped else "call.error"
+    )
+    failing = event in ("call.error", "loop.done")
+    guard = m.one("", m.of_failure()) if event == "call.error" else m.one("", m.guard(), m.guard())
+    if event == "loop.done":
+        asked = "event.name == 'loop.done'"
+        return {"when": m.braced(asked), "then": [{"next": [{"step": m.one(*TARGETS)}]}]}
+    named = f"event.name == '{event}'" if event else ""
+    text = " and ".join(part for part in (named, guard) if part) or "workload.w >= 0"
+    actions = _actions(m, number, failing)
+    if event != "step.exit" and m.one(0, 0, 0, 0, 1):
+        actions.insert(0, {"retry": {"max_attempts": m.one(2, 3), "initial_delay": 0.01}})
+    rule = {"when": m.braced(text), "then": actions}
+    if m.one(0, 0, 1) and len({next(iter(action)) for action in actions}) == len(actions):
+        rule["then"] = {key: node for action in actions for key, node in action.items()}
+    return rule
+
+
+def _case(m: Making) -> None:
+    rules = [_rule(m, number) for number in range(m.one(1, 1, 2, 3))]
+    if m.one(0, 1):
+        rules.append({"else": _actions(m, len(rules), False)})
+    m.step["case"] = rules
+
+
+def _case_inclusive(m: Making) -> None:
+    m.step["spec"] = {"case_mode": "inclusive", "next_policy": m.one("end_step", "break_chain", "defer")}
+    if m.one(0, 0, 1):
+        m.step["spec"]["branch_order"] = "priority"
+    _case(m)
+
+
+def _case_paging(m: Making) -> None:
+    """`then.retry` with the fields of the next call."""
+    field = "params" if m.kind == "http" else "args"
+    m.args["page"] = 0
+    then = {
+        "collect": _collect(m),
+        "retry": {"max_attempts": m.one(1, 2, 5), field: {"page": m.braced(f"{m.body}.k + 1")}},
+    }
+    more = _more(m).strip("{} ")
+    rules = [{"when": m.braced(f"event.name == 'call.done' and {more}"), "then": then}]
+    if m.one(0, 1):
+        rules.append(_rule(m, 1))
+    m.step["case"] = rules
+
+
+def _vars(m: Making) -> None:
+    m.step["vars"] = {m.one("v", "v", "c"): m.of_list() if m.looped else m.value()}
+
+
+def _sink(m: Making) -> None:
+    m.step["sink"] = _sink_node(m, "sink")
+
+
+def _set_step(m: Making) -> None:
+    key = m.one("ctx.v", "v", "ctx.u", "step.u")
+    m.step["set"] = {
+        key: m.of_list() if m.looped else "{{ " + m.one("s.data.k" if m.kind == "http" else "s.k", "workload.w") + " }}"
+    }
+
+
+def _next_plain(m: Making) -> None:
+    names = m.random.sample(TARGETS, m.one(1, 1, 2))
+    sent = {"args": {"x": "{{ vars.c }}"}}
+    m.step["next"] = m.one(names[0], [{"step": name, **sent} for name in names], list(names))
+
+
+def _outside(m: Making) -> str:
+    texts = ["workload.w == 1", "vars.c == 1", "vars.v == 1", "vars.v is defined", "workload.w > 0"]
+    if not m.looped:
+        texts += ["s.data.k == 1", "s.data.f"] if m.kind == "http" else ["s.k == 1", "s.f", "result.k > 0"]
+    return str(m.one(*texts))
+
+
+def _next_ladder(m: Making) -> None:
+    branches: list[Any] = []
+    for _ in range(m.one(1, 2)):
+        asked = m.braced(m.one(_outside(m), _outside(m), m.one("error is defined", "error.code == 'timeout'")))
+        then = [{"step": name} for name in m.random.sample(TARGETS, m.one(1, 1, 2))]
+        branches.append({"when": asked, "then": then})
+    if m.one(0, 1):
+        branches.append({"else": [{"step": m.one(*TARGETS)}]})
+    m.step["next"] = branches
+
+
+def _next_arcs(m: Making) -> None:
+    arcs = []
+    for _ in range(m.one(1, 2, 2)):
+        arc: dict[str, Any] = {"step": m.one(*TARGETS)}
+        if m.one(0, 1):
+            arc["when"] = m.braced(_outside(m))
+        if m.one(0, 1):
+            arc["args"] = {"x": "{{ vars.c }}"}
+        arcs.append(arc)
+    m.step["next"] = {"spec": {"mode": "exclusive"}, "arcs": arcs}
+
+
+def _set_arc(m: Making) -> None:
+    _next_arcs(m)
+    for arc in m.step["next"]["arcs"]:
+        arc["set"] = {"ctx.u": "{{ " + m.one("vars.c + 1", "workload.w") + " }}"}
+
+
+def _loop(m: Making) -> None:
+    m.step["loop"] = {"in": m.one([0, 1], [0, 1, 2], [5], []), "iterator": "item"}
+
+
+def _workbook(m: Making) -> None:
+    m.workbook = {"name": "entry"}
+    if m.one(0, 0, 1):
+        m.workbook["sink"] = {
+            "tool": {"kind": "postgres", "auth": "pg"}, "table": "t",
+            "args": {"tag": "wsink", **m_i(m), "read": m.braced("result.data.k" if m.kind == "http" else "result.k")},
+        }  # fmt: skip
+    if m.one(0, 0, 1):
+        m.workbook["retry"] = {"max_attempts": m.one(2, 3)}
+
+
+def _args(m: Making) -> None:
+    m.step["args"] = {"n": m.one(4, "{{ vars.c }}", "{{ workload.w }}")}
+    m.args["read"] = m.one("{{ args.n }}", "{{ n }}", "{{ args.n + 1 }}")
+    m.sends = m.one(False, True)
+
+
+def _when(m: Making) -> None:
+    asked = m.braced(m.one("workload.w == 1", "vars.c == 1", "workload.w < 2"))
+    m.step |= m.one({"when": asked}, {"when": asked}, {"pass": asked}, {"pass": True}, {"when": True})
+
+
+CONSTRUCTS: dict[str, tuple[str, Callable[[Making], None]]] = {
+    "loop": ("loop", _loop),
+    "workbook": ("workbook", _workbook),
+    "args": ("args", _args),
+    "when": ("when", _when),
+    "retry map": ("retry", _retry_map),
+    "retry plain": ("retry", _retry_plain),
+    "retry list": ("retry", _retry_list),
+    "retry both": ("retry", _retry_both),
+    "poll": ("poll", _poll),
+    "vars": ("vars", _vars),
+    "set of step": ("set", _set_step),
+    "sink": ("sink", _sink),
+    "case exclusive": ("case", _case),
+    "case inclusive": ("case", _case_inclusive),
+    "case paging": ("case", _case_paging),
+    "next": ("next", _next_plain),
+    "next ladder": ("next", _next_ladder),
+    "next arcs": ("next", _next_arcs),
+    "set of arc": ("next", _set_arc),
+}
+"""Constructs of a step: the slot that each takes, and what makes one. In the order in which they are made."""

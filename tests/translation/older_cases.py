@@ -1,0 +1,241 @@
+"""What `case` of a step does, said as plainly as `spec/case-dialect.md` §1–2, LANGUAGE §6 and REAL.md (flow) say it.
+
+Where the texts leave something open: a success is first the end of the call, `call.done`, and then the end of the
+step, `step.exit`, unless a rule routed before; in inclusive mode both at once. On failures rules are asked in file
+order: those that name `call.error`, and those that read `error` or a status. What a route gives is computed when the step is over.
+The action `retry` of a rule tries the tool again before anything else is done, counting from the tool's first attempt;
+used up, the rest of its rule is done, and one without a rest leaves the outcome to later rules, but never to `else` or
+to the step's `next` (LANGUAGE §4). A chain that is repeated as a whole begins anew with all of its actions.
+"""
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from translation.older_repeating import Ended, Failed, Outcome, seen_as
+from translation.older_routing import Led, arrivals
+from translation.older_templates import is_true, reads, value_of
+
+_ABOUT_FAILURE = re.compile(r"\b(error|status_code)\b|this\.status|response\.status")
+_ABOUT_TOOL = re.compile(r"\b(result|response|this|data|error|success|s)\b")
+_EVENT = re.compile(r"\bevent\.name\b")
+
+
+class Again(Exception):
+    """The tool is to be called once more."""
+
+
+class Stopped(Exception):
+    """The step is over; nothing that is left of it runs."""
+
+
+class Chosen(NamedTuple):
+    """A `next` that was reached: its rule, its targets, and what its rule saw."""
+
+    rule: Any
+    targets: list[Any]
+    priority: int
+    here: Mapping[str, Any]
+
+
+class Case:
+    """The case of a step's run."""
+
+    def __init__(self, run: Any) -> None:
+        self.run = run
+        self._left: list[set[str]] = []
+        self.rules: list[Any] = [rule for rule in run.step.get("case", []) if not _is_page(rule)]
+        spec = run.step.get("spec", {})
+        self.is_inclusive = spec.get("case_mode") == "inclusive"
+        self.policy = spec.get("next_policy", "end_step")
+        self.by_priority = spec.get("branch_order") == "priority"
+
+    def in_order(self) -> list[Any]:
+        """The rules as they are asked."""
+        if not self.by_priority:
+            return self.rules
+        return sorted(self.rules, key=lambda rule: -rule.get("priority", 0))
+
+    def fired(self, ended: Ended, here: Mapping[str, Any]) -> list[Any]:
+        """The rules that fire for an outcome: those of the first event for which any does.
+
+        Raises Again where one of them repeats the tool, and Failed where one is used up and no other takes it.
+        """
+        names = self.run.names(here)
+        is_used_up = False
+        self._left = self.events(ended)
+        while self._left:
+            events = self._left.pop(0)
+            if is_used_up and events == {"else"}:
+                break
+            chosen: list[Any] = []
+            for rule in [rule for rule in self.in_order() if self.matches(rule, events, ended, names)]:
+                most = _attempts(rule)
+                if ended.attempt < most:
+                    raise Again
+                is_used_up = is_used_up or bool(most)
+                chosen += [rule] if _chain(rule) or not most else []
+                if chosen and not self.is_inclusive:
+                    break
+            if chosen:
+                return chosen
+        if is_used_up:
+            raise Failed(ended.outcome, "retry.exhausted")
+        return []
+
+    def events(self, ended: Ended) -> list[set[str]]:
+        """What has happened, as the events that a rule can be about; one set after the other."""
+        if ended.code is not None:
+            return [{"call.error"}]
+        if self.is_inclusive:
+            return [{"", "call.done", "step.exit"}, {"else"}]
+        return [{"", "call.done"}, {"step.exit"}, {"else"}]
+
+    def matches(self, rule: Any, events: set[str], ended: Ended, names: Mapping[str, Any]) -> bool:
+        """Whether a rule is true of what happened."""
+        if "when" not in rule:
+            return "else" in events
+        when = rule["when"]
+        named = reads(when, _EVENT)
+        if "call.error" in events:
+            asked = {"call.error"} | ({"call.done", "step.exit"} if reads(when, _ABOUT_FAILURE) else set())
+            asked = asked if named else ({"call.error"} if reads(when, _ABOUT_FAILURE) else set())
+        else:
+            asked = (events - {"", "else"}) if named else (events & {""})
+        return any(is_true(when, {**names, "event": {"name": event}}) for event in sorted(asked))
+
+    def branches(self, fired: list[Any], ended: Ended, here: Mapping[str, Any]) -> Chosen | None:
+        """Do what the rules say, and those for the end of the step behind them; the `next` that wins."""
+        while fired:
+            reached: list[Chosen] = []
+            try:
+                for rule in fired:
+                    self.chain(rule, dict(here), reached)
+            except Stopped:
+                pass
+            if reached and self.policy == "defer" and self.is_inclusive:
+                return max(reached, key=lambda one: one.priority)
+            if reached:
+                return reached[0]
+            events = next((events for events in self._left if events == {"step.exit"}), None)
+            self._left = []
+            names = self.run.names(here)
+            asked = [] if events is None else [r for r in self.in_order() if self.matches(r, events, ended, names)]
+            fired = asked[:1]
+        return None
+
+    def chain(self, rule: Any, here: dict[str, Any], reached: list[Chosen]) -> None:
+        """The actions of a rule, all of them again where the chain is repeated as a whole."""
+        retry = rule.get("retry", {})
+        whole = retry.get("max_attempts", 3) if retry.get("scope") == "chain" else 0
+        for _ in range(1, whole):
+            try:
+                return self.actions(rule, here, reached, whole=True)
+            except Failed:
+                pass
+        try:
+            self.actions(rule, here, reached, whole=bool(whole))
+        except Failed as failure:
+            if whole > 1:
+                raise Failed(failure.outcome, "retry.exhausted") from failure
+            raise
+
+    def actions(self, rule: Any, here: dict[str, Any], reached: list[Chosen], *, whole: bool) -> None:
+        for word, node in _chain(rule):
+            names = self.run.names(here)
+            match word:
+                case "set" | "vars":
+                    self.run.patch(_pairs(node), names)
+                case "sink" | "save":
+                    self.run.sink(node, names)
+                case "result":
+                    value = value_of("{{ " + node["from"] + " }}", names)
+                    self.run.execution.results[self.run.step["step"]] = value
+                case "next" | "call" | "step":
+                    targets, policy, priority = _next(node)
+                    reached.append(Chosen(rule, targets, priority, dict(here)))
+                    effective = policy or self.policy
+                    if not self.is_inclusive or effective == "end_step":
+                        raise Stopped
+                    if effective == "break_chain":
+                        return
+                case _:
+                    own = node.get("retry", node["tool"].get("retry", rule.get("retry")))
+                    outcome, code = self.run.tried(
+                        value_of(node["tool"]["args"], names), 1 if whole and own is None else own
+                    )
+                    if code is not None:
+                        raise Failed(outcome, code)
+                    here[word] = seen_as(outcome.result)
+
+    def of_skipped(self) -> Chosen | None:
+        """A skipped step is done, and routing goes on: a case that only routes by `event`, `ctx` and `workload` is that
+        (LANGUAGE §6); any other is about a tool, which did not run.
+        """
+        words = [word for rule in self.rules for word, _ in _chain(rule)]
+        if set(words) - {"next", "call", "step"} or any(_attempts(rule) for rule in self.rules):
+            return None
+        if any(reads(rule.get("when"), _ABOUT_TOOL) for rule in self.rules):
+            return None
+        nothing = Outcome(None, None)
+        ended = Ended(nothing, None, 1, None)
+        return self.branches(self.fired(ended, nothing.names()), ended, nothing.names())
+
+    def of_loop(self, first: Chosen | None) -> Chosen | None:
+        """The rules about the end of the loop, and what an iteration chose, in file order."""
+        result = self.run.execution.results[self.run.step["step"]]
+        here = {**Outcome(result, None).names(), "event": {"name": "loop.done"}}
+        for rule in self.in_order():
+            if first is not None and rule is first.rule:
+                return first
+            if "when" in rule and reads(rule["when"], _EVENT) and is_true(rule["when"], self.run.names(here)):
+                found: list[Chosen] = []
+                with suppress(Stopped):
+                    self.chain(rule, here, found)
+                return found[0] if found else None
+        return None
+
+    def arrivals(self, chosen: Chosen) -> Led:
+        """The tokens for the `next` that won."""
+        return arrivals(self.run, chosen.targets, self.run.names(chosen.here))
+
+
+def _is_page(rule: Any) -> bool:
+    then = rule.get("then")
+    retry = then.get("retry") if isinstance(then, dict) else None
+    return isinstance(retry, dict) and ("collect" in then or bool({"params", "next_call", "args"} & set(retry)))
+
+
+def _chain(rule: Any) -> list[tuple[str, Any]]:
+    """The actions of a rule in order, without what repeats its tool; of a mapping, `next` is the last."""
+    body = rule.get("then", rule.get("else"))
+    if isinstance(body, dict):
+        pairs = [(key, node) for key, node in body.items() if key != "next"]
+        pairs += [("next", body["next"])] if "next" in body else []
+    else:
+        pairs = [("step", item) if "step" in item else next(iter(item.items())) for item in body]
+    return [(word, node) for word, node in pairs if word not in ("retry", "collect")]
+
+
+def _attempts(rule: Any) -> int:
+    """How often the tool may be called by the action `retry` of a rule; 0 without one."""
+    body = rule.get("then", [])
+    pairs = body.items() if isinstance(body, dict) else [pair for item in body for pair in item.items()]
+    for word, node in pairs:
+        if word == "retry":
+            return int(node) if isinstance(node, int) else int(node.get("max_attempts", 3))
+    return 0
+
+
+def _pairs(node: Any) -> dict[str, Any]:
+    if isinstance(node, dict):
+        return node
+    return {item["name"]: item["value"] for item in node}
+
+
+def _next(node: Any) -> tuple[list[Any], str | None, int]:
+    """The targets of `next`, its policy and priority."""
+    if isinstance(node, dict) and "to" in node:
+        return node["to"], node.get("policy"), node.get("priority", 0)
+    return (node if isinstance(node, list) else [node]), None, 0

@@ -1,0 +1,279 @@
+"""Runs a playbook of the old dialects, said as plainly as REAL.md, LANGUAGE §6 and the specs of the dialects say it.
+
+It reads the document and nothing of ours: it knows no rules, jumps, places or plans. Tools answer from a table
+(`playing.Answering`); what can be seen is `Seen`.
+
+A step, in its order: its args under the token's; `when` and `pass`; for each item of its loop, or once: the tool with
+all that repeats it (`older_repeating`); `vars` and `set`; `sink`; `case` (`older_cases`). In a loop, `vars` and `set`
+are evaluated once, of the list. Then the step leads to what its case chose, else to its `next`.
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from translation.older_cases import Again, Case, Chosen
+from translation.older_repeating import (
+    Ended,
+    Failed,
+    Outcome,
+    Page,
+    Repeating,
+    Retry,
+    pages_of_rules,
+    retry_of,
+    seen_as,
+)
+from translation.older_routing import following
+from translation.older_templates import Fault, is_true, plain, value_of
+from translation.playing import Answering, Answers
+
+COMPARED = ("tag", "i", "page", "read", "got")
+"""The arguments of a call that are looked at; others are brought by the way of binding."""
+
+
+class Seen(NamedTuple):
+    """What can be seen of a run: the steps in the order in which they began, the calls of tools with their arguments
+    (a step tells what it got of the results of others), `ctx`, how it ended and with what code.
+    """
+
+    steps: list[str]
+    calls: list[dict[str, Any]]
+    ctx: dict[str, Any]
+    status: str
+    code: str | None
+
+
+def seen_in(playbook: Mapping[str, Any], answers: Answers) -> Seen:
+    """What a run of the playbook shows."""
+    execution = Execution(playbook, answers)
+    code = execution.run()
+    calls = [{key: call[key] for key in COMPARED if key in call} for call in execution.answering.calls]
+    status = "completed" if code is None else "failed"
+    return Seen(execution.steps, calls, execution.ctx, status, code)
+
+
+class Execution:
+    """One run: the tokens on their way, and what it has so far."""
+
+    def __init__(self, playbook: Mapping[str, Any], answers: Answers) -> None:
+        self.workload = playbook.get("workload", {})
+        self.workflow = {step["step"]: step for step in playbook["workflow"]}
+        self.workbook = {entry["name"]: entry for entry in playbook.get("workbook", [])}
+        self.answering = Answering(answers)
+        self.ctx: dict[str, Any] = {}
+        self.results: dict[str, Any] = {}
+        self.steps: list[str] = []
+
+    def run(self) -> str | None:
+        """Run to the end; the code of an unhandled failure."""
+        waiting: deque[tuple[str, dict[str, Any]]] = deque([("start", {})])
+        while waiting:
+            name, args = waiting.popleft()
+            if name not in self.workflow:
+                continue
+            self.steps.append(name)
+            try:
+                waiting += StepRun(self, self.workflow[name], args).run()
+            except Failed as failure:
+                return failure.code
+            except Fault as fault:
+                return str(fault)
+        return None
+
+    def names(self) -> dict[str, Any]:
+        """What every template sees; bare names are looked up in ctx, workload, then step results."""
+        results = {name: seen_as(value) for name, value in self.results.items()}
+        return {**results, **self.workload, **self.ctx, "workload": self.workload, "vars": self.ctx, "ctx": self.ctx}
+
+
+class StepRun:
+    """A run of a step."""
+
+    def __init__(self, execution: Execution, step: Mapping[str, Any], token: Mapping[str, Any]) -> None:
+        self.execution = execution
+        self.step = step
+        given = {**step.get("input", {}), **step.get("args", {})}
+        self.args = {**value_of(given, {**execution.names(), **token, "args": token}), **token}
+        self.case = Case(self)
+
+    def names(self, scope: Mapping[str, Any] = {}) -> dict[str, Any]:  # noqa: B006 - never changed
+        """What a template of the step sees; `scope` is that of the iteration."""
+        return {**self.execution.names(), **self.args, "args": self.args, **scope}
+
+    def run(self) -> list[tuple[str, dict[str, Any]]]:
+        """Run it; where it leads, with the args for it."""
+        chosen: Chosen | None = None
+        try:
+            if not self.is_skipped():
+                chosen = self.looped() if "loop" in self.step else self.once({})
+            elif "loop" in self.step:
+                self.done([], {})
+                chosen = self.case.of_loop(None)
+            else:
+                chosen = self.case.of_skipped()
+        except Failed as failure:
+            led = following(self, failure.outcome, failure.code)
+            if led is None:
+                raise
+            return led
+        if chosen is not None:
+            return self.case.arrivals(chosen)
+        led = following(self, None, None)
+        assert led is not None
+        return led
+
+    def is_skipped(self) -> bool:
+        """`when` that is false or `pass` that is true."""
+        when, skips = self.step.get("when", True), self.step.get("pass", False)
+        return not is_true(when, self.names()) or is_true(skips, self.names())
+
+    def looped(self) -> Chosen | None:
+        """Every iteration asks the rules that are not about the end of the loop; then those, in file order."""
+        loop = self.step["loop"]
+        items = value_of(loop["in"], self.names())
+        results: list[Any] = []
+        first: Chosen | None = None
+        for index, item in enumerate(items):
+            scope = {loop["iterator"]: item, "loop_index": index, "iter": {loop["iterator"]: item, "index": index}}
+            found = self.once(scope, results)
+            first = first or found
+        self.done(results, {})
+        return self.case.of_loop(first)
+
+    def once(self, scope: Mapping[str, Any], results: list[Any] | None = None) -> Chosen | None:
+        """The tool with what repeats it, then what is asked about it."""
+        tool = Tool(self, self.step["tool"], scope)
+        retry = retry_of(self.step["retry"]) if "retry" in self.step else tool.retry()
+        paged = pages_of_rules(self.step.get("case", []))
+        if paged:
+            retry = (*_policies(retry), *paged)
+        repeating = Repeating(retry, self.step.get("poll"), tool.call, self.sink)
+        while True:
+            ended = repeating.ended(self.names(scope))
+            before = dict(self.execution.ctx)
+            try:
+                return self.asked(ended, tool, scope, results)
+            except Again:
+                self.execution.ctx = before
+
+    def asked(self, ended: Ended, tool: "Tool", scope: Mapping[str, Any], results: list[Any] | None) -> Chosen | None:
+        """What is done about an outcome that nothing repeats. Raises Again where a rule of the case repeats it."""
+        own = {self.step["step"]: seen_as(ended.result), "attempt": ended.attempt}
+        here = {**scope, **ended.outcome.names(), **own}
+        if ended.code is None:
+            self.assigned(tool.node, here)
+            if results is None:
+                self.assigned(self.step, here)
+        fired = self.case.fired(ended, here)
+        if results is None:
+            self.execution.results[self.step["step"]] = plain(ended.result)
+        else:
+            results.append(plain(ended.result))
+        if ended.code is None:
+            for sink in (*tool.sinks(), *_listed(self.step.get("sink"))):
+                self.sink(sink, self.names(here))
+        elif not fired:
+            raise Failed(ended.outcome, ended.code)
+        return self.case.branches(fired, ended, here)
+
+    def done(self, results: list[Any], scope: Mapping[str, Any]) -> None:
+        """The loop has ended: its result, and what the step sets of it."""
+        self.execution.results[self.step["step"]] = results
+        here = {**scope, **Outcome(results, None).names(), self.step["step"]: seen_as(results)}
+        self.assigned(self.step, here)
+
+    def assigned(self, node: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+        """`vars` and `set`; all values are evaluated on the state before."""
+        is_task = node is not self.step
+        names = self.names(here)
+        if is_task and "output" in here:
+            names = {**names, "output": names["result"]}
+        self.patch({**(node.get("vars", {}) if not is_task else {}), **dict(node.get("set", {}))}, names)
+
+    def patch(self, pairs: Mapping[str, Any], names: Mapping[str, Any]) -> None:
+        """Set keys of `ctx`; `ctx.` and `step.` before a key mean that too."""
+        made = {key: value_of(value, names) for key, value in pairs.items()}
+        for key, value in made.items():
+            scope, _, name = key.rpartition(".")
+            if scope != "iter":
+                self.execution.ctx[name] = value
+
+    def sink(self, node: Mapping[str, Any], names: Mapping[str, Any]) -> None:
+        """Store, unless `when` is false; a failure of it is one of the step."""
+        if not is_true(node.get("when", True), names):
+            return
+        args = value_of(node["args"], names)
+        outcome, code = self.tried(args, None)
+        if code is not None:
+            raise Failed(outcome, code)
+
+    def tried(self, args: Mapping[str, Any], own: Any) -> tuple[Outcome, str | None]:
+        """Call another tool than the step's, with its own `retry` or that of the step.
+
+        What it inherits repeats failures only: `stop_when` and `retry_when` of a step are about its tool, and a
+        success of what stores is never repeated.
+        """
+        retry = retry_of(own if own is not None else self.step.get("retry"))
+        most = retry.attempts if isinstance(retry, Retry) else 1
+        for attempt in range(1, most + 1):
+            outcome = answered(self.execution.answering(args), "python")
+            names = {**self.names(), **outcome.names(), "attempt": attempt, "max_attempts": most}
+            if outcome.is_ok or (isinstance(retry, Retry) and not retry.repeats(outcome, names)):
+                return outcome, outcome.code
+        return outcome, "retry.exhausted" if most > 1 else outcome.code
+
+
+class Tool:
+    """The tool of a step, an entry of the workbook looked up."""
+
+    def __init__(self, run: StepRun, node: Mapping[str, Any], scope: Mapping[str, Any]) -> None:
+        self.run = run
+        self.scope = scope
+        self.node = node
+        self.args = {**run.args, **value_of(node.get("args", {}), run.names(scope))}
+        self.entry: Mapping[str, Any] = {}
+        if node["kind"] == "workbook":
+            self.entry = run.execution.workbook[node.get("name", node.get("task"))]
+            self.node = self.entry["tool"]
+
+    def retry(self) -> Any:
+        """The entry's, where the step has none."""
+        return retry_of(self.entry.get("retry"))
+
+    def sinks(self) -> list[Any]:
+        """The entry's come along."""
+        return _listed(self.entry.get("sink"))
+
+    def call(self, page: Mapping[str, Any], attempt: int) -> Outcome:
+        """Call it; `page` are the fields of the next call."""
+        names = {**self.run.names(self.scope), **self.args, "args": self.args, "attempt": attempt}
+        field = "params" if self.node["kind"] == "http" else "args"
+        given = value_of(self.node.get(field, {}), names)
+        for part in page.values():
+            given |= part
+        if self.entry:
+            given = {**given, **{key: value for key, value in self.args.items() if key in given or field == "args"}}
+        if self.node["kind"] == "noop":
+            return Outcome(value_of(self.node.get("result"), names), None)
+        return answered(self.run.execution.answering(given), self.node["kind"])
+
+
+def answered(answer: Mapping[str, Any], kind: str) -> Outcome:
+    """An answer as an outcome."""
+    code = answer.get("code", "scripted") if answer["status"] == "error" else None
+    status = answer["http"]["status"] if "http" in answer else None
+    return Outcome(answer.get("result"), code, status, f"no {code}")
+
+
+def _policies(retry: Retry | tuple[Page, ...] | None) -> tuple[Page, ...]:
+    """A retry as policies of a list."""
+    if retry is None:
+        return ()
+    if isinstance(retry, Retry):
+        return (Page(retry.retry_when or "{{ not success }}", retry.attempts, {}, None, None),)
+    return retry
+
+
+def _listed(node: Any) -> Sequence[Any]:
+    return node if isinstance(node, list) else [] if node is None else [node]
