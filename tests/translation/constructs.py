@@ -97,7 +97,8 @@ def _actions(m: Making, number: int, failing: bool) -> list[dict[str, Any]]:
         match m.one("task", "sink", "set"):
             case "task":
                 args = {"tag": tag, **m_i(m), "read": m.value(failing=failing)}
-                found.append({tag: {"tool": tool("python", args)}})
+                again = {"retry": {"max_attempts": m.one(1, 2)}} if m.one(0, 0, 1) else {}
+                found.append({tag: {"tool": tool("python", args), **again}})
             case "sink":
                 found.append({"sink": _sink_node(m, tag, failing=failing, when=not failing)})
             case _:
@@ -123,23 +124,30 @@ def _rule(m: Making, number: int) -> dict[str, Any]:
     event = m.one(
         "", "", "call.done", "call.done", "step.exit", "call.error", "loop.done" if m.looped else "call.error"
     )
-    failing = event in ("call.error", "loop.done")
+    failing = event in ("call.error", "loop.done", "both")
     guard = m.one("", m.of_failure()) if event == "call.error" else m.one("", m.guard(), m.guard())
     if event == "loop.done":
         asked = "event.name == 'loop.done'"
         return {"when": m.braced(asked), "then": [{"next": [{"step": m.one(*TARGETS)}]}]}
     named = f"event.name == '{event}'" if event else ""
+    named = "event.name in ['call.done', 'call.error']" if event == "both" else named
     text = " and ".join(part for part in (named, guard) if part) or "workload.w >= 0"
     actions = _actions(m, number, failing)
     if event != "step.exit" and m.one(0, 0, 0, 0, 1):
         actions.insert(0, {"retry": {"max_attempts": m.one(2, 3), "initial_delay": 0.01}})
     rule = {"when": m.braced(text), "then": actions}
+    if m.one(0, 0, 0, 1):
+        rule["priority"] = m.one(1, 2)
+    if m.one(0, 0, 0, 0, 1) and any(key.startswith("r") and key != "retry" for action in actions for key in action):
+        rule["retry"] = {"scope": "chain", "max_attempts": m.one(1, 2, 3)}
     if m.one(0, 0, 1) and len({next(iter(action)) for action in actions}) == len(actions):
         rule["then"] = {key: node for action in actions for key, node in action.items()}
     return rule
 
 
 def _case(m: Making) -> None:
+    if m.one(0, 0, 1):
+        m.step.setdefault("spec", {})["branch_order"] = m.one("source", "priority")
     rules = [_rule(m, number) for number in range(m.one(1, 1, 2, 3))]
     if m.one(0, 1):
         rules.append({"else": _actions(m, len(rules), False)})
@@ -148,8 +156,6 @@ def _case(m: Making) -> None:
 
 def _case_inclusive(m: Making) -> None:
     m.step["spec"] = {"case_mode": "inclusive", "next_policy": m.one("end_step", "break_chain", "defer")}
-    if m.one(0, 0, 1):
-        m.step["spec"]["branch_order"] = "priority"
     _case(m)
 
 
@@ -196,14 +202,32 @@ def _outside(m: Making) -> str:
     return str(m.one(*texts))
 
 
+def _targets(m: Making) -> list[Any]:
+    """Targets of a branch in their styles."""
+    found: list[Any] = []
+    for name in m.random.sample(TARGETS, m.one(1, 1, 2)):
+        style = m.one("step", "step", "args", "with", "data")
+        sent = {} if style == "step" else {style: {"x": m.braced(m.one("workload.w", "vars.c", "vars.c + 1"))}}
+        found.append({"step": name, **sent})
+    return found
+
+
 def _next_ladder(m: Making) -> None:
     branches: list[Any] = []
     for _ in range(m.one(1, 2)):
         asked = m.braced(m.one(_outside(m), _outside(m), m.one("error is defined", "error.code == 'timeout'")))
-        then = [{"step": name} for name in m.random.sample(TARGETS, m.one(1, 1, 2))]
-        branches.append({"when": asked, "then": then})
-    if m.one(0, 1):
-        branches.append({"else": [{"step": m.one(*TARGETS)}]})
+        match m.one("then", "then", "when", "condition", "own else"):
+            case "then":
+                branches.append({"when": asked, "then": _targets(m)})
+            case "own else":
+                branches.append({"when": asked, "then": _targets(m), "else": _targets(m)})
+            case word:
+                branches.append({"step": m.one(*TARGETS), word: asked})
+    last = m.one("none", "else", "else then", "fallback")
+    if last == "fallback":
+        branches.append({"step": m.one(*TARGETS)})
+    elif last != "none":
+        branches.append({"else": _targets(m) if last == "else" else {"then": _targets(m)}})
     m.step["next"] = branches
 
 

@@ -13,8 +13,8 @@ from noetl_ir.plan_format import write_plan
 from noetlc.diag.diagnostic import Severity
 from noetlc.migrate.migration import migrated as migration_of
 from noetlc.pipeline import compile_source
-from translation.older_playbooks import COMPARED, Seen
-from translation.playing import Answering, Answers, answered, no_compiler
+from translation.older_playbooks import Seen
+from translation.playing import Answering, Answers, answered, compared, no_compiler
 
 
 class Refused(Exception):
@@ -52,7 +52,7 @@ def run_of(text: str, answers: Answers) -> Seen:
             names = {number: name for name, number in program.step_numbers.items()}
             return Seen(
                 [names[number] for number in started if not names[number].startswith("__")],
-                [{key: call[key] for key in COMPARED if key in call} for call in answering.calls],
+                compared(answering.calls),
                 {key: value for key, value in execution.ctx.items() if not key.startswith("__")},
                 status,
                 None if execution.failure is None else str(execution.failure["code"]),

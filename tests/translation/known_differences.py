@@ -52,6 +52,11 @@ KNOWN = (
         "a skipped step with an inclusive case leads nowhere (LANGUAGE §6: routing goes on)",
         lambda case: "inclusive" in str(_step(case)) and bool({"when", "pass"} & set(_step(case))),
     ),
+    Known("a chain of one attempt is used up (formal §7)", _text("'scope': 'chain', 'max_attempts': 1", "case")),
+    Known(
+        "a rule for `step.exit` behind one for `call.done` sets what that one's task gave",
+        lambda case: "step.exit" in str(_step(case).get("case")) and "'set'" in str(_step(case).get("case")),
+    ),
     Known("a page loop at its limit fails, and `vars` are kept of each page (REAL.md, flow)", _is_paged),
     Known(
         "entries of the workbook do not see the args of their call (REAL.md, flow)",

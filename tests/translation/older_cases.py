@@ -2,10 +2,10 @@
 
 Where the texts leave something open: a success is first the end of the call, `call.done`, and then the end of the
 step, `step.exit`, unless a rule routed before; in inclusive mode both at once. On failures rules are asked in file
-order: those that name `call.error`, and those that read `error` or a status. What a route gives is computed when the step is over.
-The action `retry` of a rule tries the tool again before anything else is done, counting from the tool's first attempt;
-used up, the rest of its rule is done, and one without a rest leaves the outcome to later rules, but never to `else` or
-to the step's `next` (LANGUAGE §4). A chain that is repeated as a whole begins anew with all of its actions.
+order: those that name `call.error`, and those that read `error` or a status. What a route gives is computed when the
+step is over. The action `retry` of a rule tries the tool again before anything else is done, counting from the tool's
+first attempt; used up, the rest of its rule is done, and one without a rest leaves the outcome to later rules, never to
+`else` or to the step's `next` (LANGUAGE §4). A chain that is repeated as a whole begins anew with all its actions.
 """
 
 import re
@@ -161,7 +161,7 @@ class Case:
                     if effective == "break_chain":
                         return
                 case _:
-                    own = node.get("retry", node["tool"].get("retry", rule.get("retry")))
+                    own = node.get("retry", node["tool"].get("retry", None if whole else rule.get("retry")))
                     outcome, code = self.run.tried(
                         value_of(node["tool"]["args"], names), 1 if whole and own is None else own
                     )

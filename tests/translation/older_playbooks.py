@@ -26,10 +26,7 @@ from translation.older_repeating import (
 )
 from translation.older_routing import following
 from translation.older_templates import Fault, is_true, plain, value_of
-from translation.playing import Answering, Answers
-
-COMPARED = ("tag", "i", "page", "read", "got")
-"""The arguments of a call that are looked at; others are brought by the way of binding."""
+from translation.playing import Answering, Answers, compared
 
 
 class Seen(NamedTuple):
@@ -48,7 +45,7 @@ def seen_in(playbook: Mapping[str, Any], answers: Answers) -> Seen:
     """What a run of the playbook shows."""
     execution = Execution(playbook, answers)
     code = execution.run()
-    calls = [{key: call[key] for key in COMPARED if key in call} for call in execution.answering.calls]
+    calls = compared(execution.answering.calls)
     status = "completed" if code is None else "failed"
     return Seen(execution.steps, calls, execution.ctx, status, code)
 
@@ -97,7 +94,7 @@ class StepRun:
         self.args = {**value_of(given, {**execution.names(), **token, "args": token}), **token}
         self.case = Case(self)
 
-    def names(self, scope: Mapping[str, Any] = {}) -> dict[str, Any]:  # noqa: B006 - never changed
+    def names(self, scope: Mapping[str, Any] = {}) -> dict[str, Any]:
         """What a template of the step sees; `scope` is that of the iteration."""
         return {**self.execution.names(), **self.args, "args": self.args, **scope}
 

@@ -85,7 +85,7 @@ class _Environment(jinja2.Environment):
         return Missing(name=attribute)
 
 
-_jinja = _Environment(undefined=Missing, finalize=lambda value: "" if value is None else value)  # noqa: S701 - no HTML
+_jinja = _Environment(undefined=Missing, finalize=lambda value: "" if value is None else value)
 _jinja.tests["none"] = lambda value: value is None or isinstance(value, Absent)
 
 

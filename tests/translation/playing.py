@@ -19,8 +19,15 @@ from noetl.ports import Call
 from noetl.worker.scripted import Script, ScriptedLauncher, Signal
 from noetl_ir.outcome import Outcome
 
+COMPARED = ("tag", "i", "page", "read", "at", "got")
+"""The arguments of a call that are looked at; others are brought by the way of binding."""
 FINE: dict[str, Any] = {"status": "ok", "result": {"k": 0, "f": True}}
 Answers = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def compared(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Calls by what is looked at."""
+    return [{key: call[key] for key in COMPARED if key in call} for call in calls]
 
 
 class Observed(NamedTuple):
@@ -60,7 +67,7 @@ def played(playbook: Mapping[str, Any], answers: Answers, signals: Sequence[Sign
         program = runtime.programs.add(plan)
         with runtime.driver("e1", lambda *_: None) as driver:
             status = driver.embedded.start(program, "e1", Request({}))
-            return Observed(answering.calls, status, dict(driver.execution.ctx))
+            return Observed(compared(answering.calls), status, dict(driver.execution.ctx))
 
 
 @contextmanager

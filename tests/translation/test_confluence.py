@@ -11,14 +11,13 @@ from harness.running import HEAD
 from noetlc.ast.printing import printed
 from noetlc.pipeline import understood
 from noetlc.source.yaml_reader import read_yaml
-from translation import case_steps, retry_steps, routing_steps
+from translation.crossing import combinations_of, crossed
 from translation.effort import effort
 
-playbooks = st.one_of(
-    case_steps.bodies().map(case_steps.playbook_of),
-    case_steps.bodies(mode="inclusive", looped=True).map(case_steps.playbook_of),
-    retry_steps.bodies(listed=True).map(retry_steps.playbook_of),
-    routing_steps.bodies().map(routing_steps.playbook_of),
+playbooks = st.builds(
+    lambda names, seed: crossed(Random(seed), names).playbook,
+    st.sampled_from(combinations_of(2)),
+    st.integers(0, 1 << 30),
 )
 
 

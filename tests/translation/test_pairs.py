@@ -73,7 +73,7 @@ def agree(case: Crossed, *, migrate: bool) -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_pairs(part: int) -> None:
-    for case in cases_of(2, 3200, part):
+    for case in cases_of(2, 4800, part):
         agree(case, migrate=False)
 
 
