@@ -29,29 +29,79 @@ def inside(root: str, path: str) -> str:
     return found
 
 
-def script_path(root: str, script: Json) -> str:
-    """The file that a `script` field names: a path, or `{uri | path, source: {type: file}}`."""
+def script_path(root: str, script: Json, folder: str = "") -> str:
+    """The file that a `script` field names: a path, or `{uri | path, source: {type: file}}`.
+
+    It is looked for in `folder`, that of the playbook, then in each folder above it up to the root. Raises Refused.
+    """
     if isinstance(script, str):
-        return inside(root, _local(script))
+        return _nearest(root, _local(script), folder)
     if not isinstance(script, dict):
         raise Refused("a script is a path or a mapping with uri and source")
-    source = script.get("source")
-    kind = source.get("type") if isinstance(source, dict) else source
+    kind = _source_type(script)
     if kind not in (None, "file"):
-        raise Refused(f"a script from {kind!r} cannot be read; only files can")
+        raise Refused(f"a script from {kind!r} cannot be read; only files can, and code of type inline")
     for name in ("uri", "path", "file"):
         if isinstance(address := script.get(name), str):
-            return inside(root, _local(address))
+            return _nearest(root, _local(address), folder)
     raise Refused("a script needs uri, the path of a file")
 
 
-def script_text(root: str, script: Json) -> str:
-    """The text of the file that a `script` field names."""
-    path = script_path(root, script)
+def inline_script(script: Json) -> str | None:
+    """The program that a `script` field holds itself (`source: {type: inline, code}`); None where it names a file.
+
+    Raises Refused for one that holds none.
+    """
+    if not isinstance(script, dict) or _source_type(script) != "inline":
+        return None
+    source = script.get("source")
+    for holder in (source, script):
+        for name in ("code", "content", "text"):
+            if isinstance(holder, dict) and isinstance(code := holder.get(name), str):
+                return code
+    raise Refused("a script of type inline needs code, the text of the program: {source: {type: inline, code: …}}")
+
+
+def script_text(root: str, script: Json, folder: str = "") -> str:
+    """The text that a `script` field holds or names. Raises Refused."""
+    code = inline_script(script)
+    if code is not None:
+        return code
+    path = script_path(root, script, folder)
     try:
         return read_file(path, MOST_BYTES).decode("utf-8")
     except UnicodeDecodeError:
         raise Refused(f"{path!r} is not UTF-8 text") from None
+
+
+def _source_type(script: dict[str, Json]) -> Json:
+    source = script.get("source")
+    return source.get("type") if isinstance(source, dict) else source
+
+
+def _nearest(root: str, path: str, folder: str) -> str:
+    """The first file of that path in `folder`, the folders above it, and the root. Raises Refused."""
+    home = inside(root, ".")
+    places = [home]
+    with suppress(Refused):  # a folder outside is nowhere to look
+        at = inside(root, folder)
+        while at != home:
+            places.insert(-1, at)
+            at = os.path.dirname(at)
+    if os.path.isabs(path):
+        return inside(root, path)
+    outside: Refused | None = None
+    for place in places:
+        try:
+            found = inside(root, os.path.join(place, path))
+        except Refused as problem:
+            outside = problem
+            continue
+        if os.path.isfile(found):
+            return found
+    if outside is not None and len(places) == 1:
+        raise outside
+    raise Refused(f"there is no file {path!r} in {', '.join(map(repr, places))}")
 
 
 def read_file(path: str, most: int) -> bytes:

@@ -29,7 +29,7 @@ from noetl_ir.commands import (
 from noetl_ir.events import WORKER_EVENTS, Event, read_event, write_event
 from noetl_ir.outcome import LoopValue
 
-VERSION = 3
+VERSION = 4
 MAX_BYTES = 64 << 20
 MAX_EVENTS = 10_000
 """Limits of one message."""
@@ -40,6 +40,7 @@ _RUN = (
     ("claim", int), ("args", dict), ("ctx", dict), ("iter", dict), ("workload", dict), ("results", dict),
     ("task_results", dict), ("prev", None), ("tasks_run", int), ("visits", list), ("began", int),
     ("outcome", dict), ("lost", bool), ("ordinal", int), ("trace_id", str), ("digest", str),
+    ("folder", str),
 )  # fmt: skip
 _STOP = (("execution_id", str), ("run", str), ("claim", int))
 _DRAIN = (("worker", str),)

@@ -350,7 +350,8 @@ class Call(NamedTuple):
 
     `timeout` in seconds, None for none; `fields` may hold secret values. `action_id` is the same for all
     attempts of a task run (LANGUAGE §8), empty where the kind has no effects. `run` counts the step's runs from 1,
-    `path` is the loop index path, `visit` counts arrivals at the task in its run.
+    `path` is the loop index path, `visit` counts arrivals at the task in its run. `folder` is the one of the playbook's
+    file, from the root, where it is known.
     """
 
     execution_id: str
@@ -367,6 +368,7 @@ class Call(NamedTuple):
     run: int = 1
     path: tuple[int, ...] = ()
     visit: int = 1
+    folder: str = ""
 
 
 Fence: TypeAlias = Callable[[str], str | None]

@@ -50,8 +50,11 @@ class Writing(NamedTuple):
     replaces: bool = False
 
 
-def texts_of(fields: Mapping[str, Json], root: str) -> tuple[str, ...]:
-    """The SQL texts of a task in order; each may hold several statements. Raises Invalid, files.Refused."""
+def texts_of(fields: Mapping[str, Json], root: str, folder: str = "") -> tuple[str, ...]:
+    """The SQL texts of a task in order; each may hold several statements. `folder` is that of the playbook.
+
+    Raises Invalid, files.Refused.
+    """
     commands = fields.get("commands")
     if isinstance(commands, list):
         if not commands or not all(isinstance(text, str) for text in commands):
@@ -62,7 +65,7 @@ def texts_of(fields: Mapping[str, Json], root: str) -> tuple[str, ...]:
     if isinstance(encoded := fields.get("command_b64"), str):
         return (_decoded(encoded),)
     if fields.get("script") is not None:
-        return (script_text(root, fields["script"]),)
+        return (script_text(root, fields["script"], folder),)
     return tuple(str(fields[name]) for name in TEXTS if fields.get(name) is not None)
 
 

@@ -17,7 +17,7 @@ class RunPipeline(NamedTuple):
     `digest` names the plan.
     `outcome` is given when the task was parked and its outcome is here; `lost` when the attempt was given up
     after too many lost claims, so that its outcome is `worker.lost`. `ordinal` counts the step's runs from 1,
-    `trace_id` is the id of the outermost caller's execution.
+    `trace_id` is the id of the outermost caller's execution, `folder` that of the playbook's file, from the root.
     """
 
     execution_id: str
@@ -42,6 +42,7 @@ class RunPipeline(NamedTuple):
     ordinal: int = 1
     trace_id: str = ""
     digest: str = ""
+    folder: str = ""
 
 
 class StopPipeline(NamedTuple):

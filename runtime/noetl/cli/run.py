@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
 
@@ -58,7 +59,7 @@ def run(
     """
     if [source, (payload or "")[1:], script].count(STANDARD_INPUT) > 1:
         raise click.UsageError("standard input can be read only once")
-    request = Request(payload_of(payload, sets), scripted=script is not None)
+    request = Request(payload_of(payload, sets), scripted=script is not None, folder=_folder(source))
     shown = progress_for(quiet=quiet)
     scripted = script_of(script) if script is not None else None
     plan = plan_bytes(source, folders, quiet=quiet, undone="nothing was started")
@@ -78,6 +79,15 @@ def run(
 
 def _start(program: Program, execution_id: str, request: Request, embedded: Embedded) -> str:
     return embedded.start(program, execution_id, request)
+
+
+def _folder(source: str) -> str:
+    """The folder of a file from the folder where tools run, empty where it is that, outside of it, or no file."""
+    if source == STANDARD_INPUT:
+        return ""
+    home, folder = os.path.realpath("."), os.path.realpath(os.path.dirname(source) or ".")
+    inside = folder.startswith(home.rstrip(os.sep) + os.sep)
+    return os.path.relpath(folder, home).replace(os.sep, "/") if inside else ""
 
 
 def _kept(runtime: Runtime, source: str, plan: bytes) -> Program:

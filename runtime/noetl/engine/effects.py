@@ -98,6 +98,7 @@ def _pipeline(
         run.ordinal,
         execution.trace_id,
         program.digest,
+        execution.folder,
     )
 
 

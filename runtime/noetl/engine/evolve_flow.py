@@ -22,6 +22,7 @@ def requested(program: Program, execution: Execution, event: Event) -> None:
     execution.return_step = program.step_numbers.get(str(data.get("return_step", "")), -1)
     execution.detached = data.get("detached") is True
     execution.scripted = data.get("scripted") is True
+    execution.folder = str(data.get("folder", ""))
     outer = data.get("iter_parent")
     execution.iter_parent = outer if isinstance(outer, dict) else None
 

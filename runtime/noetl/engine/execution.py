@@ -228,6 +228,7 @@ class Execution:
         "ended",
         "execution_id",
         "failure",
+        "folder",
         "inbox_row",
         "iter_parent",
         "last_result",
@@ -277,6 +278,7 @@ class Execution:
         self.trace_id = execution_id
         self.detached = False
         self.scripted = False
+        self.folder = ""
         self.iter_parent: Mapping | None = None
         self.inbox_row = 0
         self.agenda: deque[tuple[int, str]] = deque()

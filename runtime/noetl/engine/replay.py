@@ -132,6 +132,7 @@ def _request_of(event: Event) -> Request:
         data.get("detached") is True,
         call=str(data.get("call", "")),
         env=env if isinstance(env, dict) else None,
+        folder=str(data.get("folder", "")),
     )
 
 

@@ -15,7 +15,8 @@ class Request(NamedTuple):
     from all others of that execution; `depth` counts callers; `return_step` is the step whose result the caller wants,
     the last one's when empty; `detached` says that the caller does not wait, `scripted` that a script stands in for
     tools and the clock is a virtual one; `env` are the variables of the environment that the workload reads and
-    may read."""
+    may read; `folder` is the one of the playbook's file, from the root that tools' paths stay inside, empty where it is
+    that or not known."""
 
     payload: dict[str, Json]
     parent: tuple[str, str] | None = None
@@ -27,6 +28,7 @@ class Request(NamedTuple):
     scripted: bool = False
     call: str = ""
     env: dict[str, Json] | None = None
+    folder: str = ""
 
 
 def start(turn: Turn, request: Request) -> None:
@@ -51,6 +53,8 @@ def start(turn: Turn, request: Request) -> None:
         data["scripted"] = True
     if request.env:
         data["env"] = request.env
+    if request.folder:
+        data["folder"] = request.folder
     turn.emit("playbook.execution.requested", data=data)
     rendered = _rendered(turn, request)
     if rendered.faults:

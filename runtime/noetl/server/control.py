@@ -318,7 +318,7 @@ class ControlPlane:
         if there is None:
             self._store.put_plan(program.digest, program.plan.path, program.bytes)
             request = request_of(order, depth)._replace(
-                scripted=shell.execution.scripted, env=self._environment(program)
+                scripted=shell.execution.scripted, env=self._environment(program), folder=shell.execution.folder
             )
             self.start(program, child_id, request)
         elif there.status in ("running", "paused"):

@@ -107,7 +107,7 @@ def _asked(call: Call, env: Env) -> _Run:
     image = str(fields["image"])
     if _IMAGE.fullmatch(image) is None:
         raise Invalid("image is no name of an image")
-    given = None if fields.get("script") is None else script_text(env.root(), fields["script"]).encode()
+    given = None if fields.get("script") is None else script_text(env.root(), fields["script"], call.folder).encode()
     options = ["--security-opt", "no-new-privileges", *_limits(fields.get("resources"))]
     options += _where(fields.get("runtime")) + (["--interactive"] if given is not None else [])
     command, arguments = fields.get("command"), _words(fields.get("arguments") or [], "arguments")

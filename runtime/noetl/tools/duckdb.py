@@ -59,7 +59,7 @@ async def run(call: Call, env: Env) -> Outcome:
         database = call.fields.get("database")
         path = ":memory:" if database in (None, ":memory:") else inside(env.root(), str(database))
         writing = writing_of(call.fields, call.args)
-        texts = () if writing else texts_of(call.fields, env.root())
+        texts = () if writing else texts_of(call.fields, env.root(), call.folder)
         connection = duckdb.connect(path)
         try:
             async with asyncio.timeout(seconds):

@@ -70,7 +70,7 @@ async def run(call: Call, env: Env) -> Outcome:
     seconds = limit_of(call.timeout)
     try:
         writing = writing_of(call.fields, call.args)
-        texts = () if writing else texts_of(call.fields, env.root())
+        texts = () if writing else texts_of(call.fields, env.root(), call.folder)
         target = await _target(call.fields, env)
         async with asyncio.timeout(seconds):
             return await _connected(target, texts, writing, call)

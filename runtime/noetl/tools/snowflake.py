@@ -90,7 +90,7 @@ async def run(call: Call, env: Env) -> Outcome:
     seconds = limit_of(call.timeout)
     try:
         writing = writing_of(call.fields, call.args)
-        texts = () if writing else texts_of(call.fields, env.root())
+        texts = () if writing else texts_of(call.fields, env.root(), call.folder)
         work = _Work(await _target(call.fields, env), texts, writing, call)
         async with asyncio.timeout(seconds):
             return ok(await _threaded(work))

@@ -46,7 +46,7 @@ async def run(call: Call, env: Env) -> Outcome:
         database = call.fields.get("database")
         path = ":memory:" if database in (None, ":memory:") else inside(env.root(), str(database))
         writing = writing_of(call.fields, call.args)
-        statements = [] if writing else list(_statements(texts_of(call.fields, env.root())))
+        statements = [] if writing else list(_statements(texts_of(call.fields, env.root(), call.folder)))
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY_SECONDS)
         connection.set_authorizer(fence.asked)
         try:

@@ -84,7 +84,7 @@ class Renderer:
         call = Call(
             order.execution_id, step, task.name, task.kind, fields, args, knobs, timeout,
             "" if kind.pure else position.action_id, position.attempt_number, Named(scope, args, self._restore),
-            order.ordinal, index_of(order.run), position.visits[position.task],
+            order.ordinal, index_of(order.run), position.visits[position.task], order.folder,
         )  # fmt: skip
         return Rendered(call, kind.parks)
 

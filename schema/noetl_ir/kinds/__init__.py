@@ -216,7 +216,10 @@ def sql_fields(params: str) -> dict[str, Field]:
         "code": Field(("text",), text="sql", doc="Another name for `command`."),
         "commands": Field(("text", "list"), text="sql", doc="SQL texts that run in order, in one transaction."),
         "command_b64": Field(("text",), text="literal", doc="`command` as base64 of its UTF-8 text."),
-        "script": Field(("text", "map"), doc="A file to take the SQL from: a path, or {uri, source: {type: file}}."),
+        "script": Field(
+            ("text", "map"),
+            doc="A file with the SQL: a path, or {uri, source: {type: file}}; or SQL, {source: {type: inline, code}}.",
+        ),
         "params": Field(("map", "list"), doc=f"Values bound by the driver: {params}."),
         "parameters": Field(("map", "list"), doc="Another name for `params`."),
         "table": Field(("text",), doc="Storage form: the table that `args` are written to, with its schema if any."),

@@ -15,8 +15,8 @@ KIND = Kind(
         "arguments": Field(("list",), doc="Words given to the command."),
         "script": Field(
             ("text", "map"),
-            doc="A script of the worker's root, as a path or {uri, source: {type: file}}. Its text is the standard "
-            "input of `command`, of /bin/sh when that is absent.",
+            doc="A script: a path, {uri, source: {type: file}} or {source: {type: inline, code}}. Its text is the "
+            "standard input of `command`, of /bin/sh when that is absent.",
         ),
         "env": Field(("map",), doc="Environment variables of the container, each of one line; null leaves one out."),
         "resources": Field(

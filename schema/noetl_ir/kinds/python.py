@@ -9,7 +9,8 @@ KIND = Kind(
         "code": Field(("text",), text="code", doc="The program: assigns `result`, returns, or defines `main`."),
         "code_b64": Field(("text",), text="literal", doc="The program as base64 of its UTF-8 text."),
         "script": Field(
-            ("text", "map"), doc="A file to take the program from: a path, or {uri, source: {type: file}}."
+            ("text", "map"),
+            doc="A file with the program: a path, or {uri, source: {type: file}}; or {source: {type: inline, code}}.",
         ),
         "libs": Field(
             ("map", "list"),

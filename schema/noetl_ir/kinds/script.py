@@ -10,6 +10,10 @@ KIND = Kind(
         "path": Field(("text",), doc="Another name for `file`."),
         "uri": Field(("text",), doc="Another name for `file`; `file://` addresses are read, others are refused."),
         "source": Field(("map",), doc="How `uri` is reached: {type: file}; other types are refused."),
+        "script": Field(
+            ("text", "map"),
+            doc="Another name for `file`, or {uri, source: {type: file}}; {source: {type: inline, code}} is a program.",
+        ),
         "interpreter": Field(
             ("text",), doc="The program that runs the file; by its ending (.py .sh .bash) when absent."
         ),
@@ -25,7 +29,7 @@ KIND = Kind(
         ),
         "max_output_bytes": Field(("integer",), doc="How much of each output is kept, in bytes; 8 MiB when absent."),
     },
-    one_of=(("file", "path", "uri"),),
+    one_of=(("file", "path", "uri", "script"),),
     extras={"shell": ("exit_code", "signal")},
     result="{stdout, stderr, exit_code}",
 )

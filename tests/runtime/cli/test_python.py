@@ -132,3 +132,47 @@ def test_rules_are_asked_about_what_code_raises_and_not_about_what_no_result_hol
     done = home.json("run", home.plan(FAULTY.format(code=code)))
     assert isinstance(done, dict)
     assert (done["status"], done["result"] if ended == "completed" else done["error"]["code"]) == (ended, named)
+
+
+SCRIPTS = """
+workflow:
+  - step: start
+    tool:
+      - {name: inline, kind: python, script: {uri: inline, source: {type: inline, code: "result = 3"}}}
+      - {name: beside, kind: python, args: {x: 1}, script: {uri: jobs/a.py, source: {type: file}}}
+      - {name: above, kind: script, args: {x: 1}, script: {uri: b.sh, source: {type: file}}}
+      - {name: all, kind: noop, result: ["{{ inline }}", "{{ beside }}", "{{ above.stdout }}"]}
+    next: {arcs: [{step: child}]}
+  - step: child
+    tool:
+      - {name: call, kind: playbook, path: tests/child}
+      - {name: both, kind: noop, result: ["{{ start }}", "{{ call }}"]}
+"""
+CHILD = """
+workflow:
+  - step: start
+    tool: {kind: python, script: jobs/a.py, args: {x: 2}}
+"""
+
+
+def test_scripts_are_looked_for_beside_the_playbook_and_above(home: "Home") -> None:
+    deep = home.folder / "deep" / "er"
+    (deep / "jobs").mkdir(parents=True)
+    (deep / "jobs" / "a.py").write_text("def main(x):\n    return ['a', x]\n")
+    (home.folder / "deep" / "b.sh").write_text('echo "$NOETL_ARGS"')
+    head = "apiVersion: noetl.io/v2\nkind: Playbook\n"
+    (deep / "main.yaml").write_text(head + "metadata: {name: main, path: tests/main}\n" + SCRIPTS)
+    (deep / "child.yaml").write_text(head + "metadata: {name: child, path: tests/child}\n" + CHILD)
+    done = home.json("run", "deep/er/main.yaml", "--path", "deep/er")
+    assert isinstance(done, dict) and done["result"] == [[3, ["a", 1], '{"x": 1}\n'], ["a", 2]], done
+    assert home.run("replay", str(done["execution_id"])).returncode == 0
+
+
+def test_a_script_that_is_nowhere_is_told_with_the_places(home: "Home") -> None:
+    (home.folder / "deep").mkdir()
+    text = "workflow:\n  - {step: start, tool: {kind: python, script: gone.py}}\n"
+    head = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: main, path: tests/main}\n"
+    (home.folder / "deep" / "main.yaml").write_text(head + text)
+    done = home.json("run", "deep/main.yaml")
+    assert isinstance(done, dict) and done["error"]["code"] == "file.refused"
+    assert f"{home.folder}/deep'" in done["error"]["message"] and f"'{home.folder}'" in done["error"]["message"]

@@ -91,9 +91,28 @@ def test_scenario_68_only_explicit_keys_load_files_inside_the_root(env: Surround
     for refused in ("../outside.sh", str(outside), "link.sh", "https://example.test/x.sh", "a\0b"):
         assert failed(scripted(env, file=refused))["code"] == "file.refused", refused
     assert failed(scripted(env, uri="run.sh", source={"type": "s3"}))["code"] == "file.refused"
-    assert failed(scripted(env, file="missing.sh"))["code"] == "shell.exit"
+    assert failed(scripted(env, file="missing.sh"))["code"] == "file.refused"
     assert failed(scripted(env, file="run.sh", interpreter="no-such-program"))["code"] == "shell.exit"
     outside.unlink()
+
+
+def test_a_script_of_the_playbook_itself(env: Surroundings) -> None:
+    text: Json = {"uri": "a.sh", "source": {"type": "inline", "code": "echo $1"}}
+    assert scripted(env, script=text, arguments=["x y"]).result == {"stdout": "x y\n", "stderr": "", "exit_code": 0}
+    code: Json = {"uri": "inline", "source": {"type": "inline", "code": "import sys; print(sys.argv[1:])"}}
+    found = scripted(env, script=code, interpreter=sys.executable, arguments=[1]).result
+    assert isinstance(found, dict) and found["stdout"] == "['1']\n"
+    assert "interpreter" in str(failed(scripted(env, script=code))["message"])
+    assert failed(scripted(env, script={"source": {"type": "inline"}}))["code"] == "file.refused"
+
+
+def test_a_script_finds_its_args_in_its_environment(env: Surroundings, tmp_path: Path) -> None:
+    (tmp_path / "a.sh").write_text('echo "$NOETL_ARGS,$A"')
+    call = call_of("script", {"script": "a.sh", "env": {"A": "b"}}, args={"x": [1, None]})
+    found = waited(script.run(call, env)).result
+    assert isinstance(found, dict) and found["stdout"] == '{"x": [1, null]},b\n'
+    found = scripted(env, script="a.sh").result
+    assert isinstance(found, dict) and found["stdout"] == ",\n"
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def _found(names: Iterable[str], args: dict[str, Json], scope: Mapping[str, Json
 
 def _code(call: Call, env: Env) -> str:
     if call.fields.get("script") is not None:
-        return script_text(env.root(), call.fields["script"])
+        return script_text(env.root(), call.fields["script"], call.folder)
     encoded = call.fields.get("code_b64")
     if encoded is None:
         return str(call.fields["code"])
