@@ -1,10 +1,11 @@
-"""Guards as old playbooks write them: without braces, or with text around them (LANGUAGE §2)."""
+"""Guards as old playbooks write them: without braces, or with text around them (REAL.md, values)."""
 
-from noetl_ir.expr import Const, Expr, Native
+from noetl_ir.expr import Block, Expr, Literal, Native
 from noetlc.ast.playbook import Guard
-from noetlc.expr.errors import TemplateError
-from noetlc.expr.parser import parse_expression, parse_template
+from noetlc.diag.change import Class
+from noetlc.expr.parser import parse_template
 from noetlc.expr.unparse import unparse
+from noetlc.reading.guard_texts import Unreadable, bare_guard, text_guard
 from noetlc.reading.reader import Reader
 from noetlc.reading.values import read_guard
 from noetlc.source.nodes import Node, Scalar
@@ -12,23 +13,26 @@ from noetlc.source.nodes import Node, Scalar
 LOOSE = "a guard without braces around the whole"
 
 
-def read_loose_guard(r: Reader, node: Node, what: str) -> Guard | None:
-    """The guard that a text is; all braces in it are taken off and put around the whole, with a note."""
-    if not isinstance(node, Scalar) or node.value is None:
+def read_loose_guard(r: Reader, node: Node, what: str, *, in_arc: bool = False) -> Guard | None:
+    """The guard that a text is, with a note: an expression without braces, or a text that compares what it renders."""
+    if not isinstance(node, Scalar) or node.value is None or isinstance(node.value, bool):
         return read_guard(r, node, what)
-    if isinstance(node.value, bool):
-        return _wrapped(r, node, Const(node.value))
     template, errors = parse_template(node.text)
-    if errors or isinstance(template, Native):
+    if errors or isinstance(template, Native | Block):
         return read_guard(r, node, what)
-    bare = " ".join(node.text.replace("{{", " ").replace("}}", " ").split())
     try:
-        expr = parse_expression(bare, 0)
-    except TemplateError:
-        return read_guard(r, node, what)
-    return _wrapped(r, node, expr)
+        if isinstance(template, Literal):
+            return _read(r, node, bare_guard(node.text, in_arc=in_arc), "review")
+        compares = "==" in node.text or "!=" in node.text
+        return _read(r, node, text_guard(node.text), "review" if compares else "safe")
+    except Unreadable as why:
+        if not str(why):
+            return read_guard(r, node, what)
+        r.report("NL302", f"{what}: this is no expression", node.span, help=str(why))
+        return None
 
 
-def _wrapped(r: Reader, node: Scalar, expr: Expr) -> Guard:
-    r.respelt(node.span, LOOSE, "one expression in braces", "safe")
-    return Guard(expr, unparse(expr), node.span, None, 0)
+def _read(r: Reader, node: Scalar, expr: Expr, klass: Class) -> Guard:
+    text = unparse(expr)
+    r.respelt(node.span, LOOSE, f"`{{{{ {text} }}}}`", klass)
+    return Guard(expr, text, node.span, None, 0)

@@ -75,7 +75,7 @@ def _condition(r: Reader, node: Mapping) -> Guard | None:
             continue
         if name != "when":
             r.respelt(key.span, f"`{name}`", "`when`", "review")
-        return read_loose_guard(r, value, f"`{name}`")
+        return read_loose_guard(r, value, f"`{name}`", in_arc=True)
     return None
 
 

@@ -45,7 +45,7 @@ def text_guard(text: str) -> Expr:
     """The guard that a text with templates in it is. Raises Unreadable."""
     template, errors = parse_template(text)
     if errors or not isinstance(template, Text):
-        raise Unreadable(text)
+        raise Unreadable
     words = list(_words(template.parts))
     if any(kind == "other" for kind, _ in words):
         return _without_braces(text, template)
@@ -87,10 +87,10 @@ def _without_braces(text: str, template: Text) -> Expr:
     try:
         expr = parse_expression(bare, 0)
     except TemplateError:
-        raise Unreadable(text) from None
+        raise Unreadable from None
     inside = Counter(name for part in template.parts if not isinstance(part, str) for name in _names(part))
     if Counter(_names(expr)) - inside:
-        raise Unreadable(text)
+        raise Unreadable
     return expr
 
 
