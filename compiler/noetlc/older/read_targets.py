@@ -11,7 +11,7 @@ from noetlc.expr.parser import parse_template
 from noetlc.expr.shorthand import both, negated
 from noetlc.older.loose import read_loose_guard
 from noetlc.older.target_nodes import Target, Targets
-from noetlc.reading.drafts import StepDraft
+from noetlc.reading.drafts import ArcDraft, StepDraft
 from noetlc.reading.reader import Reader, nearest, stray_key
 from noetlc.reading.shapes import is_empty, mapping_of, reference_of, wrong_shape
 from noetlc.reading.values import read_args, read_duration
@@ -66,6 +66,12 @@ def _branches(r: Reader, node: Node) -> list[Target]:
         assert body is not None
         found.append(Target(unless, read_arcs(r, body), node.span))
     return found
+
+
+def take_cond(r: Reader, draft: ArcDraft, key: Scalar, node: Node) -> None:
+    """`cond` or `condition` of an arc: an older word for its `when`."""
+    r.respelt(key.span, f"`{key.text}` of an arc", "`when`", "review")
+    draft.when = read_loose_guard(r, node, f"the arc's `{key.text}`", in_arc=True)
 
 
 def _condition(r: Reader, node: Mapping) -> Guard | None:

@@ -1,10 +1,8 @@
 """A step's router and its arcs (v10 §5.5)."""
 
 from noetl_ir.expr import Literal
-from noetlc.ast.playbook import Arc, Guard, Router
-from noetlc.expr.unparse import unparse
+from noetlc.ast.playbook import Arc, Router
 from noetlc.reading.drafts import ArcDraft, RouterDraft
-from noetlc.reading.guard_texts import Unreadable, bare_guard
 from noetlc.reading.knob import take_policy
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
 from noetlc.reading.shapes import choice_of, is_misspelt, mapping_of, missing, reference_of, sequence_of, whole_of
@@ -89,21 +87,6 @@ def _step(r: Reader, draft: ArcDraft, key: Scalar, node: Node) -> None:
 
 def _when(r: Reader, draft: ArcDraft, key: Scalar, node: Node) -> None:
     draft.when = read_guard(r, node, "the arc's `when`")
-
-
-def take_cond(r: Reader, draft: ArcDraft, key: Scalar, node: Node) -> None:
-    """An older word for `when`, which takes an expression without braces too."""
-    r.respelt(key.span, f"`{key.text}` of an arc", "`when`", "review")
-    if not isinstance(node, Scalar) or isinstance(node.value, bool) or "{{" in node.text:
-        draft.when = read_guard(r, node, f"the arc's `{key.text}`")
-        return
-    try:
-        expr = bare_guard(node.text, in_arc=True)
-    except Unreadable as why:
-        help = str(why) or 'write `when: "{{ expression }}"`'
-        r.report("NL302", f"the arc's `{key.text}`: this is no expression", node.span, help=help)
-        return
-    draft.when = Guard(expr, unparse(expr), node.span, None, 0)
 
 
 def _args(r: Reader, draft: ArcDraft, key: Scalar, node: Node) -> None:

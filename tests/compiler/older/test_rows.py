@@ -79,7 +79,7 @@ ROWS: dict[str, str] = {
         "next-forms v1-word-tool v1-call carriers carriers-conflict carriers-http next-carriers"
     ),
     "fields in tool.spec; assert": "task-spec-fields",
-    "condition, cond": "next-condition",
+    "condition, cond": "next-condition arc-cond",
     "retry: true, N; tool.spec.retry": "retry-exhausted case-7-1 retry-true retry-number retry-tool-spec",
     "loop forms, type iterator": "loop-forms iterator loop-collection loop-mapping iterator-kind",
     "loop over steps, end_loop": "end-loop end-loop-fork end-loop-skips",
@@ -89,6 +89,8 @@ ROWS: dict[str, str] = {
     "root name, path; versions; hints": "root-name-path root-hints",
     "implicit end": "next-end end-with-arcs",
     "else with do, else with a sibling then": "else-forms",
+    # REAL.md, values.
+    "guards that are texts": "guard-texts",
     # REAL.md, flow.
     "backoff: fixed, a number; results; names with marks first": "backoff-words",
 }

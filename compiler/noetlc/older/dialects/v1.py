@@ -1,7 +1,7 @@
 """The first dialects: `type:`, `tool: <kind>`, `call`, `with`, `save`, `when`, `pass`, `end_loop`, `eval`, `pipe`."""
 
 from noetlc.dialects import Dialect
-from noetlc.older import read_evaluations, read_loop, read_sink, read_skip
+from noetlc.older import read_evaluations, read_loop, read_sink, read_skip, read_targets
 from noetlc.reading import step, task
 from noetlc.reading.reader import Tables, no_effect
 
@@ -30,6 +30,7 @@ DIALECT = Dialect(
             "exports": task.idle_in("shell"),
             "task": task.idle_in("playbook"),
         },
+        arc={"cond": read_targets.take_cond, "condition": read_targets.take_cond},
     ),
     legacy={
         "document": _named("steps", "tasks", "environment", "context"),
