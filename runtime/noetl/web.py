@@ -6,6 +6,7 @@ The codes of its failures: `timeout`, `http.connect`, `http.protocol`, `http.red
 
 from collections.abc import Callable, Coroutine
 from functools import cache
+from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
 from noetl.egress import NotAllowed, address_of
@@ -49,12 +50,16 @@ class Bounds(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An answer read to its end."""
+    """An answer read to its end: the address that it came from, without user and password, and how many seconds that
+    took from the first byte sent, redirects included.
+    """
 
     status: int
     headers: dict[str, Json]
     content: bytes
     charset: str | None
+    url: str = ""
+    elapsed: float = 0.0
 
 
 class TooLarge(Exception):
@@ -122,6 +127,7 @@ async def _sent(request: Request, bounds: Bounds, fence: Fence | None) -> Answer
 
     import httpx
 
+    begun = perf_counter()
     verify = _trust() if bounds.verify else False
     parts = dict.fromkeys(("connect", "read", "write", "pool"), bounds.total if not bounds.parts else SECONDS)
     async with (
@@ -148,7 +154,9 @@ async def _sent(request: Request, bounds: Bounds, fence: Fence | None) -> Answer
             if len(content) > bounds.most:
                 raise TooLarge(f"the answer has more than {bounds.most} bytes")
         headers: dict[str, Json] = dict(response.headers.items())
-        return Answer(response.status_code, headers, bytes(content), response.charset_encoding)
+        url = str(response.url.copy_with(userinfo=b""))
+        elapsed = round(perf_counter() - begun, 6)
+        return Answer(response.status_code, headers, bytes(content), response.charset_encoding, url, elapsed)
 
 
 def _fenced(fence: Fence, verify: "ssl.SSLContext | bool") -> "httpx.AsyncBaseTransport":

@@ -29,9 +29,10 @@ def test_the_table_is_that_of_the_language() -> None:
     assert names_of(Place.RULE) == task - {"keychain"} | {"outcome", "_elapsed"}
     assert names_of(Place.ARC) == {"event", "ctx", "workload", "args", "execution_id", "iter"}
     worker = {place for place, row in PLACES.items() if row.evaluator is Evaluator.WORKER}
-    assert worker == {Place.TASK, Place.RULE}
-    assert {place for place, row in PLACES.items() if row.tasks} == worker
-    assert {place for place, row in PLACES.items() if not row.results} == {Place.WORKLOAD}
+    assert worker == {Place.KEYCHAIN, Place.TASK, Place.RULE}  # secrets are resolved where they are used
+    assert {place for place, row in PLACES.items() if row.tasks} == worker - {Place.KEYCHAIN}
+    assert names_of(Place.KEYCHAIN) == {"workload", "execution_id", "keychain"}  # REAL.md: entries use each other
+    assert {place for place, row in PLACES.items() if not row.results} == {Place.WORKLOAD, Place.KEYCHAIN}
     events = "name status step step_run_id ts result error outcome total ok failed skipped errors data"
     assert set(EVENT_ATTRIBUTES) == set(events.split())
     assert all(row.names - {"env"} <= RESERVED for row in PLACES.values())  # a key or step may be called `env`

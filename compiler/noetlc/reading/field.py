@@ -109,16 +109,19 @@ def _check_choice(r: Reader, field: Field, name: str, value: Value) -> None:
 
 
 def check_required(r: Reader, draft: TaskDraft, kind: Kind) -> None:
-    """Report fields that the kind requires, and sets of which exactly one must be given."""
+    """Report fields that the kind requires or that have no effect, and sets of which one must or may be given."""
     given = {name for name, _ in draft.fields}
+    for name, span in draft.field_spans:
+        if kind.fields[name].idle:
+            r.report("NL110", f"`{name}` is accepted and has no effect", span)
     known = (*kind.fields, *r.tables.task)
     for name, field in kind.fields.items():
         if field.required and name not in given and not is_misspelt(draft.node, name, known):
             missing(r, f"the field `{name}` of the `{kind.name}` task `{draft.name}`", draft.name_span)
-    for names in kind.one_of:
+    for names in (*kind.one_of, *kind.only_one):
         found = [name for name in names if name in given]
         listed = ", ".join(f"`{name}`" for name in names)
-        if not found and any(is_misspelt(draft.node, name, known) for name in names):
+        if not found and (names in kind.only_one or any(is_misspelt(draft.node, name, known) for name in names)):
             continue
         if not found:
             missing(r, f"one of {listed} in the `{kind.name}` task `{draft.name}`", draft.name_span)

@@ -46,6 +46,8 @@ def _entry(r: Reader, node: Node) -> KeychainEntry | None:
         wrong_shape(r, node, "a keychain entry", "`{name: …, kind: …}`")
         return None
     name_node, kind_node = node.get("name"), node.get("kind")
+    if kind_node is None and node.get("type") is not None:
+        return _typed(r, node)
     if name_node is None:
         missing(r, "the entry's `name`", node.span)
     if kind_node is None:
@@ -59,3 +61,26 @@ def _entry(r: Reader, node: Node) -> KeychainEntry | None:
         unknown(r, "NL107", f"unknown keychain kind `{kind}`", kind_node.span, name=kind, known=KEYCHAIN_KINDS)
     fields = [(key, read_value(r, item)) for key, (_, item) in node.index.items() if key not in ("name", "kind")]
     return KeychainEntry(name, name_node.span, kind, tuple(fields), node.span)
+
+
+def _typed(r: Reader, node: Mapping) -> KeychainEntry | None:
+    """`{name, type, ref}` of older playbooks: `ref` names a stored credential, and `type` says what it is for."""
+    type_key, ref_key = node.key("type"), node.key("ref")
+    name_node, type_node = node.get("name"), node.get("type")
+    assert type_key is not None and type_node is not None
+    if name_node is None:
+        missing(r, "the entry's `name`", node.span)
+        return None
+    name, kind = name_of(r, name_node, "the entry's `name`"), text_of(r, type_node, "`type`")
+    if name is None or kind is None:
+        return None
+    is_known = kind in KEYCHAIN_KINDS
+    r.respelt(type_key.span, "`type` of a keychain entry", f"`kind: {kind if is_known else 'credential'}`", "safe")
+    if ref_key is not None:
+        r.respelt(ref_key.span, "`ref` of a keychain entry", "`credential`, the name of a stored one", "safe")
+    words = {"ref": "credential"}
+    fields = [(words.get(key, key), read_value(r, item)) for key, (_, item) in node.index.items() if key not in _TYPED]
+    return KeychainEntry(name, name_node.span, kind if is_known else "credential", tuple(fields), node.span)
+
+
+_TYPED = ("name", "type")

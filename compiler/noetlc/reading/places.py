@@ -5,14 +5,14 @@
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from noetl_ir.expr import Expr, ListTemplate, Literal, MapTemplate, Name, Native, Template, walk
+from noetl_ir.expr import Expr, ListTemplate, Literal, MapTemplate, Name, Native, Template, expressions_of, walk
 from noetl_ir.nearest import nearest
 from noetl_ir.rows import NamedTuple
 from noetl_ir.scopes import RESERVED, Place
 from noetl_ir.span import Span
 from noetlc.ast.once import Once
 from noetlc.ast.order import order_of
-from noetlc.ast.playbook import Guard, Playbook, Step, Task, Value
+from noetlc.ast.playbook import Guard, KeychainEntry, Playbook, Step, Task, Value
 from noetlc.ast.walk import expressions_in, loops_of, placed_blocks, rule_guards, rule_values, task_values
 from noetlc.ast.workload import workload_needs
 from noetlc.diag.diagnostic import Diagnostic, Severity
@@ -50,6 +50,7 @@ def check_expressions(r: Reader, playbook: Playbook) -> tuple[Unknown, ...]:
     circle. Those that nothing declares are only warnings where the file has older constructs.
     """
     _check_workload(r, playbook)
+    _check_keychain(r, playbook)
     around = Around(playbook)
     checks = _Checks(r, playbook)
     outside = around.outside()
@@ -58,7 +59,7 @@ def check_expressions(r: Reader, playbook: Playbook) -> tuple[Unknown, ...]:
         checks.values((value,), Place.WORKLOAD, outside)
     checks.inputs = frozenset()
     for entry in playbook.keychain:
-        checks.values((value for _, value in entry.fields), Place.WORKLOAD, outside)
+        checks.values((value for _, value in entry.fields), Place.KEYCHAIN, outside)
     checks.values((value for _, value in playbook.executor.knobs), Place.TASK, outside)
     for step in playbook.steps:
         _check_step(checks, step, around.names(step))
@@ -238,3 +239,23 @@ def _check_workload(r: Reader, playbook: Playbook) -> None:
             spans[circle[0]],
             help="let one of them be a plain value",
         )
+
+
+def _check_keychain(r: Reader, playbook: Playbook) -> None:
+    """Entries may use each other, in whatever order they stand, but not in a circle."""
+    spans = {entry.name: entry.name_span for entry in playbook.keychain}
+    needs = {entry.name: tuple(sorted(_entries_read(entry))) for entry in playbook.keychain}
+    for circle in order_of(needs)[1]:
+        path = " → ".join((*circle, circle[0]))
+        r.report("NL308", f"keychain entries read each other in a circle: {path}", spans[circle[0]])
+
+
+def _entries_read(entry: KeychainEntry) -> set[str]:
+    """The entries that the fields of one name."""
+    return {
+        str(access.keys[0])
+        for _, value in entry.fields
+        for expr in expressions_of(value.template)
+        for access in accesses(expr)
+        if access.root.name == "keychain" and access.keys
+    }

@@ -1,6 +1,6 @@
 """A task: its form, kind, fields, arguments, knobs and policy."""
 
-from noetl_ir.kinds import TASK_KNOBS, Field
+from noetl_ir.kinds import TASK_KNOBS, Field, Kind
 from noetl_ir.nearest import nearest
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Task, Value
@@ -13,7 +13,7 @@ from noetlc.reading.reader import Reader, Table, Take, no_effect, stray_key, unk
 from noetlc.reading.shapes import choice_of, mapping_of, missing, name_of, text_of, wrong_shape
 from noetlc.reading.values import read_args, read_duration
 from noetlc.reading.word_tool import as_reference, unwrapped
-from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at, scalar_at
 
 
 def read_tool(r: Reader, step: str, node: Node) -> tuple[Task, ...]:
@@ -98,8 +98,11 @@ def finish(r: Reader, draft: TaskDraft) -> Task | None:
         if take is not None:
             take(r, draft, key, value)
         elif kind is not None and key.text in kind.fields:
-            draft.fields.append((key.text, read_field(r, kind.fields[key.text], key.text, value)))
+            written = _as_mapping(r, value) if key.text == "env" and isinstance(value, Sequence) else value
+            draft.fields.append((key.text, read_field(r, kind.fields[key.text], key.text, written)))
             draft.field_spans.append((key.text, key.span))
+        elif kind is not None and key.text in kind.older:
+            _older_field(r, draft, kind, key, value)
         elif key.text in r.tables.task_fallback:
             r.tables.task_fallback[key.text](r, draft, key, value)
         elif not key.text.startswith("x-"):
@@ -124,6 +127,36 @@ def finish(r: Reader, draft: TaskDraft) -> Task | None:
         tuple(draft.field_spans),
         tuple(draft.extras),
     )
+
+
+def _as_mapping(r: Reader, node: Sequence) -> Node:
+    """Variables of an environment that are written as a list: `{name: A, value: b}` or `A=b` each."""
+    entries: list[tuple[Scalar, Node]] = []
+    for item in node.items:
+        if isinstance(item, Mapping):
+            variable, value = item.get("name"), item.get("value")
+            if not isinstance(variable, Scalar) or value is None:
+                return node
+            entries.append((variable, value))
+        elif isinstance(item, Scalar) and "=" in item.text:
+            name, _, text = item.text.partition("=")
+            parts = [scalar_at(part, part, style='"', span=item.span, source=item.source) for part in (name, text)]
+            entries.append((parts[0], parts[1]))
+        else:
+            return node
+    r.respelt(node.span, "`env` as a list", "a mapping of names to values")
+    return mapping_at(entries, node.span)
+
+
+def _older_field(r: Reader, draft: TaskDraft, kind: Kind, key: Scalar, node: Node) -> None:
+    """A field under the name that older playbooks have for it; what stands under its own name counts."""
+    name = kind.older[key.text]
+    if draft.node.get(name) is not None:
+        r.respelt(key.span, f"`{key.text}`", f"nothing: there is `{name}`")
+        return
+    r.respelt(key.span, f"`{key.text}`", f"`{name}`")
+    draft.fields.append((name, read_field(r, kind.fields[name], name, node)))
+    draft.field_spans.append((name, key.span))
 
 
 def _take_kind(r: Reader, draft: TaskDraft, node: Mapping) -> None:
@@ -220,6 +253,12 @@ def _desc(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
 
 
 def _args(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
+    kind = kind_of(draft.kind) if isinstance(node, Sequence) and draft.kind else None
+    if kind is not None and "arguments" in kind.fields:
+        r.respelt(key.span, "`args` as a list", "`arguments`")
+        draft.fields.append(("arguments", read_field(r, kind.fields["arguments"], "arguments", node)))
+        draft.field_spans.append(("arguments", key.span))
+        return
     carried, draft.args = draft.args, read_args(r, node, "`args`")
     below = None if carried is None else pairs_of(carried.template)
     above = None if draft.args is None else pairs_of(draft.args.template)

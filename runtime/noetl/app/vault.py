@@ -6,11 +6,11 @@ Nothing of it is loaded for an execution that neither declares nor uses a secret
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from noetl.engine.program import Program
-from noetl.engine.starting import Request, rendered_keychain
+from noetl.engine.starting import Request, keychain_fields
 from noetl.ports import Fence
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
@@ -97,10 +97,13 @@ class Vault:
             from noetl.secrets.keychain import Entry, Keychain
             from noetl.secrets.remote import fetcher_of
 
-            rendered = rendered_keychain(self._program, self._execution_id, self._workload)
-            entries = [Entry(name, kind, fields) for name, kind, fields in rendered]
             self._chain = Keychain(
-                entries, Credentials(self._path), root=self._root, fetcher=fetcher_of(self._fence), brings=self._brings
+                [Entry(entry.name, entry.kind, {}) for entry in self._program.plan.keychain],
+                Credentials(self._path),
+                root=self._root,
+                fetcher=fetcher_of(self._fence),
+                brings=self._brings,
+                render=partial(keychain_fields, self._program, self._execution_id, self._workload),
             )
         return self._chain
 

@@ -9,6 +9,7 @@ from noetl.engine.views import reference_of, server_result, terminal_event
 from noetl_ir.events import iso_of, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.scopes.play import PlayScope
+from noetl_ir.scopes.values import View
 
 
 class ServerResults(Mapping[str, object]):
@@ -40,9 +41,9 @@ def workload_scope(turn: Turn, merged: dict[str, Json], env: dict[str, Json] | N
     return PlayScope(given if env is None else {**given, "env": env})
 
 
-def keychain_scope(execution_id: str, workload: dict[str, Json]) -> PlayScope:
-    """For the fields of declared keychain entries."""
-    return PlayScope({"workload": workload, "execution_id": execution_id})
+def keychain_scope(execution_id: str, workload: dict[str, Json], keychain: View) -> PlayScope:
+    """For the fields of a declared keychain entry; `keychain` gives the other entries."""
+    return PlayScope({"workload": workload, "execution_id": execution_id, "keychain": keychain})
 
 
 def admit_scope(turn: Turn, key: str) -> PlayScope:

@@ -8,6 +8,7 @@ from noetl.engine.workload import MISSING, Rendered, render, variables_of
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
 from noetl_ir.rows import NamedTuple
+from noetl_ir.scopes.values import View
 
 
 class Request(NamedTuple):
@@ -84,13 +85,13 @@ def _rendered(turn: Turn, request: Request) -> Rendered:
         return Rendered({}, (fault,))
 
 
-def rendered_keychain(
-    program: Program, execution_id: str, workload: dict[str, Json]
-) -> list[tuple[str, str, dict[str, Json]]]:
-    """The declared keychain: name, kind and fields, rendered over the workload. Raises Fault."""
-    scope = keychain_scope(execution_id, workload)
-    rendered = []
-    for entry in program.plan.keychain:
-        fields = program.value(entry.fields)(scope) if entry.fields >= 0 else {}
-        rendered.append((entry.name, entry.kind, fields if isinstance(fields, dict) else {}))
-    return rendered
+def keychain_fields(
+    program: Program, execution_id: str, workload: dict[str, Json], name: str, keychain: View
+) -> dict[str, Json]:
+    """The fields of the declared entry `name`, rendered over the workload and what `keychain` gives of the others.
+    Raises Fault.
+    """
+    scope = keychain_scope(execution_id, workload, keychain)
+    fields = next((entry.fields for entry in program.plan.keychain if entry.name == name), -1)
+    rendered = program.value(fields)(scope) if fields >= 0 else {}
+    return rendered if isinstance(rendered, dict) else {}

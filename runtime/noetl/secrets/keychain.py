@@ -1,7 +1,8 @@
 """The keychain of an execution: declared entries, each resolved by its name when it is used.
 
 Nothing is kept but, for a while, what came over the network: a rotated value is seen at its next use. A name that no
-entry declares is looked up in the credential store. What each kind reads, as `fields` of its entry:
+entry declares is looked up in the credential store. The fields of an entry may use other entries; those are resolved
+then, here, and nothing of them leaves this machine. What each kind reads, as `fields` of its entry:
 
     env                  `var` (else the entry's name), or `map` of field to variable
     file                 `path`, its text without the last line end; `format: json` for a mapping of fields
@@ -22,8 +23,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from noetl.errands import Brings, Errands
 from noetl.secrets.credentials import CredentialProblem, Credentials
 from noetl.secrets.remote import Asked, Fetch, Fetcher, NotFetched, named_secrets
+from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
 from noetl_ir.rows import NamedTuple
+from noetl_ir.scopes.values import View
 
 PUBLIC = frozenset(
     {"host", "hostaddr", "db_host", "port", "db_port", "user", "username", "db_user", "database", "dbname"}
@@ -46,7 +49,7 @@ class Unresolved(KeyError):
 
 
 class Entry(NamedTuple):
-    """A declared entry; `fields` are its other keys, rendered."""
+    """A declared entry; `fields` are its other keys, rendered, or empty where the keychain renders them at use."""
 
     name: str
     kind: str
@@ -55,7 +58,8 @@ class Entry(NamedTuple):
 
 class Keychain:
     """Resolves the names of one execution. `root` is where relative file paths start; `fetcher` asks the network, by
-    way of `brings`: then whatever resolves a name may raise NotYet.
+    way of `brings`: then whatever resolves a name may raise NotYet. `render` gives the fields of an entry, over what
+    the others give; it may raise Fault.
     """
 
     def __init__(
@@ -67,7 +71,10 @@ class Keychain:
         environ: Mapping[str, str] = os.environ,
         fetcher: Fetcher | None = None,
         brings: Brings | None = None,
+        render: Callable[[str, View], Mapping[str, Json]] | None = None,
     ) -> None:
+        self._render = render
+        self._resolving: set[str] = set()
         self._entries = {entry.name: entry for entry in entries}
         self._store = store
         self._root = root
@@ -119,7 +126,17 @@ class Keychain:
         resolve = _KINDS.get(entry.kind)
         if resolve is None:
             raise Unresolved(f"keychain entry {entry.name!r}: there is no kind {entry.kind!r}")
-        return resolve(self, entry)
+        if entry.name in self._resolving:
+            raise Unresolved(f"keychain entry {entry.name!r} uses itself")
+        self._resolving.add(entry.name)
+        try:
+            if self._render is not None:
+                entry = entry._replace(fields=self._render(entry.name, _Others(self)))
+            return resolve(self, entry)
+        except Fault as fault:
+            raise Unresolved(f"keychain entry {entry.name!r}: {fault.message}") from None
+        finally:
+            self._resolving.discard(entry.name)
 
     def _stored(self, name: str) -> dict[str, Json]:
         try:
@@ -173,6 +190,24 @@ class Keychain:
             return self._stored(str(name))
         except Unresolved as problem:
             raise Unresolved(f"keychain entry {entry.name!r}: {problem}") from None
+
+
+class _Others(View):
+    """What `keychain` means in the fields of an entry: the fields of the others, as they are now."""
+
+    __slots__ = ("_keychain",)
+
+    def __init__(self, keychain: Keychain) -> None:
+        self._keychain = keychain
+
+    def plain(self) -> object:
+        raise Fault("credential.missing", "`keychain` is no value: name an entry and a field of it")
+
+    def under(self, key: object) -> object:
+        try:
+            return self._keychain.fields(str(key))
+        except Unresolved as problem:
+            raise Fault("credential.missing", str(problem)) from None
 
 
 def secrets_of(fields: Mapping[str, Json]) -> Iterator[tuple[str, str]]:

@@ -1,9 +1,10 @@
 """http: one request over httpx (LANGUAGE §7).
 
-The answer is `{status_code, headers, data, body}` with `body` = `data`: parsed where the content type says
-JSON and it parses, text where the bytes are text, else base64 text; the extra `encoding` says which (`json`,
-`text`, `base64`, or `none` for an empty body, which is null). A header that came several times is one text,
-joined by commas. A request that may change something carries the task's `action_id` as `Idempotency-Key`.
+The answer is `{status_code, headers, data, body, url, elapsed}`: `url` is that of the answer, `elapsed` in seconds, and
+`body` = `data`: parsed where the content type says JSON and it parses, text where the bytes are text, else base64 text;
+the extra `encoding` says which (`json`, `text`, `base64`, or `none` for an empty body, which is null). A header that
+came several times is one text, joined by commas. A request that may change something carries the task's `action_id` as
+`Idempotency-Key`.
 
 The message of an error names the method and the address, without its query. Error codes: `http.status` (keeps
 the answer), `timeout`, `http.connect`, `http.protocol`, `http.redirects`, `http.too_large`, `http.refused` (a server
@@ -116,6 +117,8 @@ def _outcome(answer: Answer) -> Outcome:
         "headers": answer.headers,
         "data": data,
         "body": data,
+        "url": answer.url,
+        "elapsed": answer.elapsed,
     }
     extra: dict[str, Json] = {"status": answer.status, "headers": answer.headers, "encoding": encoding}
     if answer.status < 400:

@@ -25,7 +25,7 @@ class Field(NamedTuple):
     """One field of a task of this kind.
 
     `shapes` are alternatives; `values` a closed list where there is one, in upper case if `any_case` takes them in
-    any.
+    any. `idle` fields are read, for older playbooks have them, and have no effect: the compiler notes it.
     """
 
     shapes: tuple[Shape, ...] = ("any",)
@@ -34,6 +34,7 @@ class Field(NamedTuple):
     values: tuple[str, ...] = ()
     doc: str = ""
     any_case: bool = False
+    idle: bool = False
 
     def takes(self, value: str) -> bool:
         """Whether a value is in the closed list."""
@@ -46,6 +47,7 @@ TASK_KNOBS: Mapping[str, Field] = MappingProxyType(
 """What `task.spec` may hold whatever the kind, but for kinds that park; never inherited from outer specs."""
 
 _NONE: Mapping[str, Never] = MappingProxyType({})
+_NO_WORDS: Mapping[str, str] = MappingProxyType({})
 
 
 class Kind(NamedTuple):
@@ -53,7 +55,8 @@ class Kind(NamedTuple):
 
     `fields`: what may stand beside `name kind desc spec args` in a task. `knobs`: what `task.spec` may hold
     beside `policy` and `timeout`; only these are inherited from outer specs. `one_of`: sets of fields of
-    which exactly one must be given. `extras`: attributes of `outcome.<key>` (e.g. `http` → status, headers).
+    which exactly one must be given; `only_one`: sets of which at most one may. `older`: what older playbooks call a
+    field. `extras`: attributes of `outcome.<key>` (e.g. `http` → status, headers).
     `pure`: has no effect outside, so that its start may share a transaction with its end. `parks`: waits
     outside a worker (`wait`, `playbook`). `available`: false for kinds that compile with a warning and give
     `kind.unavailable`. `binds_args`: the args of the token are args of the task too, under its own.
@@ -64,6 +67,8 @@ class Kind(NamedTuple):
     fields: Mapping[str, Field] = _NONE
     knobs: Mapping[str, Field] = _NONE
     one_of: tuple[tuple[str, ...], ...] = ()
+    only_one: tuple[tuple[str, ...], ...] = ()
+    older: Mapping[str, str] = _NO_WORDS
     extras: Mapping[str, tuple[str, ...]] = _NONE
     result: str = ""
     pure: bool = False
@@ -119,6 +124,9 @@ def misfits(kind: Kind, fields: Mapping[str, Json]) -> tuple[str, ...]:
         count = sum(name in given for name in names)
         if count != 1:
             wrong.append(f"{'one' if not count else 'only one'} of the fields {_listed(names)} must be given")
+    for names in kind.only_one:
+        if sum(name in given for name in names) > 1:
+            wrong.append(f"only one of the fields {_listed(names)} may be given")
     return tuple(wrong)
 
 

@@ -28,11 +28,12 @@ KIND = Kind(
             doc="{engine: podman, docker or nerdctl; network: none or bridge; pull: missing, always or never}.",
         ),
         "timeout_seconds": Field(("number",), doc="Another way to say `spec.timeout`, in seconds."),
-        "namespace": Field(("text",), doc="Read from older playbooks, where a cluster ran the container."),
-        "backoff_limit": Field(("integer",), doc="Read from older playbooks, as `namespace`; use a retry rule."),
-        "restart_policy": Field(("text",), doc="Read from older playbooks, as `namespace`."),
-        "credential": Field(("text",), doc="Read from older playbooks, as `namespace`."),
-        "auth": Field(("text", "map"), doc="Read from older playbooks, as `namespace`."),
+        "namespace": Field(("text",), doc="Read from older playbooks, where a cluster ran the container.", idle=True),
+        "backoff_limit": Field(("integer",), doc="Read from older playbooks: use a retry rule.", idle=True),
+        "restart_policy": Field(("text",), doc="Read from older playbooks, as `namespace`.", idle=True),
+        "credential": Field(("text",), doc="Read from older playbooks, as `namespace`.", idle=True),
+        "auth": Field(("text", "map"), doc="Read from older playbooks, as `namespace`.", idle=True),
+        "service_account": Field(("text",), doc="Read from older playbooks, as `namespace`.", idle=True),
     },
     knobs={
         "max_output_bytes": Field(("integer",), doc="How much of each output is kept, in bytes; 8 MiB when absent.")

@@ -35,6 +35,8 @@ KIND = Kind(
         "follow_redirects": Field(("boolean",), doc="Default of the field of this name."),
     },
     one_of=(("url", "endpoint"),),
+    only_one=(("json", "body", "payload", "data", "form"),),
     extras={"http": ("status", "headers")},
-    result="{status_code, headers, data, body}; `data` and `body` are the same value: parsed JSON, else text",
+    result="{status_code, headers, data, body, url, elapsed}; `data` and `body` are the same value: parsed JSON, else "
+    "text; `url` is that of the answer, `elapsed` seconds",
 )

@@ -13,9 +13,11 @@ KIND = Kind(
         ),
         "return_step": Field(("text",), doc="The step whose result is taken; the step that ended last when absent."),
         "wait": Field(("boolean",), doc="Whether to wait for the child to end; true when absent."),
+        "return_result": Field(("boolean",), doc="Read from older playbooks, where it said to wait.", idle=True),
         "payload": Field(("map",), doc="The child's payload, merged over its workload; `args` go over it."),
         "timeout": Field(("duration",), doc="How long the child may take; it is cancelled then."),
     },
     result="the result of `return_step`, else of the child's last step; {execution_id} with `wait: false`",
+    older={"result_step": "return_step"},
     parks=True,
 )

@@ -18,7 +18,7 @@ KIND = Kind(
         "options": Field(
             ("map",), doc="For submit: {seed: N, delay: DURATION}, chance and how long the job is to queue and run."
         ),
-        "auth": Field(("text", "map"), doc="Read from older playbooks; the local simulator needs none."),
+        "auth": Field(("text", "map"), doc="Read from older playbooks; the local simulator needs none.", idle=True),
     },
     result="{job_id, state}, and for results {job_id, state, shots, counts}; a state is QUEUED, RUNNING or DONE, "
     "counts are by the measured bits, bit 0 to the right",

@@ -36,6 +36,7 @@ class Place(Enum):
     """A place in a playbook where templates stand. The value is how it is written in a playbook."""
 
     WORKLOAD = "`workload` values"
+    KEYCHAIN = "`keychain` entries"
     ADMIT = "`admit.rules[].when`"
     LOOP = "`loop.in`, `max_in_flight`, `arc.spec.delay`"
     TASK = "task fields"
@@ -77,6 +78,16 @@ PLACES: dict[Place, Row] = {
             "at start",
             frozenset({"workload", "execution_id", "env"}),
             _PURE | {"now"},
+            False,
+            False,
+            "",
+        ),
+        Row(
+            Place.KEYCHAIN,
+            _W,
+            "when a secret is used",
+            frozenset({"workload", "execution_id", "keychain"}),
+            _PURE,
             False,
             False,
             "",

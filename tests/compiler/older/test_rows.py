@@ -93,6 +93,7 @@ ROWS: dict[str, str] = {
     "guards that are texts": "guard-texts",
     # REAL.md, flow.
     "backoff: fixed, a number; results; names with marks first": "backoff-words",
+    "older words for fields": "older-fields",
 }
 
 

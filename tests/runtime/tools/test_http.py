@@ -102,7 +102,9 @@ def header(outcome: Outcome, name: str) -> Json:
 def test_the_answer(env: Surroundings, url: str) -> None:
     outcome = sent(env, url=f"{url}/a")
     assert isinstance(outcome.result, dict)
-    assert outcome.result.keys() == {"status_code", "headers", "data", "body"}
+    assert outcome.result.keys() == {"status_code", "headers", "data", "body", "url", "elapsed"}
+    assert outcome.result["url"] == f"{url}/a"
+    assert isinstance(outcome.result["elapsed"], float) and 0 < outcome.result["elapsed"] < 30
     assert outcome.result["status_code"] == 200
     assert outcome.result["data"] == outcome.result["body"]
     extra = outcome.extras["http"]
@@ -187,7 +189,14 @@ def test_a_bad_status_is_an_error_that_keeps_the_answer(env: Surroundings, url: 
 def test_redirects_are_followed_only_when_asked_for(env: Surroundings, url: str) -> None:
     outcome = sent(env, url=f"{url}/moved")
     assert isinstance(outcome.result, dict) and outcome.result["status_code"] == 302
-    assert echo_of(sent(env, url=f"{url}/moved", follow_redirects=True))["path"] == "/there"
+    followed = sent(env, url=f"{url}/moved", follow_redirects=True)
+    assert echo_of(followed)["path"] == "/there"
+    assert isinstance(followed.result, dict) and followed.result["url"] == f"{url}/there"
+
+
+def test_the_address_of_an_answer_is_without_user_and_password(env: Surroundings, url: str) -> None:
+    outcome = sent(env, url=url.replace("http://", "http://me:hidden@") + "/a?q=1")
+    assert isinstance(outcome.result, dict) and outcome.result["url"] == f"{url}/a?q=1"
     assert echo_of(sent(env, {"follow_redirects": True}, url=f"{url}/moved"))["path"] == "/there"
 
 

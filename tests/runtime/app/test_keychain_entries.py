@@ -1,0 +1,51 @@
+"""Entries of the keychain that use each other: resolved in whatever order they stand, at use (REAL.md, "Settled: values")."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.running import compiled
+from noetl.app.programs import program_of
+from noetl.app.vault import Vault
+
+CHAIN = """
+keychain:
+  - {name: whole, kind: static, map: {line: "{{ keychain.app.user }}:{{ keychain.deep.value }}", id: "{{ execution_id }}"}}
+  - {name: app, kind: static, map: {user: shop, token: "{{ keychain.deep.value }}"}}
+  - {name: deep, kind: env, var: "{{ workload.var }}"}
+workload: {var: SHOP_TEST_SECRET}
+workflow:
+- {step: start, tool: {kind: noop, result: 1}}
+"""
+
+
+def vault(tmp_path: Path) -> Vault:
+    path, root = str(tmp_path / "credentials.db"), str(tmp_path)
+    return Vault(program_of(compiled(CHAIN)), "7", {"var": "SHOP_TEST_SECRET"}, path=path, root=root)
+
+
+def test_an_entry_is_made_of_others_that_stand_before_or_behind_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_TEST_SECRET", "canary-4711")
+    assert vault(tmp_path).credential("whole") == {"line": "shop:canary-4711", "id": "7"}
+    assert vault(tmp_path).credential("app") == {"user": "shop", "token": "canary-4711"}
+    assert vault(tmp_path).check() == ()
+
+
+def test_what_is_made_of_a_secret_is_hidden_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_TEST_SECRET", "canary-4711")
+    held = vault(tmp_path)
+    held.credential("whole")
+    assert "canary" not in str(held.redact({"told": "shop:canary-4711", "part": "canary-4711"}))
+
+
+def test_each_entry_that_an_unknown_one_is_in_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SHOP_TEST_SECRET", raising=False)
+    problems = vault(tmp_path).check()
+    assert [problem.split(":")[0] for problem in problems] == [
+        "keychain entry 'whole'",
+        "keychain entry 'app'",
+        "keychain entry 'deep'",
+    ]
+    assert all("'SHOP_TEST_SECRET' is not set" in problem for problem in problems)
