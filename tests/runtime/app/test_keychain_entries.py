@@ -1,4 +1,4 @@
-"""Entries of the keychain that use each other: resolved in whatever order they stand, at use (REAL.md, "Settled: values")."""
+"""Entries of the keychain that use each other: resolved in whatever order they stand, at use (REAL.md, values)."""
 
 from pathlib import Path
 
@@ -10,7 +10,9 @@ from noetl.app.vault import Vault
 
 CHAIN = """
 keychain:
-  - {name: whole, kind: static, map: {line: "{{ keychain.app.user }}:{{ keychain.deep.value }}", id: "{{ execution_id }}"}}
+  - name: whole
+    kind: static
+    map: {line: "{{ keychain.app.user }}:{{ keychain.deep.value }}", id: "{{ execution_id }}"}
   - {name: app, kind: static, map: {user: shop, token: "{{ keychain.deep.value }}"}}
   - {name: deep, kind: env, var: "{{ workload.var }}"}
 workload: {var: SHOP_TEST_SECRET}
