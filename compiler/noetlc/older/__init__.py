@@ -14,7 +14,7 @@ from noetlc.diag.change import Change
 from noetlc.dialects import PACKAGE as CANONICAL
 from noetlc.dialects import dialects_of, merged
 from noetlc.older.hints import hints_of
-from noetlc.older.name_nodes import OldBlocks, OldNames, OldSecrets
+from noetlc.older.name_nodes import OldBlocks, OldNames, OldRequest, OldSecrets
 from noetlc.older.passes import AUTHORING, LOWERING, BrokenPass, Lowering, Observer, lowered
 from noetlc.older.read_iterator import unfolded
 from noetlc.older.read_sink import take_sink
@@ -35,7 +35,7 @@ PACKAGE = "noetlc.older.dialects"
 READ = "read"
 """The name of the stage before all passes."""
 
-GUESSES: tuple[type[Sugar], ...] = (OldNames, OldSecrets, OldBlocks, ImplicitEnd)
+GUESSES: tuple[type[Sugar], ...] = (OldNames, OldRequest, OldSecrets, OldBlocks, ImplicitEnd)
 """Sugar for what may be legacy: only lowering tells."""
 
 

@@ -41,7 +41,7 @@ CTX: Meanings = {("vars",): Name("ctx")}
 
 def rule_meanings(outcome: Expr, result: Expr) -> Meanings:
     """What they mean where `outcome` is what a task gave and `result` its result."""
-    status = _behind(outcome, ("http", "status"))
+    status = below(outcome, ("http", "status"))
     return {
         **CTX,
         ("response", "status_code"): status,
@@ -57,9 +57,9 @@ def rule_meanings(outcome: Expr, result: Expr) -> Meanings:
         ("output", "result"): result,
         ("output", "ref"): Call(Name("ref"), (result,), ()),
         ("output",): outcome,
-        ("error",): _behind(outcome, ("error",)),
-        ("_err",): _behind(outcome, ("error",)),
-        ("success",): OUTCOME_OK if outcome == Name("outcome") else equal(_behind(outcome, ("status",)), "ok"),
+        ("error",): below(outcome, ("error",)),
+        ("_err",): below(outcome, ("error",)),
+        ("success",): OUTCOME_OK if outcome == Name("outcome") else equal(below(outcome, ("status",)), "ok"),
     }
 
 
@@ -139,7 +139,7 @@ def renamed(meanings: Meanings, known: Container[str]) -> Replace:
         for length in range(len(here), 0, -1):
             meaning = meanings.get(here[:length])
             if meaning is not None:
-                return _behind(meaning, here[length:])
+                return below(meaning, here[length:])
         return None
 
     return replace
@@ -163,7 +163,8 @@ def _ok(expr: Expr) -> Expr:
             return expr
 
 
-def _behind(expr: Expr, keys: Path) -> Expr:
+def below(expr: Expr, keys: Path) -> Expr:
+    """What is under some keys of a value."""
     for key in keys:
         expr = Attribute(expr, key) if key.isidentifier() else Item(expr, Const(key))
     return expr

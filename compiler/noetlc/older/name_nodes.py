@@ -16,6 +16,12 @@ class OldSecrets(Sugar):
     span: Span
 
 
+class OldRequest(Sugar):
+    """Some expression of the file may ask for the request or its run by older names."""
+
+    span: Span
+
+
 class OldBlocks(Sugar):
     """Some text of the file may have block tags."""
 

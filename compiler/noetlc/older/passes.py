@@ -20,7 +20,7 @@ from noetlc.ast.walk import sugar_in, sugar_kinds
 from noetlc.diag.change import Change, Note
 from noetlc.older.case.nodes import Case, CaseSetting
 from noetlc.older.loop_nodes import Cursor, EndLoop, Frame, LoopOnError, Slicing, Where
-from noetlc.older.name_nodes import OldBlocks, OldNames, OldSecrets
+from noetlc.older.name_nodes import OldBlocks, OldNames, OldRequest, OldSecrets
 from noetlc.older.repeat_nodes import OnError, Pages, Poll, Retry
 from noetlc.older.sink_nodes import Sink
 from noetlc.older.skip_nodes import Skip
@@ -103,6 +103,11 @@ LOWERING: tuple[Lowering, ...] = (
     ),
     Lowering(_part("lower_end"), removes=(ImplicitEnd,), after=("lower_next",)),
     Lowering(_part("lower_blocks"), removes=(OldBlocks,), after=("lower_next", "lower_set", "lower_skip", "lower_end")),
+    Lowering(
+        _part("name_request"),
+        removes=(OldRequest,),
+        after=("lower_sink", "lower_set", "lower_root_vars", "lower_until", "lower_while"),
+    ),
     Lowering(_part("lower_secrets"), removes=(OldSecrets,), after=("lower_root_vars", "lower_until", "lower_while")),
     Lowering(_part("rename_names"), removes=(OldNames,), after=("lower_next", "lower_until", "lower_while")),
 )

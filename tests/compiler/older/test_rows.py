@@ -91,6 +91,7 @@ ROWS: dict[str, str] = {
     "else with do, else with a sibling then": "else-forms",
     # REAL.md, values.
     "guards that are texts": "guard-texts",
+    "job, payload, input, data, args, spec": "request-names",
     # REAL.md, flow.
     "backoff: fixed, a number; results; names with marks first": "backoff-words",
     "older words for fields": "older-fields",

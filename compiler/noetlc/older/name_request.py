@@ -1,0 +1,144 @@
+"""name_request: what older dialects call the request and its run (REAL.md, values).
+
+    run: "{{ job.uuid }}"                                  →  execution_id
+    workload: {who: "{{ payload.who }}", n: "{{ args.n }}"}  →  workload.who, workload.n
+    url: "{{ spec.url }}", where nothing else is `spec`    →  workload.url
+
+A name that the playbook declares is its own. In the tasks of a step `payload`, `input` and `data` are first what an arc
+brings.
+"""
+
+from collections.abc import Callable, Container, Mapping
+from types import MappingProxyType
+
+from noetl_ir.expr import Const as Constant
+from noetl_ir.expr import Expr, MapOf, Name, Native, Template
+from noetlc.ast.playbook import Playbook, Step, Value
+from noetlc.ast.walk import blocks_in, expressions_in, loops_of
+from noetlc.ast.workbook import pairs_of
+from noetlc.diag.change import Change, Note
+from noetlc.expr.binding import bound, with_blocks
+from noetlc.expr.block_names import free_names
+from noetlc.expr.paths import accesses
+from noetlc.expr.rewrite import Replace
+from noetlc.expr.shorthand import path, static_path
+from noetlc.expr.templates import Held, guard_with, map_held, value_with
+from noetlc.older.legacy_names import below
+from noetlc.older.name_nodes import OldRequest
+from noetlc.reading.around import Around
+
+BY = "name_request"
+
+NOTHING: Mapping[str, Template] = MappingProxyType({})
+_RUN = ("uuid", "id", "execution_id")
+_EVERYWHERE = frozenset({"payload", "spec", "input"})
+_IN_FIELDS = _EVERYWHERE | {"data"}
+_IN_WORKLOAD = _IN_FIELDS | {"args"}
+
+
+def name_request(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook in which the request is `workload`, and its run `execution_id`."""
+    extras = tuple(extra for extra in playbook.extras if not isinstance(extra, OldRequest))
+    if len(extras) == len(playbook.extras):
+        return playbook
+    playbook = playbook._replace(extras=extras)
+    around = Around(playbook)
+    outside = around.outside()
+    shared = outside.workload | outside.steps | outside.ctx
+    namer = _Namer(note)
+    in_workload = namer.each(_IN_WORKLOAD, shared, frozenset())
+    workload = map_held(playbook.workload, in_workload)
+    keychain = map_held(playbook.keychain, in_workload)
+    executor = map_held(playbook.executor, namer.each(_IN_FIELDS, shared, frozenset()))
+    steps = tuple(_step(step, namer, shared, around.names(step).args) for step in playbook.steps)
+    workbook = map_held(playbook.workbook, namer.each(_EVERYWHERE, shared, frozenset()))
+    return playbook._replace(workload=workload, keychain=keychain, executor=executor, steps=steps, workbook=workbook)
+
+
+def _step(step: Step, namer: "_Namer", shared: frozenset[str], args: frozenset[str]) -> Step:
+    """A step: what its arcs and rules read, then what its tasks are given."""
+    if args is Around.ANYTHING:  # whatever the name is, an arc may bring it
+        shared = shared | _IN_FIELDS
+    own = {loop.iterator for loop in loops_of(step)} | {task.name for task in step.tasks}
+    known = shared | own | args
+    tasks = []
+    for task in step.tasks:
+        given = pairs_of(task.args.template) if task.args is not None else None
+        inside = namer.each(_IN_FIELDS, known, args, given or {})
+        outside = namer.each(_IN_FIELDS, known, args)
+        tasks.append(
+            task._replace(
+                fields=map_held(task.fields, inside), args=map_held(task.args, outside),
+                knobs=map_held(task.knobs, inside), timeout=map_held(task.timeout, inside),
+            )
+        )  # fmt: skip
+    return map_held(step._replace(tasks=tuple(tasks)), namer.each(_EVERYWHERE, known, args))
+
+
+class _Namer:
+    """Renames, and tells each place once."""
+
+    def __init__(self, note: Note) -> None:
+        self._note = note
+
+    def each(
+        self,
+        words: frozenset[str],
+        known: Container[str],
+        args: frozenset[str],
+        given: Mapping[str, Template] = NOTHING,
+    ) -> Callable[[Held], Held]:
+        """What renames some words in a guard or value, but for those that are `known`.
+
+        `args` are the keys that arcs bring, `given` the args of the task.
+        """
+        taken = frozenset(word for word in words if word not in known)
+        replace = _replacing(taken, args, given, is_run="job" not in known)
+        meanings: dict[str, Expr] = {word: Name("workload") for word in taken - {"data"}}
+        if "job" not in known:
+            meanings["job"] = MapOf(tuple((Constant(key), Name("execution_id")) for key in _RUN))
+
+        def change(held: Held) -> Held:
+            if not isinstance(held, Value):
+                made: Held = guard_with(held, replace)
+            else:
+                made = value_with(held, replace)
+                template = with_blocks(made.template, lambda block: bound(block, meanings))
+                made = made if template is made.template else Value(template, made.span, None)
+            if made is not held:
+                self._tell(held, taken)
+            return made
+
+        return change
+
+    def _tell(self, held: Held, taken: frozenset[str]) -> None:
+        read = {access.root.name for expr in _exprs(held) for access in accesses(expr)}
+        if not read & taken:
+            self._note(Change(BY, held.span, "`job`", "safe", "`execution_id`"))
+        else:
+            became = "`workload`, over which the payload is merged"
+            self._note(Change(BY, held.span, "a name of the request", "review", became))
+
+
+def _exprs(held: Held) -> list[Expr]:
+    if not isinstance(held, Value):
+        return [held.expr]
+    blocks = [Name(name.name) for block in blocks_in(held) for name in free_names(block.text)]
+    return [*(expr for expr, _ in expressions_in(held)), *blocks]
+
+
+def _replacing(words: frozenset[str], args: frozenset[str], given: Mapping[str, Template], *, is_run: bool) -> Replace:
+    def replace(expr: Expr) -> Expr | None:
+        here = static_path(expr)
+        if len(here) == 2 and here[0] == "job" and here[1] in _RUN and is_run:
+            return Name("execution_id")
+        if not here or here[0] not in words:
+            return None
+        if len(here) == 1:
+            return Name("workload") if here[0] != "data" else None
+        own = given.get(here[1])
+        if own is not None:  # the task's own arg: what it is, where that can be said
+            return below(own.expr, here[2:]) if isinstance(own, Native) else None
+        return path("args" if here[1] in args else "workload", *here[1:])
+
+    return replace
