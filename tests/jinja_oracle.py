@@ -9,7 +9,9 @@ from jinja2 import ChainableUndefined
 from jinja2.compiler import CodeGenerator
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from noetl_ir.expr import Conditional, Expr, Logic, Not
 from noetl_ir.scopes.vocabulary import METHODS
+from noetlc.expr.unparse import unparse
 
 
 class Undefined(ChainableUndefined):
@@ -59,30 +61,13 @@ class Environment(ImmutableSandboxedEnvironment):
         return self.undefined(obj=obj, name=argument)
 
 
-class Skip(Exception):
-    """Jinja2 printed the address of a lazy value."""
+def _listed(function: Any) -> Any:
+    """A filter that gives a list where Jinja2's gives an iterator (LANGUAGE §2): an empty one is false."""
 
-
-class Lazy:
-    """A generator that cannot be printed."""
-
-    def __init__(self, inner: Any) -> None:
-        self._inner = iter(inner)
-
-    def __iter__(self) -> Any:
-        return self._inner
-
-    def __str__(self) -> str:
-        raise Skip
-
-    __repr__ = __str__
-
-
-def _lazy(name: str, function: Any) -> Any:
     @wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         made = function(*args, **kwargs)
-        return made if isinstance(made, (str, list)) else Lazy(made)
+        return made if isinstance(made, (str, list)) else list(made)
 
     return wrapped
 
@@ -99,11 +84,31 @@ def environment() -> Environment:
         markup = made.filters[name]
         made.filters[name] = lambda value, markup=markup: str(markup(value))
     for name in ("map", "select", "reject", "selectattr", "rejectattr", "batch", "slice", "items", "unique", "reverse"):
-        made.filters[name] = _lazy(name, made.filters[name])
+        made.filters[name] = _listed(made.filters[name])
     made.filters["tojson"] = lambda value, indent=None: json.dumps(
         value, indent=indent, allow_nan=False, default=_entries
     )
+    made.globals["holds"] = holds
     return made
+
+
+def holds(value: Any) -> bool:
+    """The truth of what `not`, `and`, `or` and `if` connect in a guard: the text `false` is false (LANGUAGE §2)."""
+    return bool(value) and not (isinstance(value, str) and value.lower() == "false")
+
+
+def guard_text(expr: Expr) -> str:
+    """The text of an expression that is to Jinja2 what the expression is to us as a guard."""
+    match expr:
+        case Not(of=of):
+            return f"not ({guard_text(of)})"
+        case Logic(op=op, left=left, right=right):
+            return f"({guard_text(left)}) {op} ({guard_text(right)})"
+        case Conditional(test=test, then=then, otherwise=otherwise):
+            last = "false" if otherwise is None else guard_text(otherwise)
+            return f"({guard_text(then)}) if ({guard_text(test)}) else ({last})"
+        case _:
+            return f"holds({unparse(expr)})"
 
 
 JINJA = environment()
@@ -113,8 +118,6 @@ def outcome(text: str, data: dict[str, Any]) -> tuple[str, Any]:
     """`("value", …)` with lists for what is lazy, or `("error", message)`."""
     try:
         return "value", settled(JINJA.compile_expression(text, undefined_to_none=False)(**data))
-    except Skip:
-        return "skip", None
     except Exception as error:
         if "is not callable" in str(error):
             # Data under the name of a method: to Jinja2 with key-first lookup it is called, to us the method is.
@@ -127,7 +130,7 @@ def settled(value: Any) -> Any:
         return "<undefined>"
     if isinstance(value, tuple):
         return tuple(settled(entry) for entry in value)
-    if isinstance(value, (list, GeneratorType, Lazy)) or type(value).__name__.endswith("iterator"):
+    if isinstance(value, (list, GeneratorType)) or type(value).__name__.endswith("iterator"):
         return [settled(entry) for entry in value]
     if isinstance(value, dict):
         return {key: settled(entry) for key, entry in value.items()}

@@ -125,3 +125,52 @@ workflow:
     next: {{arcs: [{{step: head, when: "{{{{ ctx.more }}}}"}}, {{step: end}}]}}
 """)
     assert (ran.status, ran.ran("head")) == ("completed", 2)
+
+
+@pytest.mark.parametrize("word", ["False", "false", "FALSE", "no", ""])
+def test_exactly_one_of_a_guard_and_its_negation_is_taken(word: str) -> None:
+    ran = run(
+        """
+workload: {dry: x}
+workflow:
+  - step: start
+    tool: {kind: noop}
+    next:
+      spec: {mode: inclusive}
+      arcs:
+        - {step: dry, when: "{{ workload.dry }}"}
+        - {step: real, when: "{{ not workload.dry }}"}
+        - {step: both, when: "{{ workload.dry and true }}"}
+  - step: dry
+    spec:
+      policy:
+        admit: {rules: [{when: "{{ not workload.dry }}", then: {allow: false}}, {else: {then: {allow: true}}}]}
+    tool: {kind: noop}
+  - {step: real, tool: {kind: noop}}
+  - {step: both, tool: {kind: noop}}
+""",
+        payload={"dry": word},
+    )
+    done = {ran.program.plan.steps[event.step].name for event in ran.of("step.done")} - {"start"}
+    assert done == ({"dry", "both"} if word == "no" else {"real"})
+
+
+@pytest.mark.parametrize("rows", [[], [{"ok": True}], [{"ok": False}], [{"ok": True}, {"ok": False}]])
+@pytest.mark.parametrize(
+    "chosen", ["rejectattr('ok')", "rejectattr('ok') | map(attribute='ok')", "rejectattr('ok') | batch(2)"]
+)
+def test_a_guard_on_a_filter_that_leaves_nothing_is_false(rows: list[dict[str, bool]], chosen: str) -> None:
+    ran = run(
+        f"""
+workload: {{rows: []}}
+workflow:
+  - step: start
+    tool: {{kind: noop}}
+    next: {{arcs: [{{step: alarm, when: "{{{{ workload.rows | {chosen} }}}}"}}, {{step: fine}}]}}
+  - {{step: alarm, tool: {{kind: noop}}}}
+  - {{step: fine, tool: {{kind: noop}}}}
+""",
+        payload={"rows": rows},
+    )
+    done = {ran.program.plan.steps[event.step].name for event in ran.of("step.done")} - {"start"}
+    assert done == ({"alarm"} if {"ok": False} in rows else {"fine"})

@@ -1,12 +1,9 @@
 """The gate of a step: its admission rules, folded into one guard.
 
-    rules: [{when: a, allow}, {when: b, deny}, {else: allow}]   →   true if a else (false if b else true)
-
-A guard takes the text `false` for false (LANGUAGE §2) but the test of a conditional does not, so an
-expression that may be text is asked for both.
+rules: [{when: a, allow}, {when: b, deny}, {else: allow}]   →   true if a else (false if b else true)
 """
 
-from noetl_ir.expr import Compare, Conditional, Const, Expr, Filter, Logic, Not, Test
+from noetl_ir.expr import Conditional, Const, Expr
 from noetlc.ast.playbook import Admit, Step
 from noetlc.build.loop import Ends
 from noetlc.build.making import CTX, NOTHING, Arcs, NetMaker
@@ -37,31 +34,9 @@ def _folded(admit: Admit) -> tuple[Expr, str]:
         if rule.when is None:
             expr, text = verdict, word
         else:
-            expr = Conditional(_truth(rule.when.expr), verdict, expr)
+            expr = Conditional(rule.when.expr, verdict, expr)
             text = f"{word} if {rule.when.text} else ({text})"
     return expr, text
-
-
-def _truth(expr: Expr) -> Expr:
-    """An expression whose truth in a test is that of `expr` as a guard."""
-    if _is_boolean(expr):
-        return expr
-    lowered = Filter(Filter(expr, "string", (), ()), "lower", (), ())
-    return Logic("and", expr, Compare(lowered, (("!=", Const("false")),)))
-
-
-def _is_boolean(expr: Expr) -> bool:
-    """Whether an expression can only be true or false, as far as its outermost nodes tell."""
-    waiting = [expr]
-    while waiting:
-        match waiting.pop():
-            case Compare() | Not() | Test() | Const(value=True | False):
-                pass
-            case Logic(left=left, right=right):
-                waiting += (left, right)
-            case _:
-                return False
-    return True
 
 
 def build_gate(maker: NetMaker, step: Step, index: int, *, gate: Arcs, ends: Ends, guard: int) -> None:

@@ -12,6 +12,7 @@ from noetlc.ast.bodies import taken_of
 from noetlc.ast.playbook import Loop, Playbook, Rule, Step
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
+from noetlc.expr.decided import decided
 from noetlc.expr.generated import computed, generated_name, noop
 from noetlc.expr.shorthand import chosen
 from noetlc.expr.values import expression_of
@@ -40,5 +41,5 @@ def _lowered(step: Step, note: Note) -> Step:
 
 
 def _emptied(loop: Loop, skip: Skip) -> Loop:
-    items = chosen(skip.unless.expr, expression_of(loop.items.template), ListOf(()))
+    items = chosen(decided(skip.unless.expr), expression_of(loop.items.template), ListOf(()))
     return loop._replace(items=computed(items, loop.items.span))

@@ -3,7 +3,8 @@
 The law: an expression is a function of its scope. It sees data by key only, calls nothing but the closed lists
 of `noetl_ir.scopes.vocabulary`, changes nothing, and ends in a value or in a `Fault`. What differs from Jinja2
 (3.1, `ChainableUndefined`) is what LANGUAGE §2 lists: key before attribute, ordering with the undefined is
-false, the undefined may not leave, null prints as nothing, text stays text, `tojson` is plain JSON.
+false, the undefined may not leave, null prints as nothing, text stays text, `tojson` is plain JSON, filters that
+give iterators give lists, and as a guard the text `false` is false.
 
 A closure is made once per expression and kept by whoever owns the expression.
 """
@@ -14,6 +15,7 @@ from typing import TypeAlias
 from noetl_ir.evaluate.closures import Run, Scope, closure, path_of
 from noetl_ir.evaluate.limits import check_chars
 from noetl_ir.evaluate.settle import bounded, json_of, printed, settled
+from noetl_ir.evaluate.truths import truth
 from noetl_ir.expr import (
     Block,
     Expr,
@@ -75,16 +77,12 @@ def _template(template: Template, blocks: Blocks | None) -> Callable[[Scope], Js
 
 
 def compile_guard(expr: Expr) -> Callable[[Scope], bool]:
-    """From a scope to true or false, as Jinja2 says, but that the text `false` is false (LANGUAGE §2).
-
-    Raises Fault `guard.error` when the expression raises.
-    """
-    run = _compiled(expr)
+    """From a scope to true or false (`truths`). Raises Fault `guard.error` when the expression raises."""
+    run = _compiled(expr, truth)
 
     def guard(scope: Scope) -> bool:
         try:
-            value = run(scope)
-            return value.lower() != "false" if value and isinstance(value, str) else bool(value)
+            return bool(run(scope))
         except Exception as error:
             fault = _fault(error)
             code = fault.code if fault.code == "ref.missing" else "guard.error"
@@ -93,10 +91,10 @@ def compile_guard(expr: Expr) -> Callable[[Scope], bool]:
     return guard
 
 
-def _compiled(expr: Expr) -> Run:
-    """The closure, or one that raises: an expression that cannot be compiled is a fault when it is asked."""
+def _compiled(expr: Expr, make: Callable[[Expr], Run] = closure) -> Run:
+    """What `make` makes, or what raises: an expression that cannot be compiled is a fault when it is asked."""
     try:
-        return closure(expr)
+        return make(expr)
     except Fault as fault:
         known = fault
 

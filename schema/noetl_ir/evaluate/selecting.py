@@ -1,12 +1,15 @@
 """The filters that apply a filter or a test to every entry, and the table of all filters."""
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from noetl_ir.evaluate.data_filters import DATA_FILTERS, Getter, getter
+from noetl_ir.evaluate.limits import MAX_ITEMS
 from noetl_ir.evaluate.links import urlize
 from noetl_ir.evaluate.predicates import TESTS
 from noetl_ir.evaluate.text_filters import TEXT_FILTERS
+from noetl_ir.scopes.values import Fault
 
 
 def map_(value: Iterable[Any], *args: Any, **kwargs: Any) -> Iterator[object]:
@@ -71,13 +74,29 @@ def _named(
     return apply
 
 
+def _listing(apply: Callable[..., Any]) -> Callable[..., object]:
+    """A filter that gives a list (of text: text) where Jinja2's gives an iterator, which would be true when empty."""
+
+    def listed(value: Any, *args: Any, **kwargs: Any) -> object:
+        found = apply(value, *args, **kwargs)
+        if isinstance(found, (str, list)):
+            return found
+        entries = list(islice(found, MAX_ITEMS + 1))
+        if len(entries) > MAX_ITEMS:
+            raise Fault("template.error", f"the value has more than {MAX_ITEMS:,} parts")
+        return entries
+
+    return listed
+
+
 FILTERS: dict[str, Callable[..., object]] = {
     **TEXT_FILTERS,
     **DATA_FILTERS,
     "urlize": urlize,
-    "map": map_,
-    "select": select,
-    "reject": reject,
-    "selectattr": selectattr,
-    "rejectattr": rejectattr,
+    **{name: _listing(DATA_FILTERS[name]) for name in ("batch", "items", "reverse", "slice", "unique")},
+    "map": _listing(map_),
+    "select": _listing(select),
+    "reject": _listing(reject),
+    "selectattr": _listing(selectattr),
+    "rejectattr": _listing(rejectattr),
 }

@@ -20,6 +20,7 @@ from noetl_ir.rows import NamedTuple
 from noetlc.ast.bodies import Tasks, taken_of
 from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Rule, Step, Task, Value
 from noetlc.diag.change import Change, Note
+from noetlc.expr.decided import decided
 from noetlc.expr.generated import computed, constant, generated_name, guard, jump, noop
 from noetlc.expr.shorthand import (
     OUTCOME_ERROR,
@@ -289,4 +290,4 @@ def _flag(rule: Ready) -> str:
 
 
 def _truth(expr: Expr) -> Expr:
-    return chosen(expr, TRUE, Const(False))
+    return chosen(decided(expr), TRUE, Const(False))

@@ -6,6 +6,7 @@ from noetl_ir.expr import Const, Expr, MapTemplate, Name, Template, walk
 from noetlc.ast.bodies import Tasks
 from noetlc.ast.playbook import Arc, Guard, Router, Step, Task, Value
 from noetlc.ast.walk import expressions_in, loops_of
+from noetlc.expr.decided import decided
 from noetlc.expr.generated import PLAIN_SPEC, computed, constant, generated_name, guard, jump, noop
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import chosen, defined, equal, otherwise, path, result_of
@@ -156,7 +157,7 @@ def _recording(route: Route, inside: Set[str]) -> Route:
             kept[key] = arc.args.template
             arc = arc._replace(args=computed(path("iter", ARGS, key), arc.args.span))
         if arc.when is not None and _reads(arc.when.expr, inside):
-            kept[f"{key}__when"] = native(chosen(arc.when.expr, Const(True), Const(False)))
+            kept[f"{key}__when"] = native(chosen(decided(arc.when.expr), Const(True), Const(False)))
             arc = arc._replace(when=guard(path("iter", ARGS, f"{key}__when"), arc.when.span))
         if arc.delay is not None and any(_reads(expr, inside) for expr, _ in expressions_in(arc.delay)):
             kept[f"{key}__delay"] = arc.delay.template
