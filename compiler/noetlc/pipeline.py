@@ -80,10 +80,10 @@ class Observer(Protocol):
 
 
 class Document(NamedTuple):
-    """What became of the document `node`: `playbook` is canonical, None where it is no mapping; `plan` is None with an
-    error in its findings, or when none was asked; `changes` are what lowering changed, in the order of the passes;
-    `called` the paths that lint looked up, `unknown` the names that nothing declares where that is no error, and
-    `meant` what plain scalars are that YAML versions read differently, see `Reader`.
+    """What became of the document `node`: `playbook` is canonical, `was` it before lowering, None where it is no
+    mapping; `plan` is None with an error in its findings, or when none was asked; `changes` are what lowering changed,
+    in the order of the passes; `called` the paths that lint looked up, `unknown` the names that nothing declares where
+    that is no error, and `meant` what plain scalars are that YAML versions read differently, see `Reader`.
     """
 
     playbook: Playbook | None
@@ -94,6 +94,7 @@ class Document(NamedTuple):
     called: tuple[str, ...] = ()
     unknown: tuple[Unknown, ...] = ()
     meant: MappingOf[Span, str] = MappingProxyType({})
+    was: Playbook | None = None
 
 
 class Compiled(NamedTuple):
@@ -152,13 +153,13 @@ def check_source(name: str, data: bytes, catalogue: Catalogue = NO_CATALOGUE, se
 
 def understood(source: Source, node: Node | None, observer: Observer = QUIET) -> Document:
     """Read a document in whatever dialects it is written, lower it, and check what its names mean; no rule is asked."""
-    playbook, changes, r = read(source, node, observer)
+    playbook, changes, r, was = read(source, node, observer)
     unknown: tuple[Unknown, ...] = ()
     if playbook is not None:
         assert isinstance(node, Mapping)
         unknown = check_document(r, playbook, node)
     findings = [*r.findings, *(told(change) for change in changes if change.by not in AUTHORING)]
-    return Document(playbook, None, sorted_findings(findings), changes, unknown=unknown, meant=r.meant)
+    return Document(playbook, None, sorted_findings(findings), changes, unknown=unknown, meant=r.meant, was=was)
 
 
 def planned(name: str, document: Document) -> Document:
@@ -207,7 +208,7 @@ class _Run:
         document = understood(source, node, self._observer)
         if (playbook := document.playbook) is None:
             return document
-        findings = [*document.diagnostics, *check_playbook(source, playbook, self._at_least)]
+        findings = [*document.diagnostics, *check_playbook(source, playbook, self._at_least, document.was)]
         if not _has_errors(findings):
             findings += refusals_of(playbook)
             computed = [span for path, span in calls_of(playbook) if path is None]
@@ -218,7 +219,8 @@ class _Run:
         document = self.check(source, node)
         if document.playbook is None or _has_errors(document.diagnostics):
             return document
-        document = document._replace(diagnostics=(*document.diagnostics, *check_net(source, document.playbook)))
+        found = (*document.diagnostics, *check_net(source, document.playbook, document.was))
+        document = document._replace(diagnostics=found)
         if self._catalogue is NO_CATALOGUE or document.playbook is None:
             return document
         family, root = family_of(Member(source.name, document.playbook), self._look)

@@ -6,7 +6,7 @@ from noetl_ir.expr import Attribute, Compare, Const, Expr, Literal, Name
 from noetl_ir.rows import NamedTuple
 from noetlc.ast.playbook import Arc, Guard, Playbook, Step
 from noetlc.ast.routing import takes_part_on_failure
-from noetlc.ast.truth import Path, path_of
+from noetlc.ast.truth import Path, path_of, truth
 
 Truths = tuple[bool, ...]
 
@@ -73,7 +73,10 @@ class Choices:
 
 def choice_of(exprs: tuple[Expr, ...], moment: str, numbers: frozenset[Path]) -> Choice:
     """The choice between guards at a moment; `numbers` are paths at which a number stands."""
-    return Choice(exprs, _truths(exprs, moment, numbers))
+    known = _facts(moment)
+    found = [truth(expr, known) for expr in exprs]
+    plain = tuple([expr if sure is None else Const(sure) for expr, sure in zip(exprs, found, strict=True)])
+    return Choice(exprs, _truths(plain, moment, numbers))
 
 
 def _truths(

@@ -5,10 +5,12 @@ its `empty` transition. What is judged on successful runs leaves out `err`, the 
 transition that can only lead to them: what a run does after an unhandled failure proves nothing.
 """
 
+from noetl_ir.expr import Expr, Native
 from noetl_ir.net import Arc, Net, PlaceClass, Transition, Trigger, Weight
 from noetl_ir.plan import Plan
 from noetl_ir.rows import NamedTuple
 from noetlc.analysis.petri import Arcs, Marking, Petri, arcs_of
+from noetlc.ast.truth import Known, truth
 
 
 class Skeleton(NamedTuple):
@@ -109,6 +111,35 @@ def unhandled(net: Net) -> frozenset[int]:
     return frozenset(found)
 
 
+def impossible(plan: Plan) -> frozenset[int]:
+    """Transitions that take an arc whose guard is false whenever it is asked, or pass one whose guard is true."""
+    guards: dict[tuple[int, str], Expr] = {}
+    for t in plan.net.transitions:
+        template = plan.templates[t.guard] if t.role == "take" and t.guard >= 0 else None
+        if isinstance(template, Native):
+            guards[t.arc, _chain(t)] = template.expr
+    found = set()
+    for number, t in enumerate(plan.net.transitions):
+        expr = guards.get((t.arc, _chain(t))) if t.role in ("take", "pass") else None
+        certain = None if expr is None else truth(expr, _facts(plan, t))
+        if certain is not None and certain is (t.role == "pass"):
+            found.add(number)
+    return frozenset(found)
+
+
+def _facts(plan: Plan, t: Transition) -> Known:
+    """What a guard of the chain that a transition belongs to sees of the event."""
+    if _chain(t) == "ko":
+        return {("event", "name"): "step.failed", ("event", "status"): "error"}
+    name = "loop.done" if plan.steps[t.step].loops else "step.done"
+    return {("event", "name"): name, ("event", "status"): "ok"}
+
+
+def _chain(t: Transition) -> str:
+    """The chain of a router that a transition belongs to: `ok` or `ko` (NET.md ROUTING)."""
+    return t.id.rsplit(" ", 2)[1]
+
+
 def _is_forced(plan: Plan, number: int) -> bool:
     t = plan.net.transitions[number]
     return t.trigger is Trigger.NOW and not t.fault
@@ -118,8 +149,11 @@ def _ends_in_failure(transition: Transition) -> bool:
     return transition.role == "err" or (transition.role == "none" and transition.id.endswith(" ko"))
 
 
-def _skeleton(plan: Plan, kept: "range | list[int]", size: int) -> Skeleton:
+def _skeleton(plan: Plan, wanted: "range | list[int]", size: int) -> Skeleton:
+    """The skeleton of some transitions, less those that no data let fire."""
     net, initial = plan.net, [0] * len(plan.net.places)
+    shut = impossible(plan)
+    kept = [number for number in wanted if number not in shut] if shut else wanted
     for place, tokens in net.initial:
         initial[place] = tokens
     chosen = [net.transitions[number] for number in kept]

@@ -23,7 +23,7 @@ from noetlc.analysis.petri import Marking, Petri, fired
 from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.reductions import Reduced, reduced, reduced_for_bounds
 from noetlc.analysis.siphons import is_proved_sound
-from noetlc.analysis.skeleton import Skeleton, success_skeleton, whole_skeleton
+from noetlc.analysis.skeleton import Skeleton, impossible, success_skeleton, whole_skeleton
 from noetlc.analysis.story import forks_behind, left_over, story_of
 from noetlc.analysis.stubborn import Terminals, terminals_of
 from noetlc.analysis.verdict import Line, Status, Verdict, attempted
@@ -183,7 +183,7 @@ def dead_parts(whole: Skeleton, alive: set[tuple[int, str]], budget: Budget) -> 
     """The verdicts on what can run, of a skeleton of all runs; `alive` are elements that are known to."""
     question, assumed = "every part can run", assumptions_of(whole.plan)
     parts = ((number, whole.transition(number)) for number in range(len(whole.origin)))
-    asked = [number for number, t in parts if _is_part(t) and _element(t) not in alive]
+    asked = [number for number, t in parts if _is_part(whole.plan, t) and _element(t) not in alive]
     dead, open_ = dead_among(whole.net, asked, budget) if asked else (frozenset[int](), frozenset[int]())
     alive = {_element(whole.transition(number)) for number in asked if number not in dead}
     dead = frozenset(number for number in dead if _element(whole.transition(number)) not in alive)
@@ -191,6 +191,10 @@ def dead_parts(whole: Skeleton, alive: set[tuple[int, str]], budget: Budget) -> 
     open_ = frozenset(number for number in open_ if _element(whole.transition(number)) not in seen)
     never = {whole.transition(number).step for number in dead if whole.transition(number).role == "admit"}
     told: set[str] = set()
+    for t in _shut(whole.plan):
+        if t.step not in never:
+            told.add(text := _part(whole.plan, t))
+            yield Verdict(question, Status.REFUTED, text, assumed, (whole.plan.steps[t.step].name,), t.span)
     for number in sorted(dead, key=lambda each: (whole.transition(each).role != "admit", each)):
         t = whole.transition(number)
         text = _part(whole.plan, t)
@@ -202,6 +206,15 @@ def dead_parts(whole: Skeleton, alive: set[tuple[int, str]], budget: Budget) -> 
         yield Verdict(question, Status.UNKNOWN, f"{len(open_)} parts were not seen to run", assumed)
     elif not told:
         yield Verdict(question, Status.PROVED, "every step, task and arc can be reached", assumed)
+
+
+def _shut(plan: Plan) -> Iterator[Transition]:
+    """What takes an arc whose guard is never true, one for each such arc that somebody wrote."""
+    shut = impossible(plan)
+    taking = [number for number, t in enumerate(plan.net.transitions) if t.role == "take" and _is_part(plan, t)]
+    open_ = {plan.net.transitions[number].arc for number in taking if number not in shut}
+    found = {t.arc: t for number in reversed(taking) if (t := plan.net.transitions[number]).arc not in open_}
+    yield from (found[arc] for arc in sorted(found))
 
 
 def dead_among(net: Petri, asked: Sequence[int], budget: Budget) -> tuple[frozenset[int], frozenset[int]]:
@@ -262,8 +275,11 @@ def _bounded(skeleton: Skeleton, budget: Budget) -> Verdict:
     )
 
 
-def _is_part(t: Transition) -> bool:
-    return t.role in ("admit", "start", "take")
+def _is_part(plan: Plan, t: Transition) -> bool:
+    """Whether a transition is what somebody wrote: lowering makes steps, their arcs, and tasks of its own."""
+    if t.role not in ("admit", "start", "take") or plan.steps[t.step].name.startswith("__"):
+        return False
+    return t.role != "start" or not plan.tasks[t.task].generated
 
 
 def _element(t: Transition) -> tuple[int, str]:

@@ -5,7 +5,7 @@ Only constants and the given facts are looked at; everything else is unknown, an
 
 from collections.abc import Mapping
 
-from noetl_ir.expr import Attribute, Compare, Conditional, Const, Expr, ListOf, Logic, Name, Not, TupleOf
+from noetl_ir.expr import Attribute, Binary, Compare, Conditional, Const, Expr, ListOf, Logic, Name, Not, TupleOf, Unary
 from noetlc.ast.once import Once
 from noetlc.ast.playbook import Guard, Step
 
@@ -14,6 +14,7 @@ Known = Mapping[Path, str]
 """Path → the text that stands there, as in `('event', 'name')` → `step.done`."""
 
 _MISSING = object()
+_LARGEST = 1e100
 
 
 class Facts:
@@ -97,14 +98,40 @@ def _compared(first: Expr, op: str, second: Expr, facts: Known) -> bool | None:
             return None
         return found if op == "in" else not found
     right = _value(second, facts)
-    if left is _MISSING or right is _MISSING or op not in ("==", "!="):
+    if left is _MISSING or right is _MISSING:
         return None
-    return (left == right) if op == "==" else (left != right)
+    if op in ("==", "!="):
+        return (left == right) == (op == "==")
+    if isinstance(left, str) and isinstance(right, str):
+        return _ordered(left < right, left == right, op)
+    low, high = _number(left), _number(right)
+    return None if low is None or high is None else _ordered(low < high, low == high, op)
+
+
+def _ordered(less: bool, equal: bool, op: str) -> bool | None:
+    return {"<": less, "<=": less or equal, ">": not less and not equal, ">=": not less}.get(op)
 
 
 def _value(expr: Expr, facts: Known) -> object:
-    if isinstance(expr, Const):
-        return expr.value
-    if isinstance(expr, Attribute):
-        return facts.get(path_of(expr), _MISSING)
-    return _MISSING
+    match expr:
+        case Const(value=value):
+            return value
+        case Attribute():
+            return facts.get(path_of(expr), _MISSING)
+        case Unary(op="-", of=of):
+            number = _number(_value(of, facts))
+            return _MISSING if number is None else -number
+        case Binary(op="+" | "-" | "*" as op, left=left, right=right):
+            low, high = _number(_value(left, facts)), _number(_value(right, facts))
+            if low is None or high is None:
+                return _MISSING
+            return low + high if op == "+" else low - high if op == "-" else low * high
+        case _:
+            return _MISSING
+
+
+def _number(value: object) -> int | float | None:
+    """A number that cannot overflow in one operation more."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return value if abs(value) <= _LARGEST else None

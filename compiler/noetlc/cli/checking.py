@@ -9,6 +9,7 @@ from noetlc.cli.cache import Cache, Kept
 from noetlc.cli.catalogue import Folders
 from noetlc.cli.files import Unusable, read_playbook, shown
 from noetlc.cli.findings import Counts
+from noetlc.diag.crowds import gathered
 from noetlc.diag.diagnostic import Severity
 from noetlc.diag.report import Reported
 from noetlc.diag.selection import Selection
@@ -82,10 +83,11 @@ def check(work: Work) -> Checked:
         kept = _looked_up(name, data, work)
     selected = [one for one in kept.findings if work.selection.takes(one.diagnostic.code)]
     new, stale = _compared(selected, work)
-    text = _text(work, name, data, new) if new and work.form in ("text", "full") else ""
+    told = [new[at]._replace(diagnostic=one) for at, one in gathered([one.diagnostic for one in new])]
+    text = _text(work, name, data, told) if told and work.form in ("text", "full") else ""
     after = data if data != before else None
     return Checked(
-        work.name, text, tuple(new), kept.ignored, len(selected) - len(new), tuple(stale),
+        work.name, text, tuple(told), kept.ignored, len(selected) - len(new), tuple(stale),
         before if after is not None or (work.mend and work.name == "-") else b"", after, fixed,
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from noetl_ir.span import Span
 from noetlc.build.family import NOT_FOUND
 from noetlc.cli.cache import Kept
+from noetlc.diag.crowds import MIGRATED
 from noetlc.diag.internal import bug_of
 from noetlc.diag.report import Reported
 from noetlc.diag.selection import INTERNAL
@@ -17,9 +18,6 @@ from noetlc.source.nodes import Scalar
 if TYPE_CHECKING:  # most files have no such comments, and call nothing
     from noetlc.cli.catalogue import Folders
     from noetlc.diag.ignores import Ignore
-
-MIGRATED = frozenset({"NL111", "NL112", "NL910", "NL911", "NL912"})
-"""The notes that a migration of the file does away with."""
 
 
 def found_in(name: str, data: bytes, catalogue: "Folders | None" = None) -> Kept:

@@ -41,12 +41,13 @@ GUESSES: tuple[type[Sugar], ...] = (OldNames, OldRequest, OldSecrets, OldBlocks,
 
 class Canonical(NamedTuple):
     """What became of a document: the playbook is None where it is no mapping; `changes` are in the order of the passes,
-    those of reading first; the reader has what there is to say about its form.
+    those of reading first; the reader has what there is to say about its form; `was` is the playbook as it was written.
     """
 
     playbook: Playbook | None
     changes: tuple[Change, ...]
     reader: Reader
+    was: Playbook | None
 
 
 def read(source: Source, node: Node | None, observer: Observer) -> Canonical:
@@ -56,12 +57,12 @@ def read(source: Source, node: Node | None, observer: Observer) -> Canonical:
     """
     observer.begun(READ)
     r = reader_of(source)
-    playbook = written(r, node)
+    was = playbook = written(r, node)
     observer.ended(READ, playbook)
     changes = list(r.changes)
     if playbook is not None:
         playbook = lowered(playbook, changes.append, observer)
-    return Canonical(playbook, tuple(changes), r)
+    return Canonical(playbook, tuple(changes), r, was)
 
 
 def reader_of(source: Source) -> Reader:

@@ -17,10 +17,12 @@ from noetl_ir.plan import Plan
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.analysis.choices import Choices
+from noetlc.analysis.feeds import Feeds
 from noetlc.analysis.proofs import Proofs
 from noetlc.analysis.verdict import Line, Story
 from noetlc.ast.graph import StepGraph, graph_of, holds_one_token
 from noetlc.ast.playbook import Playbook
+from noetlc.ast.written import Written
 from noetlc.diag.code import Code
 from noetlc.diag.codes import CODES, page
 from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
@@ -41,14 +43,20 @@ _HEADING = re.compile(r"^(?:Why it matters|Example|Instead|When to ignore)\n", r
 class Unit:
     """What a rule looks at: one playbook, its source, and what follows from them, worked out when a rule asks."""
 
-    def __init__(self, source: Source, playbook: Playbook) -> None:
+    def __init__(self, source: Source, playbook: Playbook, read: Playbook | None = None) -> None:
         self.source = source
         self.playbook = playbook
+        self._read = read or playbook
 
     @cached_property
     def graph(self) -> StepGraph:
         """The steps as a graph."""
         return graph_of(self.playbook)
+
+    @cached_property
+    def written(self) -> Written:
+        """What of the playbook its author wrote; all of it where it was not read in another form."""
+        return Written(self._read, self.playbook)
 
     @cached_property
     def programs(self) -> Mapping[Text, Sequence[Program]]:
@@ -59,6 +67,11 @@ class Unit:
     def proofs(self) -> Proofs:
         """What can be proved about the net, for which there must be no error in the playbook."""
         return _proofs(self.playbook)
+
+    @cached_property
+    def feeds(self) -> Feeds:
+        """Who decides what expressions give."""
+        return Feeds(self.playbook)
 
     @cached_property
     def choices(self) -> Choices:
@@ -82,6 +95,10 @@ class Rule(NamedTuple):
         """A finding of this rule."""
         return Diagnostic(self.code, self.severity, message, span, help, related, fix)
 
+    def note(self, message: str, span: Span, *, help: str = "") -> Diagnostic:
+        """A finding of this rule about what is less bad than it can be."""
+        return Diagnostic(self.code, Severity.NOTE, message, span, help)
+
     def story(self, message: str, span: Span, *, help: str, story: Story | None, sure: bool) -> Diagnostic:
         """A finding that tells the run which leads there; a note where guards may exclude that run."""
         related = tuple(Related(line.span, line.text) for line in _shortened(story) if line.span is not None)
@@ -92,17 +109,19 @@ class Rule(NamedTuple):
         return Diagnostic(self.code, Severity.NOTE, message, span, help, related, None, run)
 
 
-def check_playbook(source: Source, playbook: Playbook, at_least: Severity) -> list[Diagnostic]:
-    """What the rules on trees that are at least so severe find in a playbook, sorted.
+def check_playbook(
+    source: Source, playbook: Playbook, at_least: Severity, read: Playbook | None = None
+) -> list[Diagnostic]:
+    """What the rules on trees that are at least so severe find in a playbook, sorted; `read` is it before lowering.
 
     The playbook may be partial; no rule raises for that.
     """
-    return _found(source, playbook, "ast", at_least)
+    return _found(Unit(source, playbook, read), "ast", at_least)
 
 
-def check_net(source: Source, playbook: Playbook) -> list[Diagnostic]:
+def check_net(source: Source, playbook: Playbook, read: Playbook | None = None) -> list[Diagnostic]:
     """What the rules on nets find in a playbook without errors, sorted."""
-    return _found(source, playbook, "net", min(Severity))
+    return _found(Unit(source, playbook, read), "net", min(Severity))
 
 
 @cache
@@ -116,6 +135,12 @@ def every_code() -> dict[str, Code]:
     """Code → what it means, those of rules from the docstrings of their modules; sorted."""
     found = {**CODES, **{rule.code: _entry(slug, rule) for slug, rule in all_rules()}}
     return dict(sorted(found.items()))
+
+
+def and_more(places: Sequence[Span], where: str) -> str:
+    """What follows a message about the first of some places: how many others there are."""
+    others = len(places) - 1
+    return f", and {others} more {where}" if others else ""
 
 
 def listed(names: Sequence[str]) -> str:
@@ -165,11 +190,12 @@ def _built(playbook: Playbook) -> Plan:
     return build_plan(playbook)
 
 
-def _found(source: Source, playbook: Playbook, level: str, at_least: Severity) -> list[Diagnostic]:
-    """What the rules of a level find. One that fails is a finding itself, and the others go on."""
+def _found(unit: Unit, level: str, at_least: Severity) -> list[Diagnostic]:
+    """What the rules of a level find in what the author wrote. One that fails is a finding itself, and the others go
+    on.
+    """
     found: list[Diagnostic] = []
     failed: dict[Bug, list[str]] = {}
-    unit = Unit(source, playbook)
     for slug, rule in all_rules():
         if rule.level == level and rule.severity >= at_least:
             try:
@@ -179,6 +205,9 @@ def _found(source: Source, playbook: Playbook, level: str, at_least: Severity) -
     asked: Proofs | None = vars(unit).get("proofs")
     for question, bug in asked.failed.items() if asked is not None else ():
         failed.setdefault(bug, []).append(f'the analysis of "{question}"')
+    if found:
+        made = unit.written.made(unit.playbook)
+        found = [one for one in found if one.span not in made and "`__" not in one.message]
     return list(sorted_findings([*found, *(bug.diagnostic(", ".join(parts)) for bug, parts in failed.items())]))
 
 

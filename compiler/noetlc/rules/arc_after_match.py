@@ -30,7 +30,9 @@ from noetlc.rules import Rule, Unit, listed
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Arcs that can match, on success or failure, but never as the first."""
     for step in unit.playbook.steps:
-        if step.router is not None and step.router.mode == "exclusive" and len(step.router.arcs) > 1:
+        if step.router is None or step.router.mode != "exclusive" or len(step.router.arcs) < 2:
+            continue
+        if unit.written.has_router(step):
             yield from _dead(unit, step)
 
 

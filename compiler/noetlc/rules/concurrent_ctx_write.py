@@ -9,45 +9,85 @@ Example
 Instead
     Give the keys two names, `status_a` and `status_b`, and put them together behind a join.
 When to ignore
-    Where both write the same value, or whichever comes last is meant.
+    Where whichever comes last is meant. Of two that write one value, the same text of an expression that reads neither
+    the outcome, args, `iter` nor the key itself, nothing is said.
 """
 
 from collections.abc import Iterator
 
-from noetlc.ast.playbook import Value
+from noetl_ir.expr import Template, expressions_of
+from noetlc.ast.playbook import Step, Value
 from noetlc.diag.diagnostic import Diagnostic, Related, Severity
+from noetlc.expr.check import Names
+from noetlc.expr.paths import accesses
+from noetlc.reading.around import Around
 from noetlc.rules import Rule, Unit
+
+_OWN = frozenset(
+    {"outcome", "args", "iter", "loop_index", "_prev", "_task", "_attempt", "_iteration", "_elapsed", "now"}
+)
+"""Names that mean another thing in each step, or at each time."""
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
-    """Keys that two steps set to different values, where the arcs let both be at work at once; each key once."""
+    """Keys that two steps set, where the arcs let both be at work at once and the values may differ; each key once."""
     writers = _writers(unit) if not unit.proofs.single else {}
     beside: dict[str, frozenset[str]] = {}
+    around: Around | None = None
     for key, rows in sorted(writers.items()):
         if len(rows) < 2:
             continue
-        beside = beside or unit.proofs.beside
+        beside, around = beside or unit.proofs.beside, around or Around(unit.playbook)
         names = list(rows)
-        pairs = ((one, other) for at, one in enumerate(names) for other in names[at + 1 :])
-        pair = next(((one, other) for one, other in pairs if other in beside.get(one, ())), None)
-        if pair is not None and rows[pair[0]].template != rows[pair[1]].template:
+        for one, other in ((one, other) for at, one in enumerate(names) for other in names[at + 1 :]):
+            if other not in beside.get(one, ()) or _are_alike(key, rows[one], rows[other], around):
+                continue
+            if key in _asked(rows[one][0]) & _asked(rows[other][0]):
+                continue  # told as gates that are no lock
+            first, second = rows[one][1][0], rows[other][1][0]
             yield RULE.finding(
-                f"`{pair[0]}` and `{pair[1]}` may run at once, and both set `ctx.{key}`",
-                rows[pair[1]].span,
+                f"`{one}` and `{other}` may run at once, and both set `ctx.{key}`",
+                second.span,
                 help="give the keys two names, or let one step run behind the other",
-                related=(Related(rows[pair[0]].span, "the other one"),),
+                related=(Related(first.span, "the other one"),),
             )
+            break
 
 
-def _writers(unit: Unit) -> dict[str, dict[str, Value]]:
-    """Key → step → the value that it sets first."""
-    found: dict[str, dict[str, Value]] = {}
+def _writers(unit: Unit) -> dict[str, dict[str, tuple[Step, list[Value]]]]:
+    """Key → step → the values that it sets."""
+    found: dict[str, dict[str, tuple[Step, list[Value]]]] = {}
     for step in unit.playbook.steps:
         for task in step.tasks:
             for rule in task.rules:
                 for key, value in rule.set_ctx:
-                    found.setdefault(key, {}).setdefault(step.name, value)
+                    found.setdefault(key, {}).setdefault(step.name, (step, []))[1].append(value)
     return found
+
+
+def _are_alike(key: str, one: tuple[Step, list[Value]], other: tuple[Step, list[Value]], around: Around) -> bool:
+    """Whether all values that two steps set are one value wherever they are made."""
+    template = one[1][0].template
+    if any(value.template != template for value in (*one[1], *other[1])):
+        return False
+    return not any(_is_own(key, template, around.names(step)) for step in (one[0], other[0]))
+
+
+def _asked(step: Step) -> set[str]:
+    """The keys of `ctx` that the gate of a step reads."""
+    rules = step.spec.admit.rules if step.spec.admit is not None else ()
+    found = [access for rule in rules if rule.when is not None for access in accesses(rule.when.expr)]
+    return {str(access.keys[0]) for access in found if access.root.name == "ctx" and access.keys}
+
+
+def _is_own(key: str, template: Template, names: Names) -> bool:
+    """Whether a value is made of what only its step has, or of the key itself."""
+    own = {*names.iterators, *names.tasks, *names.args, *names.iter, key}
+    found = [access for expr in expressions_of(template) for access in accesses(expr)]
+    return any(
+        access.root.name in _OWN or access.root.name in own or (access.root.name == "ctx" and key in access.keys[:1])
+        for access in found
+    )
 
 
 RULE = Rule("NL409", Severity.WARNING, "net", check)

@@ -6,6 +6,8 @@ Example
     when: "{{ outcome.status == 'error' and outcome.status == 'ok' }}"
 Instead
     when: "{{ outcome.status == 'error' }}"
+    An arc that is to be taken after success and failure says so with `{{ event.status in ['ok', 'error'] }}`, of which
+    nothing is said: without a guard it would be for success only.
 When to ignore
     Where a branch is switched off for a while with `{{ false }}`.
 """
@@ -27,7 +29,9 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     for step in unit.playbook.steps if not unit.playbook.legacy else ():
         for guard, moments in _asked(step):
             if not _is_told(guard, "loop.done" if step.loop is None else "step.done"):
-                yield from _judged(guard, _TRUTHS[moments](guard.expr))
+                found = _TRUTHS[moments](guard.expr)
+                if not (found and "step.failed" in moments):  # left out, the arc would be for success only
+                    yield from _judged(guard, found)
 
 
 def _asked(step: Step) -> Iterator[tuple[Guard, str]]:

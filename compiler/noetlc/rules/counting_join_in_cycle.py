@@ -27,7 +27,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     graph = unit.graph
     stuck = {each.step: each for each in unit.proofs.starved if each.cause == "cycle"}
     for at, step in enumerate(unit.playbook.steps):
-        if step.spec.join in ("any", "all", "taken"):
+        if step.spec.join in ("any", "all", "taken") or not unit.written.has_join(step):
             continue
         behind = reached(graph.successors, graph.successors[at])
         inner = [source for source in graph.sources[at] if source in behind]

@@ -28,7 +28,8 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     starved = {each.step for each in unit.proofs.starved}
     for crowded in unit.proofs.crowded:
         step = unit.proofs.plan.steps[crowded.step]
-        if step.name not in flooded and crowded.step not in starved:
+        is_written = unit.written.has_join(unit.playbook.steps[crowded.step])
+        if is_written and step.name not in flooded and crowded.step not in starved:
             yield RULE.story(
                 f"two tokens of {listed([crowded.source])} can lie at `{step.name}`, one wave before the other",
                 unit.playbook.steps[crowded.step].spec.join_span or step.span,

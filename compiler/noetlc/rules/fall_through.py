@@ -36,7 +36,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     for step in unit.playbook.steps:
         if len(step.tasks) > 2 and not has_unknown_jump(step):
             for at, task in enumerate(step.tasks):
-                if not task.generated:
+                if unit.written.has_rules(task):
                     yield from _branches(step, at)
 
 

@@ -27,7 +27,8 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     for starved in unit.proofs.starved:
         plan = unit.proofs.plan
         step = plan.steps[starved.step]
-        if starved.cause == "gate" and step.join.mode == "taken":
+        is_written = unit.written.has_join(unit.playbook.steps[starved.step])
+        if starved.cause == "gate" and step.join.mode == "taken" and is_written:
             gate = plan.steps[starved.culprit]
             admit = unit.playbook.steps[starved.culprit].spec.admit
             yield RULE.story(

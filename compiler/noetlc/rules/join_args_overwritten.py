@@ -24,6 +24,7 @@ from noetlc.rules import Rule, Unit
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Keys of args that arcs of two different steps give to one join of more than one token."""
     joins = {step.name for step in unit.playbook.steps if step.spec.join not in ("any", "first", 1)}
+    joins = {step.name for step in unit.playbook.steps if step.name in joins and unit.written.has_join(step)}
     seen: dict[tuple[str, str], tuple[str, Arc, Value]] = {}
     for step in unit.playbook.steps if joins else ():
         for arc in step.router.arcs if step.router is not None else ():

@@ -23,7 +23,7 @@ from noetlc.rules import Rule, Unit, listed
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Joins that starve because a router chose between their sources."""
     for starved in unit.proofs.starved:
-        if starved.cause == "choice":
+        if starved.cause == "choice" and unit.written.has_join(unit.playbook.steps[starved.step]):
             plan = unit.proofs.plan
             step, router = plan.steps[starved.step], plan.steps[starved.culprit]
             yield RULE.story(

@@ -26,6 +26,8 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     for step in unit.playbook.steps:
         if step.router is None or step.router.mode != "exclusive" or _has_default(step):
             continue
+        if not unit.written.has_router(step):
+            continue
         choice = unit.choices.on_success(step)
         if any(choice.may(number) for number in range(len(choice.guards))) and not choice.covers:
             yield RULE.finding(

@@ -28,7 +28,10 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     """Pairs of arcs that name a value each of one path, of which neither names all that the other does."""
     for step in unit.playbook.steps:
         router = step.router
-        if router is not None and router.mode == "exclusive" and sum(arc.when is not None for arc in router.arcs) > 1:
+        guarded = [arc for arc in router.arcs if arc.when is not None] if router is not None else []
+        if router is None or router.mode != "exclusive" or len(guarded) < 2:
+            continue
+        if unit.written.has_router(step):
             yield from _pairs(step, unit.choices.on_success(step))
 
 

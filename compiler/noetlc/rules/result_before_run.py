@@ -38,7 +38,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     graph = unit.graph
     if graph.entry < 0 or has_unknown_target(unit.playbook):
         return
-    around, after = Around(unit.playbook), _After(unit)
+    around, after, made = Around(unit.playbook), _After(unit), _made(unit)
     alive = reached(graph.successors, (graph.entry,))
     for here, step in enumerate(unit.playbook.steps):
         if here not in alive or graph.positions[step.name] != here:
@@ -51,9 +51,18 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 read = graph.positions.get(name, -1)
                 if scalar is None or read < 0 or (read == here and when == "arc") or after.leads(read, here):
                     continue
+                if read == here and scalar.span in made:
+                    continue
                 end = access.nodes[0].end if access.root.name == "steps" else access.root.end
                 span = unit.source.inner_span(scalar, access.root.start, end)
                 yield _own(name, span) if read == here else _missing(name, step, span)
+
+
+def _made(unit: Unit) -> frozenset[Span]:
+    """Where texts stand that lowering puts into rules: they were written for a step that is done."""
+    rules = [rule for step in unit.playbook.steps for task in step.tasks for rule in task.rules]
+    pairs = [pair for rule in rules if not unit.written.has(rule) for pair in (*rule.set_ctx, *rule.set_iter)]
+    return frozenset(value.span for _, value in pairs)
 
 
 def _own(name: str, span: Span) -> Diagnostic:

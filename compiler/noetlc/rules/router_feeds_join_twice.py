@@ -24,7 +24,7 @@ from noetlc.rules import Rule, Unit
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Arcs of an inclusive router to a join behind another arc to it that can be taken together with it."""
-    joins = {step.name for step in unit.playbook.steps if step.spec.join != "any"}
+    joins = {step.name for step in unit.playbook.steps if step.spec.join != "any" and unit.written.has_join(step)}
     for step in unit.playbook.steps if joins else ():
         if step.router is not None and step.router.mode == "inclusive":
             yield from _twice(unit, step, joins)

@@ -3,41 +3,41 @@
 Why it matters
     The value becomes part of the command: a quote, a `;` or a `$(…)` in it is run by the shell.
 Example
-    - {kind: shell, command: "grep '{{ workload.word }}' names.txt"}
+    - {kind: shell, command: "grep '{{ fetch.data.word }}' names.txt"}
 Instead
-    - {kind: shell, command: 'grep "$WORD" names.txt', env: {WORD: "{{ workload.word }}"}}
+    - {kind: shell, command: 'grep "$WORD" names.txt', env: {WORD: "{{ fetch.data.word }}"}}
+    Each task is told once, at the first such place. Values of `workload` that are written out are the author's: they
+    are one note in a file.
 When to ignore
     Where the value cannot hold anything but letters and digits, as an id made by this playbook.
 """
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Expr, Name, walk
-from noetlc.ast.once import Once
+from noetl_ir.span import Span
+from noetlc.analysis.feeds import Feed, is_harmless
 from noetlc.ast.walk import expressions_in
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import Rule, Unit, and_more
 
-_OURS = frozenset({"execution_id", "action_id", "loop_index", "_attempt", "_task", "_iteration", "now", "range"})
-"""Names whose values no payload or result can shape."""
+_HELP = 'pass it through `env: {NAME: "{{ … }}"}` and write `"$NAME"` in the command'
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
-    """Expressions in shell text that data from outside feeds."""
-    for _, task, value in unit.programs["shell"]:
+    """Expressions in shell text that data from outside feeds, by task; those that the workload feeds, all at once."""
+    ours: list[Span] = []
+    for step, task, value in unit.programs["shell"]:
+        fed: list[Span] = []
         for expr, scalar in expressions_in(value):
-            if scalar is not None and _is_fed(expr):
-                yield RULE.finding(
-                    f"shell of `{task.name}`: this value becomes part of the command",
-                    unit.source.inner_span(scalar, expr.start, expr.end),
-                    help='pass it through `env: {NAME: "{{ … }}"}` and write `"$NAME"` in the command',
-                )
+            feed = Feed.ENGINE if scalar is None or is_harmless(expr) else unit.feeds.of(expr, step, task)
+            if scalar is not None and feed is not Feed.ENGINE:
+                (fed if feed is Feed.OUTSIDE else ours).append(unit.source.inner_span(scalar, expr.start, expr.end))
+        if fed:
+            message = f"shell of `{task.name}`: this value becomes part of the command{and_more(fed, 'here')}"
+            yield RULE.finding(message, fed[0], help=_HELP)
+    if ours:
+        message = f"a value of the workload becomes part of a command{and_more(ours, 'in this file')}"
+        yield RULE.note(message, ours[0], help=_HELP + ", where a payload may bring it")
 
-
-def _feeds(expr: Expr) -> bool:
-    return any(isinstance(part, Name) and part.name not in _OURS for part in walk(expr))
-
-
-_is_fed = Once(_feeds)
 
 RULE = Rule("NL808", Severity.WARNING, "ast", check)

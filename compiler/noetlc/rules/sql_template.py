@@ -7,47 +7,66 @@ Example
 Instead
     command: "SELECT * FROM users WHERE name = %(name)s"
     params: {name: "{{ _prev.name }}"}
+    Each task is told once, at the first such place. Nothing is said of numbers (`| int`), of texts that are written
+    out, and inside of quotes of values whose quotes are doubled (`| replace("'", "''")`). Values of `workload` that
+    are written out are the author's: they are one note in a file.
 When to ignore
     Where a name of a table or column has to be put in, and comes from the author of the playbook alone.
 """
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Expr, Name, walk
+from noetl_ir.expr import Expr
+from noetl_ir.span import Span
+from noetlc.analysis.feeds import Feed, is_harmless
+from noetlc.ast.playbook import Value
 from noetlc.ast.walk import expressions_in
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import Rule, Unit, and_more
 from noetlc.source.nodes import Scalar
 
-_OURS = frozenset({"execution_id", "action_id", "loop_index", "_attempt", "_task", "_iteration", "now", "range"})
-"""Names whose values no payload or result can shape."""
+_HELP = "bind it: write a placeholder in the statement and give the value in `params`"
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
-    """Expressions in SQL text that data from outside feeds; inside quotes the message says what may
-    happen.
+    """Expressions in SQL text that data from outside feeds, by task, those inside of quotes first: the message says
+    what may happen there. Those that the workload feeds, all at once.
     """
-    for _, task, value in unit.programs["sql"]:
-        for expr, scalar in expressions_in(value):
-            if scalar is None or not _is_fed(expr):
+    ours: list[Span] = []
+    for step, task, value in unit.programs["sql"]:
+        quoted: list[Span] = []
+        bare: list[Span] = []
+        for expr, scalar, quote in _placed(value):
+            if is_harmless(expr, quote):
                 continue
-            span = unit.source.inner_span(scalar, expr.start, expr.end)
-            if _is_quoted(scalar, expr):
-                message = f"SQL of `{task.name}`: a quote in this value ends the literal, and what follows is run"
-            else:
-                message = f"SQL of `{task.name}`: this value becomes part of the statement"
-            yield RULE.finding(
-                message, span, help="bind it: write a placeholder in the statement and give the value in `params`"
-            )
+            feed, span = unit.feeds.of(expr, step, task), unit.source.inner_span(scalar, expr.start, expr.end)
+            if feed is not Feed.ENGINE:
+                (ours if feed is Feed.AUTHOR else quoted if quote else bare).append(span)
+        if quoted or bare:
+            what = "a quote in this value ends the literal, and what follows is run"
+            what = what if quoted else "this value becomes part of the statement"
+            more = and_more([*quoted, *bare], "here")
+            yield RULE.finding(f"SQL of `{task.name}`: {what}{more}", (quoted or bare)[0], help=_HELP)
+    if ours:
+        message = f"a value of the workload becomes part of a statement{and_more(ours, 'in this file')}"
+        yield RULE.note(message, ours[0], help=_HELP + ", where a payload may bring it")
 
 
-def _is_fed(expr: Expr) -> bool:
-    return any(isinstance(part, Name) and part.name not in _OURS for part in walk(expr))
-
-
-def _is_quoted(scalar: Scalar, expr: Expr) -> bool:
-    """Whether the braces stand inside a quoted literal: an odd number of quotes stands before them."""
-    return scalar.text.count("'", 0, expr.start) % 2 == 1
+def _placed(value: Value) -> Iterator[tuple[Expr, Scalar, str]]:
+    """The expressions of a value, each with its scalar and the quote of the literal that it stands in, "" outside: an
+    odd number of quotes stands before it, those in templates aside.
+    """
+    before: Scalar | None = None
+    at, quotes = 0, 0
+    for expr, scalar in expressions_in(value):
+        if scalar is None:
+            continue
+        if scalar is not before:
+            before, at, quotes = scalar, 0, 0
+        quotes += scalar.text.count("'", at, max(scalar.text.rfind("{{", at, expr.start), at))
+        closed = scalar.text.find("}}", expr.end)
+        at = closed + 2 if closed >= 0 else len(scalar.text)
+        yield expr, scalar, "'" if quotes % 2 else ""
 
 
 RULE = Rule("NL801", Severity.WARNING, "ast", check)

@@ -28,11 +28,12 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     for name, position in graph.positions.items():
         if position not in found:
             step = unit.playbook.steps[position]
-            entry = unit.playbook.steps[graph.entry].name
+            first = unit.playbook.steps[graph.entry]
+            entry = f"a step that `{first.name}` leads to" if unit.written.has(first) else "the first step"
             yield RULE.finding(
                 f"no token can arrive at `{name}`",
                 step.name_span,
-                help=f"lead an arc to it from a step that `{entry}` leads to, or remove it",
+                help=f"lead an arc to it from {entry}, or remove it",
             )
 
 

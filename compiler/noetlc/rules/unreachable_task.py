@@ -29,11 +29,13 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             continue
         found = reached(pipeline_of(step).following, (0,))
         for position, task in enumerate(step.tasks):
-            if position not in found:
+            if position not in found and unit.written.has(task):
+                before = [each.name for each in step.tasks[:position] if unit.written.has(each)]
+                let = f"let `{before[-1]}` continue, " if before else ""
                 yield RULE.finding(
                     f"no task of `{step.name}` goes on to `{task.name}`",
                     task.name_span,
-                    help=f"let `{step.tasks[position - 1].name}` continue, jump to `{task.name}`, or remove it",
+                    help=f"{let}jump to `{task.name}`, or remove it",
                 )
 
 

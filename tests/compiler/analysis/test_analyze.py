@@ -16,7 +16,7 @@ from petri_nets import net_of
 
 SOUND = HEAD + steps("step: start, next: {arcs: [{step: last}]}", "step: last")
 LOST = SOUND + "  - {step: lost}\n"
-NEVER = HEAD + steps('step: start, next: {arcs: [{step: a, when: "{{ 1 == 2 }}"}]}', "step: a")
+NEVER = HEAD + steps('step: start, next: {arcs: [{step: a, when: "{{ workload.x != workload.x }}"}]}', "step: a")
 
 
 def run(

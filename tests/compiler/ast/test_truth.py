@@ -30,7 +30,14 @@ DONE = {("event", "name"): "step.done", ("event", "status"): "ok"}
         ("true if ctx.a else true", True),
         ("1 if event.name == 'step.done' else 0", True),
         ("event.ts == 'x'", None),
-        ("1 < 2", None),
+        ("1 < 2", True),
+        ("2 >= 2.5", False),
+        ("'a' < 'b'", True),
+        ("1 < 'b'", None),
+        ("true < 2", None),
+        ("1 + 1 == 2", True),
+        ("-1 > 2 * 3 - 7", False),
+        ("1 - 'a' == 2", None),
     ],
 )
 def test_truth(text: str, expected: bool | None) -> None:

@@ -1,0 +1,133 @@
+"""Who decides what an expression gives: the engine, the author of the playbook, or data from outside.
+
+A value of the workload that is written out is the author's, though a payload may replace it; one that is null or empty
+waits for a payload. So is a loop over items that are the author's. Everything else may hold anything.
+"""
+
+from enum import IntEnum
+from functools import cached_property
+
+from noetl_ir.expr import (
+    Binary,
+    Compare,
+    Concat,
+    Conditional,
+    Const,
+    Expr,
+    Filter,
+    Literal,
+    Logic,
+    Not,
+    Template,
+    Test,
+    Unary,
+    expressions_of,
+)
+from noetlc.ast.playbook import Playbook, Step, Task
+from noetlc.ast.walk import loops_of
+from noetlc.ast.workbook import pairs_of
+from noetlc.expr.check import Names
+from noetlc.expr.paths import Access, accesses
+from noetlc.reading.around import Around
+
+_ENGINE = frozenset({"execution_id", "action_id", "loop_index", "_attempt", "_task", "_iteration", "_elapsed"})
+_NUMBERS = frozenset({"int", "float", "length", "count", "abs", "round", "sum"})
+_DEFAULT = frozenset({"default", "d"})
+_KEEPING = _DEFAULT | {"trim", "upper", "lower", "title", "capitalize", "string"}
+"""Filters that bring in no character of their own but those of their arguments."""
+
+
+class Feed(IntEnum):
+    """Who decides; of several the one with the highest number counts."""
+
+    ENGINE = 0
+    AUTHOR = 1
+    OUTSIDE = 2
+
+
+class Feeds:
+    """What feeds the expressions of a playbook."""
+
+    def __init__(self, playbook: Playbook) -> None:
+        self._playbook = playbook
+        self._names: dict[str, Names] = {}
+
+    def of(self, expr: Expr, step: Step, task: Task) -> Feed:
+        """What feeds an expression in a task of a step."""
+        own = pairs_of(task.args.template) if task.args is not None else {}
+        found = Feed.ENGINE
+        for access in accesses(expr):
+            name = str(access.keys[0]) if access.root.name == "args" and access.keys else access.root.name
+            if access.called:
+                continue
+            if own is None:
+                return Feed.OUTSIDE
+            found = max(found, self._template(own[name], step) if name in own else self._of(access, step))
+        return found
+
+    def _of(self, access: Access, step: Step) -> Feed:
+        name, keys = access.root.name, access.keys
+        if name in _ENGINE:
+            return Feed.ENGINE
+        if name == "workload":
+            return self._workload.get(str(keys[0]), Feed.OUTSIDE) if keys else Feed.OUTSIDE
+        names = self._around(step)
+        if name == "iter" and keys and keys[0] in names.iterators:
+            return self._items(str(keys[0]), step)
+        if name in names.iterators:
+            return self._items(name, step)
+        if name in names.tasks or name in names.args or name in names.ctx or name in names.iter:
+            return Feed.OUTSIDE
+        return self._workload.get(name, Feed.OUTSIDE)
+
+    def _around(self, step: Step) -> Names:
+        if step.name not in self._names:
+            self._names[step.name] = self._all.names(step)
+        return self._names[step.name]
+
+    @cached_property
+    def _all(self) -> Around:
+        return Around(self._playbook)
+
+    def _items(self, iterator: str, step: Step) -> Feed:
+        """What feeds the items of a loop; those of an inner one that are computed are anybody's."""
+        loop = next(loop for loop in loops_of(step) if loop.iterator == iterator)
+        template = loop.items.template
+        roots = {access.root.name for expr in expressions_of(template) for access in accesses(expr)}
+        return self._template(template, step) if roots <= {"workload", *self._workload} else Feed.OUTSIDE
+
+    def _template(self, template: Template, step: Step) -> Feed:
+        found = [access for expr in expressions_of(template) for access in accesses(expr) if not access.called]
+        return max((self._of(access, step) for access in found), default=Feed.AUTHOR)
+
+    @cached_property
+    def _workload(self) -> dict[str, Feed]:
+        """Key → what feeds it."""
+        found = {}
+        for key, value in self._playbook.workload:
+            is_empty = isinstance(value.template, Literal) and value.template.value in (None, "")
+            found[key] = Feed.OUTSIDE if is_empty else Feed.AUTHOR
+        return found
+
+
+def is_harmless(expr: Expr, quote: str = "") -> bool:
+    """Whether an expression gives numbers, truths and texts that are written out in it alone; with a `quote` also what
+    cannot end a literal in such quotes, because each of them is doubled, or taken out.
+    """
+    match expr:
+        case Const() | Not() | Compare() | Test() | Unary() | Binary(op="-" | "/" | "//" | "**"):
+            return True
+        case Filter(name=name) if name in _NUMBERS:
+            return True
+        case Filter(name="replace", args=(Const(value=old), Const(value=str(new)), *_)) if quote and old == quote:
+            return new == 2 * quote or quote not in new
+        case Filter(of=of, name=name, args=args, named=named) if name in (_KEEPING if quote else _DEFAULT):
+            return all(is_harmless(each, quote) for each in (of, *args, *(value for _, value in named)))
+        case Conditional(then=then, otherwise=otherwise):
+            return is_harmless(then, quote) and (otherwise is None or is_harmless(otherwise, quote))
+        case Logic(left=left, right=right) | Binary(left=left, right=right):
+            return is_harmless(left, quote) and is_harmless(right, quote)
+        case Concat(parts=parts):
+            return all(is_harmless(each, quote) for each in parts)
+        case _:
+            return False

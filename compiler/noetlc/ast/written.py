@@ -1,0 +1,97 @@
+"""What of a canonical playbook its author wrote, and what lowering made.
+
+A pass makes steps, tasks, rules, arcs and joins that stand at the place of the construct they came from. Whoever says
+something about them says it to a reader who never saw them. So the tree as it was read tells what was written: each
+part by where it stands, tasks inside of `choose`, `while` and `until` as well.
+"""
+
+from typing import TypeAlias
+
+from noetl_ir.span import Span
+from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Rule, Step, Task, Value
+
+Part: TypeAlias = Step | Task | Rule | Router | Arc
+
+_GROUND = (Span, Value, Guard, str)
+
+
+class Written:
+    """The parts of a playbook that stand in its source as what they are; all of them where nothing was lowered."""
+
+    __slots__ = ("_all", "_joins", "_spans")
+
+    def __init__(self, read: Playbook, lowered: Playbook) -> None:
+        self._all = read is lowered
+        self._spans: dict[type[Part], set[Span]] = {Step: set(), Task: set(), Rule: set(), Router: set(), Arc: set()}
+        self._joins: dict[Span, str | int] = {}
+        if not self._all:
+            self._take(read)
+
+    def _take(self, read: Playbook) -> None:
+        waiting: list[tuple[object, ...]] = [read.steps, read.workbook, read.executor.extras, read.extras]
+        while waiting:
+            here = waiting.pop()
+            match here:
+                case Step():
+                    self._spans[Step].add(here.name_span)
+                    self._joins[here.name_span] = here.spec.join
+                case Task():
+                    if not here.generated:
+                        self._spans[Task].add(here.name_span)
+                    # one that stands outside of the task, as in a `catch` beside a list of tasks, was put there
+                    self._spans[Rule].update(rule.span for rule in here.rules if _is_inside(rule.span, here.span))
+                case Router():
+                    self._spans[Router].add(here.span)
+                case Arc():
+                    self._spans[Arc].add(here.span)
+                case _:
+                    pass
+            waiting += [part for part in here if isinstance(part, tuple) and part and not isinstance(part, _GROUND)]
+
+    def has(self, part: Part) -> bool:
+        """Whether the author wrote a part."""
+        if self._all:
+            return not isinstance(part, Task) or not part.generated
+        if isinstance(part, Task):
+            return not part.generated and part.name_span in self._spans[Task]
+        return (part.name_span if isinstance(part, Step) else part.span) in self._spans[type(part)]
+
+    def has_rules(self, task: Task) -> bool:
+        """Whether the author wrote a task and each of its rules."""
+        return self.has(task) and all(map(self.has, task.rules))
+
+    def has_router(self, step: Step) -> bool:
+        """Whether the author wrote a step's router and each of its arcs."""
+        router = step.router
+        return router is not None and self.has(router) and all(map(self.has, router.arcs))
+
+    def has_join(self, step: Step) -> bool:
+        """Whether a step waits for its tokens as its author said."""
+        return self._all or (self.has(step) and self._joins.get(step.name_span) == step.spec.join)
+
+    def made(self, playbook: Playbook) -> frozenset[Span]:
+        """Where parts stand that lowering made, of the lowered `playbook`, and nothing that was written."""
+        if self._all:
+            return frozenset()
+        parts: list[Part] = []
+        for step in playbook.steps:
+            parts += (step, *step.tasks, *(rule for task in step.tasks for rule in task.rules))
+            parts += () if step.router is None else (step.router, *step.router.arcs)
+        mine = {place for part in parts if self.has(part) for place in _places(part)}
+        return frozenset({place for part in parts if not self.has(part) for place in _places(part)} - mine)
+
+
+def _is_inside(span: Span, outer: Span) -> bool:
+    return outer[:2] <= span[:2] and span[2:] <= outer[2:]
+
+
+def _places(part: Part) -> tuple[Span, ...]:
+    match part:
+        case Step() | Task():
+            return part.name_span, part.span
+        case Rule():
+            return (part.span, *(() if part.to_span is None else (part.to_span,)))
+        case Router():
+            return (part.span,)
+        case Arc():
+            return part.span, part.target_span

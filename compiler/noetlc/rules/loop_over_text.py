@@ -1,0 +1,76 @@
+"""loop-over-text: a loop goes over a value of the workload that is no list.
+
+Why it matters
+    Only a list or a mapping has items: unless a payload brings one, the run fails at this step with `loop.in`.
+Example
+    workload: {cities: "lisbon, oslo"}
+    loop: {in: "{{ workload.cities }}", iterator: city}
+Instead
+    workload: {cities: [lisbon, oslo]}
+    Or make a list of the text: `in: "{{ workload.cities.split(', ') }}"`.
+When to ignore
+    Where every payload brings a list. Leave the default null then, which says so.
+"""
+
+from collections.abc import Iterator
+
+from noetl_ir.expr import Expr, Json, Literal, Native
+from noetlc.ast.walk import loops_of
+from noetlc.diag.diagnostic import Diagnostic, Related, Severity
+from noetlc.expr.check import Names
+from noetlc.expr.paths import accesses
+from noetlc.reading.around import Around
+from noetlc.rules import Rule, Unit
+
+
+def check(unit: Unit) -> Iterator[Diagnostic]:
+    """Loops whose items are a path into the workload at which a text, a number or a boolean is written."""
+    written = {k: v.template.value for k, v in unit.playbook.workload if isinstance(v.template, Literal)}
+    places, around = dict(unit.playbook.workload_spans), None
+    for step in unit.playbook.steps if written else ():
+        for loop in loops_of(step):
+            template = loop.items.template
+            if not isinstance(template, Native):
+                continue
+            around = around or Around(unit.playbook)
+            keys = _path(template.expr, around.names(step))
+            value = _at(written, keys) if keys else None
+            if isinstance(value, str | int | float):
+                yield RULE.finding(
+                    f"the default of `workload.{'.'.join(keys)}` is {_noun(value)}, and a loop goes over a list",
+                    loop.items.span,
+                    help="write a list, or make one: `{{ … .split(',') }}`"
+                    if isinstance(value, str)
+                    else "write a list",
+                    related=(Related(places[keys[0]], "the default"),) if keys[0] in places else (),
+                )
+
+
+def _path(expr: Expr, names: Names) -> list[str]:
+    """The keys below the workload that an expression is, [] where it is anything else."""
+    found = list(accesses(expr))
+    if len(found) != 1 or found[0].called or found[0].dynamic is not None:
+        return []
+    access = found[0]
+    last = access.nodes[-1] if access.nodes else access.root
+    if last is not expr:
+        return []
+    name, keys = access.root.name, [str(key) for key in access.keys]
+    if name == "workload":
+        return keys
+    stronger = (names.args, names.ctx, names.iter, names.tasks, names.iterators)
+    return [] if any(name in each for each in stronger) or name not in names.workload else [name, *keys]
+
+
+def _at(written: dict[str, Json], keys: list[str]) -> Json:
+    value: Json = dict(written)
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _noun(value: str | float) -> str:
+    return "a text" if isinstance(value, str) else "a boolean" if isinstance(value, bool) else "a number"
+
+
+RULE = Rule("NL412", Severity.WARNING, "ast", check)
