@@ -49,7 +49,7 @@ def _loose(r: Reader, node: Scalar) -> Template:
     text, parts, at, done = node.text, list[str | Expr](), 0, 0
     last = text.rfind("}}")
     while (start := text.find("{", at)) >= 0:
-        if text[start : start + 2] not in _MARKS or text.startswith("${#", start - 1):  # the length of a variable
+        if text[start : start + 2] not in _MARKS:
             at = start + 1
             continue
         error = None
