@@ -148,7 +148,7 @@ workflow:
   - {step: lost, tool: {kind: noop}, next: {arcs: [{step: lost}]}}
 """)
     ) == ["NL601", "NL602"]
-    assert "NL202" in codes_of("workflow: [{step: begin}]\n")
+    assert "NL202" in codes_of("executor: {spec: {entry_step: began}}\nworkflow: [{step: start}]\n")
 
 
 def test_scenario_108_names_that_look_alike_are_told_in_escaped_form() -> None:

@@ -19,7 +19,7 @@ from noetlc.older.passes import AUTHORING, LOWERING, BrokenPass, Lowering, Obser
 from noetlc.older.read_iterator import unfolded
 from noetlc.older.read_sink import take_sink
 from noetlc.older.read_targets import take_targets
-from noetlc.older.target_nodes import ImplicitEnd
+from noetlc.older.target_nodes import FirstEntry, ImplicitEnd
 from noetlc.reading.document import read_document
 from noetlc.reading.reader import Forms, Legacy, Reader, Tables
 from noetlc.source.nodes import Node
@@ -35,7 +35,7 @@ PACKAGE = "noetlc.older.dialects"
 READ = "read"
 """The name of the stage before all passes."""
 
-GUESSES: tuple[type[Sugar], ...] = (OldNames, OldRequest, OldSecrets, OldBlocks, ImplicitEnd)
+GUESSES: tuple[type[Sugar], ...] = (OldNames, OldRequest, OldSecrets, OldBlocks, ImplicitEnd, FirstEntry)
 """Sugar for what may be legacy: only lowering tells."""
 
 

@@ -4,22 +4,27 @@ from collections.abc import Iterator
 from re import compile as pattern
 
 from noetl_ir.expr import Literal, Name, walk
-from noetlc.ast.graph import END
+from noetl_ir.nearest import nearest
+from noetlc.ast.graph import END, ENTRY
 from noetlc.ast.playbook import Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in
 from noetlc.older.loose import LOOSE
 from noetlc.older.name_nodes import OldBlocks, OldNames, OldRequest, OldSecrets
-from noetlc.older.target_nodes import ImplicitEnd
+from noetlc.older.target_nodes import FirstEntry, ImplicitEnd
 from noetlc.reading.drafts import DocumentDraft
 from noetlc.reading.reader import Reader
-from noetlc.source.nodes import Mapping
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
 _OLD = pattern(
     r"(?:(?<![\w.'\"])(?:vars|response|result|data|this|status_code|error|success|attempt|output|_err)"
     r"\b(?!['\"])|['\"](?:call\.done|call\.error|step\.exit|step\.finished|success)['\"])"
 )
 """Words of `noetlc.older.legacy_names`, where an expression may have them."""
+_BEFORE_ENTRIES = ("noetl.io/v1", "noetl.io/v2")
+"""Versions with files in which the first step is the entry, and leaves lead to a step `end`."""
+_SLIP = 0.85
+"""How much a step's name looks like `start` where it was to be that; `status` looks less so."""
 _SECRET = pattern(r"(?<![\w.'\"])(?:env\s*[.\[]|token\s*\()")
 
 
@@ -28,13 +33,49 @@ _REQUEST = pattern(r"(?<![\w.'\"])(?:job|payload|spec|input|data)\b(?!['\"])")
 
 def hints_of(r: Reader, draft: DocumentDraft, node: Mapping) -> tuple[Sugar, ...]:
     """The sugar of a document that stands for what it may have."""
-    return (*_old_names(r, node, draft), *_implicit_end(draft))
+    return (*_old_names(r, node, draft), *_implicit_end(draft, node), *_first_entry(draft, node))
 
 
-def _implicit_end(draft: DocumentDraft) -> tuple[ImplicitEnd, ...]:
-    if len(draft.steps) < 2 or any(step.router is not None for step in draft.steps):
+def _implicit_end(draft: DocumentDraft, node: Mapping) -> tuple[ImplicitEnd, ...]:
+    """A step `end` that leaves lead to: in a file without arcs, or with some where it has work and nothing names it."""
+    ends = [step for step in draft.steps if step.name == END]
+    if len(draft.steps) < 2 or not ends:
         return ()
-    return tuple(ImplicitEnd(step.name_span) for step in draft.steps if step.name == END)
+    if any(step.router is not None for step in draft.steps):
+        works = any(task.kind != "noop" for task in ends[0].tasks)
+        is_meant = works and _is_before_entries(node) and _mentions(node.get("workflow"), END) == 1
+        return (ImplicitEnd(ends[0].name_span),) if is_meant else ()
+    return tuple(ImplicitEnd(step.name_span) for step in ends)
+
+
+def _mentions(node: Node | None, word: str) -> int:
+    """How often a word stands as a whole value."""
+    match node:
+        case Scalar():
+            return int(node.text == word)
+        case Sequence():
+            return sum(_mentions(item, word) for item in node.items)
+        case Mapping():
+            return sum(_mentions(value, word) for _, value in node.entries)
+    return 0
+
+
+def _is_before_entries(node: Mapping) -> bool:
+    version = node.get("apiVersion")
+    return isinstance(version, Scalar) and version.text in _BEFORE_ENTRIES
+
+
+def _first_entry(draft: DocumentDraft, node: Mapping) -> tuple[FirstEntry, ...]:
+    """The first step is the entry where nothing else is, nor may have been meant to be."""
+    listed = node.get("workflow")
+    is_whole = isinstance(listed, Sequence) and len(listed.items) == len(draft.steps) > 0
+    is_named = draft.executor is not None and draft.executor.entry_step is not None
+    if is_named or not is_whole or not _is_before_entries(node):
+        return ()
+    first, *others = draft.steps
+    if first.name == ENTRY or nearest(ENTRY, tuple(step.name for step in others), _SLIP):
+        return ()
+    return (FirstEntry(first.name_span),)
 
 
 def _old_names(r: Reader, node: Mapping, draft: DocumentDraft) -> Iterator[Sugar]:

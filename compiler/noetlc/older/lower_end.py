@@ -1,4 +1,4 @@
-"""lower_end: in a file without arcs, a leaf leads to the step `end` where one is declared (LANGUAGE §1).
+"""lower_end: a leaf leads to a declared step `end`: in a file without arcs, or where nothing names it (LANGUAGE §1).
 
 [{step: start}, {step: end, tool: …}]   →   start gets an arc to `end`
 """

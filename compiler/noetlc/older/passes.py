@@ -25,7 +25,7 @@ from noetlc.older.repeat_nodes import OnError, Pages, Poll, Retry
 from noetlc.older.sink_nodes import Sink
 from noetlc.older.skip_nodes import Skip
 from noetlc.older.state_nodes import ArcSet, Assign, Result, RootVars, StepArgs, StepSet
-from noetlc.older.target_nodes import ImplicitEnd, Targets
+from noetlc.older.target_nodes import FirstEntry, ImplicitEnd, Targets
 
 OLDER, CASE, TODAY = "noetlc.older", "noetlc.older.case", "noetlc.lower"
 """The packages that passes stand in."""
@@ -101,6 +101,7 @@ LOWERING: tuple[Lowering, ...] = (
     Lowering(
         _part("lower_end_loop"), removes=(EndLoop,), after=("lower_next", "lower_set", "lower_skip", "lower_while")
     ),
+    Lowering(_part("lower_entry"), removes=(FirstEntry,)),
     Lowering(_part("lower_end"), removes=(ImplicitEnd,), after=("lower_next",)),
     Lowering(_part("lower_blocks"), removes=(OldBlocks,), after=("lower_next", "lower_set", "lower_skip", "lower_end")),
     Lowering(

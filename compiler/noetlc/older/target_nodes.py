@@ -26,3 +26,9 @@ class ImplicitEnd(Sugar):
     """The file has no arcs and a step `end`: its leaves lead there."""
 
     span: Span
+
+
+class FirstEntry(Sugar):
+    """The file has no step `start` and names no other entry: it begins with its first step."""
+
+    span: Span

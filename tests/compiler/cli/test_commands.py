@@ -14,7 +14,7 @@ from noetl_ir.plan_format.json import plan_from_json
 from noetlc.rules import every_code
 
 GOOD = HEAD + steps("step: start")
-BAD = HEAD + steps("step: other")
+BAD = HEAD.replace("/v2", "/v10") + steps("step: other")
 WARNED = HEAD + steps("step: start", "step: lonely")
 
 

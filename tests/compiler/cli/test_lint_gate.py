@@ -10,7 +10,7 @@ from nets import HEAD, steps
 from noetlc.diag.selection import Selection
 
 WARNED = HEAD + steps("step: start", "step: lonely")  # NL601
-BAD = HEAD + steps("step: other")  # NL202
+BAD = HEAD.replace("/v2", "/v10") + steps("step: other")  # NL202
 MIXED = HEAD + steps("step: start, tool: {kind: gone}", "step: lonely")  # NL107 and NL601
 
 

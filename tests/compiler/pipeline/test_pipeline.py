@@ -123,7 +123,7 @@ def test_the_collector_is_given_back() -> None:
 
 
 def test_every_document_of_a_file_compiles_and_an_error_in_one_stops_none_of_the_others() -> None:
-    good, bad = HEAD + steps("step: start"), HEAD + steps("step: other")
+    good, bad = HEAD + steps("step: start"), HEAD + steps("step: start, tool: {kind: gone}")
     both = compile_source("t.yaml", f"{good}---\n{good}".encode())
     assert len(both.plans) == 2
     mixed = compile_source("t.yaml", f"{bad}---\n{good}".encode())
