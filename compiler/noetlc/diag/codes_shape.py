@@ -88,8 +88,9 @@ SHAPE_CODES: dict[str, Code] = {
         "Make tasks of them, or a step that an arc on `step.failed` leads to.",
     ),
     "NL115": Code(
-        "unavailable-kind", _WARNING, "A known tool kind that is not run here",
-        "The playbook compiles; a task of this kind gives the error outcome `kind.unavailable`.",
+        "unavailable-kind", _WARNING, "A known tool kind, or a backend of one, that is not run here",
+        "The playbook compiles; a task of this kind gives the error outcome `kind.unavailable`, and one of "
+        "this backend the error of its kind.",
         "tool: {kind: rhai, code: \"40 + 2\"}",
         "Use another kind, or install one through the entry points `noetl.kinds` and `noetl.tools`.",
         "Where the playbook is written for a worker that has the kind, and none here runs it.",

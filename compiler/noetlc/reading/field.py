@@ -56,6 +56,10 @@ def read_field(r: Reader, field: Field, name: str, node: Node) -> Value:
         r.report("NL102", f"`{name}`: expected {expected}, found {describe(node)}", node.span, help=help)
     elif field.values and isinstance(value.template, Literal):
         _check_choice(r, field, name, value)
+    elif field.runs and isinstance(value.template, Literal) and value.template.value not in (None, *field.runs):
+        listed = " or ".join(f"`{each}`" for each in field.runs)
+        message = f"`{name}: {value.template.value}` is not run here: only {listed} is"
+        r.report("NL115", message, value.span, help=f"write `{name}: {field.runs[0]}`, or run it where there is one")
     return value
 
 

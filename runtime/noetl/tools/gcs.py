@@ -16,6 +16,7 @@ from urllib.parse import quote
 from noetl.contents import bytes_of, json_of, text_of, value_of
 from noetl.files import Refused, inside, read_file, write_file
 from noetl.google import Unusable, account_of, token_request
+from noetl.logins import login_of
 from noetl.ports import Call, Env, Fence
 from noetl.web import BODY_BYTES, SECONDS, Answer, Bounds, Request, exchanged, is_there
 from noetl_ir.expr import Json
@@ -113,8 +114,7 @@ async def _storage(call: Call, env: Env) -> _Storage:
     auth = fields["auth"] if fields.get("auth") is not None else fields.get("credential")
     if auth is None:
         return _Storage(endpoint, {}, bounds, fence)
-    named = auth.get("credential", auth.get("name")) if isinstance(auth, dict) else auth
-    given = await env.credential(str(named)) if isinstance(named, str | int) else auth if isinstance(auth, dict) else {}
+    given = await login_of(auth, env)
     if (account := account_of(given)) is not None:
         request = token_request(account, {"scope": SCOPE}, int(time.time()))
         found = await exchanged(request, bounds._replace(most=1 << 20), fence)

@@ -15,6 +15,7 @@ may not connect there), `http.request` (the request itself cannot be sent), `fie
 from contextlib import suppress
 
 from noetl.contents import json_of, text_of
+from noetl.logins import login_of
 from noetl.ports import Call, Env
 from noetl.web import BODY_BYTES, SECONDS, Answer, Bounds, Request, exchanged, is_there, shown
 from noetl_ir.expr import Json
@@ -87,11 +88,7 @@ async def _authorize(auth: Json, headers: dict[str, str], env: Env) -> tuple[str
     """Put a credential on a request: a token as Bearer or under its own `header`, a password as Basic."""
     if auth is None:
         return None
-    if isinstance(auth, dict) and not isinstance(auth.get("credential", auth.get("name")), str):
-        fields = auth
-    else:
-        name = auth if isinstance(auth, str) else _named(auth)
-        fields = await env.credential(name)
+    fields = await login_of(auth, env)
     user = fields.get("username", fields.get("user"))
     if user is not None and fields.get("password") is not None:
         return _text(user), _text(fields["password"])
@@ -101,13 +98,6 @@ async def _authorize(auth: Json, headers: dict[str, str], env: Env) -> tuple[str
             headers[str(header or "Authorization")] = _text(token) if header else f"Bearer {_text(token)}"
             return None
     raise Invalid("auth names a credential without a token, and without user and password")
-
-
-def _named(auth: Json) -> str:
-    found = auth.get("credential", auth.get("name")) if isinstance(auth, dict) else None
-    if not isinstance(found, str):
-        raise Invalid("auth must name a credential")
-    return found
 
 
 def _outcome(answer: Answer) -> Outcome:

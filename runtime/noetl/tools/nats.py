@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from noetl.contents import bytes_of, value_of
 from noetl.egress import NotAllowed
+from noetl.logins import login_of
 from noetl.natsclient import EXTRA, SECONDS, Target, Unreachable, connected, is_there, target_of
 from noetl.ports import Call, Env, Fence
 from noetl_ir.expr import Json
@@ -78,8 +79,7 @@ def _unfit(fields: dict[str, Json]) -> list[str]:
 async def _target(fields: dict[str, Json], env: Env) -> Target:
     """The server and the login. Raises KeyError, ValueError."""
     auth = fields["auth"] if fields.get("auth") is not None else fields.get("credential")
-    named = auth.get("credential", auth.get("name")) if isinstance(auth, dict) else auth
-    given = await env.credential(str(named)) if isinstance(named, str | int) else auth if isinstance(auth, dict) else {}
+    given = await login_of(auth, env)
     return target_of(fields.get("url"), given)
 
 

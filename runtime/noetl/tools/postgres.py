@@ -11,6 +11,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from noetl.logins import login_of
 from noetl.ports import Call, Env
 from noetl.rows import (
     UNUSABLE,
@@ -91,13 +92,7 @@ async def run(call: Call, env: Env) -> Outcome:
 async def _target(fields: dict[str, Json], env: Env) -> tuple[str, dict[str, str]]:
     """The connection string and the parameters over it. Raises KeyError, Invalid."""
     auth = fields["auth"] if fields.get("auth") is not None else fields.get("credential")
-    if isinstance(auth, dict):
-        named = auth.get("credential", auth.get("name"))
-        given = await env.credential(named) if isinstance(named, str) else auth
-    elif auth is not None:
-        given = await env.credential(str(auth))
-    else:
-        given = {}
+    given = await login_of(auth, env)
     string = given.get("dsn", given.get("url", given.get("value", fields.get("dsn"))))
     target = {name: str(given[key]) for key, name in _NAMES.items() if given.get(key) is not None}
     if fields.get("database") is not None:

@@ -17,6 +17,7 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from noetl.files import Refused
+from noetl.logins import login_of
 from noetl.ports import Call, Env
 from noetl.rows import (
     UNUSABLE,
@@ -112,8 +113,7 @@ async def run(call: Call, env: Env) -> Outcome:
 async def _target(fields: Mapping[str, Json], env: Env) -> dict[str, object]:
     """The parameters of the connection. Raises KeyError, Invalid."""
     auth = fields["auth"] if fields.get("auth") is not None else fields.get("credential")
-    named = auth.get("credential", auth.get("name")) if isinstance(auth, dict) else auth
-    given = await env.credential(str(named)) if isinstance(named, str | int) else auth if isinstance(auth, dict) else {}
+    given = await login_of(auth, env)
     target: dict[str, object] = {name: str(given[key]) for key, name in _NAMES.items() if given.get(key) is not None}
     target |= {name: str(fields[name]) for name in _OVER if fields.get(name) is not None}
     if not {"account", "user"} <= target.keys():

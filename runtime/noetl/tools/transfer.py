@@ -1,10 +1,12 @@
-"""transfer: rows from one database or file into another (LANGUAGE §7).
+"""transfer: rows from a database, a file or a web server into a database or file (LANGUAGE §7).
 
-A database is read and written by the tool of its kind, with its rules for credentials, folders and transactions; a
-failure is that tool's, with the side named. All rows are read before the first is written, and written in one
-transaction, so that a repeat after a crash finds all or none. Values travel as results have them: dates as ISO text,
-bytes as base64 text.
-Error codes: those of the two kinds, `rows.too_many`, `timeout`, `file.refused`, `fields.invalid`.
+A database is read and written by the tool of its kind, with its rules for credentials, folders and transactions, and a
+server is asked by the tool `http`; a failure is that tool's, with the side named. What the server sends is JSON, JSON
+lines or CSV: by `format`, else its content type, else the end of its address, else by how it begins. All rows are read
+before the first is written, and written in one transaction, so that a repeat after a crash finds all or none. Values
+travel as results have them: dates as ISO text, bytes as base64 text.
+Error codes: those of the two kinds, `rows.too_many`, `timeout`, `file.refused`, `fields.invalid`, `transfer.rows` (what
+a server sent is no rows).
 """
 
 import asyncio
@@ -17,6 +19,7 @@ from types import FunctionType
 
 from noetl.contents import json_of
 from noetl.files import Refused, inside, read_file, write_file
+from noetl.logins import name_in
 from noetl.ports import Call, Env
 from noetl.rows import TooMany, most_rows
 from noetl_ir import registry
@@ -28,6 +31,15 @@ from noetl_ir.outcome import Outcome, error, ok
 DATABASES = ("postgres", "duckdb", "sqlite", "snowflake")
 FORMATS = ("csv", "json", "jsonl")
 FILE_BYTES = 256 * 1024 * 1024
+_TYPES = {
+    "text/csv": "csv",
+    "application/csv": "csv",
+    "application/x-ndjson": "jsonl",
+    "application/ndjson": "jsonl",
+    "application/jsonl": "jsonl",
+    "application/json": "json",
+}
+"""Content type → format."""
 _SHORT = {"pg": "postgres", "postgresql": "postgres", "sf": "snowflake", "ndjson": "jsonl"}
 
 Side = dict[str, Json]
@@ -36,6 +48,10 @@ Rows = list[dict[str, Json]]
 
 class Invalid(Exception):
     """A side that cannot be used; the text says why, in plain words."""
+
+
+class NoRows(Exception):
+    """What came is no rows; the text says why."""
 
 
 class Failed(Exception):
@@ -55,7 +71,7 @@ async def run(call: Call, env: Env) -> Outcome:
         source, target = _sides(call.fields)
         mode = str(call.fields.get("mode") or target.pop("mode", None) or ("upsert" if target.get("key") else "append"))
         async with asyncio.timeout(seconds):
-            rows, columns = await _read(source, call, env)
+            rows, columns = _mapped(await _read(source, call, env), target.pop("mapping", None))
             await _write(target, rows, "append" if mode == "insert" else mode, call, env)
     except Failed as problem:
         return problem.outcome
@@ -63,6 +79,8 @@ async def run(call: Call, env: Env) -> Outcome:
         return error("fields.invalid", str(problem))
     except Refused as problem:
         return error("file.refused", str(problem))
+    except NoRows as problem:
+        return error("transfer.rows", str(problem))
     except TooMany as problem:
         return error("rows.too_many", str(problem))
     except TimeoutError:
@@ -78,12 +96,15 @@ def _sides(fields: dict[str, Json]) -> tuple[Side, Side]:
     for place, name in enumerate(("source", "target")):
         given = fields[name]
         side = dict(given) if isinstance(given, dict) else {}
-        kind = side.pop("kind", None) or side.pop("type", None) or (kinds[place] if len(kinds) == 2 else None)
-        side.pop("type", None)
+        said = [side.pop(word, None) for word in ("kind", "type", "tool")]
+        kind = next((word for word in said if word is not None), kinds[place] if len(kinds) == 2 else None)
         kind = _SHORT.get(str(kind), str(kind))
-        if kind not in (*DATABASES, "file"):
-            raise Invalid(f"{name}: kind must be {', '.join(DATABASES)} or file")
-        own = auth.get(name) if isinstance(auth, dict) else auth
+        if kind not in (known := (*DATABASES, "http", "file") if name == "source" else (*DATABASES, "file")):
+            raise Invalid(f"{name}: kind must be {', '.join(known[:-1])} or {known[-1]}")
+        whole = name_in(auth)
+        own: Json = whole if kind != "http" else None  # what is for a database is not for a server to see
+        if whole is None and isinstance(auth, dict):
+            own = auth.get(name)
         if own is not None and kind != "file":
             side.setdefault("auth", own)
         found.append({**side, "kind": kind})
@@ -91,11 +112,14 @@ def _sides(fields: dict[str, Json]) -> tuple[Side, Side]:
 
 
 async def _read(side: Side, call: Call, env: Env) -> tuple[Rows, list[Json]]:
-    """All rows of a side, and their columns. Raises Failed, Invalid, Refused, TooMany."""
-    if side["kind"] == "file":
-        rows = await asyncio.to_thread(_rows_of, side, env.root())
+    """All rows of a side, and their columns. Raises Failed, Invalid, NoRows, Refused, TooMany."""
+    if side["kind"] in ("file", "http"):
+        if side["kind"] == "http":
+            rows = await _answered(side, call, env)
+        else:
+            rows = await asyncio.to_thread(_rows_of, side, env.root())
         if len(rows) > (most := most_rows(call.knobs)):
-            raise TooMany(f"the file has more than {most} rows")
+            raise TooMany(f"the source has more than {most} rows")
         return rows, list(dict.fromkeys(column for row in rows for column in row))
     if "table" in side:
         raise Invalid("source: a table is read by a query")
@@ -104,6 +128,71 @@ async def _read(side: Side, call: Call, env: Env) -> tuple[Rows, list[Json]]:
     found, columns = result["rows"], result["columns"]
     assert isinstance(found, list) and isinstance(columns, list)
     return [row for row in found if isinstance(row, dict)], columns
+
+
+async def _answered(side: Side, call: Call, env: Env) -> Rows:
+    """The rows that a server sends. Raises Failed, Invalid, NoRows."""
+    form = side.pop("format", None)
+    outcome = await _asked("source", side, call, env)
+    result, extra = outcome.result, outcome.extras["http"]
+    assert isinstance(result, dict) and isinstance(extra, dict)
+    headers = result["headers"]
+    assert isinstance(headers, dict)
+    data, how = result["data"], extra["encoding"]
+    if form is None:
+        kind = str(headers.get("content-type", "")).partition(";")[0].strip().lower()
+        ending = str(result["url"]).partition("?")[0].rpartition(".")[2].lower()
+        form = (
+            "json" if how == "json" else _TYPES.get(kind) or (ending if _SHORT.get(ending, ending) in FORMATS else None)
+        )
+    form = None if form is None else _SHORT.get(str(form), str(form))
+    if form not in (None, *FORMATS):
+        raise Invalid(f"source: format must be {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    try:
+        if how == "none":
+            return []
+        if how == "json":
+            if form not in (None, "json", "jsonl"):
+                raise ValueError("it is JSON")
+            found: Sequence[Json] = data if isinstance(data, list) else [data]
+        elif how == "text":
+            found = _parsed(str(data), form)
+        else:
+            raise ValueError("it is no text")
+    except (ValueError, csv.Error) as problem:
+        raise NoRows(f"source: what the server sent is no {form or ' or '.join(FORMATS)}: {problem}") from None
+    return _checked(
+        found, NoRows("source: each row that the server sends must be a mapping, with a value for each column")
+    )
+
+
+def _mapped(read: tuple[Rows, list[Json]], mapping: Json) -> tuple[Rows, list[Json]]:
+    """The rows with the target's columns, where `mapping` says which key each is taken from. Raises Invalid."""
+    if mapping is None:
+        return read
+    if not isinstance(mapping, dict) or not mapping or not all(isinstance(key, str) for key in mapping.values()):
+        raise Invalid("target: mapping must be {column: key of a row}")
+    rows, made = read[0], []
+    for row in rows:
+        made.append({column: _found(row, str(key)) for column, key in mapping.items()})
+    for column, key in mapping.items():
+        if rows and all(_found(row, str(key), _MISSING) is _MISSING for row in rows):
+            raise Invalid(f"target: mapping: no row has {key!r}, which {column!r} is to be taken from")
+    return made, list(mapping)
+
+
+_MISSING: Json = {}
+
+
+def _found(row: Json, key: str, otherwise: Json = None) -> Json:
+    """What a row has under a key, or under a dotted path; `otherwise` where it has nothing there."""
+    if isinstance(row, dict) and key in row:
+        return row[key]
+    for name in key.split("."):
+        if not isinstance(row, dict) or name not in row:
+            return otherwise
+        row = row[name]
+    return row
 
 
 async def _write(side: Side, rows: Rows, mode: str, call: Call, env: Env) -> None:
@@ -149,22 +238,33 @@ def _rows_of(side: Side, root: str) -> Rows:
     path, form = _place(side, root)
     data = read_file(path, FILE_BYTES)
     try:
-        text = data.decode("utf-8-sig")
-        match form:
-            case "csv":
-                found: Sequence[Json] = [
-                    dict(row) for row in csv.DictReader(io.StringIO(text, newline=""), strict=True)
-                ]
-            case "json":
-                whole = json_of(text.encode())
-                found = whole if isinstance(whole, list) else [whole]
-            case _:
-                found = [json_of(line.encode()) for line in text.splitlines() if line.strip()]
+        found = _parsed(data.decode("utf-8-sig"), form)
     except (ValueError, csv.Error) as problem:
         raise Refused(f"{path!r} is no {form}: {problem}") from None
+    return _checked(found, Refused(f"{path!r}: each row must be a mapping, with a value for each column"))
+
+
+def _parsed(text: str, form: str | None) -> Sequence[Json]:
+    """The rows of a text; what begins like JSON is JSON where no format is said. Raises ValueError, csv.Error."""
+    if form is None and text.lstrip()[:1] in ("[", "{"):
+        try:
+            return _parsed(text, "json")
+        except ValueError:
+            form = "jsonl"
+    match form:
+        case "json":
+            whole = json_of(text.encode())
+            return whole if isinstance(whole, list) else [whole]
+        case "jsonl":
+            return [json_of(line.encode()) for line in text.split("\n") if line.strip()]
+    return [dict(row) for row in csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)]
+
+
+def _checked(found: Sequence[Json], problem: Exception) -> Rows:
+    """The rows, each a mapping with a value for each column. Raises the problem."""
     rows = [row for row in found if isinstance(row, dict) and None not in row]
     if len(rows) != len(found):
-        raise Refused(f"{path!r}: each row must be a mapping, with a value for each column")
+        raise problem
     return rows
 
 

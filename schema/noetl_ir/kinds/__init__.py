@@ -25,7 +25,8 @@ class Field(NamedTuple):
     """One field of a task of this kind.
 
     `shapes` are alternatives; `values` a closed list where there is one, in upper case if `any_case` takes them in
-    any. `idle` fields are read, for older playbooks have them, and have no effect: the compiler notes it.
+    any; of an open list, `runs` are those that can be run here. `idle` fields are read, for older playbooks have them,
+    and have no effect: the compiler notes it.
     """
 
     shapes: tuple[Shape, ...] = ("any",)
@@ -34,6 +35,7 @@ class Field(NamedTuple):
     values: tuple[str, ...] = ()
     doc: str = ""
     any_case: bool = False
+    runs: tuple[str, ...] = ()
     idle: bool = False
 
     def takes(self, value: str) -> bool:

@@ -8,7 +8,7 @@ KIND = Kind(
     fields={
         **sql_fields("$name from a mapping, ? from a list"),
         "database": Field(("text",), doc="The file, inside the worker's root; a database in memory when absent."),
-        "auth": Field(("text", "map"), doc="Keychain entries that the SQL may need; read from older playbooks."),
+        "auth": Field(("text", "map"), doc="Read from older playbooks, where SQL took credentials from it.", idle=True),
         "gcs_credential": Field(("text",), doc="Read from older playbooks, as `auth`.", idle=True),
     },
     knobs={"max_rows": Field(("integer",), doc="Most rows that a result may have; 1,000,000 when absent.")},

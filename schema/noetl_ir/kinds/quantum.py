@@ -7,8 +7,12 @@ KIND = Kind(
     summary="Submits, follows and reads the jobs of circuits; the local simulator is the backend there is.",
     fields={
         "op": Field(("text",), values=("submit", "status", "results"), doc="What to do; submit when absent."),
-        "provider": Field(("text",), doc="The provider of the backend: local, which is meant when absent."),
-        "backend": Field(("text",), doc="The backend to run on: simulator, which is meant when absent."),
+        "provider": Field(
+            ("text",), runs=("local",), doc="The provider of the backend: local, which is meant when absent."
+        ),
+        "backend": Field(
+            ("text",), runs=("simulator",), doc="The backend to run on: simulator, which is meant when absent."
+        ),
         "circuit": Field(
             ("text", "map"),
             doc="For submit: OpenQASM 2 or 3, or {qubits: N, gates: [[h, 0], [cx, 0, 1], [rz, 1, [0.5]], …]}.",

@@ -10,12 +10,14 @@ KIND = Kind(
             ("map",),
             required=True,
             doc="Where rows come from: {kind: postgres, duckdb, sqlite or snowflake, query, …} with the fields of that "
-            "kind, or {kind: file, path, format: csv, json or jsonl}.",
+            "kind, {kind: http, url, format, …} with those of a request, or {kind: file, path, format}; a format is "
+            "csv, json or jsonl.",
         ),
         "target": Field(
             ("map",),
             required=True,
-            doc="Where rows go: {kind, table, key, …} with the fields of that kind, or {kind: file, path, format}.",
+            doc="Where rows go: {kind, table, key, …} with the fields of that kind, or {kind: file, path, format}; "
+            "`mapping` takes {column: the row's key} for each column, a dotted path for what lies deeper.",
         ),
         "mode": Field(
             ("text",),
@@ -23,7 +25,9 @@ KIND = Kind(
             doc="How rows are written: append when absent, upsert by the target's `key`, or replace all there is.",
         ),
         "auth": Field(("text", "map"), doc="Credentials of both sides, {source, target}, where these name none."),
-        "chunk_size": Field(("integer",), doc="Read from older playbooks; all rows go in one transaction here."),
+        "chunk_size": Field(
+            ("integer",), doc="Read from older playbooks; all rows go in one transaction here.", idle=True
+        ),
         "direction": Field(
             ("text",), doc="The kinds of both sides, as in snowflake_to_postgres, where these name none."
         ),

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
 from itertools import count
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
 from services import postgres as postgres_server
 from snowflake_emulation import snowflake as emulated
-from tool_doubles import Surroundings, call_of, failed, waited
+from tool_doubles import Surroundings, call_of, failed, http_server, waited
 
 TOOLS = {"sqlite": sqlite.run, "duckdb": duckdb.run, "postgres": postgres.run, "snowflake": snowflake.run}
 PLACES: dict[str, dict[str, Json]] = {
@@ -182,3 +183,134 @@ def test_a_late_transfer_is_stopped(env: Surroundings) -> None:
     endless = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT count(*) AS n FROM t"
     outcome = moved(env, {"kind": "sqlite", "query": endless}, {"kind": "file", "path": "x.csv"}, timeout=0.3)
     assert failed(outcome)["code"] == "timeout"
+
+
+SENT = {
+    "/rows": ("application/json", json.dumps(ROWS)),
+    "/one": ("application/json", json.dumps(ROWS[0])),
+    "/lines": ("application/x-ndjson", FILES["jsonl"]),
+    "/table": ("text/csv; charset=utf-8", CSV),
+    "/rows.csv": ("application/octet-stream", CSV),
+    "/plain-rows": ("text/plain", json.dumps(ROWS)),
+    "/plain-lines": ("text/plain", FILES["jsonl"]),
+    "/plain-table": ("text/plain", CSV),
+    "/deep": ("application/json", '[{"id": 1, "who": {"name": "Ada"}}, {"id": 2, "who": {}}]'),
+    "/none": ("application/json", "[]"),
+    "/texts": ("application/json", '["a"]'),
+    "/wide": ("text/csv", "a,b\n1,2,3\n"),
+    "/broken": ("text/plain", '[{"a": 1}'),
+}
+
+
+class Sender(BaseHTTPRequestHandler):
+    """Sends what `SENT` has for a path, whoever asks; `/auth` sends what it was given to know who asks."""
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        kind, text = SENT.get(path, ("application/json", json.dumps([{"auth": self.headers.get("authorization")}])))
+        self.send_response(503 if path == "/down" else 200)
+        self.send_header("content-type", kind)
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture(scope="module")
+def sender() -> Iterator[str]:
+    with http_server(Sender) as address:
+        yield address
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres", "json"])
+@pytest.mark.parametrize(
+    "path", ["/rows", "/lines", "/table", "/rows.csv", "/plain-rows", "/plain-lines", "/plain-table"]
+)
+def test_rows_come_from_a_server(env: Surroundings, sender: str, path: str, kind: str) -> None:
+    end = target(env, kind)
+    outcome = moved(env, {"kind": "http", "url": f"{sender}{path}?page=1", "method": "GET"}, end)
+    assert outcome.result == {"rows_transferred": 3, "columns": ["id", "name"]}, outcome
+    is_csv = path in ("/table", "/rows.csv", "/plain-table")
+    none = "" if is_csv else None  # CSV has no null, and no numbers
+    rows = [{**row, "name": row["name"] if row["name"] is not None else none} for row in ROWS if isinstance(row, dict)]
+    assert rows_of(env, end) == [{**row, "id": str(row["id"])} if is_csv and kind == "json" else row for row in rows]
+
+
+def test_one_mapping_and_no_rows_from_a_server(env: Surroundings, sender: str) -> None:
+    end = target(env, "postgres")
+    assert moved(env, {"type": "http", "url": f"{sender}/one"}, end).result == {
+        "rows_transferred": 1,
+        "columns": ["id", "name"],
+    }
+    assert moved(env, {"tool": "http", "url": f"{sender}/none"}, end).status == "ok"
+    assert rows_of(env, end) == ROWS[:1]
+
+
+def test_a_mapping_says_which_key_each_column_is_taken_from(env: Surroundings, sender: str) -> None:
+    end = {**target(env, "postgres"), "mapping": {"name": "who.name", "id": "id"}}
+    outcome = moved(env, {"kind": "http", "url": f"{sender}/deep"}, end)
+    assert outcome.result == {"rows_transferred": 2, "columns": ["name", "id"]}
+    assert rows_of(env, end) == [{"id": 1, "name": "Ada"}, {"id": 2, "name": None}]
+    wrong = moved(env, {"kind": "http", "url": f"{sender}/deep"}, {**end, "mapping": {"name": "who.nme", "id": "id"}})
+    assert "no row has 'who.nme'" in str(failed(wrong)["message"]) and len(rows_of(env, end)) == 2
+    here: dict[str, Json] = {"kind": "sqlite", "query": "SELECT 3 AS a"}
+    assert moved(env, here, {**end, "mapping": {"id": "a"}}).status == "ok"
+    assert rows_of(env, end)[2] == {"id": 3, "name": None}
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "code"),
+    [
+        ("/down", {}, "http.status"),
+        ("/texts", {}, "transfer.rows"),
+        ("/wide", {}, "transfer.rows"),
+        ("/broken", {}, "transfer.rows"),
+        ("/broken", {"format": "jsonl"}, "transfer.rows"),
+        ("/rows", {"format": "csv"}, "transfer.rows"),
+        ("/rows", {"format": "xls"}, "fields.invalid"),
+        ("/rows", {"path": "x"}, "fields.invalid"),
+    ],
+)
+def test_what_a_server_sends_and_is_no_rows(
+    env: Surroundings, sender: str, path: str, fields: dict[str, Json], code: str
+) -> None:
+    end = target(env, "sqlite")
+    assert failed(moved(env, {"kind": "http", "url": f"{sender}{path}", **fields}, end))["code"] == code
+    assert rows_of(env, end) == []
+
+
+def test_a_server_is_no_target_and_has_the_limits_of_the_task(env: Surroundings, sender: str) -> None:
+    rows: dict[str, Json] = {"kind": "http", "url": f"{sender}/rows"}
+    error = failed(moved(env, {"kind": "sqlite", "query": "SELECT 1 AS id"}, rows))
+    assert error["message"] == "target: kind must be postgres, duckdb, sqlite, snowflake or file"
+    end = target(env, "sqlite")
+    assert failed(moved(env, rows, end, knobs={"max_rows": 2}))["code"] == "rows.too_many"
+    assert failed(moved(env, rows, end, knobs={"max_response_bytes": 10}))["code"] == "http.too_large"
+    env.fenced = lambda _: "private"
+    assert failed(moved(env, rows, end))["code"] == "http.refused"
+    assert rows_of(env, end) == []
+
+
+def test_a_server_sees_no_credential_but_its_own(env: Surroundings, sender: str) -> None:
+    env.credentials["api"] = {"token": "t-1"}
+    asked: dict[str, Json] = {"kind": "http", "url": f"{sender}/auth"}
+    for auth, seen in (("pg", None), ({"source": "credential", "key": "pg"}, None), ({"source": "api"}, "Bearer t-1")):
+        assert moved(env, asked, {"kind": "file", "path": "seen.json"}, auth=auth, mode="replace").status == "ok"
+        assert rows_of(env, {"kind": "file", "path": "seen.json"}) == [{"auth": seen}]
+
+
+@pytest.mark.parametrize(
+    "auth",
+    [
+        "pg",
+        {"credential": "pg"},
+        {"name": "pg"},
+        {"source": "credential", "tool": "postgres", "key": "pg"},
+        {"type": "postgres", "credential": "pg"},
+        {"main": {"type": "postgres", "key": "pg"}},
+    ],
+)
+def test_how_a_credential_is_named(env: Surroundings, auth: Json) -> None:
+    end = {**target(env, "postgres"), "auth": auth}
+    assert moved(env, {"kind": "sqlite", "query": "SELECT 1 AS id"}, end).status == "ok"

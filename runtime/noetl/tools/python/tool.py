@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from noetl.files import Refused, script_text
+from noetl.logins import name_in
 from noetl.ports import Call, Env
 from noetl.processes import ACTION_ID, bytes_of
 from noetl.tools.python.pool import POOL, Died
@@ -118,7 +119,7 @@ async def _auth(auth: Json, env: Env) -> Json:
         case str():
             return await env.credential(auth)
         case dict():
-            return {alias: await env.credential(str(name)) for alias, name in auth.items()}
+            return {alias: await env.credential(name_in(name) or str(name)) for alias, name in auth.items()}
     return None
 
 
