@@ -11,7 +11,7 @@ KIND = Kind(
         "credential": Field(("text",), doc="Another name for `auth`."),
         "dsn": Field(("text",), doc="A connection string or address, where no password is needed."),
         "database": Field(("text",), doc="The database, over the one that `auth` names."),
-        "pool": Field(("any",), doc="Read from older playbooks; connections are made for each task here."),
+        "pool": Field(("any",), doc="Read from older playbooks; each task has its own connection here.", idle=True),
     },
     knobs={"max_rows": Field(("integer",), doc="Most rows that a result may have; 1,000,000 when absent.")},
     one_of=(SQL_TEXTS,),
