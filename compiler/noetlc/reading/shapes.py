@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from re import compile as pattern
 
 from noetl_ir.expr import Json
+from noetl_ir.kinds import seconds_of
 from noetl_ir.nearest import nearest
 from noetl_ir.span import Span
 from noetlc.diag.diagnostic import Fix
@@ -13,7 +14,6 @@ from noetlc.reading.reader import Reader
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 from noetlc.source.resolve import resolve
 
-_DURATION = pattern(r"\s*\d+(\.\d+)?\s*(ms|s|m|h|d)?\s*")
 _NAME = pattern(r"[./]*\w[\w\-./]*")
 
 
@@ -173,9 +173,7 @@ def boolean_of(r: Reader, node: Node, what: str) -> bool | None:
 
 def is_duration(value: Json) -> bool:
     """Whether a literal is a duration: seconds, or a number with `ms s m h d` (LANGUAGE §4)."""
-    if isinstance(value, str):
-        return _DURATION.fullmatch(value) is not None
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+    return seconds_of(value) is not None
 
 
 def is_misspelt(node: Mapping, key: str, known: Iterable[str]) -> bool:

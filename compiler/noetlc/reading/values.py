@@ -87,7 +87,7 @@ def read_duration(r: Reader, node: Node, what: str) -> Value | None:
             "NL119",
             f"{what}: {written} is no duration",
             node.span,
-            help="write seconds, `1.5s`, `5m`, `2h`, or one expression",
+            help="write seconds, `1.5s`, `5m`, `2h` (digits 0 to 9, at most 317 years), or one expression",
         )
         return None
     return value

@@ -15,7 +15,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetl_ir.expr import Call, Const, Literal, Name, Native
-from noetl_ir.kinds import seconds_of
+from noetl_ir.kinds import grown, seconds_of
 from noetlc.ast.playbook import Loop, Step, Value
 from noetlc.ast.playbook import Rule as Policy
 from noetlc.ast.walk import loops_of
@@ -76,7 +76,7 @@ def _waits(rule: Policy) -> float:
         return sum(min(delay * n, most) for n in range(1, min(count, MOST_ATTEMPTS) + 1))
     total = 0.0
     for n in range(min(count, 1_000)):
-        total += min(delay * rule.multiplier**n, most)
+        total += min(grown(delay, rule.multiplier, n), most)
         if total > 1e12:
             break
     return total

@@ -120,8 +120,8 @@ def _gate(turn: Turn, step: int, key: str, entering: tuple[Firing, ...]) -> None
         data: dict[str, Json] = {}
         if admitted and row.timeout >= 0:
             limit = seconds_of(program.value(row.timeout)(admit_scope(turn, key)))
-            if limit is None:
-                raise Fault("step.timeout", f"`lifecycle.timeout_s` of step `{row.name}` is no duration")
+            if not limit:
+                raise Fault("step.timeout", f"`lifecycle.timeout_s` of step `{row.name}` is no duration above zero")
             data["timeout"] = round(limit * 1_000_000)
     except Fault as fault:
         failing = Firing(program.transition("admit_fault", step), key, key)

@@ -121,7 +121,7 @@ def _seconds(program: Program, index: int, scope: Scope, default: float) -> floa
     value = program.value(index)(scope)
     found = seconds_of(value)
     if found is None:
-        raise Fault("rule.delay", f"{value!r} is no duration; write seconds, or text like `1.5s`, `5m`, `2h`")
+        raise Fault("rule.delay", f"{repr(value)[:60]} is no duration; write seconds, or text like `1.5s`, `5m`, `2h`")
     return found
 
 

@@ -1,5 +1,6 @@
 """When the next attempt is due (LANGUAGE §4): backoff in seconds from rule, attempt and chance."""
 
+from noetl_ir.kinds import MAX_SECONDS, grown
 from noetl_ir.plan import Rule
 
 DEFAULT_DELAY = 1.0
@@ -15,9 +16,9 @@ def wait_of(rule: Rule, attempt: int, delay: float, cap: float | None, chance: f
         case "linear":
             base = delay * attempt
         case "exponential":
-            base = delay * min(rule.multiplier ** min(attempt - 1, 512), 1e12)
+            base = grown(delay, rule.multiplier, attempt - 1)
         case _:
             base = delay
     if rule.jitter:
         base *= 1 - chance / 2
-    return base if cap is None else min(base, cap)
+    return min(base, MAX_SECONDS if cap is None else cap)

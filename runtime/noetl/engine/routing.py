@@ -120,7 +120,7 @@ def _taken(walk: _Walk, transition: Transition, token: str) -> dict[str, Json]:
         value = program.value(arc.delay)(walk.scope)
         delay = seconds_of(value)
         if delay is None:
-            raise Fault("arc.delay", f"the delay is no duration: {value!r}")
+            raise Fault("arc.delay", f"the delay is no duration: {repr(value)[:60]}")
         row["due"] = walk.turn.now + round(delay * 1_000_000)
     return row
 

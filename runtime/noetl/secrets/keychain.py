@@ -19,6 +19,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from shlex import quote
 
 from noetl.errands import Brings, Errands
 from noetl.secrets.credentials import CredentialProblem, Credentials
@@ -144,7 +145,8 @@ class Keychain:
         except CredentialProblem as problem:
             raise Unresolved(str(problem)) from None
         if found is None:
-            raise Unresolved(f"there is no keychain entry and no stored credential named {name!r}")
+            lacking = f"there is no keychain entry and no stored credential named {name!r}"
+            raise Unresolved(f"{lacking}; store one with `noetl credential add {quote(name)}`")
         return found
 
     def variable(self, entry: Entry, name: Json) -> Json:

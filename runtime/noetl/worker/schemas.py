@@ -121,8 +121,18 @@ _ASKED = frozenset(("type", "enum", "const", "required", "pattern", "format", *_
 def _told(problem: ValidationError) -> str:
     """What is wrong, without the value that is: where, and what the schema asks there."""
     if problem.validator in _ASKED:
+        if lacking := _lacking(problem):
+            return f"at {_place(problem)}, the key `{lacking[:200]}` is missing"
         return f"at {_place(problem)}, {problem.validator} must be {str(problem.validator_value)[:200]}"
     return f"at {_place(problem)}, {problem.validator} does not hold"
+
+
+def _lacking(problem: ValidationError) -> str:
+    """The first key that is required and not there, "" where the schema asks something else."""
+    wanted, there = problem.validator_value, problem.instance
+    if problem.validator != "required" or not isinstance(wanted, list) or not isinstance(there, dict):
+        return ""
+    return next((str(key) for key in wanted if key not in there), "")
 
 
 def _place(problem: ValidationError | SchemaError) -> str:

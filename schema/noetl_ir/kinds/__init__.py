@@ -83,16 +83,49 @@ _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\s*", re.ASCII)
 _UNITS = {"ms": 0.001, None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
+MAX_SECONDS = 1e10
+"""The longest duration, some 317 years: every time that one leads to is a date of four digits."""
+
+
 def seconds_of(value: Json) -> float | None:
-    """A duration in seconds: a number, or text like `1.5s`, `5m`, `2h` (LANGUAGE §4); else None."""
+    """A duration in seconds: a number, or text like `1.5s`, `5m`, `2h` (LANGUAGE §4); else None.
+
+    Neither one below zero nor one above `MAX_SECONDS` is a duration, however it is written.
+    """
     match value:
         case bool():
             return None
         case int() | float():
-            return float(value) if 0 <= value < 1e12 else None
+            seconds: float = value
         case str() if found := _DURATION.fullmatch(value):
-            return float(found[1]) * _UNITS[found[2]]
-    return None
+            seconds = float(found[1]) * _UNITS[found[2]]
+        case _:
+            return None
+    return float(seconds) if 0 <= seconds <= MAX_SECONDS else None
+
+
+def grown(delay: float, multiplier: float, times: int) -> float:
+    """A delay multiplied so many times, `MAX_SECONDS` at most."""
+    try:
+        return min(delay * multiplier**times, MAX_SECONDS)
+    except OverflowError:
+        return MAX_SECONDS if delay else 0.0
+
+
+def faulty_limit(timeout: Json) -> str:
+    """Why a computed `timeout` is none, "" for a good one: it is a duration, or a mapping of them."""
+    parts = timeout.items() if isinstance(timeout, dict) else [("", timeout)]
+    for name, value in parts:
+        if seconds_of(value) is None and not (name and value is None):
+            return f"`timeout{'.' if name else ''}{name}` is {_shown(value)}, which is no duration"
+    return ""
+
+
+def _shown(value: Json) -> str:
+    """A value as far as a message needs it: a number, or what else it is."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value) if abs(value) < 1e15 else "a number that is too large"
+    return "null" if value is None else named(value)
 
 
 def limit_of(timeout: Json) -> float | None:
@@ -110,7 +143,7 @@ def misfits(kind: Kind, fields: Mapping[str, Json]) -> tuple[str, ...]:
     """
     given = {name: value for name, value in fields.items() if value is not None}
     wrong = [
-        f"field {name!r} must be {_listed(known.shapes)}, not {_named(value)}"
+        f"field {name!r} must be {_listed(known.shapes)}, not {named(value)}"
         if (known := kind.fields.get(name))
         else f"there is no field {name!r}"
         for name, value in given.items()
@@ -155,7 +188,7 @@ def _fits(shape: Shape, value: Json) -> bool:
             return isinstance(value, dict) and all(isinstance(entry, str) for entry in value.values())
 
 
-def _named(value: Json) -> str:
+def named(value: Json) -> str:
     """What a value is, for messages; never its content, which may be secret."""
     match value:
         case bool():
