@@ -53,6 +53,11 @@ def _one_of(*values: Json) -> Schema:
 
 _MODE = _one_of("exclusive", "inclusive")
 _LOOP_MODE = _one_of("sequential", "parallel")
+_ELSE = _either(
+    {"type": "object", "properties": {"then": _ref("then")}, "required": ["then"]}, _ref("then"), {"type": "null"}
+)
+_BACKOFF = _one_of("none", "linear", "exponential")
+_LIFECYCLE: Schema = {"type": ["object", "null"], "properties": {"timeout_s": {"type": ["number", "string", "null"]}}}
 _FAILURE: Schema = {"type": "object", "properties": {"mode": _one_of("fail_fast", "best_effort")}}
 _WHEN: Schema = {"type": ["string", "boolean", "number"]}
 _MAP: Schema = {"type": "object"}
@@ -98,7 +103,14 @@ VALUES: dict[tuple[str, str], Schema] = {
     ("task", "args"): _either(_MAP, _TEMPLATE),
     ("task_spec", "policy"): _ref("task_policy"),
     ("task_policy", "rules"): _list_of(_ref("rule")),
+    ("step_policy", "lifecycle"): _LIFECYCLE,
+    ("task_policy", "mode"): _one_of("exclusive"),
+    ("task_policy", "on_unmatched"): _one_of("continue"),
     ("then", "do"): _one_of(*DIRECTIVES),
+    ("then", "attempts"): {"type": "integer", "minimum": 1},
+    ("then", "backoff"): _BACKOFF,
+    ("then", "multiplier"): {"type": "number", "exclusiveMinimum": 0},
+    ("then", "jitter"): {"type": "boolean"},
     ("then", "delay"): _DURATION,
     ("then", "max_delay"): _DURATION,
     ("then", "to"): _TEXT,
@@ -112,6 +124,7 @@ VALUES: dict[tuple[str, str], Schema] = {
     ("arc", "args"): _either(_MAP, _TEMPLATE),
     ("arc", "spec"): _ref("arc_spec"),
     ("arc_spec", "delay"): _DURATION,
+    ("arc_spec", "priority"): {"type": "integer"},
 }
 """(scope, key) → the shape of the value; any shape where there is no row."""
 
@@ -174,10 +187,14 @@ def _schema(title: str, form: _Form) -> Schema:
     definitions["task"] = _either(*[_task(form, kind) for kind in _kinds()])
     labelled: Schema = {"type": "object", "minProperties": 1, "maxProperties": 1}
     entry = _either(_ref("task"), {**labelled, "additionalProperties": _ref("task")})
-    definitions["tool"] = _either(_ref("task"), _list_of(entry), {"type": "null"})
+    if not form.open:
+        definitions["block"] = _either(*[_block(word) for word in tables.task_entries])
+        entry = _either(_ref("task"), _ref("block"), {**labelled, "additionalProperties": _ref("task")})
+    definitions["tasks"] = _list_of(entry)
+    definitions["tool"] = _either(_ref("task"), _ref("tasks"), {"type": "null"})
     definitions["rule"] = {
         "type": "object",
-        "properties": {"when": _WHEN, "then": _ref("then"), "else": _MAP},
+        "properties": {"when": _WHEN, "then": _ref("then"), "else": _MAP if form.open else _ELSE},
         "additionalProperties": "then" in form.open,
     }
     return {
@@ -185,6 +202,28 @@ def _schema(title: str, form: _Form) -> Schema:
         "title": title,
         **_scope(form, "document", tuple(tables.document)),
         "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def _block(word: str) -> Schema:
+    """What stands in a list of tasks and is none: `{name, choose|while|until}` (LANGUAGE §6)."""
+    body = _either(_ref("tasks"), _ref("task"))
+    if word == "choose":
+        rule: Schema = {"when": _WHEN, "then": body, "else": _either(body, _object({"then": body}), {"type": "null"})}
+        inner = _list_of(_object(rule))
+    else:
+        bounds: Schema = {"max_iterations": {"type": ["integer", "string"]}, "deadline": _DURATION}
+        delay: Schema = {"delay": _DURATION} if word == "until" else {}
+        inner = {**_object({"when": _WHEN, "then": body, **bounds, **delay}), "required": ["when", "then"]}
+    return {**_object({"name": _TEXT, "desc": _TEXT, word: inner}), "required": [word]}
+
+
+def _object(properties: Schema) -> Schema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "patternProperties": {"^x-": True},
+        "additionalProperties": False,
     }
 
 

@@ -12,7 +12,7 @@ from noetlc.ast.playbook import Playbook
 from noetlc.ast.sugar import Sugar
 from noetlc.diag.change import Change
 from noetlc.dialects import PACKAGE as CANONICAL
-from noetlc.dialects import dialects_of, merged
+from noetlc.dialects import canonical, dialects_of, merged
 from noetlc.older.hints import hints_of
 from noetlc.older.name_nodes import OldBlocks, OldNames, OldRequest, OldSecrets
 from noetlc.older.passes import AUTHORING, LOWERING, BrokenPass, Lowering, Observer, lowered
@@ -67,7 +67,7 @@ def read(source: Source, node: Node | None, observer: Observer) -> Canonical:
 
 def reader_of(source: Source) -> Reader:
     """A reader of a file for all dialects at once."""
-    return Reader(source, *combined(), _FORMS)
+    return Reader(source, *combined(), _FORMS, canonical())
 
 
 def written(r: Reader, node: Node | None) -> Playbook | None:

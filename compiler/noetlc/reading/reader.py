@@ -1,6 +1,6 @@
 """What all construct readers share: the source, the tables of keys, and the findings so far."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from collections.abc import Mapping as MappingOf
 from types import MappingProxyType
 from typing import Never, TypeAlias, TypeVar
@@ -87,6 +87,15 @@ class Forms(NamedTuple):
 
 NO_FORMS = Forms()
 
+MOST_TOLD = 30
+"""Names that a help lists; it says how many more there are."""
+
+_MOVED = {"document": frozenset({"name", "path"})}
+"""Scope → keys that are read there, and belong elsewhere."""
+
+_ORDERS = frozenset({"depends_on", "needs", "requires", "after", "dependencies", "run_after"})
+"""Keys by which other languages tell a step what it comes after."""
+
 SCOPE_NAMES = {
     "document": "the playbook",
     "executor": "`executor`",
@@ -126,15 +135,21 @@ SCOPE_NAMES = {
 
 class Reader:
     """Collects findings and what was read in another spelling; `legacy_seen` says whether any legacy construct was
-    met. `body` is what the names of unnamed tasks begin with where the reader is, and `meant` says of plain scalars
-    that YAML 1.1 and 1.2 read differently what they are here: a `name`, or a `boolean`.
+    met. `canonical` are the tables that people are told of, `body` is what the names of unnamed tasks begin with where
+    the reader is, and `meant` says of plain scalars that YAML 1.1 and 1.2 read differently what they are here: a
+    `name`, or a `boolean`.
     """
 
-    __slots__ = ("body", "changes", "findings", "forms", "legacy", "legacy_seen", "meant", "source", "tables")
+    __slots__ = (
+        "body", "canonical", "changes", "findings", "forms", "legacy", "legacy_seen", "meant", "source", "tables",
+    )  # fmt: skip
 
-    def __init__(self, source: Source, tables: Tables, legacy: Legacy, forms: Forms = NO_FORMS) -> None:
+    def __init__(
+        self, source: Source, tables: Tables, legacy: Legacy, forms: Forms = NO_FORMS, canonical: Tables | None = None
+    ) -> None:
         self.source = source
         self.tables = tables
+        self.canonical = canonical or tables
         self.legacy = legacy
         self.forms = forms
         self.findings: list[Diagnostic] = []
@@ -188,18 +203,37 @@ def stray_key(r: Reader, scope: str, key: Scalar, known: tuple[str, ...]) -> Non
 
         r.refuse(construct, key.span, help=form_of(scope, name))
         return
-    unknown(r, "NL101", f"unknown key `{name}` in {SCOPE_NAMES[scope]}", key.span, name=name, known=known)
+    message, told = f"unknown key `{name}` in {SCOPE_NAMES[scope]}", of_today(r, scope, known)
+    if scope == "step" and name in _ORDERS:
+        r.report("NL101", message, key.span, help="order is told by the step before: `next: {arcs: [{step: …}]}`")
+        return
+    unknown(r, "NL101", message, key.span, name=name, known=known, told=told)
 
 
-def unknown(r: Reader, code: str, message: str, span: Span, *, name: str, known: tuple[str, ...]) -> None:
-    """Report a name that is not one of `known`, with the nearest of them as the fix."""
-    near = nearest(name, sorted(known))
+def of_today(r: Reader, scope: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Those of the `known` keys of a scope that canonical text has, in their order; of a scope without a table all."""
+    table = getattr(r.canonical, scope, None)
+    if table is None:
+        return tuple(known)
+    at_home = set(known) - _MOVED.get(scope, frozenset())
+    return tuple(key for key in table if key in at_home)
+
+
+def unknown(
+    r: Reader, code: str, message: str, span: Span, *, name: str, known: tuple[str, ...], told: tuple[str, ...] = ()
+) -> None:
+    """Report a name that is not one of `known`, with the nearest of them as the fix, those first that people are
+    `told` of where none is like it.
+    """
+    told = told or tuple(sorted(known))
+    near = nearest(name, told) or nearest(name, sorted(known))
     if near:
         fix = Fix(span, near, f"write `{near}`", safe=False)
         r.report(code, message, span, help=f"did you mean `{near}`?", fix=fix)
     else:
-        listed = ", ".join(f"`{each}`" for each in sorted(known)[:12])
-        r.report(code, message, span, help=f"known here: {listed}" if listed else "")
+        listed = ", ".join(f"`{each}`" for each in told[:MOST_TOLD])
+        more = f" and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
+        r.report(code, message, span, help=f"known here: {listed}{more}" if listed else "")
 
 
 def no_effect(r: Reader, draft: object, key: Scalar, node: Node) -> None:

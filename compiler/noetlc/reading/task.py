@@ -9,7 +9,7 @@ from noetlc.reading.drafts import TaskDraft
 from noetlc.reading.field import check_required, read_field
 from noetlc.reading.kinds import kind_names, kind_of
 from noetlc.reading.policy import read_policy
-from noetlc.reading.reader import Reader, Table, Take, no_effect, stray_key, unknown
+from noetlc.reading.reader import Reader, Table, Take, no_effect, of_today, stray_key, unknown
 from noetlc.reading.shapes import choice_of, mapping_of, missing, name_of, text_of, wrong_shape
 from noetlc.reading.values import read_args, read_duration
 from noetlc.reading.word_tool import as_reference, unwrapped
@@ -230,6 +230,7 @@ def _stray_field(r: Reader, draft: TaskDraft, key: Scalar, fields: tuple[str, ..
             key.span,
             name=key.text,
             known=(*fields, *r.tables.task),
+            told=(*fields, *of_today(r, "task", r.tables.task)),
         )
 
 
@@ -314,6 +315,7 @@ def _stray_knob(r: Reader, key: Scalar, knobs: tuple[str, ...], kind: str) -> No
             key.span,
             name=key.text,
             known=(*knobs, *r.tables.task_spec),
+            told=(*knobs, *of_today(r, "task_spec", r.tables.task_spec)),
         )
 
 
