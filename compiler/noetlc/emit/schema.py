@@ -209,7 +209,11 @@ def _block(word: str) -> Schema:
     """What stands in a list of tasks and is none: `{name, choose|while|until}` (LANGUAGE §6)."""
     body = _either(_ref("tasks"), _ref("task"))
     if word == "choose":
-        rule: Schema = {"when": _WHEN, "then": body, "else": _either(body, _object({"then": body}), {"type": "null"})}
+        rule: Schema = {
+            "when": _WHEN,
+            "then": body,
+            "else": _either(_ref("tasks"), _object({"then": body}), {"type": "null"}),
+        }
         inner = _list_of(_object(rule))
     else:
         bounds: Schema = {"max_iterations": {"type": ["integer", "string"]}, "deadline": _DURATION}

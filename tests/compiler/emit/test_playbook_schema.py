@@ -81,8 +81,8 @@ POLICY = "  - step: start\n    tool: {{kind: noop, spec: {{policy: {{rules: [{{e
             "  - step: start\n    tool: [{name: w, until: {then: [{name: n, kind: noop}]}}]\n",
         ),
         (
-            "  - step: start\n    tool: [{choose: [{when: '{{ 1 }}', then: [{kind: noop}]}, {else: {kind: noop}}]}]\n",
-            "  - step: start\n    tool: [{choose: {when: '{{ 1 }}', then: [{kind: noop}]}}]\n",
+            "  - {step: start, tool: [{choose: [{when: '{{ 1 }}', then: [{kind: noop}]}, {else: [{kind: noop}]}]}]}\n",
+            "  - {step: start, tool: [{choose: [{when: '{{ 1 }}', then: [{kind: noop}]}, {else: {kind: noop}}]}]}\n",
         ),
     ],
 )
