@@ -351,7 +351,7 @@ class Call(NamedTuple):
     `timeout` in seconds, None for none; `fields` may hold secret values. `action_id` is the same for all
     attempts of a task run (LANGUAGE §8), empty where the kind has no effects. `run` counts the step's runs from 1,
     `path` is the loop index path, `visit` counts arrivals at the task in its run. `folder` is the one of the playbook's
-    file, from the root, where it is known.
+    file, from the root, where it is known; `iterators` are those of the step's loops, innermost first.
     """
 
     execution_id: str
@@ -369,6 +369,7 @@ class Call(NamedTuple):
     path: tuple[int, ...] = ()
     visit: int = 1
     folder: str = ""
+    iterators: tuple[str, ...] = ()
 
 
 Fence: TypeAlias = Callable[[str], str | None]

@@ -16,9 +16,10 @@ _OF_LOOPS = frozenset({"loop_index", "index", "parent"})
 
 
 class CodeNames(NamedTuple):
-    """`args` are those of the task, `context` every name that `context` may have, the args included."""
+    """`args` are those of the task, `items` the iterators of its loops, `context` all names that `context` may have."""
 
     args: set[str]
+    items: set[str]
     context: set[str]
 
 
@@ -42,13 +43,14 @@ def code_names(playbook: Playbook, step: Step, task: Task, arriving: Arriving) -
     args = arrived | own
     names = {key for key, _ in playbook.workload} | {each.name for each in playbook.steps} | args | _CONTEXT
     names.update(each.name for each in step.tasks)
-    for loop in loops_of(step):
-        names |= _OF_LOOPS | {loop.iterator}
+    items = {loop.iterator for loop in loops_of(step)}
+    if items:
+        names |= _OF_LOOPS | items
     for each in playbook.steps:
         for rule in (rule for task in each.tasks for rule in task.rules):
             names.update(key for key, _ in rule.set_ctx)
             names.update(key for key, _ in rule.set_iter if each is step)
-    return CodeNames(args, names)
+    return CodeNames(args, items, names)
 
 
 def of_ours(name: str) -> bool:

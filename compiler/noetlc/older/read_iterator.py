@@ -1,5 +1,13 @@
-"""`kind: iterator` (v1): a loop that was a tool, with the task inside."""
+"""`kind: iterator` (v1): a loop that was a tool, with the task inside; and `iterator` inside of a tool.
 
+tool: {kind: iterator, collection: xs, element: x, task: {kind: python, …}}   →  loop: {in: xs, iterator: x}, tool: …
+tool: {kind: python, iterator: {items: xs, item: x}, …}                       →  loop: {in: xs, iterator: x}, tool: …
+
+The element was among what code found in `input_data`, so it becomes an arg of python code that reads that.
+"""
+
+from noetl_ir.python_names import INPUTS, words_of
+from noetl_ir.span import Span
 from noetlc.reading.drafts import StepDraft
 from noetlc.reading.loop import read_loop
 from noetlc.reading.reader import Reader
@@ -9,25 +17,70 @@ _LOOP = frozenset({
     "collection", "items", "in", "element", "iterator", "mode", "concurrency", "where", "filter", "limit", "chunk",
     "order_by", "enumerate",
 })  # fmt: skip
+_ARGS = ("args", "input", "data", "with")
 
 
 def unfolded(r: Reader, draft: StepDraft, node: Mapping) -> Node | None:
     """The task of an iterator, whose loop becomes that of the step; any other tool as it is."""
     kind = node.get("kind")
     if not isinstance(kind, Scalar) or kind.text != "iterator":
-        return node
+        return _without_loop(r, draft, node)
     r.respelt(kind.span, "`iterator` as a tool", "the step's `loop`")
     keys = [(key, value) for key, value in node.entries if key.text in _LOOP]
     if not any(key.text in ("element", "iterator") for key, _ in keys):
-        item = scalar_at("item", "item", style="", span=kind.span, source=(0, 0))
-        keys.append((scalar_at("iterator", "iterator", style="", span=kind.span, source=(0, 0)), item))
+        keys.append((_text("iterator", kind.span), _text("item", kind.span)))
     draft.loop = read_loop(r, mapping_at(keys, node.span))
     task = node.get("task") or node.get("tool")
     if not isinstance(task, Mapping):
         return task
     # What the task was called is told by the step; as a name it could be the one of the workbook.
     entries = [(_named(key), value) for key, value in task.entries]
-    return mapping_at(entries, task.span)
+    return mapping_at(_with_element(draft, entries), task.span)
+
+
+def _without_loop(r: Reader, draft: StepDraft, node: Mapping) -> Node:
+    """A tool whose `iterator` became the loop of the step; one without as it is."""
+    loop = node.get("iterator")
+    if not isinstance(loop, Mapping) or draft.loop is not None:
+        return node
+    r.respelt(
+        next(key.span for key, _ in node.entries if key.text == "iterator"), "`iterator` in a tool", "the step's `loop`"
+    )
+    keys = [(_element(key), value) for key, value in loop.entries]
+    if not any(key.text in ("element", "iterator") for key, _ in keys):
+        keys.append((_text("iterator", loop.span), _text("item", loop.span)))
+    draft.loop = read_loop(r, mapping_at(keys, loop.span))
+    return mapping_at(_with_element(draft, [entry for entry in node.entries if entry[0].text != "iterator"]), node.span)
+
+
+def _element(key: Scalar) -> Scalar:
+    if key.text not in ("item", "as", "var", "name"):
+        return key
+    return scalar_at("iterator", "iterator", style="", span=key.span, source=key.source)
+
+
+def _with_element(draft: StepDraft, entries: list[tuple[Scalar, Node]]) -> list[tuple[Scalar, Node]]:
+    """The keys of a python task, with the element among its args where the code reads all of them together."""
+    kind = next((value for key, value in entries if key.text in ("kind", "tool", "type")), None)
+    code = next((value for key, value in entries if key.text == "code"), None)
+    name = draft.loop.iterator if draft.loop is not None else ""
+    if not isinstance(kind, Scalar) or kind.text != "python" or not isinstance(code, Scalar) or not name:
+        return entries
+    if not words_of(code.text) & {*INPUTS} and "**" not in code.text:
+        return entries
+    item = (_text(name, kind.span), _text(f"{{{{ iter.{name} }}}}", kind.span))
+    for at, (key, value) in enumerate(entries):
+        if key.text in _ARGS and isinstance(value, Mapping):
+            if value.get(name) is not None:
+                return entries
+            return [*entries[:at], (key, mapping_at([*value.entries, item], value.span)), *entries[at + 1 :]]
+    if any(key.text in _ARGS for key, _ in entries):
+        return entries
+    return [*entries, (_text("args", kind.span), mapping_at([item], kind.span))]
+
+
+def _text(text: str, span: Span) -> Scalar:
+    return scalar_at(text, text, style="", span=span, source=(0, 0))
 
 
 def _named(key: Scalar) -> Scalar:

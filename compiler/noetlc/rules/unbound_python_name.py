@@ -47,7 +47,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             continue
         if "auth" in dict(task.fields):
             names.args.add("auth")
-        bound = names.args | _MODULE | (libs or set())
+        bound = names.args | names.items | _MODULE | (libs or set())
         for name in free if libs is not None else ():
             if name.name not in bound and not of_ours(name.name) and not _in_braces(text, name):
                 yield _module(unit, task, value, name) if name.name in MODULES else _unbound(unit, task, value, name)

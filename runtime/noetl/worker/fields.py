@@ -84,11 +84,12 @@ class Renderer:
         timeout = None if task.timeout < 0 else self._program.value(task.timeout)(scope)
         if task.timeout >= 0 and (problem := faulty_limit(timeout)):
             raise Fault("task.timeout", f"task `{task.name}`: {problem}")
-        step = self._program.plan.steps[task.step].name
+        step = self._program.plan.steps[task.step]
         call = Call(
-            order.execution_id, step, task.name, task.kind, fields, args, knobs, timeout,
+            order.execution_id, step.name, task.name, task.kind, fields, args, knobs, timeout,
             "" if kind.pure else position.action_id, position.attempt_number, Named(scope, args, self._restore),
             order.ordinal, index_of(order.run), position.visits[position.task], order.folder,
+            self._program.iterators(task.step, len(step.loops)) if step.loops else (),
         )  # fmt: skip
         return Rendered(call, kind.parks)
 

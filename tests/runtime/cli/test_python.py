@@ -69,6 +69,29 @@ def test_code_finds_args_and_what_can_be_named(home: "Home") -> None:
     ]
 
 
+ITERATORS = """
+workflow:
+  - step: start
+    loop: {in: "{{ [{'n': 1}, {'n': 2}] }}", iterator: data, loop: {in: "{{ [3] }}", iterator: id}}
+    tool:
+      - name: all
+        kind: python
+        code: |
+          data["n"] += 1
+          result = [data, type(id).__name__, input_data, context["id"]]
+      - {name: called, kind: python, code: "def main(data, id, input): return [data, id, input]"}
+      - {name: own, kind: python, args: {data: mine}, code: "result = data"}
+      - {name: both, kind: noop, result: ["{{ all }}", "{{ called }}", "{{ own }}"]}
+"""
+
+
+def test_the_items_of_loops_have_their_iterators_names(home: "Home") -> None:
+    done = home.json("run", home.plan(ITERATORS))
+    builtin = "builtin_function_or_method"  # Python's own names stay, where no arg is called so
+    assert isinstance(done, dict)
+    assert done["result"] == [[[[{"n": n + 1}, builtin, {}, 3], [{"n": n}, 3, {}], "mine"]] for n in (1, 2)]
+
+
 LARGE = """
 workflow:
   - step: start
@@ -176,3 +199,48 @@ def test_a_script_that_is_nowhere_is_told_with_the_places(home: "Home") -> None:
     done = home.json("run", "deep/main.yaml")
     assert isinstance(done, dict) and done["error"]["code"] == "file.refused"
     assert f"{home.folder}/deep'" in done["error"]["message"] and f"'{home.folder}'" in done["error"]["message"]
+
+
+OLD = """apiVersion: noetl.io/v1
+kind: Playbook
+metadata: {name: old, path: tests/old}
+workload: {cities: [lisbon, oslo], unit: c}
+workflow:
+  - step: start
+    tool: iterator
+    collection: "{{ workload.cities }}"
+    element: city
+    task: {tool: python, code: "def main(input_data): return input_data.get('city')"}
+    next: [{step: rest, data: {first: "{{ start[0] }}", dry: false}}]
+  - step: rest
+    tool: python
+    code: "def main(input_data): return [input_data.get('first', 0), input_data.get('dry', True)]"
+    next: [{step: words, args: {first: "{{ rest[0] }}"}}]
+  - step: words
+    type: iterator
+    collection: "{{ workload.cities }}"
+    element: city
+    task: {type: python, with: {unit: "{{ workload.unit }}"}, code: "def main(**kwargs): return kwargs"}
+    next: [{step: inside}]
+  - step: inside
+    tool:
+      kind: python
+      iterator: {items: "{{ workload.cities }}", item: city}
+      code: "result = [city, context.get('rest'), input_data]"
+    next: [{step: all}]
+  - step: all
+    tool: {kind: python, code: "def main(start, rest, words, inside): return [start, rest, words, inside]"}
+"""
+
+
+def test_older_playbooks_find_their_input_as_they_meant(home: "Home") -> None:
+    (home.folder / "old.yaml").write_text(OLD)
+    done = home.json("run", "old.yaml")
+    assert isinstance(done, dict)
+    rest = ["lisbon", False]
+    assert done["result"] == [
+        ["lisbon", "oslo"],
+        rest,
+        [{"first": "lisbon", "unit": "c", "city": city} for city in ("lisbon", "oslo")],
+        [["lisbon", rest, {"city": "lisbon"}], ["oslo", rest, {"city": "oslo"}]],
+    ], done

@@ -92,15 +92,15 @@ def _run(request: dict[str, Json]) -> object:
 
 
 def _known(request: dict[str, Json], args: dict[str, Json]) -> dict[str, object]:
-    """The names of ours that the code reads: the playbook's state, all args under each name for them, and `auth`."""
-    state, inputs = request["state"], request["inputs"]
-    assert isinstance(state, dict) and isinstance(inputs, list)
+    """The names of ours that the code reads: the playbook's state, all args under each name for them, items, `auth`."""
+    state, items, inputs = request["state"], request["items"], request["inputs"]
+    assert isinstance(state, dict) and isinstance(items, dict) and isinstance(inputs, list)
     known: dict[str, object] = {name: readable(name, value) for name, value in state.items()}
     if request["auth"] is not None:
         known["auth"] = request["auth"]
     every = dict(args)  # one mapping under all its names, and not the globals themselves
     known.update((str(name), every) for name in inputs)
-    return known
+    return known | items
 
 
 def _call(main: object, args: dict[str, Json], known: dict[str, object], given: Json) -> object:

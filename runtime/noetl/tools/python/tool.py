@@ -5,6 +5,7 @@ Error codes: `python.exception` (the code raised `error.type`; `error.line` is t
 `result.size`, `timeout`, `fields.invalid`, `file.refused`, `credential.missing`. Code runs in the worker's root.
 """
 
+import builtins
 import os
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
@@ -75,21 +76,28 @@ async def _request(call: Call, env: Env) -> dict[str, Json]:
 def _names(code: str, call: Call) -> dict[str, Json]:
     """What the code may read beside its args: only what it names, and nothing that has the name of an arg.
 
-    `state` are globals, `given` what parameters of `main` and literal keys ask for of `context`, `inputs` and
+    `state` and the `items` of loops are globals, `given` what parameters of `main` ask for of `context`, `inputs` and
     `modules` names alone.
     """
     reads, args, scope = python_reads(code), call.args, call.scope
-    free = reads.words - args.keys()
+    items = _found({name for name in call.iterators if name in code and _is_free(name)} - args.keys(), args, scope)
+    free = reads.words - args.keys() - items.keys()
     state: dict[str, Json] = {name: scope.get(name) for name in STATE if name in free}
     if CONTEXT in free:
         state[CONTEXT] = _found([*scope, *args] if reads.keys is None else reads.keys, args, scope)
-    asked = reads.parameters - args.keys() - {*INPUTS, *STATE, CONTEXT}
+    asked = reads.parameters - args.keys() - {*INPUTS, *STATE, CONTEXT} - items.keys()
     return {
         "state": state,
+        "items": items,
         "given": _found(asked, args, scope),
         "inputs": [name for name in INPUTS if name in free],
         "modules": [name for name in MODULES if name in free],
     }
+
+
+def _is_free(name: str) -> bool:
+    """Whether a name is not Python's own, but for those that mean something else here anyhow."""
+    return not hasattr(builtins, name) or name in INPUTS
 
 
 def _found(names: Iterable[str], args: dict[str, Json], scope: Mapping[str, Json]) -> dict[str, Json]:
