@@ -32,7 +32,9 @@ def inside(root: str, path: str) -> str:
 def script_path(root: str, script: Json, folder: str = "") -> str:
     """The file that a `script` field names: a path, or `{uri | path, source: {type: file}}`.
 
-    It is looked for in `folder`, that of the playbook, then in each folder above it up to the root. Raises Refused.
+    It is looked for in `folder`, that of the playbook, then in each folder above it up to the root. A playbook that
+    somebody ran from outside of the root has an absolute one: there, up to the top of its checkout, where there is
+    one, and then in the root. Raises Refused.
     """
     if isinstance(script, str):
         return _nearest(root, _local(script), folder)
@@ -82,18 +84,21 @@ def _source_type(script: dict[str, Json]) -> Json:
 def _nearest(root: str, path: str, folder: str) -> str:
     """The first file of that path in `folder`, the folders above it, and the root. Raises Refused."""
     home = inside(root, ".")
-    places = [home]
-    with suppress(Refused):  # a folder outside is nowhere to look
-        at = inside(root, folder)
+    places = [(home, home)]
+    with suppress(Refused):  # a folder outside by its links is nowhere to look
+        top = _project(folder) if os.path.isabs(folder) else home
+        at = inside(top, folder)
         while at != home:
-            places.insert(-1, at)
+            places.insert(-1, (at, top))
+            if at == top:
+                break
             at = os.path.dirname(at)
     if os.path.isabs(path):
         return inside(root, path)
     outside: Refused | None = None
-    for place in places:
+    for place, top in places:
         try:
-            found = inside(root, os.path.join(place, path))
+            found = inside(top, os.path.join(place, path))
         except Refused as problem:
             outside = problem
             continue
@@ -101,7 +106,17 @@ def _nearest(root: str, path: str, folder: str) -> str:
             return found
     if outside is not None and len(places) == 1:
         raise outside
-    raise Refused(f"there is no file {path!r} in {', '.join(map(repr, places))}")
+    raise Refused(f"there is no file {path!r} in {', '.join(repr(place) for place, _ in places)}")
+
+
+def _project(folder: str) -> str:
+    """The checkout that holds the folder of a playbook from outside the root, else that folder."""
+    at = folder = os.path.realpath(folder)
+    while not os.path.exists(os.path.join(at, ".git")):
+        if at == os.path.dirname(at):
+            return folder
+        at = os.path.dirname(at)
+    return at
 
 
 def read_file(path: str, most: int) -> bytes:

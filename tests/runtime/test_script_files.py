@@ -84,3 +84,21 @@ def test_code_of_the_playbook_is_taken_as_it_is() -> None:
         inline_script({"source": {"type": "inline", "code": 3}})
     with pytest.raises(Refused, match="'gcs'"):
         script_path("/", {"uri": "gs://x", "source": {"type": "gcs"}})
+
+
+def test_a_playbook_from_outside_the_root_has_its_own_folder(root: Path) -> None:
+    elsewhere = root.parent / "elsewhere" / "deep"
+    elsewhere.mkdir(parents=True)
+    (elsewhere / "own.py").write_text("own")
+    (elsewhere.parent / "above.py").write_text("above")
+    assert script_text(str(root), "own.py", str(elsewhere)) == "own"
+    assert script_text(str(root), "a.py", str(elsewhere)) == "a.py"
+    for path in ("above.py", "../above.py", str(elsewhere / "own.py")):
+        with pytest.raises(Refused):
+            script_text(str(root), path, str(elsewhere))
+    (elsewhere.parent / ".git").mkdir()
+    assert script_text(str(root), "above.py", str(elsewhere)) == "above"
+    assert script_text(str(root), "../above.py", str(elsewhere)) == "above"
+    for path in ("out.py", "../../out.py"):
+        with pytest.raises(Refused):
+            script_text(str(root), path, str(elsewhere))

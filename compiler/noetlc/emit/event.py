@@ -99,7 +99,7 @@ EVENTS: dict[str, EventType] = {
             "iter_parent": _maybe({"type": ["object", "null"]}, "the caller's `iter`"),
             "return_step": _maybe(_TEXT, "the step whose result the caller wants"),
             "env": _maybe({"type": "object"}, "the variables of the environment that the workload reads, as they were"),
-            "folder": _maybe(_TEXT, "where the playbook's file is, from the folder that tools' paths stay inside"),
+            "folder": _maybe(_TEXT, "where the playbook's file is, from the root of tools if it is inside"),
             "detached": _maybe(_TRUE, "the caller does not wait for it"),
             "scripted": _maybe(_TRUE, "a script stands in for tools; times are those of a virtual clock"),
         },

@@ -82,12 +82,13 @@ def _start(program: Program, execution_id: str, request: Request, embedded: Embe
 
 
 def _folder(source: str) -> str:
-    """The folder of a file from the folder where tools run, empty where it is that, outside of it, or no file."""
+    """The folder of a file, from the one where tools run if it lies in that; empty where it is that, or no file."""
     if source == STANDARD_INPUT:
         return ""
     home, folder = os.path.realpath("."), os.path.realpath(os.path.dirname(source) or ".")
-    inside = folder.startswith(home.rstrip(os.sep) + os.sep)
-    return os.path.relpath(folder, home).replace(os.sep, "/") if inside else ""
+    if folder == home or not folder.startswith(home.rstrip(os.sep) + os.sep):
+        return "" if folder == home else folder
+    return os.path.relpath(folder, home)
 
 
 def _kept(runtime: Runtime, source: str, plan: bytes) -> Program:

@@ -16,8 +16,8 @@ class Request(NamedTuple):
     from all others of that execution; `depth` counts callers; `return_step` is the step whose result the caller wants,
     the last one's when empty; `detached` says that the caller does not wait, `scripted` that a script stands in for
     tools and the clock is a virtual one; `env` are the variables of the environment that the workload reads and
-    may read; `folder` is the one of the playbook's file, from the root that tools' paths stay inside, empty where it is
-    that or not known."""
+    may read; `folder` is the one of the playbook's file, from the root that tools' paths stay inside, absolute where it
+    is outside of that, empty where it is that or not known."""
 
     payload: dict[str, Json]
     parent: tuple[str, str] | None = None

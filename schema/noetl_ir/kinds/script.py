@@ -4,7 +4,7 @@ from noetl_ir.kinds import Field, Kind
 
 KIND = Kind(
     name="script",
-    summary="Runs a script file; only these keys ever open a file, and only inside the worker's root.",
+    summary="Runs a script file; only these keys ever open a file: inside the worker's root, or with the playbook.",
     fields={
         "file": Field(("text",), doc="The script's path inside the worker's root."),
         "path": Field(("text",), doc="Another name for `file`."),

@@ -189,6 +189,14 @@ def test_scripts_are_looked_for_beside_the_playbook_and_above(home: "Home") -> N
     done = home.json("run", "deep/er/main.yaml", "--path", "deep/er")
     assert isinstance(done, dict) and done["result"] == [[3, ["a", 1], '{"x": 1}\n'], ["a", 2]], done
     assert home.run("replay", str(done["execution_id"])).returncode == 0
+    root = home.folder / "root"
+    root.mkdir()
+    home.folder = root
+    done = home.json("run", "../deep/er/main.yaml", "--path", "../deep/er")
+    assert isinstance(done, dict) and done["error"]["code"] == "file.refused"  # `b.sh` is above
+    (deep / "b.sh").write_text("echo beside")
+    done = home.json("run", "../deep/er/main.yaml", "--path", "../deep/er")
+    assert isinstance(done, dict) and done["result"] == [[3, ["a", 1], "beside\n"], ["a", 2]], done
 
 
 def test_a_script_that_is_nowhere_is_told_with_the_places(home: "Home") -> None:
