@@ -12,18 +12,19 @@ Its task has the step's name, so that what is read of the step is read of the ta
 are in `iter`. The branches of a fork run one after the other.
 """
 
-from noetl_ir.expr import Expr, Literal, Name
+from noetl_ir.expr import Expr, Literal, Name, Template
 from noetlc.ast.bodies import Tasks, taken_of
 from noetlc.ast.playbook import Arc, Playbook, Router, Rule, Step, Task, Value
 from noetlc.ast.walk import loops_of
+from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.diag.change import Change, Class, Note
 from noetlc.expr.generated import PREFIX, generated_name, jump, noop
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, result_of
-from noetlc.expr.templates import arc_with, task_with
+from noetlc.expr.templates import arc_with, native, task_with
 from noetlc.older.legacy_names import arc_meanings, renamed
 from noetlc.older.loop_nodes import EndLoop
-from noetlc.older.regions import Region, arcs_of, forks_of, keys_of, obstacle, reads, region_of
+from noetlc.older.regions import Region, arcs_of, forks_of, keys_of, may_bind, obstacle, reads, region_of
 
 BY = "lower_end_loop"
 _KEPT = "where"
@@ -110,7 +111,16 @@ class _Lifting:
             tasks = _renamed(tasks, shown[0].name, step.name)
         elif step.name not in {task.name for task in tasks} and reads(self._region.steps, step.name):
             tasks = (*tasks, noop(step.name, step.span)._replace(generated=False))
-        return tuple(task_with(task, self._args(step)) for task in tasks)
+        return tuple(self._bound(step, task_with(task, self._args(step))) for task in tasks)
+
+    def _bound(self, step: Step, task: Task) -> Task:
+        """A python task with what the step's token brought among its args, as code finds it bound."""
+        arcs = self._region.arcs_to(step.name)
+        if task.kind != "python" or step is self._region.loop or not keys_of(arcs) or not may_bind(task, arcs):
+            return task
+        own = pairs_of(task.args.template) if task.args is not None else None
+        brought: dict[str, Template] = {key: native(path("iter", _args_name(step.name), key)) for key in keys_of(arcs)}
+        return task._replace(args=Value(template_of_pairs({**brought, **(own or {})}), task.span, None))
 
     def _following(self) -> dict[str, list[Arc]]:
         """Where each step leads in the pipeline: the branches of a fork one by one."""

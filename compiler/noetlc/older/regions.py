@@ -7,11 +7,12 @@ steps nothing that only a step can have.
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from noetl_ir.expr import Expr, Literal, Name, walk
+from noetl_ir.expr import Expr, Name, walk
+from noetl_ir.python_names import CONTEXT, INPUTS, words_of
 from noetl_ir.rows import NamedTuple
 from noetlc.ast.graph import ENTRY
 from noetlc.ast.playbook import Arc, Playbook, Step, Task
-from noetlc.ast.python_code import python_code
+from noetlc.ast.python_code import code_of
 from noetlc.ast.walk import blocks_in, expressions_in, step_expressions, step_values, task_values
 from noetlc.ast.workbook import pairs_of
 from noetlc.expr.binding import words_in
@@ -159,7 +160,7 @@ def _of_args(region: Region, step: Step) -> Iterator[str]:
     words = frozenset(keys_of(region.arcs_to(step.name))) | {"args"}
     if any(words & words_in(block) for task in step.tasks for value in task_values(task) for block in blocks_in(value)):
         yield f"a block template of `{step.name}` reads the args of its token"
-    if any({"args", "context"} & _free(task) for task in step.tasks):
+    if any(_code_reads(task, words) and not may_bind(task, region.arcs_to(step.name)) for task in step.tasks):
         yield f"the code of `{step.name}` reads the args of its token: give them as the task's own `args`"
 
 
@@ -173,11 +174,18 @@ def _keys(arc: Arc) -> list[str]:
     return list(pairs_of(arc.args.template) or ()) if arc.args is not None else []
 
 
-def _free(task: Task) -> set[str]:
-    code = dict(task.fields).get("code")
-    if task.kind != "python" or code is None or not isinstance(code.template, Literal):
-        return set()
-    return {name.name for name in python_code(str(code.template.value)).free}
+def may_bind(task: Task, arcs: list[Arc]) -> bool:
+    """Whether what arcs bring can be written out as the args of a python task: each brings all of it."""
+    known = all(arc.args is None or pairs_of(arc.args.template) is not None for arc in arcs)
+    return known and (task.args is None or pairs_of(task.args.template) is not None) and all(keys_of(arcs).values())
+
+
+def _code_reads(task: Task, names: frozenset[str]) -> bool:
+    """Whether code may read one of the args of its token, or all of them."""
+    if task.kind != "python":
+        return False
+    code = code_of(task)
+    return code is None or "**" in code or not words_of(code).isdisjoint({*names, *INPUTS, CONTEXT})
 
 
 Ways: TypeAlias = tuple[tuple[str, ...], ...]

@@ -59,8 +59,13 @@ REFUSED = {
         "two steps of the body have a task `x`",
     ),
     "code reads the token": (
-        LOOP + "- {step: a, next: {step: b, args: {k: 1}}}\n"
+        LOOP + "- {step: a, next: [{when: '{{ n }}', then: {step: b, args: {k: 1}}}, {else: {step: b}}]}\n"
         "- {step: b, tool: python, code: \"result = args['k']\", next: done}\n" + END,
+        "the code of `b` reads the args of its token",
+    ),
+    "code reads a key of the token": (
+        LOOP + "- {step: a, next: [{when: '{{ n }}', then: {step: b, args: {k: 1}}}, {else: {step: b}}]}\n"
+        '- {step: b, tool: python, code: "def main(k): return k", next: done}\n' + END,
         "the code of `b` reads the args of its token",
     ),
 }
