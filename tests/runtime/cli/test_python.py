@@ -252,3 +252,22 @@ def test_older_playbooks_find_their_input_as_they_meant(home: "Home") -> None:
         [{"first": "lisbon", "unit": "c", "city": city} for city in ("lisbon", "oslo")],
         [["lisbon", rest, {"city": "lisbon"}], ["oslo", rest, {"city": "oslo"}]],
     ], done
+
+
+LIFTED = """apiVersion: noetl.io/v1
+kind: Playbook
+metadata: {name: lifted, path: tests/lifted}
+workflow:
+- {step: start, loop: {in: [1, 2], iterator: n}, next: a}
+- {step: a, next: [{step: b, args: {k: "{{ n + 1 }}"}}]}
+- {step: b, tool: python, args: {own: 5}, code: "def main(input_data): return [input_data, k]", next: c}
+- {step: c, tool: python, code: "def main(input_data, b, n): return [input_data, b, n]", next: done}
+- {step: done, end_loop: start, tool: python, code: "def main(start): return start"}
+"""
+
+
+def test_args_reach_code_in_a_loop_over_steps(home: "Home") -> None:
+    (home.folder / "lifted.yaml").write_text(LIFTED)
+    done = home.json("run", "lifted.yaml")
+    assert isinstance(done, dict)
+    assert done["result"] == [[{}, [{"k": n + 1, "own": 5}, n + 1], n] for n in (1, 2)]
