@@ -70,7 +70,7 @@ def test_a_result_that_is_as_it_should_be(root: Path) -> None:
     [
         ({"id": "s3cret-value", "lines": []}, "at id, type must be integer"),
         ({"id": 0, "lines": []}, "at id, minimum must be 1"),
-        ({"id": 1}, "at the top, required must be ['id', 'lines']"),
+        ({"id": 1}, "at the top, the key `lines` is missing"),
         ({"id": 1, "lines": [{}, {"price": "s3cret-value"}]}, "at lines/1/price, type must be number"),
         ({"id": 1, "lines": [{"s3cret-value": 1}]}, "at lines/0, additionalProperties does not hold"),
         ("s3cret-value", "at the top, type must be object"),
