@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from noetl.files import Refused, script_text
+from noetl.ports import Call
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome, error
 from noetl_ir.rows import NamedTuple
@@ -157,6 +158,24 @@ def rows_result(columns: Sequence[str], rows: Iterable[Sequence[object]], count:
     names = _distinct(columns)
     found: list[Json] = [{name: json_of(value) for name, value in zip(names, row, strict=True)} for row in rows]
     return {"rows": found, "row_count": len(found) if names else max(count, 0), "columns": list(names)}
+
+
+def result_of(results: Sequence[dict[str, Json]], call: Call) -> dict[str, Json]:
+    """The result of a task: that of its last statement, and each one's as `command_N` where the task asks for them.
+
+    A statement that gives no rows has no `rows` there, as old engines had it; duckdb's had `command_N_rows`, too.
+    """
+    found = dict(results[-1]) if results else rows_result((), (), 0)
+    if call.knobs.get("each_statement") is not True:
+        return found
+    for number, result in enumerate(results):
+        own: dict[str, Json] = {"status": "success", **result}
+        if not own["columns"]:
+            del own["rows"]
+        found[f"command_{number}"] = own
+        if call.kind == "duckdb":
+            found[f"command_{number}_rows"] = result["rows"]
+    return found
 
 
 def json_of(value: object) -> Json:

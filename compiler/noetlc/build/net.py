@@ -22,13 +22,14 @@ from noetlc.build.pool import Pool
 from noetlc.build.reads import reads_of
 from noetlc.build.routing import Link, arcs_of, build_chains, targets_of
 from noetlc.build.sources import arrival_spans, entry_of, sources_of, with_tasks
+from noetlc.build.statements import keep_statements
 from noetlc.build.tables import arc_rows, executor_of, join_of, keychain_rows, limits_of, loop_rows, task_rows
 from noetlc.expr.calling import called_with
 
 
 def build_plan(playbook: ast.Playbook, source: str = "", children: tuple[Child, ...] = ()) -> Plan:
     """The plan of a playbook from the file named `source`, with the plans of its children."""
-    return _Build(with_tasks(inline_workbook(playbook, called_with))).plan(source, children)
+    return _Build(keep_statements(with_tasks(inline_workbook(playbook, called_with)))).plan(source, children)
 
 
 class _Build:

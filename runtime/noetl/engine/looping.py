@@ -5,6 +5,7 @@ from noetl.engine.scope import items_scope
 from noetl.engine.turn import Turn
 from noetl.engine.views import counts_of, errors_of
 from noetl_ir.evaluate import Fault
+from noetl_ir.evaluate.access import rows_of
 from noetl_ir.events import Firing
 from noetl_ir.expr import Json
 
@@ -53,11 +54,13 @@ def _expand(turn: Turn, step: int, level: int, key: str) -> None:
 
 
 def _evaluate(turn: Turn, step: int, level: int, key: str) -> tuple[list[Json], int]:
-    """The frozen items and the number of slots; a mapping gives `{key, value}` items (LANGUAGE §5)."""
+    """The frozen items and the number of slots; a mapping gives `{key, value}` items (LANGUAGE §5), a SQL result its
+    rows (§7).
+    """
     row = turn.program.plan.steps[step]
     loop = row.loops[level]
     scope = items_scope(turn, step, level, key)
-    value = turn.program.value(loop.items)(scope)
+    value = rows_of(turn.program.value(loop.items)(scope))
     text = turn.program.text(loop.items)
     if isinstance(value, dict):
         items: list[Json] = [{"key": name, "value": item} for name, item in value.items()]

@@ -26,6 +26,7 @@ from noetl.rows import (
     most_rows,
     parameters_of,
     refusal,
+    result_of,
     rows_result,
     taken,
     texts_of,
@@ -115,7 +116,7 @@ def _perform(connection: "duckdb.DuckDBPyConnection", asked: _Work) -> dict[str,
     params = parameters_of(asked.call.fields, bindable_array)
     if isinstance(params, list) and len(statements) > 1:
         raise Invalid("a list of params needs a single statement; bind several by name, from a mapping")
-    result = rows_result((), (), 0)
+    results = []
     own = any(statement.query.lstrip()[:5].upper() == "BEGIN" for statement in statements)
     with _transaction(connection, 1 if own else len(statements)):
         for statement in statements:
@@ -123,8 +124,8 @@ def _perform(connection: "duckdb.DuckDBPyConnection", asked: _Work) -> dict[str,
             if isinstance(params, dict):  # one that a statement does not name is an error to DuckDB
                 values = {name: params[name] for name in statement.named_parameters if name in params}
             done = connection.execute(statement, values or None)
-            result = _result(done, statement, most_rows(asked.call.knobs))
-    return result
+            results.append(_result(done, statement, most_rows(asked.call.knobs)))
+    return result_of(results, asked.call)
 
 
 def _fence(

@@ -23,6 +23,7 @@ from noetl.rows import (
     most_rows,
     parameters_of,
     refusal,
+    result_of,
     rows_result,
     taken,
     texts_of,
@@ -152,22 +153,33 @@ async def _perform(
     statements = list(texts) if params is None else [part for text in texts for part in statements_of(text)]
     if isinstance(params, list) and len(statements) > 1:
         raise Invalid("a list of params needs a single statement; bind several by name, from a mapping")
-    result = rows_result((), (), 0)
+    results: list[dict[str, Json]] = []
     async with connection.cursor() as cursor:
         if len(statements) == 1:
             await cursor.execute(statements[0].encode(), params)
-            return await _result(cursor, call)
+            return result_of(await _results(cursor, call), call)
         async with connection.transaction():
             for text in statements:
                 await cursor.execute(text.encode(), params)
-                result = await _result(cursor, call)
-    return result
+                results += await _results(cursor, call)
+    return result_of(results, call)
 
 
-async def _result(cursor: "psycopg.AsyncCursor[tuple[object, ...]]", call: Call) -> dict[str, Json]:
-    """The result of the last statement that a text held."""
+async def _results(cursor: "psycopg.AsyncCursor[tuple[object, ...]]", call: Call) -> list[dict[str, Json]]:
+    """The results of the statements that a text held; only that of the last one where no other is wanted."""
+    found: list[dict[str, Json]] = []
+    if call.knobs.get("each_statement") is True:
+        found.append(await _current(cursor, call))
+        while cursor.nextset():
+            found.append(await _current(cursor, call))
+        return found
     while cursor.nextset():
         pass
+    return [await _current(cursor, call)]
+
+
+async def _current(cursor: "psycopg.AsyncCursor[tuple[object, ...]]", call: Call) -> dict[str, Json]:
+    """The result that the cursor stands at."""
     if cursor.description is None:
         return rows_result((), (), cursor.rowcount)
     columns = [column.name for column in cursor.description]

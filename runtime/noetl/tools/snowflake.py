@@ -28,6 +28,7 @@ from noetl.rows import (
     parameters_of,
     quoted,
     refusal,
+    result_of,
     rows_result,
     taken,
     texts_of,
@@ -188,13 +189,13 @@ def _perform(work: _Work, opened: "list[SnowflakeConnection]") -> dict[str, Json
     with closing(connection), closing(connection.cursor()) as cursor:
         if work.writing is not None:
             return _write(cursor, work.writing)
-        result = rows_result((), (), 0)
+        results = []
         own = any(text.lstrip()[:5].upper() == "BEGIN" for text in statements)
         with _transaction(cursor, 1 if own else len(statements)):
             for text in statements:
                 cursor.execute(text, params)
-                result = _result(cursor, most_rows(work.call.knobs))
-        return result
+                results.append(_result(cursor, most_rows(work.call.knobs)))
+        return result_of(results, work.call)
 
 
 def _statements(texts: tuple[str, ...]) -> list[str]:

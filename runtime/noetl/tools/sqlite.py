@@ -23,6 +23,7 @@ from noetl.rows import (
     most_rows,
     parameters_of,
     refusal,
+    result_of,
     rows_result,
     taken,
     texts_of,
@@ -121,14 +122,14 @@ def _perform(
     params = parameters_of(call.fields, bindable)
     if isinstance(params, list) and len(statements) > 1:
         raise Invalid("a list of params needs a single statement; bind several by name, from a mapping")
-    result = rows_result((), (), 0)
+    results = []
     own = any(text.lstrip()[:5].upper() == "BEGIN" for text in statements)
     with _transaction(connection, 1 if own else len(statements)):
         for text in statements:
             cursor = connection.execute(text, params if params is not None else ())
             columns = [column[0] for column in cursor.description or ()]
-            result = rows_result(columns, taken(cursor, most_rows(call.knobs)), cursor.rowcount)
-    return result
+            results.append(rows_result(columns, taken(cursor, most_rows(call.knobs)), cursor.rowcount))
+    return result_of(results, call)
 
 
 class _transaction:

@@ -4,8 +4,9 @@ Entries are tried in file order; the first whose given keys all fit the attempt 
 `step run task index visit attempt` (`index` is the loop index path, `run` counts the step's runs from 1). An entry
 without `task` is about the tasks that the author wrote: the noops that lowering put between them (names that begin
 with `__`) run as they are. `takes` is how long the attempt takes. An outcome of http gets the shape that the real
-tool gives: what is no such result is the body of one. An attempt that no entry fits runs for real where its kind
-has no effects, else it is the error outcome `script.unlisted`.
+tool gives: what is no such result is the body of one; rows of SQL are those of its one statement, `command_0`. An
+attempt that no entry fits runs for real where its kind has no effects, else it is the error outcome
+`script.unlisted`.
 """
 
 import heapq
@@ -13,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 
 from noetl.ports import Call
+from noetl.rows import result_of
 from noetl.worker.launcher import AsyncLauncher
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
@@ -193,6 +195,8 @@ def _shaped(call: Call, outcome: Outcome) -> Outcome:
     """The outcome with the shape that the tool of its kind gives (`noetl.tools.http`): a run of a playbook that reads
     what no tool gives would pass here alone. An error without a status and without a result got no answer.
     """
+    if call.knobs.get("each_statement") is True:
+        return _of_one_statement(call, outcome)
     if call.kind != "http":
         return outcome
     given, extra = outcome.result, outcome.extras.get("http")
@@ -207,6 +211,17 @@ def _shaped(call: Call, outcome: Outcome) -> Outcome:
     shape = {"status_code": status, "headers": headers, "data": body, "body": body, "url": url, "elapsed": 0.0}
     extras = {**outcome.extras, "http": {"status": status, "headers": headers, **extra}}
     return outcome._replace(result={**shape, **whole}, extras=extras)
+
+
+def _of_one_statement(call: Call, outcome: Outcome) -> Outcome:
+    """The outcome with `command_0`, where the script gives the rows of a SQL task that has to tell each statement's."""
+    given = outcome.result
+    rows = given.get("rows") if isinstance(given, dict) else None
+    if not isinstance(given, dict) or not isinstance(rows, list) or any(key.startswith("command_") for key in given):
+        return outcome
+    columns = dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row)
+    whole = {"rows": rows, "row_count": len(rows), "columns": [*columns], **given}
+    return outcome._replace(result=result_of([whole], call))
 
 
 _OF_HTTP = frozenset({"status_code", "headers", "data", "body"})

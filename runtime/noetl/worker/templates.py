@@ -16,7 +16,7 @@ from jinja2.runtime import LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from noetl_ir.evaluate import Scope
-from noetl_ir.evaluate.access import item, method
+from noetl_ir.evaluate.access import item, method, rows_of
 from noetl_ir.evaluate.data_filters import range_
 from noetl_ir.evaluate.limits import check_chars
 from noetl_ir.evaluate.operators import BINARY
@@ -166,7 +166,7 @@ def _plain(value: object, path: str) -> object:
 
 
 def _counted(values: Iterable[object], budget: _Budget) -> Iterator[object]:
-    for value in values:
+    for value in rows_of(values):  # type: ignore[attr-defined]
         budget.spend()
         yield value
 

@@ -1,5 +1,6 @@
 """What stands under a key, and the closed list of methods. No Python attribute is reachable from here."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -8,6 +9,8 @@ from noetl_ir.rows import NamedTuple
 from noetl_ir.scopes.values import Fault, Undefined, View, key_text
 
 _SQL_KEYS = frozenset({"rows", "row_count", "columns"})
+_STATEMENT = re.compile(r"command_\d+(_rows)?", re.ASCII)
+"""The keys that a SQL result has besides, where it has those of each statement."""
 
 
 class Group(NamedTuple):
@@ -32,8 +35,8 @@ def item(of: object, key: object) -> object:
             return of[key]
         except (KeyError, TypeError):
             # An SQL result answers to row numbers (LANGUAGE §7).
-            if type(key) is int and of.keys() == _SQL_KEYS:
-                return item(of["rows"], key)
+            if type(key) is int and (rows := rows_of(of)) is not of:
+                return item(rows, key)
     elif isinstance(of, (list, tuple, str, range)):
         if isinstance(key, int):
             try:
@@ -45,6 +48,14 @@ def item(of: object, key: object) -> object:
     elif isinstance(of, Undefined):
         return of.inside(key)
     return Undefined(f"…{key_text(key)}")
+
+
+def rows_of(value: object) -> object:
+    """The rows of an SQL result, which is these wherever entries are asked for (LANGUAGE §7); else the value itself."""
+    if not isinstance(value, dict) or not value.keys() >= _SQL_KEYS or not isinstance(value["rows"], list):
+        return value
+    is_result = all(key in _SQL_KEYS or _STATEMENT.fullmatch(str(key)) for key in value)
+    return value["rows"] if is_result else value
 
 
 def method(of: object, name: str, args: tuple[object, ...], named: Mapping[str, object]) -> object:

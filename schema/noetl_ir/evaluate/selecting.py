@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from noetl_ir.evaluate.access import rows_of
 from noetl_ir.evaluate.data_filters import DATA_FILTERS, Getter, getter
 from noetl_ir.evaluate.limits import MAX_ITEMS
 from noetl_ir.evaluate.links import urlize
@@ -89,7 +90,16 @@ def _listing(apply: Callable[..., Any]) -> Callable[..., object]:
     return listed
 
 
-FILTERS: dict[str, Callable[..., object]] = {
+def _over_rows(apply: Callable[..., object]) -> Callable[..., object]:
+    """A filter of entries that takes those of an SQL result for its rows."""
+
+    def applied(value: Any, *args: Any, **kwargs: Any) -> object:
+        return apply(rows_of(value), *args, **kwargs)
+
+    return applied
+
+
+_FILTERS: dict[str, Callable[..., object]] = {
     **TEXT_FILTERS,
     **DATA_FILTERS,
     "urlize": urlize,
@@ -99,4 +109,24 @@ FILTERS: dict[str, Callable[..., object]] = {
     "reject": _listing(reject),
     "selectattr": _listing(selectattr),
     "rejectattr": _listing(rejectattr),
+}
+_OF_ENTRIES = (
+    *(
+        "map",
+        "select",
+        "reject",
+        "selectattr",
+        "rejectattr",
+        "first",
+        "last",
+        "list",
+        "join",
+        "unique",
+        "batch",
+        "slice",
+    ),
+    *("sort", "sum", "min", "max", "groupby", "reverse", "length", "count", "random"),
+)
+FILTERS: dict[str, Callable[..., object]] = {
+    name: _over_rows(apply) if name in _OF_ENTRIES else apply for name, apply in _FILTERS.items()
 }

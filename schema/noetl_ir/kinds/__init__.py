@@ -276,5 +276,17 @@ def sql_fields(params: str) -> dict[str, Field]:
     }
 
 
+SQL_KNOBS: Mapping[str, Field] = MappingProxyType(
+    {
+        "max_rows": Field(("integer",), doc="Most rows that a result may have; 1,000,000 when absent."),
+        "each_statement": Field(
+            ("boolean",),
+            doc="Whether the result has `command_N` too, {status, rows, row_count, columns} of the N-th one from 0 on; "
+            "true when absent where the file names one.",
+        ),
+    }
+)
+"""The knobs of every kind that runs SQL."""
+
 SQL_TEXTS = ("command", "query", "sql", "statement", "code", "commands", "command_b64", "script", "table")
 """The fields of a SQL kind of which one is given."""

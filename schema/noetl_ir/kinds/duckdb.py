@@ -1,6 +1,6 @@
 """duckdb: SQL on a DuckDB file (LANGUAGE §7)."""
 
-from noetl_ir.kinds import SQL_TEXTS, Field, Kind, sql_fields
+from noetl_ir.kinds import SQL_KNOBS, SQL_TEXTS, Field, Kind, sql_fields
 
 KIND = Kind(
     name="duckdb",
@@ -11,8 +11,8 @@ KIND = Kind(
         "auth": Field(("text", "map"), doc="Read from older playbooks, where SQL took credentials from it.", idle=True),
         "gcs_credential": Field(("text",), doc="Read from older playbooks, as `auth`.", idle=True),
     },
-    knobs={"max_rows": Field(("integer",), doc="Most rows that a result may have; 1,000,000 when absent.")},
+    knobs=SQL_KNOBS,
     one_of=(SQL_TEXTS,),
     extras={"duckdb": ("code",)},
-    result="{rows, row_count, columns}; rows are mappings by column",
+    result="{rows, row_count, columns} of the last statement; rows are mappings by column",
 )

@@ -1,6 +1,6 @@
 """postgres: SQL on a PostgreSQL server (v10 §12, LANGUAGE §7)."""
 
-from noetl_ir.kinds import SQL_TEXTS, Field, Kind, sql_fields
+from noetl_ir.kinds import SQL_KNOBS, SQL_TEXTS, Field, Kind, sql_fields
 
 KIND = Kind(
     name="postgres",
@@ -13,8 +13,8 @@ KIND = Kind(
         "database": Field(("text",), doc="The database, over the one that `auth` names."),
         "pool": Field(("any",), doc="Read from older playbooks; each task has its own connection here.", idle=True),
     },
-    knobs={"max_rows": Field(("integer",), doc="Most rows that a result may have; 1,000,000 when absent.")},
+    knobs=SQL_KNOBS,
     one_of=(SQL_TEXTS,),
     extras={"pg": ("code", "sqlstate")},
-    result="{rows, row_count, columns}; rows are mappings by column",
+    result="{rows, row_count, columns} of the last statement; rows are mappings by column",
 )

@@ -1,6 +1,6 @@
 """snowflake: SQL on Snowflake (DIALECTS §2, LANGUAGE §7)."""
 
-from noetl_ir.kinds import SQL_TEXTS, Field, Kind, sql_fields
+from noetl_ir.kinds import SQL_KNOBS, SQL_TEXTS, Field, Kind, sql_fields
 
 KIND = Kind(
     name="snowflake",
@@ -19,8 +19,8 @@ KIND = Kind(
         "schema": Field(("text",), doc="The schema."),
         "role": Field(("text",), doc="The role."),
     },
-    knobs={"max_rows": Field(("integer",), doc="Most rows that a result may have; 1,000,000 when absent.")},
+    knobs=SQL_KNOBS,
     one_of=(SQL_TEXTS,),
     extras={"snowflake": ("code", "sqlstate")},
-    result="{rows, row_count, columns}; rows are mappings by column",
+    result="{rows, row_count, columns} of the last statement; rows are mappings by column",
 )

@@ -1,6 +1,6 @@
 """sqlite: SQL on a SQLite file (LANGUAGE §7)."""
 
-from noetl_ir.kinds import SQL_TEXTS, Field, Kind, sql_fields
+from noetl_ir.kinds import SQL_KNOBS, SQL_TEXTS, Field, Kind, sql_fields
 
 KIND = Kind(
     name="sqlite",
@@ -9,8 +9,8 @@ KIND = Kind(
         **sql_fields(":name from a mapping, ? from a list"),
         "database": Field(("text",), doc="The file, inside the worker's root; a database in memory when absent."),
     },
-    knobs={"max_rows": Field(("integer",), doc="Most rows that a result may have; 1,000,000 when absent.")},
+    knobs=SQL_KNOBS,
     one_of=(SQL_TEXTS,),
     extras={"sqlite": ("code",)},
-    result="{rows, row_count, columns}; rows are mappings by column",
+    result="{rows, row_count, columns} of the last statement; rows are mappings by column",
 )

@@ -253,3 +253,36 @@ def test_without_the_library_the_outcome_names_the_extra(
     monkeypatch.setitem(__import__("sys").modules, library, None)
     error = failed(Database(kind, Surroundings(tmp_path), {}).ask("SELECT 1"))
     assert (error["code"], f"noetlc[{kind}]" in str(error["message"])) == ("extra.missing", True)
+
+
+def test_each_statement_has_its_result_where_the_task_asks(database: Database) -> None:
+    texts = "INSERT INTO u (id) VALUES (1), (2); SELECT id FROM u ORDER BY id; SELECT id FROM u WHERE id = 9"
+    outcome = database.ask(texts, knobs={"each_statement": True})
+    assert isinstance(outcome.result, dict), outcome
+    assert {name: value for name, value in outcome.result.items() if not name.endswith("_rows")} == {
+        "rows": [],
+        "row_count": 0,
+        "columns": ["id"],
+        "command_0": {"status": "success", "row_count": 2, "columns": []},
+        "command_1": {"status": "success", "rows": [{"id": 1}, {"id": 2}], "row_count": 2, "columns": ["id"]},
+        "command_2": {"status": "success", "rows": [], "row_count": 0, "columns": ["id"]},
+    }
+    of_rows = {name: value for name, value in outcome.result.items() if name.endswith("_rows")}
+    duck: dict[str, Json] = {"command_0_rows": [], "command_1_rows": [{"id": 1}, {"id": 2}], "command_2_rows": []}
+    assert of_rows == (duck if database.kind == "duckdb" else {})
+    several = database.ask(commands=["SELECT 1 AS a", "SELECT 2 AS a; SELECT 3 AS a"], knobs={"each_statement": True})
+    assert isinstance(several.result, dict)
+    assert [several.result[f"command_{number}"]["rows"] for number in range(3)] == [[{"a": 1}], [{"a": 2}], [{"a": 3}]]  # type: ignore[call-overload, index]
+    assert set(database.ask(texts.replace("1,", "3,").replace("2,", "4,")).result or ()) == {
+        "rows",
+        "row_count",
+        "columns",
+    }
+
+
+def test_each_statement_with_params(database: Database) -> None:
+    named = NAMED[database.kind]
+    text = f"SELECT CAST({named} AS INTEGER) AS a; SELECT 1 + CAST({named} AS INTEGER) AS a"
+    outcome = database.ask(text, params={"n": 4}, knobs={"each_statement": True})
+    assert isinstance(outcome.result, dict), outcome
+    assert outcome.result["command_0"]["rows"] == [{"a": 4}] and outcome.result["command_1"]["rows"] == [{"a": 5}]  # type: ignore[call-overload, index]
