@@ -220,7 +220,7 @@ def _of_one_statement(call: Call, outcome: Outcome) -> Outcome:
     if not isinstance(given, dict) or not isinstance(rows, list) or any(key.startswith("command_") for key in given):
         return outcome
     columns = dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row)
-    whole = {"rows": rows, "row_count": len(rows), "columns": [*columns], **given}
+    whole: dict[str, Json] = {"rows": rows, "row_count": len(rows), "columns": [*columns], **given}
     return outcome._replace(result=result_of([whole], call))
 
 
