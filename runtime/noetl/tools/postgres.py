@@ -1,13 +1,17 @@
 """postgres: SQL on a PostgreSQL server over psycopg (LANGUAGE §7).
 
-A single text runs as it is, several statements in it in one transaction of the server; several texts, or
-statements with params, run in one transaction of ours. `auth` names a credential with `dsn`, or with `host port
-user password database` under psycopg's or these names. A cancelled or late statement is cancelled at the server.
+A single text runs as it is, several statements in it in one transaction of the server; several texts, or statements
+with params, run in one transaction of ours. `auth` names a credential with `dsn`, or with `host port user password
+database` under psycopg's or these names. `params` are bound as `%s` or `$1` from a list, as `:name` or `%(name)s`
+from a mapping; what looks like one in a literal, a quoted name, a comment or a cast is none. A cancelled or late
+statement is cancelled at the server.
 Error codes: `pg.error` (with `outcome.pg.code`, the SQLSTATE), `pg.connect`, `timeout`, `rows.too_many`,
 `fields.invalid`, `file.refused`, `credential.missing`, `extra.missing`.
 """
 
 import asyncio
+import re
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -149,10 +153,12 @@ async def _perform(
                 return rows_result((), (), 0)
             await cursor.executemany(insert_text(writing, "%s").encode(), writing.rows)
             return rows_result((), (), cursor.rowcount)
-    params = parameters_of(call.fields, bindable_array)
-    statements = list(texts) if params is None else [part for text in texts for part in statements_of(text)]
+    given = parameters_of(call.fields, bindable_array)
+    statements, params = list(texts), given
+    if given is not None:
+        statements, params = bound([part for text in texts for part in statements_of(text)], given)
     if isinstance(params, list) and len(statements) > 1:
-        raise Invalid("a list of params needs a single statement; bind several by name, from a mapping")
+        raise Invalid("a list of params needs a single statement; bind several by number or by name, from a mapping")
     results: list[dict[str, Json]] = []
     async with connection.cursor() as cursor:
         if len(statements) == 1:
@@ -188,25 +194,72 @@ async def _current(cursor: "psycopg.AsyncCursor[tuple[object, ...]]", call: Call
 
 def statements_of(text: str) -> list[str]:
     """The statements of a text: what its semicolons part, but for those in literals, names and comments."""
-    import re
-
-    token = re.compile(
-        r"""(?P<dollar>\$(?:[A-Za-z_]\w*)?\$)|[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*|;""",
-        re.DOTALL,
-    )
-    parts, start, position = [], 0, 0
-    while found := token.search(text, position):
-        position = found.end()
-        if found["dollar"]:
-            end = text.find(found["dollar"], position)
-            position = len(text) if end < 0 else end + len(found["dollar"])
-        elif found[0] == "/*":
-            position = _after_comment(text, position)
-        elif found[0] == ";":
-            parts.append(text[start : found.start()])
-            start = position
-    parts.append(text[start:])
+    parts = [""]
+    for piece, is_code in _pieces(text):
+        first, *others = piece.split(";") if is_code else [piece]
+        parts[-1] += first
+        parts += others
     return [part for part in parts if part.strip()]
+
+
+def bound(
+    statements: list[str], params: dict[str, Json] | list[Json]
+) -> tuple[list[str], dict[str, Json] | list[Json]]:
+    """Statements and values as psycopg takes them: `$1` of a list, `:name` and `%(name)s` of a mapping are `%(…)s`.
+
+    A percent sign that marks no value is one. Only a list of `%s` stays a list. Raises Invalid for a number without a
+    value, and where both ways to write a list are mixed.
+    """
+    pieces = [list(_pieces(text)) for text in statements]
+    code = [piece for whole in pieces for piece, is_code in whole if is_code]
+    numbers = {int(found[1]) for piece in code for found in _NUMBER.finditer(piece)}
+    if isinstance(params, list) and numbers:
+        if not 1 <= min(numbers) <= max(numbers) <= len(params):
+            wrong = min(numbers) if min(numbers) < 1 else max(numbers)
+            raise Invalid(f"params has {len(params)} values, and the statement asks for ${wrong}")
+        if any(_LISTED.search(_NUMBER.sub("", piece)) for piece in code):
+            raise Invalid("a statement names the values of a list as $1, $2, … or as %s, not as both")
+    named = {str(number): params[number - 1] for number in numbers} if isinstance(params, list) else params
+
+    def coded(text: str) -> str:
+        if isinstance(params, list):
+            return _percents(text, _LISTED) if not numbers else _NUMBER.sub(r"%(\1)s", _percents(text, None))
+        return _COLON.sub(lambda hit: f"%({hit[1]})s" if hit[1] in params else hit[0], _percents(text, _KEYED))
+
+    made = ["".join(coded(part) if is_code else _percents(part, None) for part, is_code in whole) for whole in pieces]
+    return made, named if numbers or not isinstance(params, list) else params
+
+
+def _percents(text: str, marks: "re.Pattern[str] | None") -> str:
+    """The text with every percent sign doubled, but for those that are, and for what marks a value."""
+    return _PERCENT.sub(lambda hit: hit[0] if marks is not None and marks.match(text, hit.start()) else "%%", text)
+
+
+_PERCENT = re.compile(r"%%?")
+_NUMBER = re.compile(r"(?<![\w$])\$(\d{1,5})(?!\w)", re.ASCII)
+_COLON = re.compile(r"(?<![:\w)\]]):([A-Za-z_]\w*)", re.ASCII)
+_KEYED = re.compile(r"%\([^)]+\)[sbt]")
+_LISTED = re.compile(r"%[sbt](?!\w)", re.ASCII)
+_TOKEN = re.compile(
+    r"""(?P<dollar>(?<![\w$])\$(?:[A-Za-z_]\w*)?\$)|\b[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*""",
+    re.DOTALL,
+)
+
+
+def _pieces(text: str) -> Iterator[tuple[str, bool]]:
+    """The text in pieces, and of each whether it is code: literals, quoted names and comments are none."""
+    start = 0
+    while found := _TOKEN.search(text, start):
+        end = found.end()
+        if found["dollar"]:
+            close = text.find(found["dollar"], end)
+            end = len(text) if close < 0 else close + len(found["dollar"])
+        elif found[0] == "/*":
+            end = _after_comment(text, end)
+        yield text[start : found.start()], True
+        yield text[found.start() : end], False
+        start = end
+    yield text[start:], True
 
 
 def _after_comment(text: str, position: int) -> int:

@@ -6,7 +6,7 @@ KIND = Kind(
     name="postgres",
     summary="Runs SQL on PostgreSQL with bound parameters, in one transaction.",
     fields={
-        **sql_fields("%(name)s from a mapping, %s from a list"),
+        **sql_fields(":name or %(name)s from a mapping, $1 or %s from a list"),
         "auth": Field(("text", "map"), doc="A keychain entry or stored credential that names the server and the user."),
         "credential": Field(("text",), doc="Another name for `auth`."),
         "dsn": Field(("text",), doc="A connection string or address, where no password is needed."),
