@@ -5,7 +5,7 @@ url: "{{ api_url }}"    →    url: "{{ workload.api_url }}"
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Attribute, Expr, Name, walk
+from noetl_ir.expr import Expr, Name, walk
 from noetl_ir.rows import NamedTuple
 from noetlc.ast.playbook import Guard, Value
 from noetlc.ast.walk import blocks_in, expressions_in
@@ -17,6 +17,7 @@ from noetlc.expr.binding import bound, with_blocks
 from noetlc.expr.block_names import free_names
 from noetlc.expr.shorthand import path
 from noetlc.expr.templates import Held, guard_with, map_held, template_with
+from noetlc.older import ABSENT
 from noetlc.pipeline import Document
 from noetlc.reading.places import Unknown
 
@@ -46,11 +47,12 @@ def written_out(document: Document) -> WrittenOut:
         return _written(held, free) if free else held
 
     playbook = map_held(document.playbook, each)
+    at_start = {id(value) for _, value in document.playbook.workload}  # there is no `ctx` yet
     torn = {number for number, found in words.items() if seen.get(number) != len(found)}
     refused = [
         _refusal(unknown, is_torn=id(unknown.holder) in torn)
         for unknown in document.unknown
-        if not unknown.free or id(unknown.holder) in torn
+        if not unknown.free or id(unknown.holder) in torn or (unknown.free in ABSENT and id(unknown.holder) in at_start)
     ]
     changes = dict.fromkeys(_change(unknown) for unknown in document.unknown)
     return WrittenOut(document._replace(playbook=playbook), tuple(changes), tuple(dict.fromkeys(refused)))
@@ -58,6 +60,8 @@ def written_out(document: Document) -> WrittenOut:
 
 def _change(unknown: Unknown) -> Change:
     construct, became = f"`{unknown.free}`, which nothing declares", f"`{SCOPE}.{unknown.free}`, a key of the payload"
+    if unknown.free in ABSENT:
+        became = f"`ctx.{unknown.free}`, which nothing sets: the older word has no meaning here"
     return Change("migrate", unknown.finding.span, construct, "review", became)
 
 
@@ -76,12 +80,17 @@ def _names_in(held: Held) -> Iterator[Name]:
         yield from (name for block in blocks_in(held) for name in free_names(block.text))
 
 
+def _scope_of(name: str) -> str:
+    """Where a free name is written: an old word is never a key of the payload, and one of `ctx` that nothing sets."""
+    return "ctx" if name in ABSENT else SCOPE
+
+
 def _written(held: Held, free: frozenset[str]) -> Held:
     def replace(expr: Expr) -> Expr | None:
-        return Attribute(Name(SCOPE), expr.name) if isinstance(expr, Name) and expr.name in free else None
+        return path(_scope_of(expr.name), expr.name) if isinstance(expr, Name) and expr.name in free else None
 
     if isinstance(held, Guard):
         return guard_with(held, replace)
-    meanings = {name: path(SCOPE, name) for name in free}
+    meanings = {name: path(_scope_of(name), name) for name in free}
     made = with_blocks(template_with(held.template, replace), lambda block: bound(block, meanings))
     return held._replace(template=made)

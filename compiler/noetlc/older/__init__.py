@@ -13,6 +13,7 @@ from noetlc.ast.sugar import Sugar
 from noetlc.diag.change import Change
 from noetlc.dialects import PACKAGE as CANONICAL
 from noetlc.dialects import canonical, dialects_of, merged
+from noetlc.older.absent import ABSENT
 from noetlc.older.hints import hints_of
 from noetlc.older.name_nodes import OldBlocks, OldNames, OldRequest, OldSecrets
 from noetlc.older.passes import AUTHORING, LOWERING, BrokenPass, Lowering, Observer, lowered
@@ -26,7 +27,8 @@ from noetlc.source.nodes import Node
 from noetlc.source.text import Source
 
 __all__ = [
-    "AUTHORING", "GUESSES", "LOWERING", "PACKAGE", "READ", "BrokenPass", "Canonical", "Lowering", "combined", "read",
+    "ABSENT", "AUTHORING",
+    "GUESSES", "LOWERING", "PACKAGE", "READ", "BrokenPass", "Canonical", "Lowering", "combined", "read",
     "reader_of", "written",
 ]  # fmt: skip
 

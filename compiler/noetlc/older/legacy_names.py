@@ -13,6 +13,7 @@ from noetlc.ast.playbook import Playbook, Step
 from noetlc.ast.walk import loops_of
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import OUTCOME_OK, defined, either, equal, negated, one_of, otherwise, path, static_path
+from noetlc.older.absent import asked_for_none, is_name_itself, none_of
 
 Path: TypeAlias = tuple[str, ...]
 Meanings: TypeAlias = Mapping[Path, Expr]
@@ -131,6 +132,10 @@ def renamed(meanings: Meanings, known: Container[str]) -> Replace:
     """Puts the meaning in the place of each old name that is not `known`."""
 
     def replace(expr: Expr) -> Expr | None:
+        asked = asked_for_none(expr)
+        if asked is not None and is_name_itself(static_path(asked[0]) or ("",), meanings):
+            meant = replace(asked[0])
+            return None if meant is None else none_of(meant, negative=asked[1])
         if isinstance(expr, Compare):
             return _with_status(expr, lambda part: rewritten(part, replace))
         here = static_path(expr)

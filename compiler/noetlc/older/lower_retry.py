@@ -31,8 +31,11 @@ from noetlc.older.repeating import retrying
 from noetlc.older.sink_nodes import Sink
 
 BY = "lower_retry"
-_TEXT: Meanings = {("error",): path("outcome", "error", "message")}
-"""In retry conditions the bare `error` is a message."""
+_TEXT: Meanings = {
+    ("error",): path("outcome", "error", "message"),
+    **{("error", key): path("outcome", "error", key) for key in ("message", "code", "kind", "retryable")},
+}
+"""In retry conditions the bare `error` is a message; its keys are those of the error."""
 
 
 def lower_retry(playbook: Playbook, note: Note) -> Playbook:
@@ -252,6 +255,8 @@ def _rules(retry: Repetition, known: frozenset[str]) -> tuple[Rule, ...]:
     if when is None:
         asked = None if until is not None else guard(OUTCOME_ERROR, span)
         return (*stops, retrying(retry, asked, span))
+    if when.expr == OUTCOME_ERROR:  # every error is tried again: there is none that is not
+        return (*stops, retrying(retry, when, when.span))
     unless = guard(both(OUTCOME_ERROR, negated(when.expr)), when.span)
     return (*stops, Rule(unless, "fail", when.span), retrying(retry, when, when.span))
 

@@ -15,9 +15,10 @@ from noetlc.ast.playbook import Arc, Playbook, Router, Step, StepSpec, Task
 from noetlc.ast.walk import expressions_in, loops_of, rule_guards, rule_values, step_expressions, task_values
 from noetlc.diag.change import Change, Note
 from noetlc.expr.paths import accesses
-from noetlc.expr.rewrite import Replace
+from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import path, result_of
 from noetlc.expr.templates import arc_with, fields_with, guard_with, maybe_with, rule_with, value_with
+from noetlc.older.absent import folded
 from noetlc.older.events import FALSE, on_failure
 from noetlc.older.legacy_names import (
     CTX,
@@ -49,13 +50,18 @@ def rename_names(playbook: Playbook, note: Note) -> Playbook:
         _tell(step, made, note)
         steps.append(step if made == step else _with_outcome(made))
     workbook = tuple((name, _task(task, shared)) for name, task in playbook.workbook)
-    return playbook._replace(steps=tuple(steps), workbook=workbook, extras=extras)
+    everywhere = only_old(_everywhere(shared))
+    workload = tuple((key, value_with(value, everywhere)) for key, value in playbook.workload)
+    for (_, old), (_, new) in zip(playbook.workload, workload, strict=True):
+        if old is not new:
+            note(Change(BY, old.span, "old names", "review", "absent: nothing has them in `workload`"))
+    return playbook._replace(workload=workload, steps=tuple(steps), workbook=workbook, extras=extras)
 
 
 def _renamed(step: Step, shared: frozenset[str]) -> Step:
     own = {loop.iterator for loop in loops_of(step)} | {task.name for task in step.tasks}
     known = Known(shared, own)
-    everywhere = only_old(renamed(CTX, known))
+    everywhere = only_old(_everywhere(known))
     loop = step.loop
     if loop is not None:
         loop = loop._replace(
@@ -97,11 +103,17 @@ def _is_success(arc: Arc) -> bool:
 
 def _task(task: Task, known: Container[str]) -> Task:
     if any(has_old_names(expr) for value in task_values(task) for expr, _ in expressions_in(value)):
-        task = fields_with(task, only_old(renamed(CTX, known)))
+        task = fields_with(task, only_old(_everywhere(known)))
     if not any(has_old_names(expr) for expr in _of_rules(task)):
         return task
     in_rules = only_old(renamed(IN_RULES, known))
     return task._replace(rules=tuple(rule_with(rule, in_rules) for rule in task.rules))
+
+
+def _everywhere(known: Container[str]) -> Replace:
+    """What old names mean in any place: that of `vars`, and of those that mean nothing there that they are absent."""
+    names, answered = renamed(CTX, known), folded(known)
+    return lambda expr: rewritten(rewritten(expr, names), answered)
 
 
 def _of_rules(task: Task) -> Iterator[Expr]:

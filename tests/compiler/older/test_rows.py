@@ -91,6 +91,7 @@ ROWS: dict[str, str] = {
     "else with do, else with a sibling then": "else-forms",
     # REAL.md, values.
     "guards that are texts": "guard-texts",
+    "old names that are absent": "absent-names",
     "job, payload, input, data, args, spec": "request-names",
     # REAL.md, flow.
     "backoff: fixed, a number; results; names with marks first": "backoff-words",

@@ -1,0 +1,79 @@
+"""Old names that are absent: where nothing stands under them now, or at all (REAL.md, values).
+
+    retry_when: "{{ error != None }}"             →  outcome.status == 'error'
+    when: "{{ response.status_code is none }}"    →  outcome.http.status | default(none) is none
+    url: "{{ error | default('none so far') }}"   →  'none so far', where `error` has no meaning
+
+An undefined value is not none, and differs from it: `x != None` would be true of what is not there. This is for the
+names themselves; a key of a result that the author's code made is asked as it is.
+"""
+
+from collections.abc import Container
+
+from noetl_ir.expr import Compare, Conditional, Const, Expr, Filter, Logic, Not, Test
+from noetlc.expr.rewrite import Replace, rewritten
+from noetlc.expr.shorthand import compared, otherwise, path, static_path
+
+ABSENT = frozenset({"error", "_err", "result", "response", "this", "status_code", "output"})
+"""First names of what may be absent."""
+
+_ERRORS = frozenset({("this", "error"), ("output", "error")})
+_FAILURES = (path("outcome", "error"), path("outcome", "error", "message"))
+_NONE = Const(None)
+
+
+def asked_for_none(expr: Expr) -> tuple[Expr, bool] | None:
+    """What is compared with none, and whether it is asked to be another thing; None for any other question."""
+    match expr:
+        case Compare(first=first, rest=(("==" | "!=" as op, Const(value=None)),)):
+            return first, op == "!="
+        case Compare(first=Const(value=None), rest=(("==" | "!=" as op, other),)):
+            return other, op == "!="
+        case Test(of=of, name="none", args=(), named=()):
+            return of, False
+        case Not(of=Test(of=of, name="none", args=(), named=())):
+            return of, True
+    return None
+
+
+def is_name_itself(here: tuple[str, ...], names: Container[tuple[str, ...]]) -> bool:
+    """Whether a path is one of `names`, or anything of an error, and no key of a result."""
+    return here in names or here[0] in ("error", "_err", "status_code") or here[:2] in _ERRORS
+
+
+def none_of(meaning: Expr, *, negative: bool) -> Expr:
+    """Whether what an old name means is none, or is not there."""
+    if meaning in _FAILURES:
+        return compared(path("outcome", "status"), "==" if negative else "!=", Const("error"))
+    asked = Test(otherwise(meaning, _NONE), "none", (), ())
+    return Not(asked) if negative else asked
+
+
+def folded(known: Container[str]) -> Replace:
+    """Takes the names that mean nothing in a place for absent: what is asked of them is answered."""
+
+    def is_absent(expr: Expr) -> bool:
+        here = static_path(expr)
+        return bool(here) and here[0] in ABSENT and here[0] not in known
+
+    def inside(expr: Expr) -> Expr:
+        return rewritten(expr, replace)
+
+    def replace(expr: Expr) -> Expr | None:
+        asked = asked_for_none(expr)
+        if asked is not None and is_absent(asked[0]):
+            return Const(not asked[1])
+        match expr:
+            case Test(of=of, name="defined" | "undefined" as name) if is_absent(of):
+                return Const(name == "undefined")
+            case Filter(of=of, name="default" | "d", args=args) if is_absent(of):
+                return inside(args[0]) if args else Const("")
+            case Not(of=of) if is_absent(of):
+                return Const(True)
+            case Logic(op=op, left=left, right=right) if is_absent(left):
+                return Const(False) if op == "and" else inside(right)
+            case Conditional(test=test, otherwise=other) if other is not None and is_absent(test):
+                return inside(other)
+        return None
+
+    return replace
