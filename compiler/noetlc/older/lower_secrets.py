@@ -1,7 +1,9 @@
 """lower_secrets: `env.X` and `token('x')` become entries of the keychain (LANGUAGE §2, §7).
 
-    url: "{{ env.API_URL }}"            →  keychain: [{name: API_URL, kind: env}], "{{ keychain.API_URL.value }}"
+    key: "{{ env.API_KEY }}"            →  keychain: [{name: API_KEY, kind: env}], "{{ keychain.API_KEY.value }}"
     headers: {a: "{{ token('api') }}"}  →  keychain: [{name: api, kind: bearer}], "{{ keychain.api.token }}"
+
+A `default` beside such a variable is that of its entry. What `env` has besides is no secret (`lower_env`).
 
 Only the worker knows the keychain, and only when it renders a task: anywhere else a secret is refused. A workload
 value that is nothing but a secret goes, and the tasks that read it read the entry.
@@ -10,7 +12,7 @@ value that is nothing but a secret goes, and the tasks that read it read the ent
 from collections.abc import Iterator
 from re import compile as pattern
 
-from noetl_ir.expr import Call, Const, Expr, Name, Native
+from noetl_ir.expr import Attribute, Call, Const, Expr, Filter, Item, Json, Literal, Name, Native
 from noetl_ir.span import Span
 from noetlc.ast.playbook import KeychainEntry, Playbook, Step, Task, Value
 from noetlc.ast.walk import all_guards, all_values, blocks_in, expressions_in, loops_of
@@ -21,6 +23,8 @@ from noetlc.expr.shorthand import path, static_path
 from noetlc.expr.templates import value_with
 from noetlc.older.legacy_names import Known, Path, renamed
 from noetlc.older.name_nodes import OldSecrets
+from noetlc.older.state_nodes import Pairs
+from noetlc.older.variables import is_declared, secrets_among, variable_of
 
 BY = "lower_secrets"
 _FIELDS = {"env": "value", "static": "value", "file": "value"}
@@ -43,7 +47,8 @@ class _Secrets:
         self._note = note
         self._entries = {entry.name: entry for entry in playbook.keychain}
         self._steps = frozenset([step.name for step in playbook.steps])
-        self._declared = self._steps | {key for key, _ in playbook.workload}
+        self._variables = frozenset[str]() if is_declared(playbook) else secrets_among(playbook)
+        self._workload = dict(playbook.workload)
         self._moved = {key: found for key, value in playbook.workload if (found := self._whole(key, value)) is not None}
         self._playbook = playbook
 
@@ -102,26 +107,54 @@ class _Secrets:
 
     def _secret(self, expr: Expr, span: Span) -> Expr | None:
         """The entry's field in the place of `env.X` or `token('x')`; None for any other expression."""
-        match static_path(expr):
-            case ("env", name) if "env" not in self._declared:
-                return self._entry(name, "env", "`env`", span)
         match expr:
+            case Filter(
+                of=of, name="default" | "d", args=(Const(value=str() | int() | float() as value), *_), named=()
+            ):
+                name = variable_of(of)
+                return self._variable(name, value, span) if name in self._variables else None
             case Call(callee=Name(name="token"), args=(Const(value=str(name)),), named=()):
                 return self._entry(name, "bearer", "`token()`", span)
-        return None
+            case Call(callee=Name(name="token"), args=(asked,), named=()):
+                return self._named(asked, span)
+        name = variable_of(expr)
+        return self._variable(name, None, span) if name in self._variables else None
 
-    def _entry(self, name: str, kind: str, word: str, span: Span) -> Expr:
+    def _variable(self, name: str, default: Json, span: Span) -> Expr:
+        """The entry of a variable with that default: another default is another entry."""
+        fields = () if default is None else (("default", Value(Literal(default), span, None)),)
+        same = [entry.name for entry in self._entries.values() if entry.kind == "env" and _reads(entry, name, default)]
+        if same:
+            return path("keychain", same[0], "value")
         if name not in self._entries:
-            self._entries[name] = KeychainEntry(name, span, kind, (), span)
+            return self._entry(name, "env", "`env`", span, fields)
+        own = f"{name}_{len(self._entries)}"
+        return self._entry(own, "env", "`env`", span, (("var", Value(Literal(name), span, None)), *fields))
+
+    def _named(self, asked: Expr, span: Span) -> Expr | None:
+        """The entry whose name a workload value is, looked up when the task runs: a payload may name another one."""
+        here = static_path(asked)
+        key = here[1] if len(here) == 2 and here[0] == "workload" else here[0] if len(here) == 1 else ""
+        if not here or key not in self._workload:
+            return None
+        said = f"the keychain's entry that `workload.{key}` names, looked up when the task runs"
+        self._note(Change(BY, span, "`token()` of a computed name", "review", said))
+        return Attribute(Item(Name("keychain"), path("workload", key)), "token")
+
+    def _entry(self, name: str, kind: str, word: str, span: Span, fields: Pairs = ()) -> Expr:
+        if name not in self._entries:
+            self._entries[name] = KeychainEntry(name, span, kind, fields, span)
             said = f"the keychain's entry `{name}`, which must be there when the run starts"
+            if any(field == "default" for field, _ in fields):
+                said = f"the keychain's entry `{name}`, with the default as its own"
             self._note(Change(BY, span, word, "review", said))
         return path("keychain", name, _FIELDS.get(self._entries[name].kind, "token"))
 
     def _left(self, playbook: Playbook) -> Iterator[tuple[Span, str]]:
         """Secrets at places that do not know the keychain."""
         for value in all_values(playbook):
-            if any(_IN_BLOCK.search(block.text) for block in blocks_in(value)):
-                yield value.span, "a secret in a block template"
+            if "env" not in self._workload and any(_IN_BLOCK.search(block.text) for block in blocks_in(value)):
+                yield value.span, "`env` or `token()` in a block template"
             for expr, _ in expressions_in(value):
                 yield from ((value.span, what) for what in self._asked(expr))
         for guard in all_guards(playbook):
@@ -130,7 +163,14 @@ class _Secrets:
     def _asked(self, expr: Expr) -> Iterator[str]:
         for access in accesses(expr):
             name, keys = access.root.name, access.keys
-            if name == "env" and "env" not in self._declared:
+            if name == "env" and keys and keys[0] in self._variables:
                 yield "`env` here"
             elif name in self._moved or (name == "workload" and (keys[0] in self._moved if keys else self._moved)):
                 yield f"a secret of `{name}` here"
+
+
+def _reads(entry: KeychainEntry, variable: str, default: Json) -> bool:
+    """Whether an entry of the kind `env` is that variable with that default."""
+    fields = {name: value.template for name, value in entry.fields}
+    own = fields.get("default", Literal(None))
+    return fields.get("var", Literal(entry.name)) == Literal(variable) and own == Literal(default)

@@ -109,6 +109,7 @@ LOWERING: tuple[Lowering, ...] = (
         removes=(OldRequest,),
         after=("lower_sink", "lower_set", "lower_root_vars", "lower_until", "lower_while"),
     ),
+    Lowering(_part("lower_env"), after=("name_request",), among=(OldSecrets,)),
     Lowering(_part("lower_secrets"), removes=(OldSecrets,), after=("lower_root_vars", "lower_until", "lower_while")),
     Lowering(_part("rename_names"), removes=(OldNames,), after=("lower_next", "lower_until", "lower_while")),
 )

@@ -50,7 +50,7 @@ class Vault:
         self._chain: Keychain | None = None
         self._redactor: Redactor | None = None
         self._declared = bool(program.plan.keychain) or "secrets" in program.plan.kinds
-        self.names: Callable[[], dict[str, object]] = cache(self._names) if program.plan.keychain else dict
+        self.names: Callable[[], Entries] = cache(self._names) if program.plan.keychain else lambda: Entries({}, self)
         """What `keychain` means in task fields. Raises Fault. Once it is known nothing that is redacted waits."""
 
     def credential(self, name: str) -> dict[str, Json]:
@@ -59,7 +59,16 @@ class Vault:
         self._hiding().learn(self._keychain().secrets(name))
         return fields
 
-    def _names(self) -> dict[str, object]:
+    def named(self, name: str) -> object:
+        """What an entry of a computed name has, which may be a stored credential that nothing declares."""
+        try:
+            fields = self._keychain().with_token(name)
+        except KeyError as problem:
+            return _Missing(str(problem))
+        self._hiding().learn(self._keychain().secrets(name))
+        return self._hiding().redact(fields)
+
+    def _names(self) -> Entries:
         """Markers for secrets, other fields as they are; of what cannot be had the reason, for whoever reads it."""
         from noetl.secrets.keychain import secrets_of
 
@@ -71,9 +80,10 @@ class Vault:
             except KeyError as problem:
                 names[entry.name] = _Missing(str(problem))
                 continue
-            self._hiding().learn((entry.name, field, value) for field, value in secrets_of(fields))
+            if entry.name not in self._keychain().in_clear:
+                self._hiding().learn((entry.name, field, value) for field, value in secrets_of(fields))
             names[entry.name] = self._hiding().redact(fields)
-        return names
+        return Entries(names, self)
 
     def check(self) -> tuple[str, ...]:
         """What of the declared keychain cannot be resolved now, a sentence each."""
@@ -120,6 +130,24 @@ class Vault:
             redactor.learn(self._keychain().known())
             self._redactor = redactor
         return self._redactor
+
+
+class Entries(View):
+    """What `keychain` means: the declared entries, and what else the keychain finds by name when it is asked for."""
+
+    __slots__ = ("_names", "_vault")
+
+    def __init__(self, names: dict[str, object], vault: Vault) -> None:
+        self._names = names
+        self._vault = vault
+
+    def plain(self) -> object:
+        return self._names
+
+    def under(self, key: object) -> object:
+        if isinstance(key, str) and key not in self._names:
+            return self._vault.named(key)
+        return self._names.get(key) if isinstance(key, str) else None
 
 
 class _Missing(View):

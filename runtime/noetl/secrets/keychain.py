@@ -4,7 +4,8 @@ Nothing is kept but, for a while, what came over the network: a rotated value is
 entry declares is looked up in the credential store. The fields of an entry may use other entries; those are resolved
 then, here, and nothing of them leaves this machine. What each kind reads, as `fields` of its entry:
 
-    env                  `var` (else the entry's name), or `map` of field to variable
+    env                  `var` (else the entry's name), or `map` of field to variable; `default`, which the
+                         playbook has in clear and which hides nothing
     file                 `path`, its text without the last line end; `format: json` for a mapping of fields
     static               `value`, or `map`, or the fields themselves
     bearer               `token`, or where it comes from: `env`, `file`, `credential`; `header` for another header
@@ -76,6 +77,8 @@ class Keychain:
     ) -> None:
         self._render = render
         self._resolving: set[str] = set()
+        self.in_clear: set[str] = set()
+        """Entries whose value is the default that the playbook has in clear: there is nothing to hide."""
         self._entries = {entry.name: entry for entry in entries}
         self._store = store
         self._root = root
@@ -87,6 +90,11 @@ class Keychain:
         """The fields behind a name, as they are now. Raises Unresolved."""
         entry = self._entries.get(name)
         return self._stored(name) if entry is None else self._resolved(entry)
+
+    def with_token(self, name: str) -> dict[str, Json]:
+        """The fields behind a name, and its one value as `token` where it has no such field. Raises Unresolved."""
+        fields = self.fields(name)
+        return fields if "token" in fields else {**fields, "token": _only(Entry(name, "", {}), fields)}
 
     def value(self, name: str, field: str) -> Json:
         """One field as `secrets` names it. Raises Unresolved."""
@@ -101,7 +109,8 @@ class Keychain:
 
     def secrets(self, name: str) -> tuple[tuple[str, str, str], ...]:
         """What must not be seen of a name: (name, field, value). Raises Unresolved."""
-        return tuple((name, field, value) for field, value in secrets_of(self.fields(name)))
+        fields = self.fields(name)
+        return () if name in self.in_clear else tuple((name, field, value) for field, value in secrets_of(fields))
 
     def known(self) -> tuple[tuple[str, str, str], ...]:
         """What must not be seen of all declared entries, as far as they resolve now."""
@@ -148,6 +157,10 @@ class Keychain:
             lacking = f"there is no keychain entry and no stored credential named {name!r}"
             raise Unresolved(f"{lacking}; store one with `noetl credential add {quote(name)}`")
         return found
+
+    def has(self, name: Json) -> bool:
+        """Whether the environment has a variable of that name."""
+        return isinstance(name, str) and name in self._environ
 
     def variable(self, entry: Entry, name: Json) -> Json:
         """An environment variable. Raises Unresolved."""
@@ -246,7 +259,12 @@ _LIBPQ_PASSWORD = re.compile(r"(?<!\w)password\s*=\s*('(?:[^'\\]|\\.)+'|[^\s']\S
 def _env(keychain: Keychain, entry: Entry) -> dict[str, Json]:
     if isinstance(mapping := entry.fields.get("map"), dict):
         return {field: keychain.variable(entry, name) for field, name in mapping.items()}
-    return {"value": keychain.variable(entry, _first(entry, "var", "variable", "env", "key") or entry.name)}
+    name = _first(entry, "var", "variable", "env", "key") or entry.name
+    if (default := entry.fields.get("default")) is not None and not keychain.has(name):
+        keychain.in_clear.add(entry.name)
+        return {"value": default}
+    keychain.in_clear.discard(entry.name)
+    return {"value": keychain.variable(entry, name)}
 
 
 def _file(keychain: Keychain, entry: Entry) -> dict[str, Json]:

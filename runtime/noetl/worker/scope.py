@@ -58,7 +58,7 @@ NO_NAMES = PlayScope({})
 """Where there is no expression to ask."""
 
 
-def field_scope(program: Program, at: Position, follow: Follow, now: int, keychain: Mapping[str, object]) -> PlayScope:
+def field_scope(program: Program, at: Position, follow: Follow, now: int, keychain: object) -> PlayScope:
     """For task fields: `keychain` holds markers, which rendering replaces."""
     return _scope(program, at, follow, now, {"keychain": keychain})
 

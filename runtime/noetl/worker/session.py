@@ -5,7 +5,7 @@ without an effect may be reported as started and done in one go. What the sessio
 from the outcomes it was given, so another worker can go on from the log at any task.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from noetl.engine.body import Directive, fault_directive, judge
 from noetl.engine.program import Program
@@ -35,7 +35,7 @@ class Kit(NamedTuple):
     """What the sessions of one execution share: its results, its declared secrets as markers, and chance in [0, 1)."""
 
     results: Results
-    keychain: Callable[[], Mapping[str, object]]
+    keychain: Callable[[], object]
     restore: Callable[[Json], Json]
     chance: Callable[[], float]
 

@@ -1,5 +1,6 @@
 """Inputs that a playbook must be given: nothing starts without them, and what is said names each and what to write."""
 
+import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -46,3 +47,103 @@ def test_a_child_without_its_input_fails_its_caller(home: "Home") -> None:
     done = home.run("run", home.plan(CALLING), "--path", ".", "--json")
     assert done.returncode == 1
     assert '"inputs.invalid"' in done.stdout and "the input `order` must be brought" in done.stdout
+
+
+READING = """
+workload:
+  host: "{{ env.SHOP_HOST | default('localhost') }}"
+  port: "{{ env.SHOP_PORT }}"
+workflow:
+  - step: start
+    tool: {kind: noop, result: "{{ workload }}"}
+"""
+CALLING_IT = """
+workflow:
+  - step: start
+    tool: {kind: playbook, path: tests/reading, return_step: start}
+"""
+
+
+def test_a_variable_is_read_only_where_it_is_allowed_and_recorded(home: "Home") -> None:
+    home.env |= {"SHOP_HOST": "db.example.com", "SHOP_PORT": "5433", "SHOPPING": "no"}
+    plan = home.plan(READING)
+    refused = home.run("run", plan, "--env", "SHOP_HOST")
+    assert refused.returncode == 1
+    assert "`workload.port`: the environment variable SHOP_PORT is not set, or not allowed" in refused.stderr
+    assert "`--env SHOP_PORT`" in refused.stderr and home.run("list", "--json").stdout == "[]\n"
+    some = home.json("run", plan, "--env", "SHOP_PORT")
+    assert isinstance(some, dict) and some["result"] == {"host": "localhost", "port": "5433"}
+    every = home.json("run", plan, "--env", "SHOP_*")
+    assert isinstance(every, dict) and every["result"] == {"host": "db.example.com", "port": "5433"}
+    given = home.json("run", plan, "--set", "port=1")
+    assert isinstance(given, dict) and given["result"] == {"host": "localhost", "port": 1}
+    home.env.pop("SHOP_HOST")  # what was read is what a replay reads
+    assert home.run("replay", str(every["execution_id"])).stdout.startswith("a legal run")
+    first = json.loads(home.run("events", str(every["execution_id"]), "--json").stdout.splitlines()[0])
+    assert "db.example.com" in json.dumps(first) and "SHOPPING" not in json.dumps(first)
+
+
+def test_a_variable_may_be_allowed_for_all_commands_and_reaches_children(home: "Home") -> None:
+    home.env |= {"SHOP_PORT": "5433", "NOETL_ENV": "SHOP_HOST SHOP_P*"}
+    head = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: reading, path: tests/reading}\n"
+    (home.folder / "tests").mkdir()
+    (home.folder / "tests" / "reading.yaml").write_text(head + READING, "utf-8")
+    document = home.json("run", home.plan(CALLING_IT), "--path", ".")
+    assert isinstance(document, dict)
+    assert document["result"] == {"host": "localhost", "port": "5433"}
+
+
+def test_what_is_allowed_is_a_name_or_a_pattern(home: "Home") -> None:
+    done = home.run("run", home.plan(READING), "--env", "SHOP_HOST=here")
+    assert done.returncode == 2 and "write a name, or a pattern" in done.stderr
+
+
+SECRET = """
+workload: {password: "{{ env.SHOP_PASSWORD | default('demo') }}", user: demo}
+workflow:
+  - step: start
+    tool:
+      kind: python
+      args: {password: "{{ workload.password }}", user: "{{ workload.user }}"}
+      code: |
+        result = {"user": user, "password": password, "length": len(password)}
+"""
+
+
+def test_a_default_in_clear_hides_nothing_and_a_variable_is_hidden(home: "Home") -> None:
+    plan = home.plan(SECRET)
+    document = home.json("run", plan)
+    assert isinstance(document, dict)
+    assert document["result"] == {"user": "demo", "password": "demo", "length": 4}
+    home.env["SHOP_PASSWORD"] = "sesame-open-0123"
+    hidden = home.json("run", plan)
+    assert isinstance(hidden, dict) and hidden["result"]["length"] == 16
+    assert hidden["result"]["user"] == "demo" and "sesame" not in json.dumps(hidden)
+    store = b"".join(path.read_bytes() for path in (home.folder / ".noetl").iterdir() if path.is_file())
+    assert b"sesame-open" not in store
+
+
+ASKED = """
+workload: {api: first}
+workflow:
+  - step: start
+    tool:
+      kind: python
+      args: {token: "{{ token(workload.api) }}"}
+      code: |
+        result = [len(token), token == "other-token-0123456789"]
+"""
+
+
+def test_a_token_of_a_computed_name_is_that_of_the_entry_of_that_name(home: "Home") -> None:
+    for name, token in (("first", "first-token-0123"), ("other", "other-token-0123456789")):
+        added = home.run("credential", "add", name, "--secret", "token", given=token + "\n")
+        assert added.returncode == 0, added.stderr
+    plan = home.plan(ASKED)
+    first = home.json("run", plan)
+    assert isinstance(first, dict) and first["result"] == [16, False]
+    other = home.json("run", plan, "--set", "api=other")
+    assert isinstance(other, dict) and other["result"] == [22, True]
+    missing = home.json("run", plan, "--set", "api=none")
+    assert isinstance(missing, dict) and missing["status"] == "failed"
+    assert missing["error"]["code"] == "credential.missing" and "'none'" in missing["error"]["message"]
