@@ -157,6 +157,7 @@ def understood(source: Source, node: Node | None, observer: Observer = QUIET) ->
     unknown: tuple[Unknown, ...] = ()
     if playbook is not None:
         assert isinstance(node, Mapping)
+        r.legacy_seen = r.legacy_seen or any(change.by not in AUTHORING for change in changes)
         unknown = check_document(r, playbook, node)
     findings = [*r.findings, *(told(change) for change in changes if change.by not in AUTHORING)]
     return Document(playbook, None, sorted_findings(findings), changes, unknown=unknown, meant=r.meant, was=was)
