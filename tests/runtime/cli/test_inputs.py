@@ -93,6 +93,18 @@ def test_a_variable_may_be_allowed_for_all_commands_and_reaches_children(home: "
     assert document["result"] == {"host": "localhost", "port": "5433"}
 
 
+def test_a_server_reads_its_own_environment(home: "Home") -> None:
+    plan = home.plan(READING)
+    home.env |= {"SHOP_PORT": "5433", "SHOP_HOST": "db.example.com"}
+    with home.serving("--env", "SHOP_P*") as (_, url):
+        document = home.json("start", plan, "--server", url, "--follow")
+        assert isinstance(document, dict)
+        assert document["result"] == {"host": "localhost", "port": "5433"}
+    with home.serving() as (_, url):
+        refused = home.run("start", plan, "--server", url)
+        assert refused.returncode == 1 and "SHOP_PORT is not set, or not allowed" in refused.stderr
+
+
 def test_what_is_allowed_is_a_name_or_a_pattern(home: "Home") -> None:
     done = home.run("run", home.plan(READING), "--env", "SHOP_HOST=here")
     assert done.returncode == 2 and "write a name, or a pattern" in done.stderr
