@@ -15,7 +15,7 @@ from noetlc.dialects import PACKAGE as CANONICAL
 from noetlc.dialects import canonical, dialects_of, merged
 from noetlc.older.absent import ABSENT
 from noetlc.older.hints import hints_of
-from noetlc.older.name_nodes import OldBlocks, OldNames, OldRequest, OldSecrets
+from noetlc.older.name_nodes import AskedLists, OldBlocks, OldNames, OldRequest, OldSecrets
 from noetlc.older.passes import AUTHORING, LOWERING, BrokenPass, Lowering, Observer, lowered
 from noetlc.older.read_iterator import unfolded
 from noetlc.older.read_sink import take_sink
@@ -37,7 +37,9 @@ PACKAGE = "noetlc.older.dialects"
 READ = "read"
 """The name of the stage before all passes."""
 
-GUESSES: tuple[type[Sugar], ...] = (OldNames, OldRequest, OldSecrets, OldBlocks, ImplicitEnd, FirstEntry)
+GUESSES: tuple[type[Sugar], ...] = (
+    OldNames, OldRequest, OldSecrets, OldBlocks, ImplicitEnd, FirstEntry, AskedLists,
+)  # fmt: skip
 """Sugar for what may be legacy: only lowering tells."""
 
 

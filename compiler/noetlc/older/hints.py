@@ -10,7 +10,7 @@ from noetlc.ast.playbook import Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in
 from noetlc.older.loose import LOOSE
-from noetlc.older.name_nodes import OldBlocks, OldNames, OldRequest, OldSecrets
+from noetlc.older.name_nodes import AskedLists, OldBlocks, OldNames, OldRequest, OldSecrets
 from noetlc.older.target_nodes import FirstEntry, ImplicitEnd
 from noetlc.reading.drafts import DocumentDraft
 from noetlc.reading.reader import Reader
@@ -23,6 +23,7 @@ _OLD = pattern(
 """Words of `noetlc.older.legacy_names`, where an expression may have them."""
 _BEFORE_ENTRIES = ("noetl.io/v1", "noetl.io/v2")
 """Versions with files in which the first step is the entry, and leaves lead to a step `end`."""
+_LIST = ", list)"
 _SLIP = 0.85
 """How much a step's name looks like `start` where it was to be that; `status` looks less so."""
 _SECRET = pattern(r"(?<![\w.'\"])(?:env\s*[.\[]|token\s*\()")
@@ -33,7 +34,8 @@ _REQUEST = pattern(r"(?<![\w.'\"])(?:job|payload|spec|input|data)\b(?!['\"])")
 
 def hints_of(r: Reader, draft: DocumentDraft, node: Mapping) -> tuple[Sugar, ...]:
     """The sugar of a document that stands for what it may have."""
-    return (*_old_names(r, node, draft), *_implicit_end(draft, node), *_first_entry(draft, node))
+    asked = (AskedLists(node.span),) if _LIST in r.source.text else ()
+    return (*_old_names(r, node, draft), *_implicit_end(draft, node), *_first_entry(draft, node), *asked)
 
 
 def _implicit_end(draft: DocumentDraft, node: Mapping) -> tuple[ImplicitEnd, ...]:

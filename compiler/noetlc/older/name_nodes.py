@@ -26,3 +26,9 @@ class OldBlocks(Sugar):
     """Some text of the file may have block tags."""
 
     span: Span
+
+
+class AskedLists(Sugar):
+    """Some python code of the file may ask whether a value is a list."""
+
+    span: Span

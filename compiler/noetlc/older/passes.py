@@ -20,7 +20,7 @@ from noetlc.ast.walk import sugar_in, sugar_kinds
 from noetlc.diag.change import Change, Note
 from noetlc.older.case.nodes import Case, CaseSetting
 from noetlc.older.loop_nodes import Cursor, EndLoop, Frame, LoopOnError, Slicing, Where
-from noetlc.older.name_nodes import OldBlocks, OldNames, OldRequest, OldSecrets
+from noetlc.older.name_nodes import AskedLists, OldBlocks, OldNames, OldRequest, OldSecrets
 from noetlc.older.repeat_nodes import OnError, Pages, Poll, Retry
 from noetlc.older.sink_nodes import Sink
 from noetlc.older.skip_nodes import Skip
@@ -112,6 +112,7 @@ LOWERING: tuple[Lowering, ...] = (
     Lowering(_part("lower_env"), after=("name_request",), among=(OldSecrets,)),
     Lowering(_part("lower_secrets"), removes=(OldSecrets,), after=("lower_root_vars", "lower_until", "lower_while")),
     Lowering(_part("rename_names"), removes=(OldNames,), after=("lower_next", "lower_until", "lower_while")),
+    Lowering(_part("bind_lists"), removes=(AskedLists,), after=("lower_args", "rename_names")),
 )
 """Playbook to playbook, sugar to canonical form."""
 

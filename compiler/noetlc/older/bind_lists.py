@@ -1,0 +1,148 @@
+"""bind_lists: a result that python code asks to be a list is its list: the rows of SQL, the body of http.
+
+    args: {users: "{{ ask }}"}, code: if isinstance(users, list): …   →   users: "{{ ask.rows }}"
+
+The engines of older files gave such code a list. Code that takes the value for a mapping anywhere keeps it whole.
+"""
+
+import ast
+from functools import lru_cache
+from warnings import catch_warnings, simplefilter
+
+from noetl_ir.expr import Attribute, Filter, Literal, MapTemplate, Name, Native, Template
+from noetl_ir.rows import NamedTuple
+from noetlc.ast.playbook import Playbook, Step, Task, Value
+from noetlc.ast.walk import loops_of, replace_steps
+from noetlc.diag.change import Change, Note
+from noetlc.expr.rewrite import rewritten
+from noetlc.expr.templates import native
+from noetlc.older.name_nodes import AskedLists
+
+_LIST_OF = {"postgres": "rows", "duckdb": "rows", "sqlite": "rows", "snowflake": "rows", "http": "data"}
+"""Kind of a task → the key of its result that is what it gives."""
+
+_ARGS = frozenset({"input_data", "args", "input", "data"})
+"""What code calls the mapping of its args (REAL.md, python)."""
+
+_OF_MAPPING = frozenset({"get", "items", "keys", "values", "pop", "update"})
+
+
+def bind_lists(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook in which code that asks for a list gets one."""
+    extras = tuple(extra for extra in playbook.extras if not isinstance(extra, AskedLists))
+    if len(extras) == len(playbook.extras):
+        return playbook
+    keys = {
+        step.name: _LIST_OF[step.tasks[-1].kind]
+        for step in playbook.steps
+        if step.tasks and step.tasks[-1].kind in _LIST_OF and step.loop is None
+    }
+    codes = {step.name: tuple(filter(None, map(_code_of, step.tasks))) for step in playbook.steps}
+    return replace_steps(playbook._replace(extras=extras), lambda step: _Binder(keys, codes, note).step(step))
+
+
+class _Binder(NamedTuple):
+    """What is known: the key of a step's result that is a list, the code of each step, and who is told."""
+
+    keys: dict[str, str]
+    codes: dict[str, tuple[str, ...]]
+    note: Note
+
+    def step(self, step: Step) -> Step:
+        """The step in whose args, its own and those that it sends, lists are bound."""
+        iterators = {loop.iterator for loop in loops_of(step)}
+        keys = {name: key for name, key in self.keys.items() if name not in iterators}
+        binder = self._replace(keys=keys)
+        tasks = tuple([task._replace(args=binder.args(task.args, (_code_of(task),))) for task in step.tasks])
+        router = step.router
+        if router is not None:
+            arcs = [arc._replace(args=binder.args(arc.args, self.codes.get(arc.target, ()))) for arc in router.arcs]
+            router = router._replace(arcs=tuple(arcs))
+        made = step._replace(tasks=tasks, router=router)
+        return step if made == step else made
+
+    def args(self, args: Value | None, codes: tuple[str, ...]) -> Value | None:
+        """The args of some code, with the lists that it asks for."""
+        if args is None or not isinstance(args.template, MapTemplate):
+            return args
+        pairs = []
+        for name, template in args.template.items:
+            shorter = _shorter(template, self.keys)
+            if shorter is not None and asks_for_list("\n".join(codes), name):
+                self.note(Change("bind_lists", args.span, f"`{name}` as a list", "review", f"`{shorter.text}`"))
+                template = shorter
+            pairs.append((name, template))
+        made = MapTemplate(tuple(pairs))
+        return args if made == args.template else Value(made, args.span, None)
+
+
+def _code_of(task: Task) -> str:
+    """The code of a python task, "" of any other."""
+    code = next((value.template for name, value in task.fields if name == "code"), None)
+    if task.kind == "python" and isinstance(code, Literal) and isinstance(code.value, str):
+        return code.value
+    return ""
+
+
+def _shorter(template: Template, keys: dict[str, str]) -> Native | None:
+    """The template of the list in a bare result, None of any other. `default` of an arg may stand around it, which is
+    what args of a step are lowered to.
+    """
+    if not isinstance(template, Native):
+        return None
+    bare = template.expr
+    match bare:
+        case Filter(name="default", of=Attribute(of=Name(name="args")), args=(inner,)):
+            bare = inner
+    if not isinstance(bare, Name) or bare.name not in keys:
+        return None
+    longer = Attribute(bare, keys[bare.name])
+    return native(rewritten(template.expr, lambda expr: longer if expr is bare else None))
+
+
+@lru_cache(1 << 10)
+def asks_for_list(text: str, arg: str) -> bool:
+    """Whether python code asks if an arg of it is a list, and nowhere takes it for a mapping."""
+    try:
+        with catch_warnings():
+            simplefilter("ignore")  # odd escapes are the author's business
+            nodes = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    names = {arg} | {name for node in nodes for name in _taken_from_args(node, arg)}
+    return any(_asks(node, names, "list") for node in nodes) and not any(_is_mapping(node, names) for node in nodes)
+
+
+def _taken_from_args(node: ast.AST, arg: str) -> list[str]:
+    """The names that a statement gives to what it takes out of the mapping of all args under the name of one."""
+    if not isinstance(node, ast.Assign) or not any(_takes(part, arg) for part in ast.walk(node.value)):
+        return []
+    return [target.id for target in node.targets if isinstance(target, ast.Name)]
+
+
+def _takes(node: ast.AST, arg: str) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=whole), attr="get"), args=[ast.Constant(value=key), *_]):
+            return whole in _ARGS and key == arg
+        case ast.Subscript(value=ast.Name(id=whole), slice=ast.Constant(value=key)):
+            return whole in _ARGS and key == arg
+    return False
+
+
+def _asks(node: ast.AST, names: set[str], kind: str) -> bool:
+    """Whether this is `isinstance(name, kind)`, or with that kind among others."""
+    match node:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kinds]):
+            return name in names and any(isinstance(part, ast.Name) and part.id == kind for part in ast.walk(kinds))
+    return False
+
+
+def _is_mapping(node: ast.AST, names: set[str]) -> bool:
+    match node:
+        case ast.Attribute(value=ast.Name(id=name), attr=attribute):
+            return name in names and attribute in _OF_MAPPING
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str())):
+            return name in names
+        case ast.Compare(left=ast.Constant(value=str()), ops=[ast.In() | ast.NotIn()], comparators=[ast.Name(id=name)]):
+            return name in names
+    return _asks(node, names, "dict")
