@@ -39,14 +39,13 @@ def hints_of(r: Reader, draft: DocumentDraft, node: Mapping) -> tuple[Sugar, ...
 
 
 def _implicit_end(draft: DocumentDraft, node: Mapping) -> tuple[ImplicitEnd, ...]:
-    """A step `end` that leaves lead to: in a file without arcs, or with some where it has work and nothing names it."""
+    """A step `end` that leaves may lead to: in a file without arcs, or where nothing names it."""
     ends = [step for step in draft.steps if step.name == END]
     if len(draft.steps) < 2 or not ends:
         return ()
     if any(step.router is not None for step in draft.steps):
-        works = any(task.kind != "noop" for task in ends[0].tasks)
-        is_meant = works and _is_before_entries(node) and _mentions(node.get("workflow"), END) == 1
-        return (ImplicitEnd(ends[0].name_span),) if is_meant else ()
+        is_meant = _is_before_entries(node) and _mentions(node.get("workflow"), END) == 1
+        return (ImplicitEnd(ends[0].name_span, for_work=True),) if is_meant else ()
     return tuple(ImplicitEnd(step.name_span) for step in ends)
 
 

@@ -13,10 +13,15 @@ from noetlc.older.target_nodes import ImplicitEnd
 
 def lower_end(playbook: Playbook, note: Note) -> Playbook:
     """The playbook whose leaves lead to `end`."""
+    found = [extra for extra in playbook.extras if isinstance(extra, ImplicitEnd)]
     extras = tuple(extra for extra in playbook.extras if not isinstance(extra, ImplicitEnd))
-    if len(extras) == len(playbook.extras):
+    if not found:
         return playbook
-    return replace_steps(playbook._replace(extras=extras), lambda step: _ended(step, note))
+    playbook = playbook._replace(extras=extras)
+    works = any(task.kind != "noop" for step in playbook.steps if step.name == END for task in step.tasks)
+    if all(end.for_work for end in found) and not works:
+        return playbook
+    return replace_steps(playbook, lambda step: _ended(step, note))
 
 
 def _ended(step: Step, note: Note) -> Step:

@@ -102,7 +102,7 @@ LOWERING: tuple[Lowering, ...] = (
         _part("lower_end_loop"), removes=(EndLoop,), after=("lower_next", "lower_set", "lower_skip", "lower_while")
     ),
     Lowering(_part("lower_entry"), removes=(FirstEntry,)),
-    Lowering(_part("lower_end"), removes=(ImplicitEnd,), after=("lower_next",)),
+    Lowering(_part("lower_end"), removes=(ImplicitEnd,), after=("lower_next", "lower_sink")),
     Lowering(_part("lower_blocks"), removes=(OldBlocks,), after=("lower_next", "lower_set", "lower_skip", "lower_end")),
     Lowering(
         _part("name_request"),

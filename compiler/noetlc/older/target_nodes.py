@@ -23,9 +23,10 @@ class Targets(Sugar):
 
 
 class ImplicitEnd(Sugar):
-    """The file has no arcs and a step `end`: its leaves lead there."""
+    """The file has a step `end` that its leaves lead to; `for_work`: if it has work, since the file has arcs."""
 
     span: Span
+    for_work: bool = False
 
 
 class FirstEntry(Sugar):
