@@ -14,7 +14,7 @@ from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import otherwise, path
 from noetlc.expr.templates import Held, guard_with, map_held, native, value_with
 from noetlc.older.name_nodes import OldSecrets
-from noetlc.older.variables import ENV, is_declared, secrets_among, variable_of
+from noetlc.older.environment import ENV, is_declared, secrets_among, variable_of
 
 BY = "lower_env"
 

@@ -24,7 +24,7 @@ from noetlc.expr.templates import value_with
 from noetlc.older.legacy_names import Known, Path, renamed
 from noetlc.older.name_nodes import OldSecrets
 from noetlc.older.state_nodes import Pairs
-from noetlc.older.variables import is_declared, secrets_among, variable_of
+from noetlc.older.environment import is_declared, secrets_among, variable_of
 
 BY = "lower_secrets"
 _FIELDS = {"env": "value", "static": "value", "file": "value"}
