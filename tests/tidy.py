@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 Check: TypeAlias = Callable[[Path], Iterator[str]]
 
-MODULE_LINES = 400
+MODULE_LINES = 600
 FUNCTION_LINES = 60
 DRAWERS = frozenset({"util", "utils", "common", "helper", "helpers", "base", "bases", "manager", "managers", "misc"})
 PACKAGES = {"noetl_ir": "schema/noetl_ir", "noetlc": "compiler/noetlc", "noetl": "runtime/noetl"}
@@ -43,7 +43,7 @@ def core_files(root: Path) -> Iterator[tuple[str, ast.Module, str]]:
 
 
 def long_modules(root: Path) -> Iterator[str]:
-    """A module has at most 400 lines; a generated one says so in its docstring and may be longer."""
+    """A module has at most 600 lines; a generated one says so in its docstring and may be longer."""
     for name, tree, text in python_files(root):
         lines = len(text.splitlines())
         if lines > MODULE_LINES and not (ast.get_docstring(tree) or "").startswith(GENERATED_MARK):

@@ -14,22 +14,18 @@ from noetlc.diag.change import Change
 from noetlc.dialects import PACKAGE as CANONICAL
 from noetlc.dialects import canonical, dialects_of, merged
 from noetlc.older.absent import ABSENT
+from noetlc.older.dialects import by
 from noetlc.older.hints import hints_of
-from noetlc.older.name_nodes import AskedLists, OldBlocks, OldNames, OldRequest, OldSecrets
 from noetlc.older.passes import AUTHORING, LOWERING, BrokenPass, Lowering, Observer, lowered
-from noetlc.older.read_iterator import unfolded
-from noetlc.older.read_sink import take_sink
-from noetlc.older.read_targets import take_targets
-from noetlc.older.target_nodes import FirstEntry, ImplicitEnd
 from noetlc.reading.document import read_document
+from noetlc.reading.drafts import StepDraft
 from noetlc.reading.reader import Forms, Legacy, Reader, Tables
-from noetlc.source.nodes import Node
+from noetlc.source.nodes import Mapping, Node, Scalar
 from noetlc.source.text import Source
 
 __all__ = [
-    "ABSENT", "AUTHORING",
-    "GUESSES", "LOWERING", "PACKAGE", "READ", "BrokenPass", "Canonical", "Lowering", "combined", "read",
-    "reader_of", "written",
+    "ABSENT", "AUTHORING", "LOWERING", "PACKAGE", "READ", "BrokenPass", "Canonical", "Lowering", "combined", "is_guess",
+    "read", "reader_of", "written",
 ]  # fmt: skip
 
 PACKAGE = "noetlc.older.dialects"
@@ -37,10 +33,7 @@ PACKAGE = "noetlc.older.dialects"
 READ = "read"
 """The name of the stage before all passes."""
 
-GUESSES: tuple[type[Sugar], ...] = (
-    OldNames, OldRequest, OldSecrets, OldBlocks, ImplicitEnd, FirstEntry, AskedLists,
-)  # fmt: skip
-"""Sugar for what may be legacy: only lowering tells."""
+_GUESSES = frozenset({"OldNames", "OldRequest", "OldSecrets", "OldBlocks", "ImplicitEnd", "FirstEntry", "AskedLists"})
 
 
 class Canonical(NamedTuple):
@@ -79,6 +72,11 @@ def written(r: Reader, node: Node | None) -> Playbook | None:
     return read_document(r, node)
 
 
+def is_guess(node: Sugar) -> bool:
+    """Whether a node stands for what may be legacy: only lowering tells."""
+    return type(node).__name__ in _GUESSES
+
+
 @cache
 def combined() -> tuple[Tables, Legacy]:
     """The tables of all dialects, and what is recognised by some and read by none."""
@@ -93,4 +91,19 @@ def combined() -> tuple[Tables, Legacy]:
     return tables, legacy
 
 
-_FORMS = Forms(unfolded, take_targets, take_sink, hints_of)
+def _unfold(r: Reader, draft: StepDraft, node: Mapping) -> Node | None:
+    kind = node.get("kind")
+    if not (isinstance(kind, Scalar) and kind.text == "iterator") and node.get("iterator") is None:
+        return node
+    from noetlc.older.iterators import unfolded
+
+    return unfolded(r, draft, node)
+
+
+def _next(r: Reader, draft: StepDraft, node: Node) -> None:
+    from noetlc.older.targets import take_targets
+
+    take_targets(r, draft, node)
+
+
+_FORMS = Forms(_unfold, _next, by("sinks", "take_sink"), hints_of)

@@ -11,12 +11,20 @@ from warnings import catch_warnings, simplefilter
 
 from noetl_ir.expr import Attribute, Filter, Literal, MapTemplate, Name, Native, Template
 from noetl_ir.rows import NamedTuple
+from noetl_ir.span import Span
 from noetlc.ast.playbook import Playbook, Step, Task, Value
+from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import loops_of, replace_steps
 from noetlc.diag.change import Change, Note
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.templates import native
-from noetlc.older.name_nodes import AskedLists
+
+
+class AskedLists(Sugar):
+    """Some python code of the file may ask whether a value is a list."""
+
+    span: Span
+
 
 _LIST_OF = {"postgres": "rows", "duckdb": "rows", "sqlite": "rows", "snowflake": "rows", "http": "data"}
 """Kind of a task → the key of its result that is what it gives."""

@@ -1,17 +1,20 @@
-"""What a document may have that only lowering can tell: words of older dialects, block tags, a step `end`."""
+"""What a document may have that only lowering can tell: words of older dialects, block tags, a step `end`.
+
+A construct's file is imported where there is such a hint: canonical playbooks start sooner.
+"""
 
 from collections.abc import Iterator
 from re import compile as pattern
 
+from noetl_ir import registry
 from noetl_ir.expr import Literal, Name, walk
 from noetl_ir.nearest import nearest
+from noetl_ir.span import Span
 from noetlc.ast.graph import END, ENTRY
 from noetlc.ast.playbook import Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in
 from noetlc.older.loose import LOOSE
-from noetlc.older.name_nodes import AskedLists, OldBlocks, OldNames, OldRequest, OldSecrets
-from noetlc.older.target_nodes import FirstEntry, ImplicitEnd
 from noetlc.reading.drafts import DocumentDraft
 from noetlc.reading.reader import Reader
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
@@ -34,19 +37,19 @@ _REQUEST = pattern(r"(?<![\w.'\"])(?:job|payload|spec|input|data)\b(?!['\"])")
 
 def hints_of(r: Reader, draft: DocumentDraft, node: Mapping) -> tuple[Sugar, ...]:
     """The sugar of a document that stands for what it may have."""
-    asked = (AskedLists(node.span),) if _LIST in r.source.text else ()
+    asked = (_node("bind_lists", "AskedLists", node.span),) if _LIST in r.source.text else ()
     return (*_old_names(r, node, draft), *_implicit_end(draft, node), *_first_entry(draft, node), *asked)
 
 
-def _implicit_end(draft: DocumentDraft, node: Mapping) -> tuple[ImplicitEnd, ...]:
+def _implicit_end(draft: DocumentDraft, node: Mapping) -> tuple[Sugar, ...]:
     """A step `end` that leaves may lead to: in a file without arcs, or where nothing names it."""
     ends = [step for step in draft.steps if step.name == END]
     if len(draft.steps) < 2 or not ends:
         return ()
     if any(step.router is not None for step in draft.steps):
         is_meant = _is_before_entries(node) and _mentions(node.get("workflow"), END) == 1
-        return (ImplicitEnd(ends[0].name_span, for_work=True),) if is_meant else ()
-    return tuple(ImplicitEnd(step.name_span) for step in ends)
+        return (_node("ends", "ImplicitEnd", ends[0].name_span)._replace(for_work=True),) if is_meant else ()
+    return tuple(_node("ends", "ImplicitEnd", step.name_span) for step in ends)
 
 
 def _mentions(node: Node | None, word: str) -> int:
@@ -66,7 +69,7 @@ def _is_before_entries(node: Mapping) -> bool:
     return isinstance(version, Scalar) and version.text in _BEFORE_ENTRIES
 
 
-def _first_entry(draft: DocumentDraft, node: Mapping) -> tuple[FirstEntry, ...]:
+def _first_entry(draft: DocumentDraft, node: Mapping) -> tuple[Sugar, ...]:
     """The first step is the entry where nothing else is, nor may have been meant to be."""
     listed = node.get("workflow")
     is_whole = isinstance(listed, Sequence) and len(listed.items) == len(draft.steps) > 0
@@ -76,7 +79,7 @@ def _first_entry(draft: DocumentDraft, node: Mapping) -> tuple[FirstEntry, ...]:
     first, *others = draft.steps
     if first.name == ENTRY or nearest(ENTRY, tuple(step.name for step in others), _SLIP):
         return ()
-    return (FirstEntry(first.name_span),)
+    return (_node("ends", "FirstEntry", first.name_span),)
 
 
 def _old_names(r: Reader, node: Mapping, draft: DocumentDraft) -> Iterator[Sugar]:
@@ -85,16 +88,22 @@ def _old_names(r: Reader, node: Mapping, draft: DocumentDraft) -> Iterator[Sugar
     inside = {part.partition("}}")[0] for part in text.split("{{")[1:]}  # most braces of a file hold the same few texts
     loose = any(change.construct.startswith(LOOSE) for change in r.changes)  # it had no braces to look behind
     if loose or any(map(_OLD.search, inside)):
-        yield OldNames(node.span)
+        yield _node("names", "OldNames", node.span)
     if any(map(_REQUEST.search, inside)) or any(_reads_args(value) for _, value in draft.workload):
-        yield OldRequest(node.span)
+        yield _node("request", "OldRequest", node.span)
     if ("env" in text or "token" in text) and _SECRET.search(text):  # the plain words are found sooner
-        yield OldSecrets(node.span)
+        yield _node("environment", "OldSecrets", node.span)
     if "{%" in text:
-        yield OldBlocks(node.span)
+        yield _node("blocks", "OldBlocks", node.span)
 
 
 def _reads_args(value: Value) -> bool:
     """Whether a workload value reads `args`, which are there only in steps."""
     exprs = (expr for expr, _ in expressions_in(value)) if type(value.template) is not Literal else ()
     return any(isinstance(part, Name) and part.name == "args" for expr in exprs for part in walk(expr))
+
+
+def _node(module: str, name: str, span: Span) -> Sugar:
+    """The sugar node of that name in a construct's file, which is imported now."""
+    made: Sugar = registry.load("noetlc.older", module, name, type)(span)
+    return made

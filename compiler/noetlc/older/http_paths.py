@@ -1,21 +1,35 @@
-"""Paths into the result of an http task, completed: a key that the result does not have is one of the body's.
+"""Paths into the results of http: keys of the body that older engines found at the top.
 
-    response.paging.more           →  response.data.paging.more
-    outcome.result.status == 'up'  →  outcome.result.data.status == 'up'
-    fetch.get('items', [])         →  fetch.data.get('items', [])
+complete_http_paths: keys of the body of an http task that are written as keys of its result (REAL.md, LANGUAGE §7).
 
-What people write beside the keys of the result (REAL.md, "http results"): `result` is the body,
-`metadata.status_code` the status code, `ok` whether that is below 400. `status` is the status code; compared with a
-word for how a call ended it asks for that, and compared with any other text it is the body's.
+    tool: {kind: http, …}, next: {arcs: [{step: more, when: "{{ fetch.paging.more }}"}]}
+        →  when: "{{ fetch.data.paging.more }}"
+
+The kind of a task is known, so this is decided here and not when it runs. The pass is the first of all: the old names
+of a result still stand where they were written, and what later passes make of them is complete. Canonical text is read
+so too, and told.
 """
 
-from collections.abc import Callable, Container
-from typing import TypeAlias
+from collections.abc import Callable, Container, Iterator
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar, cast
 
-from noetl_ir.expr import Attribute, Call, Compare, Const, Expr, Item, ListOf, TupleOf
+from noetl_ir.expr import Attribute, Call, Compare, Const, Expr, Item, ListOf, Name, TupleOf, walk
+from noetl_ir.rows import NamedTuple
+from noetlc.ast.bodies import HasBodies, Tasks
+from noetlc.ast.playbook import Guard, Playbook, Step, Task
+from noetlc.ast.sugar import Sugar
+from noetlc.ast.walk import loops_of
+from noetlc.ast.workbook import workbook_name
+from noetlc.diag.change import Change, Note
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import compared, negated, static_path
+from noetlc.expr.templates import Held, guard_with, map_held, value_with
+from noetlc.older.case.nodes import Case, CaseRule
 from noetlc.older.events import FALSE, TRUE
+from noetlc.older.legacy_names import declared_names, named_events
+
+if TYPE_CHECKING:
+    from noetlc.older.pages import Page, Pages
 
 ENVELOPE = frozenset({"status_code", "headers", "data", "body", "url", "elapsed"})
 """The keys of an http result (`noetl_ir.kinds.http`)."""
@@ -41,6 +55,7 @@ _OF_TOOL = frozenset(
 """What stands for the result of a tool behind it, in all dialects."""
 
 _METHODS = frozenset({"keys", "values", "items"})
+
 _OK, _FAILED = frozenset({"ok", "success"}), frozenset({"error", "failed", "failure"})
 
 
@@ -147,3 +162,230 @@ def _words(expr: Expr) -> frozenset[str]:
             words = [item.value for item in items if isinstance(item, Const) and isinstance(item.value, str)]
             return frozenset(words) if len(words) == len(items) else frozenset()
     return frozenset()
+
+
+BY = "complete_http_paths"
+
+KIND = "http"
+
+Node = TypeVar("Node")
+
+Kept = TypeVar("Kept", bound=Held)
+
+_READ_AS = f"a key of the body, `.data.KEY`: a result of http has {', '.join(f'`{key}`' for key in sorted(ENVELOPE))}"
+
+_BEFORE_TOOL = frozenset({"StepArgs", "Skip", "EndLoop"})
+_AFTER_LOOP = frozenset({"Assign", "StepSet", "Result", "Targets"})
+"""What a step with a loop asks once, when all iterations are over. The pass looks at every playbook, and knows nodes by
+the names of their classes: a canonical playbook starts without the constructs.
+"""
+
+
+def complete_http_paths(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook in which every path into an http result begins with a key of it."""
+    kinds = {name: task.kind for name, task in playbook.workbook}
+    declared = declared_names(playbook)
+    workload = frozenset([key for key, _ in playbook.workload])
+    whole = [step for step in playbook.steps if _gives_http(step, kinds)]
+    single = frozenset([step.name for step in whole if step.loop is None]) - workload
+    listed = frozenset([step.name for step in whole if step.loop is not None]) - workload
+    if not any(_kind(task, kinds) == KIND for step in playbook.steps for task in _all_tasks(step.tasks, step.extras)):
+        return playbook
+    scope = _Scope(kinds, declared, single, listed, note)
+    steps = tuple([scope.of_step(step).step(step) for step in playbook.steps])
+    workbook = tuple([(name, scope.task(task, None, False, False)) for name, task in playbook.workbook])
+    same = all(new is old for new, old in zip(steps, playbook.steps, strict=True))
+    same = same and all(new[1] is old[1] for new, old in zip(workbook, playbook.workbook, strict=True))
+    return playbook if same else playbook._replace(steps=steps, workbook=workbook)
+
+
+def _kind(task: Task, kinds: dict[str, str]) -> str:
+    """The kind that a task runs as: that of the workbook's entry where it calls one."""
+    left = len(kinds) + 1
+    kind, name = task.kind, workbook_name(task)
+    while name is not None and left:
+        kind, left = kinds.get(name, kind), left - 1
+        name = None  # an entry that calls another one keeps the kind `workbook`, which is not http
+    return kind
+
+
+def _all_tasks(tasks: Tasks, extras: tuple[Sugar, ...] = ()) -> Iterator[Task]:
+    """The tasks of a list and those inside of its sugar."""
+    waiting: list[Task] = list(tasks)
+    bodies = [extra for extra in extras if isinstance(extra, HasBodies)]
+    while waiting or bodies:
+        if bodies:
+            waiting += [task for body in bodies.pop().bodies() for task in body]
+            continue
+        task = waiting.pop()
+        yield task
+        bodies += [extra for extra in task.extras if isinstance(extra, HasBodies)]
+
+
+def _gives_http(step: Step, kinds: dict[str, str]) -> bool:
+    """Whether the result of a step is surely that of an http task, page by page or as a whole."""
+    last = step.tasks[-1]
+    if _kind(last, kinds) != KIND or any(isinstance(extra, HasBodies) for extra in last.extras):
+        return False
+    if any(_name_of(extra) == "Result" for extra in step.extras):
+        return False
+    if any(page.collect.strategy for extra in (*last.extras, *step.extras) for page in _pages(extra)):
+        return False
+    leaves = {"break", "jump"}
+    return not any(
+        rule.directive in leaves for task in step.tasks[:-1] for rule in task.rules if _kind(task, kinds) != KIND
+    )
+
+
+def _pages(extra: Sugar) -> "tuple[Page, ...]":
+    return extra.policies if _is_pages(extra) else ()
+
+
+def _is_pages(extra: Sugar) -> "TypeGuard[Pages]":
+    return _name_of(extra) == "Pages"
+
+
+def _name_of(extra: Sugar) -> str:
+    return type(extra).__name__
+
+
+class _Scope(NamedTuple):
+    """What can be named at a place: `names` give a result of http, `listed` lists of
+    them, `hidden` hides old words.
+    """
+
+    kinds: dict[str, str]
+    hidden: frozenset[str]
+    names: frozenset[str]
+    listed: frozenset[str]
+    note: Note
+
+    def of_step(self, step: Step) -> "_Scope":
+        """The scope within a step: its iterators hide names, and its tasks are known."""
+        own = frozenset([loop.iterator for loop in loops_of(step)])
+        inside = [task for task in _all_tasks(step.tasks, step.extras) if not task.generated]
+        taken = own.union([task.name for task in inside])
+        asked = frozenset([task.name for task in inside if _kind(task, self.kinds) == KIND])
+        return self._replace(
+            hidden=(self.hidden - {step.name}) | own, names=(self.names - taken) | asked, listed=self.listed - taken
+        )
+
+    def step(self, step: Step) -> Step:
+        """The step with every path completed."""
+        tool = _kind(step.tasks[-1], self.kinds) == KIND
+        once = tool and step.loop is None
+        extras = tuple([self.extra(extra, tool, once) for extra in step.extras])
+        tasks = self.tasks(step.tasks)
+        router = self.held(step.router, once)
+        if tasks is step.tasks and router is step.router and _same(extras, step.extras):
+            return step
+        return step._replace(tasks=tasks, router=router, extras=extras)
+
+    def extra(self, extra: Sugar, tool: bool, once: bool) -> Sugar:
+        """Sugar of the step; `tool` says whether what runs before it is http, `once` also that there is no loop."""
+        if _name_of(extra) in _BEFORE_TOOL:
+            return self.held(extra, False)
+        if isinstance(extra, Case):
+            rules = tuple([self.case_rule(rule, tool if _in_iteration(rule) else once) for rule in extra.rules])
+            return extra if _same(rules, extra.rules) else extra._replace(rules=rules)
+        return self.of_tool(extra, once if _name_of(extra) in _AFTER_LOOP else tool)
+
+    def case_rule(self, rule: CaseRule, tool: bool) -> CaseRule:
+        chain = self.tasks(rule.chain, fields=tool, extras=tool)
+        made = self.held(rule._replace(chain=()), tool)
+        return rule if chain is rule.chain and made == rule._replace(chain=()) else made._replace(chain=chain)
+
+    def tasks(self, tasks: Tasks, *, fields: bool = False, extras: bool = False) -> Tasks:
+        """A list of tasks. `fields` says whether what is rendered before one asks for a result of http, `extras`
+        whether what stands at a noop does, as the actions of a rule of `case` do.
+        """
+        made: list[Task] = []
+        for number, task in enumerate(tasks):
+            before = tasks[number - 1] if number and not _is_jumped_to(task, tasks) else None
+            made.append(self.task(task, before, fields, extras))
+        return tasks if _same(tuple(made), tasks) else tuple(made)
+
+    def task(self, task: Task, before: Task | None, fields: bool, extras: bool) -> Task:
+        http = _kind(task, self.kinds) == KIND
+        previous = before is not None and _kind(before, self.kinds) == KIND
+        rendered = self.completing(fields, previous)
+        given = tuple([(name, self.each(value, rendered)) for name, value in task.fields])
+        args = None if task.args is None else self.each(task.args, rendered)
+        rules = self.held(task.rules, http)
+        held = tuple([self.of_task(extra, http or (extras and task.generated)) for extra in task.extras])
+        same = args is task.args and rules is task.rules and _same(held, task.extras)
+        if same and all(new[1] is old[1] for new, old in zip(given, task.fields, strict=True)):
+            return task
+        return task._replace(fields=given, args=args, rules=rules, extras=held)
+
+    def of_task(self, extra: Sugar, http: bool) -> Sugar:
+        made = self.of_tool(extra, http)
+        return made.with_bodies(self.tasks) if isinstance(made, HasBodies) else made
+
+    def of_tool(self, extra: Sugar, http: bool) -> Sugar:
+        if not _is_pages(extra) or not http:
+            return self.held(extra, http)
+        policies = tuple([_with_root(page, self.completing(http)) for page in extra.policies])
+        return self.held(extra._replace(policies=policies) if policies != extra.policies else extra, http)
+
+    def held(self, node: Node, http: bool) -> Node:
+        """A node with its values and guards completed, the lists of tasks in it aside."""
+        replace = self.completing(http)
+        return map_held(node, lambda held: self.each(held, replace))
+
+    def each(self, held: Kept, replace: Replace) -> Kept:
+        made = _rewritten(held, replace)
+        if made is not held:
+            self.note(Change(BY, held.span, "a key that http results lack", "safe", _READ_AS))
+        return made
+
+    def completing(self, http: bool, previous: bool = False) -> Replace:
+        """Completes paths; `http`: whether old words mean a result of http here, `previous`: whether `_prev` does."""
+        of_tool, names, listed = results_of_tool(self.hidden), self.names, self.listed
+
+        def is_envelope(expr: Expr) -> bool:
+            if isinstance(expr, Item) and isinstance(expr.of, Name) and expr.of.name in listed:
+                return not (isinstance(expr.key, Const) and isinstance(expr.key.value, str))
+            here = static_path(expr)
+            if not here:
+                return False
+            if len(here) == 1 and (here[0] in names or (previous and here[0] == "_prev")):
+                return True
+            if len(here) == 2 and here[0] == "steps" and here[1] in names:
+                return True
+            return http and of_tool(expr)
+
+        return completed(is_envelope)
+
+
+def _rewritten(held: Kept, replace: Replace) -> Kept:
+    return cast(Kept, guard_with(held, replace) if isinstance(held, Guard) else value_with(held, replace))
+
+
+def _same(made: tuple[object, ...], before: tuple[object, ...]) -> bool:
+    return all(new is old for new, old in zip(made, before, strict=True))
+
+
+def _is_jumped_to(task: Task, tasks: Tasks) -> bool:
+    return any(rule.to == task.name for other in tasks for rule in other.rules)
+
+
+def _in_iteration(rule: CaseRule) -> bool:
+    """Whether a rule is asked in each iteration of a loop, and not when the loop is done."""
+    if rule.when is None:
+        return True
+    return not any("loop.done" in (named_events(part) or ()) for part in walk(rule.when.expr))
+
+
+def _with_root(page: "Page", replace: Replace) -> "Page":
+    """The page whose `collect.path` begins at the result: it has the root that the conditions beside it have."""
+    path = page.collect.path
+    if not page.collect.strategy or path[:1] in ((), ("response",), ("result",)):
+        return page
+    beside = [page.when] if page.when is not None else []
+    values = [value for _, value in page.next_call]
+    at_body = any(_rewritten(guard, replace) is not guard for guard in beside)
+    at_body = at_body or any(_rewritten(value, replace) is not value for value in values)
+    if not at_body and path[0] in ENVELOPE:
+        return page
+    return page._replace(collect=page.collect._replace(path=("data", *path)))

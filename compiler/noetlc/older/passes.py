@@ -12,20 +12,10 @@ from typing import Protocol
 from noetl_ir import registry
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
-from noetlc.ast.bodies import Choose, Until, While
 from noetlc.ast.placeholders import without_placeholders
 from noetlc.ast.playbook import Playbook
-from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import sugar_in, sugar_kinds
 from noetlc.diag.change import Change, Note
-from noetlc.older.case.nodes import Case, CaseSetting
-from noetlc.older.loop_nodes import Cursor, EndLoop, Frame, LoopOnError, Slicing, Where
-from noetlc.older.name_nodes import AskedLists, OldBlocks, OldNames, OldRequest, OldSecrets
-from noetlc.older.repeat_nodes import OnError, Pages, Poll, Retry
-from noetlc.older.sink_nodes import Sink
-from noetlc.older.skip_nodes import Skip
-from noetlc.older.state_nodes import ArcSet, Assign, Result, RootVars, StepArgs, StepSet
-from noetlc.older.target_nodes import FirstEntry, ImplicitEnd, Targets
 
 OLDER, CASE, TODAY = "noetlc.older", "noetlc.older.case", "noetlc.lower"
 """The packages that passes stand in."""
@@ -45,14 +35,14 @@ class BrokenPass(AssertionError):
 class Lowering(NamedTuple):
     """A row of `LOWERING`: `fn` maps a playbook to itself and notes its changes.
 
-    `removes` are the sugar nodes that are gone after it. Where none of them, nor of `among`, is in a playbook, the
-    pass has nothing to do and is not run.
+    `removes` names the sugar nodes that are gone after it, as their classes are called, so that none is imported for
+    the table. Where none of them, nor of `among`, is in a playbook, the pass has nothing to do and is not run.
     """
 
     fn: Callable[[Playbook, Note], Playbook]
-    removes: tuple[type[Sugar], ...] = ()
+    removes: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
-    among: tuple[type[Sugar], ...] = ()
+    among: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -60,59 +50,73 @@ class Lowering(NamedTuple):
         return self.fn.__name__
 
 
-def _part(name: str, package: str = OLDER) -> Callable[[Playbook, Note], Playbook]:
-    """The pass that the module `name` of a package exports under that name, imported when it has something to do:
+def _part(name: str, module: str, package: str = OLDER) -> Callable[[Playbook, Note], Playbook]:
+    """The pass of that name in a construct's file, which is imported when it has something to do:
     canonical playbooks start sooner.
     """
 
     def run(playbook: Playbook, note: Note) -> Playbook:
-        return registry.load(package, name, name, FunctionType)(playbook, note)  # type: ignore[no-any-return]
+        return registry.load(package, module, name, FunctionType)(playbook, note)  # type: ignore[no-any-return]
 
     run.__name__ = name
     return run
 
 
 LOWERING: tuple[Lowering, ...] = (
-    Lowering(_part("complete_http_paths")),
-    Lowering(_part("share_workbook"), among=(Sink, Retry, Pages, Poll, Assign, OnError)),
-    Lowering(_part("lower_args"), removes=(StepArgs,)),
-    Lowering(_part("lower_loop"), removes=(Slicing, Where, LoopOnError), among=(Pages,)),
-    Lowering(_part("lower_event_case", CASE), among=(Case, CaseSetting)),
-    Lowering(_part("lower_retry"), removes=(Retry, OnError), among=(Pages, Poll, Case)),
-    Lowering(_part("lower_poll"), removes=(Poll,), after=("lower_retry",)),
-    Lowering(_part("lower_pages"), removes=(Pages,), after=("lower_retry",)),
-    Lowering(_part("lower_vars"), removes=(Assign,), after=("lower_retry", "lower_poll")),
-    Lowering(_part("lower_sink"), removes=(Sink,), after=("lower_vars",)),
+    Lowering(_part("complete_http_paths", "http_paths")),
+    Lowering(_part("share_workbook", "workbook"), among=("Sink", "Retry", "Pages", "Poll", "Assign", "OnError")),
+    Lowering(_part("lower_args", "args"), removes=("StepArgs",)),
+    Lowering(_part("lower_loop", "loops"), removes=("Slicing", "Where", "LoopOnError"), among=("Pages",)),
+    Lowering(_part("lower_event_case", "lower_event_case", CASE), among=("Case", "CaseSetting")),
+    Lowering(_part("lower_retry", "retry"), removes=("Retry", "OnError"), among=("Pages", "Poll", "Case")),
+    Lowering(_part("lower_poll", "poll"), removes=("Poll",), after=("lower_retry",)),
+    Lowering(_part("lower_pages", "pages"), removes=("Pages",), after=("lower_retry",)),
+    Lowering(_part("lower_vars", "variables"), removes=("Assign",), after=("lower_retry", "lower_poll")),
+    Lowering(_part("lower_sink", "sinks"), removes=("Sink",), after=("lower_vars",)),
     Lowering(
-        _part("lower_inclusive_case", CASE),
+        _part("lower_inclusive_case", "lower_inclusive_case", CASE),
         after=("lower_retry", "lower_sink", "lower_event_case"),
-        among=(Case,),
+        among=("Case",),
     ),
-    Lowering(_part("lower_case", CASE), removes=(Case, CaseSetting), after=("lower_inclusive_case",)),
-    Lowering(_part("lower_next"), removes=(Targets,), after=("lower_case",)),
-    Lowering(_part("lower_set"), removes=(StepSet, Result, ArcSet), after=("lower_sink", "lower_next")),
-    Lowering(_part("lower_cursor"), removes=(Cursor, Frame), after=("lower_case", "lower_sink")),
-    Lowering(_part("lower_root_vars"), removes=(RootVars,), after=("lower_vars", "lower_case", "lower_set")),
-    Lowering(_part("lower_skip"), removes=(Skip,), after=("lower_set",)),
-    Lowering(_part("enter_sugar", TODAY), among=(Choose, While, Until)),
-    Lowering(_part("lower_choose", TODAY), removes=(Choose,), after=("enter_sugar",)),
-    Lowering(_part("lower_until", TODAY), removes=(Until,), after=("enter_sugar",)),
-    Lowering(_part("lower_while", TODAY), removes=(While,), after=("enter_sugar",)),
+    Lowering(_part("lower_case", "lower_case", CASE), removes=("Case", "CaseSetting"), after=("lower_inclusive_case",)),
+    Lowering(_part("lower_next", "targets"), removes=("Targets",), after=("lower_case",)),
     Lowering(
-        _part("lower_end_loop"), removes=(EndLoop,), after=("lower_next", "lower_set", "lower_skip", "lower_while")
+        _part("lower_set", "variables"), removes=("StepSet", "Result", "ArcSet"), after=("lower_sink", "lower_next")
     ),
-    Lowering(_part("lower_entry"), removes=(FirstEntry,)),
-    Lowering(_part("lower_end"), removes=(ImplicitEnd,), after=("lower_next", "lower_sink")),
-    Lowering(_part("lower_blocks"), removes=(OldBlocks,), after=("lower_next", "lower_set", "lower_skip", "lower_end")),
+    Lowering(_part("lower_cursor", "cursors"), removes=("Cursor", "Frame"), after=("lower_case", "lower_sink")),
     Lowering(
-        _part("name_request"),
-        removes=(OldRequest,),
+        _part("lower_root_vars", "variables"), removes=("RootVars",), after=("lower_vars", "lower_case", "lower_set")
+    ),
+    Lowering(_part("lower_skip", "skips"), removes=("Skip",), after=("lower_set",)),
+    Lowering(_part("enter_sugar", "enter_sugar", TODAY), among=("Choose", "While", "Until")),
+    Lowering(_part("lower_choose", "lower_choose", TODAY), removes=("Choose",), after=("enter_sugar",)),
+    Lowering(_part("lower_until", "lower_until", TODAY), removes=("Until",), after=("enter_sugar",)),
+    Lowering(_part("lower_while", "lower_while", TODAY), removes=("While",), after=("enter_sugar",)),
+    Lowering(
+        _part("lower_end_loop", "end_loop"),
+        removes=("EndLoop",),
+        after=("lower_next", "lower_set", "lower_skip", "lower_while"),
+    ),
+    Lowering(_part("lower_entry", "ends"), removes=("FirstEntry",)),
+    Lowering(_part("lower_end", "ends"), removes=("ImplicitEnd",), after=("lower_next", "lower_sink")),
+    Lowering(
+        _part("lower_blocks", "blocks"),
+        removes=("OldBlocks",),
+        after=("lower_next", "lower_set", "lower_skip", "lower_end"),
+    ),
+    Lowering(
+        _part("name_request", "request"),
+        removes=("OldRequest",),
         after=("lower_sink", "lower_set", "lower_root_vars", "lower_until", "lower_while"),
     ),
-    Lowering(_part("lower_env"), after=("name_request",), among=(OldSecrets,)),
-    Lowering(_part("lower_secrets"), removes=(OldSecrets,), after=("lower_root_vars", "lower_until", "lower_while")),
-    Lowering(_part("rename_names"), removes=(OldNames,), after=("lower_next", "lower_until", "lower_while")),
-    Lowering(_part("bind_lists"), removes=(AskedLists,), after=("lower_args", "rename_names")),
+    Lowering(_part("lower_env", "environment"), after=("name_request",), among=("OldSecrets",)),
+    Lowering(
+        _part("lower_secrets", "secrets"),
+        removes=("OldSecrets",),
+        after=("lower_root_vars", "lower_until", "lower_while"),
+    ),
+    Lowering(_part("rename_names", "names"), removes=("OldNames",), after=("lower_next", "lower_until", "lower_while")),
+    Lowering(_part("bind_lists", "bind_lists"), removes=("AskedLists",), after=("lower_args", "rename_names")),
 )
 """Playbook to playbook, sugar to canonical form."""
 
@@ -122,15 +126,15 @@ AUTHORING = frozenset({"lower_choose", "lower_while", "lower_until"})
 
 def lowered(playbook: Playbook, note: Note, observer: Observer) -> Playbook:
     """The playbook after all passes; without any sugar, itself."""
-    there, gone = sugar_kinds(playbook), frozenset[type[Sugar]]()
+    there, gone = _kinds_in(playbook), frozenset[str]()
     for row in LOWERING:
         concerned = {*row.removes, *row.among}
         observer.begun(row.name)
         if there & concerned or not concerned:
             before, playbook = playbook, row.fn(playbook, note)
-            there = there if playbook is before else sugar_kinds(playbook)
+            there = there if playbook is before else _kinds_in(playbook)
             gone |= frozenset(row.removes)
-            back = sorted(kind.__name__ for kind in there & gone)
+            back = sorted(there & gone)
             if back:
                 raise BrokenPass(f"after {row.name} there is a {back[0]} again")
         observer.ended(row.name, playbook)
@@ -138,3 +142,7 @@ def lowered(playbook: Playbook, note: Note, observer: Observer) -> Playbook:
         span: Span = getattr(node, "span")  # noqa: B009 - every sugar node has one
         note(Change("read", span, f"`{type(node).__name__.lower()}` here", "refused", "no pass takes it at this place"))
     return without_placeholders(playbook) if gone else playbook
+
+
+def _kinds_in(playbook: Playbook) -> frozenset[str]:
+    return frozenset(kind.__name__ for kind in sugar_kinds(playbook))

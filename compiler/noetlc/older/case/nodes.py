@@ -5,7 +5,7 @@ from noetl_ir.span import Span
 from noetlc.ast.bodies import ChangeList, HasBodies, Tasks
 from noetlc.ast.playbook import Arc, Guard, Value
 from noetlc.ast.sugar import Sugar
-from noetlc.older.repeat_nodes import Repetition
+from noetlc.older.repetition import Repetition
 
 
 class CaseRule(NamedTuple):

@@ -7,13 +7,13 @@ from noetlc.ast.playbook import Guard, Rule, Task
 from noetlc.diag.change import Change
 from noetlc.expr.generated import noop
 from noetlc.older.case.nodes import Case, CaseRule, CaseSetting, Route
+from noetlc.older.evaluations import piped
 from noetlc.older.loose import read_loose_guard
-from noetlc.older.read_evaluations import piped
-from noetlc.older.read_retry import read_collect, read_page, read_retry
-from noetlc.older.read_sink import read_sink
-from noetlc.older.read_state import split_set
-from noetlc.older.read_targets import read_arcs
-from noetlc.older.repeat_nodes import Page, Pages, Repetition
+from noetlc.older.pages import Page, Pages, read_collect, read_page, read_retry
+from noetlc.older.repetition import Repetition
+from noetlc.older.sinks import read_sink
+from noetlc.older.targets import read_arcs
+from noetlc.older.variables import split_set
 from noetlc.reading.drafts import StepDraft, StepSpecDraft
 from noetlc.reading.reader import Reader, no_effect, stray_key, take_all
 from noetlc.reading.shapes import choice_of, is_empty, mapping_of, missing, sequence_of, whole_of, wrong_shape
@@ -251,9 +251,6 @@ def take_setting(r: Reader, draft: StepDraft | StepSpecDraft, key: Scalar, node:
     value = choice_of(r, node, f"`{key.text}`", values)
     if value is not None:
         draft.extras.append(CaseSetting(word, value, key.span))
-
-
-SETTINGS = dict.fromkeys(_SETTINGS, take_setting)
 
 
 def _carrier(name: str, key: Scalar, sugar: Route | Choose) -> Task:

@@ -16,7 +16,7 @@ from noetlc.expr.values import expression_of
 from noetlc.older.case.rules import Policy, Ready, span_of
 from noetlc.older.events import FALSE, TRUE
 from noetlc.older.legacy_names import Meanings, renamed
-from noetlc.older.repeating import retrying
+from noetlc.older.repetition import retrying
 
 
 def repeated(rule: Ready, when: Guard) -> Rule | None:

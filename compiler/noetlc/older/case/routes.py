@@ -18,7 +18,7 @@ from noetlc.older.case.rules import Ready, is_for_loop, renamed_chain
 from noetlc.older.case.settings import route_of
 from noetlc.older.legacy_names import ROOTS, Meanings, own_meanings, renamed, rule_meanings
 from noetlc.older.patching import OUTCOME
-from noetlc.older.target_nodes import Targets
+from noetlc.older.targets import Targets
 
 ROUTE = "__route"
 """Where a run records which rule routes (LANGUAGE §6)."""

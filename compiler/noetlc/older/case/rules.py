@@ -27,7 +27,7 @@ from noetlc.older.events import EXIT, FAILED, FALSE, LOOP, TRUE, events_in, on_f
 from noetlc.older.hoisting import kept_words, with_meanings
 from noetlc.older.legacy_names import renamed
 from noetlc.older.patching import OUTCOME, kept, meanings_after
-from noetlc.older.repeat_nodes import Repetition
+from noetlc.older.repetition import Repetition
 
 
 class Ready(NamedTuple):

@@ -1,7 +1,7 @@
 """The formal dialects (`formal.md`, `formal-extended.md`): `vars`, `sink`, `retry`, `args`, `result`."""
 
 from noetlc.dialects import Dialect
-from noetlc.older import read_retry, read_sink, read_state
+from noetlc.older.dialects import by
 from noetlc.reading.reader import Tables
 
 _DIALECT = "formal dialect"
@@ -15,27 +15,27 @@ DIALECT = Dialect(
     _DIALECT,
     Tables(
         document={
-            "vars": read_state.take_root_vars,
-            "ctx": read_state.take_root_vars,
-            "spec": read_state.take_root_vars,
-            "tracing": read_state.take_root_hint,
+            "vars": by("variables", "take_root_vars"),
+            "ctx": by("variables", "take_root_vars"),
+            "spec": by("variables", "take_root_vars"),
+            "tracing": by("variables", "take_root_hint"),
         },
         step={
-            "vars": read_state.take_vars,
-            "set_ctx": read_state.take_vars,
-            "sink": read_sink.take_sink,
-            "result": read_state.take_result,
-            "retry": read_retry.take_retry,
-            "args": read_state.take_step_args,
+            "vars": by("variables", "take_vars"),
+            "set_ctx": by("variables", "take_vars"),
+            "sink": by("sinks", "take_sink"),
+            "result": by("variables", "take_result"),
+            "retry": by("retry", "take_retry"),
+            "args": by("args", "take_step_args"),
         },
-        loop={"pagination": read_retry.take_pagination},
-        executor_spec={"retry": read_retry.take_retry},
+        loop={"pagination": by("pages", "take_pagination")},
+        executor_spec={"retry": by("retry", "take_retry")},
         task={
-            "vars": read_state.take_vars,
-            "set_ctx": read_state.take_vars,
-            "set_iter": read_state.take_set_iter,
-            "sink": read_sink.take_sink,
-            "retry": read_retry.take_retry,
+            "vars": by("variables", "take_vars"),
+            "set_ctx": by("variables", "take_vars"),
+            "set_iter": by("variables", "take_set_iter"),
+            "sink": by("sinks", "take_sink"),
+            "retry": by("retry", "take_retry"),
         },
     ),
     legacy={

@@ -1,7 +1,7 @@
 """The first dialects: `type:`, `tool: <kind>`, `call`, `with`, `save`, `when`, `pass`, `end_loop`, `eval`, `pipe`."""
 
 from noetlc.dialects import Dialect
-from noetlc.older import read_evaluations, read_loop, read_sink, read_skip, read_targets
+from noetlc.older.dialects import by
 from noetlc.reading import step, task
 from noetlc.reading.reader import Tables, no_effect
 
@@ -17,20 +17,20 @@ DIALECT = Dialect(
     Tables(
         step={
             "call": step.take_call,
-            "save": read_sink.take_sink,
-            "when": read_skip.take_when,
-            "pass": read_skip.take_pass,
-            "end_loop": read_loop.take_end_loop,
+            "save": by("sinks", "take_sink"),
+            "when": by("skips", "take_when"),
+            "pass": by("skips", "take_pass"),
+            "end_loop": by("end_loop", "take_end_loop"),
             "assert": no_effect,
         },
-        task={"save": read_sink.take_sink, "eval": read_evaluations.take_eval},
-        task_spec={"eval": read_evaluations.take_eval},
+        task={"save": by("sinks", "take_sink"), "eval": by("evaluations", "take_eval")},
+        task_spec={"eval": by("evaluations", "take_eval")},
         task_fallback={
             **dict.fromkeys(("with", "input", "data", "payload", "params", "parameters"), task.take_carrier),
             "exports": task.idle_in("shell"),
             "task": task.idle_in("playbook"),
         },
-        arc={"cond": read_targets.take_cond, "condition": read_targets.take_cond},
+        arc={"cond": by("targets", "take_cond"), "condition": by("targets", "take_cond")},
     ),
     legacy={
         "document": _named("steps", "tasks", "environment", "context"),

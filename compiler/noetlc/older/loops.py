@@ -1,4 +1,6 @@
-"""lower_loop: what older loops do to their items becomes part of `in`, and a first task (LANGUAGE §6).
+"""Loops of older dialects: other names of keys, what is done to the items.
+
+lower_loop: what older loops do to their items becomes part of `in`, and a first task (LANGUAGE §6).
 
 loop: {in: xs, iterator: x, order_by: n, limit: 3, batch_size: 2}   →  in: ((xs | sort(attribute='n'))[:3]) | batch(2)
 loop: {in: xs, iterator: x, where: g}                               →  __s__where: break unless g, in each iteration
@@ -7,16 +9,110 @@ loop: {pagination: p}                                               →  no loop
 """
 
 from noetl_ir.expr import Block, Const, Expr, Filter, Literal, Slice
-from noetlc.ast.playbook import Loop, Playbook, Rule, Step, Task, Value
+from noetl_ir.span import Span
+from noetlc.ast.playbook import Guard, Loop, Playbook, Rule, Step, Task, Value
+from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import loops_of, replace_steps
 from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import computed, generated_name, noop
 from noetlc.expr.shorthand import filtered
 from noetlc.expr.values import expression_of
-from noetlc.older.loop_nodes import LoopOnError, Slicing, Where
-from noetlc.older.repeat_nodes import Pages
+from noetlc.older.loose import read_loose_guard
+from noetlc.older.pages import Pages
+from noetlc.reading.drafts import LoopDraft
+from noetlc.reading.loop import KEYS, SPEC_KEYS
+from noetlc.reading.reader import Reader
+from noetlc.reading.shapes import choice_of, is_empty
+from noetlc.reading.values import read_value
+from noetlc.source.nodes import Node, Scalar
+
+
+class Slicing(Sugar):
+    """`order_by`, `limit`, `chunk` or `batch_size` of a loop; `value` is how many, or by what."""
+
+    word: str
+    value: Value
+    span: Span
+
+
+class Where(Sugar):
+    """`where` or `filter`: an item for which it is false is left out."""
+
+    when: Guard
+    span: Span
+
+
+class LoopOnError(Sugar):
+    """`on_error` of a loop."""
+
+    mode: str
+    span: Span
+
+
+def take_collection(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    """`collection`: `in`."""
+    r.respelt(key.span, f"`{key.text}`", "`in`")
+    KEYS["in"](r, draft, key, node)
+
+
+def take_element(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    """`element`: `iterator`."""
+    r.respelt(key.span, f"`{key.text}`", "`iterator`")
+    KEYS["iterator"](r, draft, key, node)
+
+
+def take_mode(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    """`mode` of the loop itself, and `async` for `parallel`."""
+    r.respelt(key.span, "`loop.mode`", "`loop.spec.mode`")
+    mode = choice_of(r, node, "`mode`", ("sequential", "parallel", "async", "cursor"))
+    draft.mode = "sequential" if mode in (None, "sequential") else "parallel"
+
+
+def take_in_flight(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    """`max_in_flight` of the loop itself, and `concurrency`."""
+    r.respelt(key.span, f"`loop.{key.text}`", "`loop.spec.max_in_flight`")
+    SPEC_KEYS["max_in_flight"](r, draft, key, node)
+
+
+def take_policy(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    """`policy` of the loop itself."""
+    r.respelt(key.span, "`loop.policy`", "`loop.spec.policy`")
+    SPEC_KEYS["policy"](r, draft, key, node)
+
+
+def take_slicing(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    """`order_by`, `limit`, `chunk`, `batch_size`."""
+    r.legacy_seen = True
+    if not is_empty(node):
+        draft.extras.append(Slicing(key.text, read_value(r, node), key.span))
+
+
+def take_where(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    """`where` or `filter`; an empty one means none."""
+    r.legacy_seen = True
+    if is_empty(node) or (isinstance(node, Scalar) and node.text.strip() in ("", "{{}}", "{{ }}")):
+        return
+    guard = read_loose_guard(r, node, f"`{key.text}`")
+    if guard is not None:
+        draft.extras.append(Where(guard, key.span))
+
+
+def take_on_error(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    """`on_error` of a loop."""
+    r.legacy_seen = True
+    mode = choice_of(r, node, "`on_error`", ("fail", "continue", "ignore"))
+    if mode is not None:
+        draft.extras.append(LoopOnError(mode, key.span))
+
+
+def take_nothing(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    """Hints that ask for nothing: `enumerate` (`loop_index` always is there), `distribution`."""
+    del draft, node
+    r.respelt(key.span, f"`loop.{key.text}`", "nothing")
+
 
 BY = "lower_loop"
+
 _ORDER = ("order_by", "limit", "chunk", "batch_size")
 """In which order they are applied."""
 

@@ -1,4 +1,6 @@
-"""lower_end_loop: a loop whose body spans steps becomes a loop over their tasks (LANGUAGE §6, v1).
+"""`end_loop: name` of a step (v1): the loop whose body ends before it.
+
+lower_end_loop: a loop whose body spans steps becomes a loop over their tasks (LANGUAGE §6, v1).
 
     - {step: cities, loop: {in: xs, iterator: city}, next: fetch}
     - {step: fetch, tool: t, next: [{when: g, then: [warn]}, {else: [done]}]}
@@ -13,8 +15,10 @@ are in `iter`. The branches of a fork run one after the other.
 """
 
 from noetl_ir.expr import Expr, Literal, Name, Template
+from noetl_ir.span import Span
 from noetlc.ast.bodies import Tasks, taken_of
 from noetlc.ast.playbook import Arc, Playbook, Router, Rule, Step, Task, Value
+from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import loops_of
 from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.diag.change import Change, Class, Note
@@ -23,10 +27,30 @@ from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, result_of
 from noetlc.expr.templates import arc_with, native, task_with
 from noetlc.older.legacy_names import arc_meanings, renamed
-from noetlc.older.loop_nodes import EndLoop
 from noetlc.older.regions import Region, arcs_of, forks_of, keys_of, may_bind, obstacle, reads, region_of
+from noetlc.reading.drafts import StepDraft
+from noetlc.reading.reader import Reader
+from noetlc.reading.shapes import reference_of
+from noetlc.source.nodes import Node, Scalar
+
+
+class EndLoop(Sugar):
+    """`end_loop: name`: the steps between that step, which has a loop, and this one are the loop's body (v1)."""
+
+    loop: str
+    span: Span
+
+
+def take_end_loop(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
+    """`end_loop` of a step: the loop whose body ends before it."""
+    r.legacy_seen = True
+    name = reference_of(r, node, "the step with the loop")
+    if name is not None:
+        draft.extras.append(EndLoop(name, key.span))
+
 
 BY = "lower_end_loop"
+
 _KEPT = "where"
 """First tasks of a looped step that end the iteration, and not only the step."""
 

@@ -1,4 +1,6 @@
-"""lower_retry: `retry` as a mapping, a number or a truth value becomes rules (LANGUAGE §6, formal §7, case §4).
+"""`retry` of a tool, step or executor, and `on_error` (formal §7, case §4, §7).
+
+lower_retry: `retry` as a mapping, a number or a truth value becomes rules (LANGUAGE §6, formal §7, case §4).
 
     retry: {max_attempts: 5}             →  [{when: error, then: retry 5}, {else: continue}]
     retry: {retry_when: g}               →  [{when: error and not g, then: fail}, {when: g, then: retry 3}, …]
@@ -15,6 +17,7 @@ from typing import TypeVar
 
 from noetl_ir.expr import Const
 from noetl_ir.rows import NamedTuple
+from noetl_ir.span import Span
 from noetlc.ast.bodies import Choose, Tasks, change_lists, taken, taken_of
 from noetlc.ast.playbook import Guard, Playbook, Rule, Step, Task
 from noetlc.ast.sugar import Sugar
@@ -26,11 +29,51 @@ from noetlc.expr.templates import all_with, guard_with
 from noetlc.older.case.nodes import Case, CaseRule
 from noetlc.older.http_paths import completed, results_of_tool
 from noetlc.older.legacy_names import IN_RULES, Meanings, declared_in, declared_names, renamed
-from noetlc.older.repeat_nodes import OnError, Pages, Poll, Repetition, Retry
-from noetlc.older.repeating import retrying
-from noetlc.older.sink_nodes import Sink
+from noetlc.older.pages import Pages, read_retry
+from noetlc.older.poll import Poll
+from noetlc.older.repetition import Repetition, retrying
+from noetlc.older.sinks import Sink
+from noetlc.reading.drafts import ExecutorDraft, StepDraft, StepSpecDraft, TaskDraft
+from noetlc.reading.reader import Reader
+from noetlc.reading.shapes import choice_of
+from noetlc.source.nodes import Node, Scalar
+
+
+class Retry(Sugar):
+    """A repetition that stands at a task or step."""
+
+    policy: Repetition
+    span: Span
+
+
+class OnError(Sugar):
+    """`on_error: fail | ignore | retry` of a step or task (case §7)."""
+
+    mode: str
+    span: Span
+
+
+Carrier = StepDraft | TaskDraft | StepSpecDraft | ExecutorDraft
+
+
+def take_retry(r: Reader, draft: Carrier, key: Scalar, node: Node) -> None:
+    """Take `retry` in any form."""
+    r.legacy_seen = True
+    found = read_retry(r, key, node)
+    if found is not None:
+        draft.extras.append(found if isinstance(found, Pages) else Retry(found, key.span))
+
+
+def take_on_error(r: Reader, draft: StepDraft | TaskDraft | StepSpecDraft, key: Scalar, node: Node) -> None:
+    """`on_error: fail | ignore | continue | retry`."""
+    r.legacy_seen = True
+    mode = choice_of(r, node, "`on_error`", ("fail", "ignore", "continue", "retry"))
+    if mode is not None:
+        draft.extras.append(OnError("ignore" if mode == "continue" else mode, key.span))
+
 
 BY = "lower_retry"
+
 _TEXT: Meanings = {
     ("error",): path("outcome", "error", "message"),
     **{("error", key): path("outcome", "error", key) for key in ("message", "code", "kind", "retryable")},

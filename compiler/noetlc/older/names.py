@@ -1,4 +1,6 @@
-"""rename_names: names of older dialects in policies, arcs and everywhere else (LANGUAGE §6, last paragraph).
+"""Words that older dialects use for something else: `result`, `this`, `vars` and others.
+
+rename_names: names of older dialects in policies, arcs and everywhere else (LANGUAGE §6, last paragraph).
 
     when: "{{ response.status_code == 200 }}"          →  outcome.http.status == 200   in a policy
     when: "{{ event.name == 'call.done' }}"            →  event.name == 'step.done'    in an arc
@@ -12,6 +14,7 @@ from collections.abc import Container, Iterator
 from noetl_ir.expr import Expr
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Arc, Playbook, Router, Step, StepSpec, Task
+from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in, loops_of, rule_guards, rule_values, step_expressions, task_values
 from noetlc.diag.change import Change, Note
 from noetlc.expr.paths import accesses
@@ -31,8 +34,14 @@ from noetlc.older.legacy_names import (
     only_old,
     renamed,
 )
-from noetlc.older.name_nodes import OldNames
 from noetlc.older.patching import OUTCOME, kept
+
+
+class OldNames(Sugar):
+    """Some expression of the file may use names of older dialects."""
+
+    span: Span
+
 
 BY = "rename_names"
 
@@ -90,6 +99,7 @@ def _with_outcome(step: Step) -> Step:
 
 
 _OUTCOME = path("iter", OUTCOME)
+
 _OF_TOOL = renamed({("event", "outcome"): _OUTCOME}, ())
 
 

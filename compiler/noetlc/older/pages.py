@@ -1,4 +1,6 @@
-"""lower_pages: `retry` as an ordered list becomes rules and a loop over pages (LANGUAGE §6, formal-extended §6).
+"""`retry` as a list and `loop.pagination`: policies by the outcome, and pages of an answer (formal-extended §6).
+
+lower_pages: `retry` as an ordered list becomes rules and a loop over pages (LANGUAGE §6, formal-extended §6).
 
     tool: t, retry: [{when: e, then: {max_attempts: 5}},
                      {when: g, then: {max_attempts: 9, next_call: {params: {p: n}}, collect: {path: x}, sink: s}}]
@@ -19,7 +21,8 @@ from noetl_ir.expr import Attribute, Binary, Call, Const, Expr, ListOf, Literal,
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Tasks, change_lists, map_lists, taken, with_lists
-from noetlc.ast.playbook import Playbook, Rule, Step, Task, Value
+from noetlc.ast.playbook import Guard, Playbook, Rule, Step, Task, Value
+from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import replace_steps
 from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.diag.change import Change, Class, Note
@@ -40,9 +43,198 @@ from noetlc.expr.templates import Pairs, all_with, fields_with, guard_with, nati
 from noetlc.expr.values import expression_of
 from noetlc.older.events import events_in, on_success
 from noetlc.older.legacy_names import IN_RULES, Meanings, declared_in, declared_names, renamed, rule_meanings
-from noetlc.older.repeat_nodes import Page, Pages
-from noetlc.older.repeating import retrying
+from noetlc.older.loose import read_loose_guard
+from noetlc.older.repetition import (
+    DEFAULT_ATTEMPTS,
+    Repetition,
+    both_guards,
+    plain_repetition,
+    read_attempts,
+    read_repetition,
+    retrying,
+)
+from noetlc.older.sinks import read_sink
+from noetlc.reading.drafts import LoopDraft
 from noetlc.reading.kinds import kind_of
+from noetlc.reading.reader import Reader, stray_key
+from noetlc.reading.shapes import choice_of, is_empty, mapping_of, missing, text_of, wrong_shape
+from noetlc.reading.values import read_pairs, read_value
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at, scalar_at
+
+
+class Collect(NamedTuple):
+    """How pages are gathered: what of each, and the name of the whole. No `strategy`: they are not."""
+
+    strategy: str
+    path: tuple[str, ...]
+    into: str
+
+
+class Page(NamedTuple):
+    """One policy of a `retry` list (formal-extended §6): `when` selects it by the outcome.
+
+    A repetition with `next_call`, `collect` or `sink` is one of success: it has its own counter. `next_call` gives
+    fields of the task for the next call.
+    """
+
+    when: Guard | None
+    retry: Repetition
+    next_call: tuple[tuple[str, Value], ...]
+    collect: Collect
+    sink: Task | None
+    span: Span
+
+
+class Pages(Sugar):
+    """`retry` as an ordered list: the first policy whose `when` is true is taken."""
+
+    policies: tuple[Page, ...]
+    span: Span
+
+
+def read_retry(r: Reader, key: Scalar, node: Node) -> Repetition | Pages | None:
+    """The policy or policies."""
+    if is_empty(node):
+        return None
+    if isinstance(node, Sequence):
+        policies = [page for item in node.items if (page := _page(r, item)) is not None]
+        return Pages(tuple(policies), key.span) if policies else None
+    if isinstance(node, Scalar) and isinstance(node.value, bool):
+        return plain_repetition(DEFAULT_ATTEMPTS if node.value else 1, key.span)
+    if isinstance(node, Scalar) and isinstance(node.value, int):
+        return plain_repetition(read_attempts(r, node), key.span)
+    mapping = mapping_of(r, node, f"`{key.text}`")
+    if mapping is None:
+        return None
+    if mapping.key("on_error") is not None or mapping.key("on_success") is not None:
+        return _two_lists(r, mapping, key)
+    return read_repetition(r, mapping, key.span, ())
+
+
+_PAGE = ("next_call", "collect", "sink", "while", "params", "args", "desc")
+
+_SELECTION = ("when", "while", "then", "else", "name", "desc")
+
+_COLLECT = ("strategy", "mode", "path", "from", "into")
+
+
+def _page(r: Reader, node: Node) -> Page | None:
+    """`{when, then: {max_attempts, next_call, collect, sink}}`."""
+    mapping = mapping_of(r, node, "a retry policy")
+    if mapping is None:
+        return None
+    then = mapping.get("then") or mapping.get("else")
+    if then is None:
+        return _page_of(r, mapping, None, mapping.span)
+    for key, _ in mapping.entries:
+        if key.text not in _SELECTION:
+            stray_key(r, "retry", key, _SELECTION)
+    when = mapping.get("when") or mapping.get("while")
+    asked = None if when is None else read_loose_guard(r, when, "`when`")
+    body = mapping_of(r, then, "`then`")
+    return None if body is None else _page_of(r, body, asked, mapping.span)
+
+
+def read_page(r: Reader, body: Mapping, when: Guard | None) -> Page:
+    """A policy whose parts stand in one mapping."""
+    return _page_of(r, body, when, body.span)
+
+
+def _page_of(r: Reader, body: Mapping, when: Guard | None, span: Span) -> Page:
+    retry = read_repetition(r, body, span, _PAGE)
+    again = body.get("while")
+    while_true = None if again is None else read_loose_guard(r, again, "`while`")
+    until = None if retry.until is None else guard(negated(retry.until.expr), retry.until.span)
+    when = both_guards(both_guards(both_guards(when, while_true), retry.when), until)
+    retry = retry._replace(when=None, until=None)
+    call = body.get("next_call")
+    pairs = read_pairs(r, call, "`next_call`") if call is not None else []
+    for name in ("params", "args"):
+        node = body.get(name)
+        if node is not None:
+            pairs.append((name, read_value(r, node)))
+    collect = body.get("collect")
+    gathers = read_collect(r, collect) if collect is not None else Collect("", (), "")
+    key, sink = body.key("sink"), body.get("sink")
+    stored = read_sink(r, key, sink) if key is not None and sink is not None else None
+    if stored is not None and stored.when is not None:
+        why = "every page is stored: put the condition into the `when` of the policy"
+        r.changes.append(Change("read", stored.when.span, "`when` of a sink of pages", "refused", why))
+    task = None if stored is None else stored.task
+    return Page(when, retry, tuple(pairs), gathers, task, span)
+
+
+def read_collect(r: Reader, node: Node) -> Collect:
+    """`collect: {strategy, path, into}`; an empty one gathers nothing."""
+    if not isinstance(node, Mapping):
+        if not is_empty(node):
+            wrong_shape(r, node, "`collect`", "`{strategy, path, into}`")
+        return Collect("", (), "")
+    for key, _ in node.entries:
+        if key.text not in _COLLECT:
+            stray_key(r, "retry", key, _COLLECT)
+    how = node.get("strategy") or node.get("mode")
+    strategy = "append" if how is None else choice_of(r, how, "`strategy`", ("append", "extend", "replace", "merge"))
+    where = node.get("path") or node.get("from")
+    text = text_of(r, where, "`path`") if where is not None and not is_empty(where) else None
+    into = node.get("into")
+    name = text_of(r, into, "`into`") if into is not None else None
+    return Collect(strategy or "append", tuple(text.split(".")) if text else (), name or "pages")
+
+
+def _two_lists(r: Reader, mapping: Mapping, key: Scalar) -> Pages:
+    """`{on_error: {…}, on_success: {while, …}}`: a policy for either outcome."""
+    names = ("on_error", "on_success")
+    for name, _ in mapping.entries:
+        if name.text not in names:
+            stray_key(r, "retry", name, names)
+    bodies = [mapping_of(r, node, f"`{name}`") for name in names if (node := mapping.get(name)) is not None]
+    return Pages(tuple(_page_of(r, body, None, body.span) for body in bodies if body is not None), key.span)
+
+
+_PAGINATION = {
+    "continue_while": "while", "while": "while", "next_page": "next_call", "next_call": "next_call",
+    "max_iterations": "max_attempts", "max_pages": "max_attempts", "max_attempts": "max_attempts",
+}  # fmt: skip
+
+_MERGE = {"merge_strategy": "strategy", "merge_path": "path", "into": "into"}
+
+
+def take_pagination(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    """`loop.pagination`: a policy that repeats a success for the next page, and `retry` for errors."""
+    r.legacy_seen = True
+    mapping = mapping_of(r, node, "`pagination`")
+    if mapping is None:
+        return
+    entries: list[tuple[Scalar, Node]] = []
+    merged: list[tuple[Scalar, Node]] = []
+    found: list[Page] = []
+    for name, value in mapping.entries:
+        if name.text in _PAGINATION:
+            entries.append((_called(name, _PAGINATION[name.text]), value))
+        elif name.text in _MERGE:
+            merged.append((_called(name, _MERGE[name.text]), value))
+        elif name.text == "retry":
+            retry = mapping_of(r, value, "`retry`")
+            found += [] if retry is None else [_page_of(r, retry, None, retry.span)]
+        elif name.text in ("type", "enabled"):
+            r.respelt(name.span, f"`{name.text}` of `pagination`", "nothing")
+        else:
+            stray_key(r, "pagination", name, (*_PAGINATION, *_MERGE, "retry", "type"))
+    body = mapping_at(entries, mapping.span)
+    if body.get("while") is None:
+        missing(r, "the `continue_while` of `pagination`", key.span, help='write `continue_while: "{{ … }}"`')
+        return
+    collect = mapping_at(merged, mapping.span)
+    entries.append((scalar_at("collect", "collect", style="", span=key.span, source=key.source), collect))
+    page = _page(r, mapping_at(entries, mapping.span))
+    draft.extras.append(Pages((*found, *([page] if page is not None else [])), key.span))
+    draft.paged = True
+
+
+def _called(key: Scalar, name: str) -> Scalar:
+    return scalar_at(name, name, style=key.style, span=key.span, source=key.source)
+
 
 BY = "lower_pages"
 

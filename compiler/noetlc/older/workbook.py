@@ -1,4 +1,6 @@
-"""share_workbook: the `sink`, `retry` and `vars` of a workbook's entry come along with it (LANGUAGE §6).
+"""Tasks of a workbook that carry sugar of older dialects.
+
+share_workbook: the `sink`, `retry` and `vars` of a workbook's entry come along with it (LANGUAGE §6).
 
     workbook: [{name: load, kind: http, …, retry: 3}], tool: {kind: workbook, task: load}
         →  the entry without them, and the task that calls it with them

@@ -1,4 +1,6 @@
-"""lower_skip: `step.when` and `pass` become a first noop that ends the run (LANGUAGE §6).
+"""`when` and `pass` of a step (v1): whether it does anything.
+
+lower_skip: `step.when` and `pass` become a first noop that ends the run (LANGUAGE §6).
 
     when: g, tool: t            →  __s__when (break unless g), t
     pass: g, tool: t            →  __s__pass (break when g), t
@@ -7,16 +9,46 @@
 A skipped step is done and routing goes on.
 """
 
-from noetl_ir.expr import ListOf
+from noetl_ir.expr import Const, ListOf
+from noetl_ir.span import Span
 from noetlc.ast.bodies import taken_of
-from noetlc.ast.playbook import Loop, Playbook, Rule, Step
+from noetlc.ast.playbook import Guard, Loop, Playbook, Rule, Step
+from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
 from noetlc.expr.decided import decided
-from noetlc.expr.generated import computed, generated_name, noop
-from noetlc.expr.shorthand import chosen
+from noetlc.expr.generated import computed, generated_name, guard, noop
+from noetlc.expr.shorthand import chosen, negated
 from noetlc.expr.values import expression_of
-from noetlc.older.skip_nodes import Skip
+from noetlc.older.loose import read_loose_guard
+from noetlc.reading.drafts import StepDraft
+from noetlc.reading.reader import Reader
+from noetlc.source.nodes import Node, Scalar
+
+
+class Skip(Sugar):
+    """A step whose tool runs only when the guard is true; `key` is where it was written."""
+
+    key: str
+    unless: Guard
+    span: Span
+
+
+def take_when(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
+    """`when`: the tool runs only when it is true."""
+    r.legacy_seen = True
+    found = read_loose_guard(r, node, "the step's `when`")
+    if found is not None:
+        draft.extras.append(Skip("when", found, key.span))
+
+
+def take_pass(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
+    """`pass`: the tool runs only when it is false."""
+    r.legacy_seen = True
+    found = read_loose_guard(r, node, "`pass`")
+    if found is not None and found.expr != Const(False):
+        draft.extras.append(Skip("pass", guard(negated(found.expr), found.span), key.span))
+
 
 BY = "lower_skip"
 

@@ -1,4 +1,6 @@
-"""name_request: what older dialects call the request and its run (REAL.md, values).
+"""The request and its run under the names of older dialects: `job`, `payload`, `spec`, `input`, `data`.
+
+name_request: what older dialects call the request and its run (REAL.md, values).
 
     run: "{{ job.uuid }}"                                  →  execution_id
     workload: {who: "{{ payload.who }}", n: "{{ args.n }}"}  →  workload.who, workload.n
@@ -13,7 +15,9 @@ from types import MappingProxyType
 
 from noetl_ir.expr import Const as Constant
 from noetl_ir.expr import Expr, MapOf, Name, Native, Template
+from noetl_ir.span import Span
 from noetlc.ast.playbook import Playbook, Step, Value
+from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import blocks_in, expressions_in, loops_of
 from noetlc.ast.workbook import pairs_of
 from noetlc.diag.change import Change, Note
@@ -24,8 +28,14 @@ from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import path, static_path
 from noetlc.expr.templates import Held, guard_with, map_held, value_with
 from noetlc.older.legacy_names import below
-from noetlc.older.name_nodes import OldRequest
 from noetlc.reading.around import Around
+
+
+class OldRequest(Sugar):
+    """Some expression of the file may ask for the request or its run by older names."""
+
+    span: Span
+
 
 BY = "name_request"
 

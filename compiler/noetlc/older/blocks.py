@@ -1,4 +1,6 @@
-"""lower_blocks: block templates where none may stand are rendered by a task (LANGUAGE §2).
+"""Block tags, `{% if %}`, at places that have none (LANGUAGE §2).
+
+lower_blocks: block templates where none may stand are rendered by a task (LANGUAGE §2).
 
     next: [{step: b, args: {n: "{% if ctx.a %}1{% endif %}"}}]
         →  __s__blocks   args: {__s__block: "{% if … %}"}, iter.__s__block = outcome.result.__s__block
@@ -13,7 +15,9 @@ construct such block templates are errors, and stay what they are.
 """
 
 from noetl_ir.expr import Block, Expr, MapTemplate, Name
+from noetl_ir.span import Span
 from noetlc.ast.playbook import Arc, Playbook, Rule, Step, Task, Value
+from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import all_values, blocks_in, expressions_in, replace_steps, task_values
 from noetlc.ast.workload import SCOPE
 from noetlc.diag.change import Change, Note
@@ -25,11 +29,20 @@ from noetlc.older.events import FALSE, on_failure
 from noetlc.older.following import entered, followed
 from noetlc.older.hoisting import Blocks, rendering, without_blocks
 from noetlc.older.legacy_names import ROOTS, declared_names
-from noetlc.older.name_nodes import OldBlocks
+
+
+class OldBlocks(Sugar):
+    """Some text of the file may have block tags."""
+
+    span: Span
+
 
 BY = "lower_blocks"
+
 Pairs = tuple[tuple[str, Value], ...]
+
 _FAILURE = frozenset({"status", "error"})
+
 _RESULT = ("result", "response", "data")
 """Old words for the result of the task before."""
 

@@ -1,4 +1,6 @@
-"""lower_cursor: `loop.cursor` becomes workers that claim rows until there are none (LANGUAGE §6, D11).
+"""`loop.cursor` and `loop.spec.frame`: rows that workers claim (D11).
+
+lower_cursor: `loop.cursor` becomes workers that claim rows until there are none (LANGUAGE §6, D11).
 
     loop: {cursor: {kind: postgres, claim: SQL}, iterator: row, spec: {max_in_flight: 8}}, tool: [work]
         →  loop: {in: range(8), iterator: __worker, mode: parallel}
@@ -9,10 +11,11 @@
 With a frame a claim takes several rows: `process: frame` gives them all to one pass, `row` one after the other.
 """
 
-from noetl_ir.expr import Binary, Call, Const, Expr, Item, Name, Slice
+from noetl_ir.expr import Binary, Call, Const, Expr, Item, ListOf, Name, Slice
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Tasks
-from noetlc.ast.playbook import Loop, Playbook, Rule, Step, Task
+from noetlc.ast.playbook import Loop, Playbook, Rule, Step, Task, Value
+from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
 from noetlc.expr.counting import whole
@@ -20,9 +23,72 @@ from noetlc.expr.generated import computed, generated_name, guard, jump, noop
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, both, filtered, negated, otherwise, path
 from noetlc.expr.templates import pairs_with, task_with
-from noetlc.older.loop_nodes import Cursor, Frame
+from noetlc.reading.drafts import LoopDraft
+from noetlc.reading.field import read_field
+from noetlc.reading.kinds import kind_of
+from noetlc.reading.reader import Reader, stray_key
+from noetlc.reading.shapes import choice_of, mapping_of, missing, text_of
+from noetlc.reading.values import read_value
+from noetlc.source.nodes import Node, Scalar
+
+
+class Cursor(Sugar):
+    """`loop.cursor`: rows that workers claim, one or a frame at a time, until none is left (D11)."""
+
+    kind: str
+    fields: tuple[tuple[str, Value], ...]
+    span: Span
+
+
+class Frame(Sugar):
+    """`loop.spec.frame`: how many rows a claim takes, and whether a pass of the tasks has one row or the frame."""
+
+    max_rows: Value | None
+    process: str
+    span: Span
+
+
+_FRAME = ("max_rows", "process", "max_seconds", "max_bytes", "lease_seconds", "heartbeat_seconds", "row_concurrency")
+
+
+def take_cursor(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    """`cursor: {kind, auth, claim}`: the fields are those of the kind, `claim` is its command."""
+    r.legacy_seen = True
+    mapping = mapping_of(r, node, "`cursor`")
+    if mapping is None:
+        return
+    word = mapping.get("kind")
+    name = text_of(r, word, "`kind`") if word is not None else None
+    kind = kind_of(name) if name is not None else None
+    if name is None or kind is None or mapping.get("claim") is None:
+        missing(r, "the `kind` or `claim` of the cursor", key.span, help="write `cursor: {kind: postgres, claim: SQL}`")
+        return
+    fields = []
+    for entry, value in mapping.entries:
+        field = "command" if entry.text == "claim" else entry.text
+        if field in kind.fields:
+            fields.append((field, read_field(r, kind.fields[field], field, value)))
+        elif field not in ("kind", "options"):
+            stray_key(r, "loop", entry, ("kind", "claim", "options", *kind.fields))
+    draft.items = computed(ListOf(()), key.span)
+    draft.extras.append(Cursor(name, tuple(fields), key.span))
+
+
+def take_frame(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    """`frame: {max_rows, process}`; leases are the workers' affair."""
+    mapping = mapping_of(r, node, "`frame`")
+    if mapping is None:
+        return
+    for entry, _ in mapping.entries:
+        if entry.text not in _FRAME:
+            stray_key(r, "loop_spec", entry, _FRAME)
+    rows, process = mapping.get("max_rows"), mapping.get("process")
+    how = choice_of(r, process, "`process`", ("row", "frame")) if process is not None else None
+    draft.extras.append(Frame(read_value(r, rows) if rows is not None else None, how or "row", key.span))
+
 
 BY = "lower_cursor"
+
 WORKER, ROWS, FAILED = "__worker", "__rows", "__failed"
 
 

@@ -1,4 +1,6 @@
-"""lower_secrets: `env.X` and `token('x')` become entries of the keychain (LANGUAGE §2, §7).
+"""`env` and `token()` in expressions of older dialects: secrets are entries of the keychain.
+
+lower_secrets: `env.X` and `token('x')` become entries of the keychain (LANGUAGE §2, §7).
 
     key: "{{ env.API_KEY }}"            →  keychain: [{name: API_KEY, kind: env}], "{{ keychain.API_KEY.value }}"
     headers: {a: "{{ token('api') }}"}  →  keychain: [{name: api, kind: bearer}], "{{ keychain.api.token }}"
@@ -17,18 +19,19 @@ from noetl_ir.span import Span
 from noetlc.ast.playbook import KeychainEntry, Playbook, Step, Task, Value
 from noetlc.ast.walk import all_guards, all_values, blocks_in, expressions_in, loops_of
 from noetlc.diag.change import Change, Note
+from noetlc.expr.generated import Pairs
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import path, static_path
 from noetlc.expr.templates import value_with
+from noetlc.older.environment import OldSecrets, is_declared, secrets_among, variable_of
 from noetlc.older.legacy_names import Known, Path, renamed
-from noetlc.older.name_nodes import OldSecrets
-from noetlc.older.state_nodes import Pairs
-from noetlc.older.environment import is_declared, secrets_among, variable_of
 
 BY = "lower_secrets"
+
 _FIELDS = {"env": "value", "static": "value", "file": "value"}
 """Kind of an entry → what holds its secret; `token` in all others."""
+
 _IN_BLOCK = pattern(r"\{[%{][^}]*?(?<![\w.'\"])(env\s*[.\[]|token\s*\()")
 
 

@@ -1,4 +1,6 @@
-"""lower_poll: `poll` becomes jumps of a task to itself, with a counter of its own (LANGUAGE §6, case §4.3).
+"""`poll: {until, interval, max_attempts, deadline}` (case §4.3).
+
+lower_poll: `poll` becomes jumps of a task to itself, with a counter of its own (LANGUAGE §6, case §4.3).
 
     tool: t, poll: {until: g, interval: 5s, max_attempts: 60}
         →  __t__poll       iter.__t__poll = 0
@@ -8,15 +10,53 @@
 Errors go to `retry`, and a jump begins with the first attempt again.
 """
 
+from noetl_ir.span import Span
 from noetlc.ast.bodies import Tasks, change_lists, taken
-from noetlc.ast.playbook import Playbook, Rule, Step, Task
+from noetlc.ast.playbook import Guard, Playbook, Rule, Step, Task, Value
+from noetlc.ast.sugar import Sugar
 from noetlc.diag.change import Change, Note
 from noetlc.expr.counting import again, exhausted, started
-from noetlc.expr.generated import generated_name, guard, noop
+from noetlc.expr.generated import constant, generated_name, guard, noop
 from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, both
 from noetlc.expr.templates import guard_with
 from noetlc.older.legacy_names import IN_RULES, declared_in, declared_names, renamed
-from noetlc.older.repeat_nodes import Pages, Poll
+from noetlc.older.loose import read_loose_guard
+from noetlc.older.pages import Pages
+from noetlc.older.repetition import duration_under, read_attempts
+from noetlc.reading.drafts import StepDraft, TaskDraft
+from noetlc.reading.reader import Reader, stray_key
+from noetlc.reading.shapes import mapping_of, missing
+from noetlc.source.nodes import Node, Scalar
+
+
+class Poll(Sugar):
+    """`poll`: a success is repeated until the guard is true (case §4.3)."""
+
+    until: Guard
+    interval: Value | None
+    attempts: Value | None
+    deadline: Value | None
+    span: Span
+
+
+def take_poll(r: Reader, draft: StepDraft | TaskDraft, key: Scalar, node: Node) -> None:
+    """`poll: {until, interval, max_attempts, deadline}`."""
+    r.legacy_seen = True
+    mapping = mapping_of(r, node, "`poll`")
+    if mapping is None:
+        return
+    given = {name.text: value for name, value in mapping.entries}
+    for name, _ in mapping.entries:
+        if name.text not in ("until", "interval", "max_attempts", "deadline"):
+            stray_key(r, "poll", name, ("until", "interval", "max_attempts", "deadline"))
+    if "until" not in given:
+        missing(r, "the `until` of `poll`", key.span, help='write `until: "{{ … }}"`')
+        return
+    until = read_loose_guard(r, given["until"], "`until`")
+    most = constant(read_attempts(r, given["max_attempts"]), key.span) if "max_attempts" in given else None
+    if until is not None:
+        interval, deadline = duration_under(r, given, "interval"), duration_under(r, given, "deadline")
+        draft.extras.append(Poll(until, interval, most, deadline, key.span))
 
 
 def lower_poll(playbook: Playbook, note: Note) -> Playbook:

@@ -1,4 +1,6 @@
-"""lower_args: `args` and `input` of a step are defaults under those of the token (LANGUAGE §6).
+"""`args` or `input` of a step: defaults under those of the token.
+
+lower_args: `args` and `input` of a step are defaults under those of the token (LANGUAGE §6).
 
 args: {n: 1}, tool: {kind: python, code: …}, and `{{ args.n }}` anywhere in the step
     →  args: {n: "{{ args.n | default(1) }}"} of the task, and the same where `args.n` is read
@@ -9,20 +11,40 @@ A default that is a block template is rendered by a first task.
 from re import compile as pattern
 
 from noetl_ir.expr import Block, Const, Expr, MapOf, Name
+from noetl_ir.span import Span
 from noetlc.ast.bodies import ChangeList, HasBodies, Tasks, map_lists, taken_of, with_lists
 from noetlc.ast.playbook import Playbook, Step, Task, Value
+from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import blocks_in, replace_steps, task_values
 from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.diag.change import Change, Note
 from noetlc.expr.binding import bound, with_blocks
-from noetlc.expr.generated import computed, generated_name
+from noetlc.expr.generated import Pairs, computed, generated_name
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, static_path
 from noetlc.expr.templates import all_with, fields_with
 from noetlc.expr.values import expression_of
 from noetlc.older.hoisting import Blocks, rendering, without_blocks
 from noetlc.older.legacy_names import RESERVED
-from noetlc.older.state_nodes import StepArgs
+from noetlc.reading.drafts import StepDraft
+from noetlc.reading.reader import Reader
+from noetlc.reading.values import read_pairs
+from noetlc.source.nodes import Node, Scalar
+
+
+class StepArgs(Sugar):
+    """`args` or `input` of a step: defaults under those of the token."""
+
+    word: str
+    pairs: Pairs
+    span: Span
+
+
+def take_step_args(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
+    """`args` or `input` of a step."""
+    r.legacy_seen = True
+    draft.extras.append(StepArgs(f"`{key.text}`", tuple(read_pairs(r, node, f"`{key.text}`")), key.span))
+
 
 _CALLED = frozenset({"python", "playbook", "workbook", "script", "noop", "container", "quantum"})
 """Kinds whose args are what they are called with."""

@@ -1,0 +1,64 @@
+"""Where a file of older dialects begins and ends: its first step, and a step `end` (LANGUAGE §1).
+
+lower_entry: a file without a step `start` begins with its first step, as the engines before `entry_step` did.
+
+workflow: [{step: load}, {step: show}]   →   executor: {spec: {entry_step: load}}
+
+lower_end: a leaf leads to a declared step `end`: in a file without arcs, or where nothing names it (LANGUAGE §1).
+
+[{step: start}, {step: end, tool: …}]   →   start gets an arc to `end`
+"""
+
+from noetl_ir.span import Span
+from noetlc.ast.graph import END
+from noetlc.ast.playbook import Arc, Playbook, Router, Step
+from noetlc.ast.sugar import Sugar
+from noetlc.ast.walk import replace_steps
+from noetlc.diag.change import Change, Note
+from noetlc.expr.generated import PREFIX
+
+
+class FirstEntry(Sugar):
+    """The file has no step `start` and names no other entry: it begins with its first step."""
+
+    span: Span
+
+
+class ImplicitEnd(Sugar):
+    """The file has a step `end` that its leaves lead to; `for_work`: if it has work, since the file has arcs."""
+
+    span: Span
+    for_work: bool = False
+
+
+def lower_entry(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook that names its entry."""
+    found = [extra for extra in playbook.extras if isinstance(extra, FirstEntry)]
+    extras = tuple(extra for extra in playbook.extras if not isinstance(extra, FirstEntry))
+    if not found:
+        return playbook
+    at = found[0].span
+    entry = playbook.steps[0].name
+    note(Change("lower_entry", at, "a first step that is not `start`", "exact", f"`executor.spec.entry_step: {entry}`"))
+    return playbook._replace(extras=extras, executor=playbook.executor._replace(entry_step=entry, entry_span=at))
+
+
+def lower_end(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook whose leaves lead to `end`."""
+    found = [extra for extra in playbook.extras if isinstance(extra, ImplicitEnd)]
+    if not found:
+        return playbook
+    extras = tuple(extra for extra in playbook.extras if not isinstance(extra, ImplicitEnd))
+    playbook = playbook._replace(extras=extras)
+    works = any(task.kind != "noop" for step in playbook.steps if step.name == END for task in step.tasks)
+    if all(end.for_work for end in found) and not works:
+        return playbook
+    return replace_steps(playbook, lambda step: _ended(step, note))
+
+
+def _ended(step: Step, note: Note) -> Step:
+    if step.router is not None or step.name == END or step.name.startswith(PREFIX):
+        return step
+    at = step.name_span
+    note(Change("lower_end", at, "a leaf without `next`", "exact", "an arc to `end`"))
+    return step._replace(router=Router("exclusive", (Arc(END, at, None, None, None, 0, at),), at))

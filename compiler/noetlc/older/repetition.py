@@ -1,0 +1,161 @@
+"""A policy of repetition, in which all forms of `retry` are read, and the rule that it makes (formal §7, case §4)."""
+
+from noetl_ir.expr import Compare, Const, Expr, ListOf
+from noetl_ir.rows import NamedTuple
+from noetl_ir.span import Span
+from noetlc.ast.playbook import Guard, Rule, Value
+from noetlc.expr.generated import guard
+from noetlc.expr.shorthand import both, defined, either, one_of, path
+from noetlc.older.loose import read_loose_guard
+from noetlc.reading.reader import Reader, stray_key
+from noetlc.reading.shapes import boolean_of, choice_of, is_empty, number_of, wrong_shape
+from noetlc.reading.values import read_duration
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+
+
+class Repetition(NamedTuple):
+    """`retry` as a mapping, a number or a truth value: attempts count from the first.
+
+    `scope` is `tool`, `chain` or `step`. `when` limits which outcomes repeat; `until` ends it, and alone repeats
+    successes too. `attempts` 1 switches an inherited retry off.
+    """
+
+    attempts: int
+    backoff: str
+    delay: Value | None
+    multiplier: float
+    max_delay: Value | None
+    jitter: bool
+    when: Guard | None
+    until: Guard | None
+    scope: str
+    span: Span
+
+
+def retrying(policy: Repetition, when: Guard | None, span: Span) -> Rule:
+    """The rule that retries as the policy says."""
+    return Rule(
+        when,
+        "retry",
+        span,
+        attempts=policy.attempts,
+        backoff=policy.backoff,
+        delay=policy.delay,
+        multiplier=policy.multiplier,
+        max_delay=policy.max_delay,
+        jitter=policy.jitter,
+    )
+
+
+_NAMES = {
+    "max_attempts": "attempts",
+    "attempts": "attempts",
+    "initial_delay": "delay",
+    "delay": "delay",
+    "delay_seconds": "delay",
+    "backoff_multiplier": "multiplier",
+    "multiplier": "multiplier",
+    "max_delay": "max_delay",
+    "max_delay_seconds": "max_delay",
+    "jitter": "jitter",
+    "backoff": "backoff",
+    "type": "backoff",
+    "retry_when": "when",
+    "when": "when",
+    "stop_when": "until",
+    "on": "on",
+    "retry_on": "on",
+    "scope": "scope",
+}
+"""Every key of a policy, and what it is about."""
+
+_BACKOFFS = {"fixed": "none", "none": "none", "linear": "linear", "exponential": "exponential"}
+
+DEFAULT_ATTEMPTS = 3
+
+
+def plain_repetition(attempts: int, span: Span) -> Repetition:
+    """The policy that only a number of attempts was given for."""
+    return Repetition(attempts, "none", None, 2.0, None, False, None, None, "tool", span)
+
+
+def read_attempts(r: Reader, node: Node) -> int:
+    """How often something is tried, at least once; what is no such number is told."""
+    value = node.value if isinstance(node, Scalar) else None
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        return value
+    r.report("NL501", "`max_attempts` must be a whole number of at least 1", node.span)
+    return DEFAULT_ATTEMPTS
+
+
+def read_repetition(r: Reader, mapping: Mapping, span: Span, others: tuple[str, ...]) -> Repetition:
+    """The keys of one policy; `others` belong to somebody else."""
+    given: dict[str, Node] = {}
+    for key, value in mapping.entries:
+        about = _NAMES.get(key.text)
+        if about == "backoff" and isinstance(value, Mapping):
+            for inner, item in value.entries:
+                if inner.text in _NAMES:
+                    given[_NAMES[inner.text]] = item
+                else:
+                    stray_key(r, "retry", inner, tuple(_NAMES))
+        elif about is not None:
+            given[about] = value
+        elif key.text not in others:
+            stray_key(r, "retry", key, (*_NAMES, *others))
+    backoff = "exponential" if "multiplier" in given else "none"
+    if "backoff" in given:
+        backoff = _BACKOFFS[choice_of(r, given["backoff"], "`backoff`", tuple(_BACKOFFS)) or "none"]
+    return Repetition(
+        read_attempts(r, given["attempts"]) if "attempts" in given else DEFAULT_ATTEMPTS,
+        backoff,
+        duration_under(r, given, "delay"),
+        number_of(r, given["multiplier"], "`multiplier`") or 2.0 if "multiplier" in given else 2.0,
+        duration_under(r, given, "max_delay"),
+        bool("jitter" in given and boolean_of(r, given["jitter"], "`jitter`")),
+        both_guards(_causes(r, given["on"]) if "on" in given else None, _guard(r, given, "when")),
+        _guard(r, given, "until"),
+        choice_of(r, given["scope"], "`scope`", ("tool", "chain", "step")) or "tool" if "scope" in given else "tool",
+        span,
+    )
+
+
+_ANY_CAUSE = frozenset({"error", "exception", "any", "all", "failure"})
+
+
+def _causes(r: Reader, node: Node) -> Guard | None:
+    """What `on` says of the errors that repeat: codes, or numbers that http answers with; None where any does."""
+    items = node.items if isinstance(node, Sequence) else [node]
+    words = [item.text for item in items if isinstance(item, Scalar) and not is_empty(item)]
+    if len(words) < len(items):
+        wrong_shape(r, node, "`on`", "`error`, the code of an error, a status of http, or a list of them")
+    if not words or _ANY_CAUSE & set(words):
+        return None
+    asked: list[Expr] = []
+    if "status_code" in words:
+        asked.append(defined(path("outcome", "http", "status")))
+    statuses = tuple(Const(int(word)) for word in words if word.isdecimal())
+    if statuses:
+        asked.append(Compare(path("outcome", "http", "status"), (("in", ListOf(statuses)),)))
+    codes = tuple(word for word in words if not word.isdecimal() and word != "status_code")
+    if codes:
+        asked.append(one_of(path("outcome", "error", "code"), codes))
+    return guard(either(*asked), node.span)
+
+
+def both_guards(first: Guard | None, second: Guard | None) -> Guard | None:
+    """The guard that asks for both of two, either of which may be none."""
+    return (
+        guard(both(first.expr, second.expr), second.span)
+        if first is not None and second is not None
+        else first or second
+    )
+
+
+def _guard(r: Reader, given: dict[str, Node], about: str) -> Guard | None:
+    return read_loose_guard(r, given[about], f"`{about}`") if about in given and not is_empty(given[about]) else None
+
+
+def duration_under(r: Reader, given: dict[str, Node], about: str) -> Value | None:
+    """The duration under a key, where it is given."""
+    return read_duration(r, given[about], f"`{about}`") if about in given else None

@@ -1,0 +1,391 @@
+"""Assignments: `vars`, `set_ctx`, `set_iter`, `set`, `result`, and root `vars` and `ctx` (formal §5, D10).
+
+lower_vars: `vars`, `set_ctx`, `set_iter` and the `set` of a task become patches on success (LANGUAGE §6).
+
+    tool: t, vars: {n: "{{ result.n }}"}   →   t: rules [{when: error, then: fail}, {else: continue, set_ctx: {n: …}}]
+
+In a loop, the `vars` of the step are set once, when the loop is done: `lower_set` does it.
+
+lower_set: what a step sets or gives once becomes a task or step of its own (LANGUAGE §6).
+
+tool: [a, b], set: {ctx.n: "{{ output.data.n }}"}   →  a, b, __s__set, which sets ctx.n = _prev.n
+loop: …, set: {ctx.n: …}                            →  the step __s__set between the loop and where it leads
+result: v                                           →  __s__result, a noop that gives v
+
+lower_root_vars: root `vars`, `ctx` and `spec` become `workload`, or are set once in an entry step (LANGUAGE §1).
+
+vars: {url: u, n: 0}, and some step sets `n`
+    →  workload: {url: u}, reads of `vars.url` follow; the step __start__vars sets ctx.n = 0 and leads to `start`
+spec: {url: u}   →  workload: {url: u}, reads of `spec.url` follow: it is another name for `workload`
+"""
+
+from noetl_ir.expr import Const, Expr, Name
+from noetl_ir.span import Span
+from noetlc.ast.bodies import HasBodies, Tasks, change_lists, map_lists, taken, taken_of
+from noetlc.ast.playbook import Arc, Playbook, Router, Rule, Step, Task, Value
+from noetlc.ast.sugar import Sugar
+from noetlc.ast.walk import replace_steps
+from noetlc.diag.change import Change, Note
+from noetlc.expr.generated import PLAIN_SPEC, Pairs, computed, generated_name, jump, noop
+from noetlc.expr.rewrite import Replace
+from noetlc.expr.shorthand import path, result_of, static_path
+from noetlc.expr.templates import arc_with, pairs_with, value_with
+from noetlc.older.branching import behind
+from noetlc.older.following import entered, followed
+from noetlc.older.legacy_names import (
+    RESERVED,
+    Meanings,
+    declared_in,
+    declared_names,
+    is_negative,
+    named_events,
+    own_meanings,
+    renamed,
+    rule_meanings,
+)
+from noetlc.older.patching import on_success
+from noetlc.reading.drafts import ArcDraft, DocumentDraft, StepDraft, TaskDraft, ThenDraft
+from noetlc.reading.reader import Reader
+from noetlc.reading.shapes import is_empty
+from noetlc.reading.values import read_pairs, read_value
+from noetlc.source.nodes import Mapping, Node, Scalar
+
+
+class Assign(Sugar):
+    """What a task, or the last task of a step, sets when it succeeds; `word` is how it was written."""
+
+    word: str
+    set_ctx: Pairs
+    set_iter: Pairs
+    span: Span
+
+
+class StepSet(Sugar):
+    """What a step sets once, when all of it is done."""
+
+    word: str
+    set_ctx: Pairs
+    set_iter: Pairs
+    span: Span
+
+
+class Result(Sugar):
+    """`result`: the value that a step gives instead of its tool's."""
+
+    value: Value
+    span: Span
+
+
+class ArcSet(Sugar):
+    """`set` of an arc: what is set when it is taken (D10)."""
+
+    set_ctx: Pairs
+    span: Span
+
+
+class RootVars(Sugar):
+    """Root `vars` or `ctx` of a playbook."""
+
+    word: str
+    pairs: Pairs
+    span: Span
+
+
+def take_vars(r: Reader, draft: StepDraft | TaskDraft, key: Scalar, node: Node) -> None:
+    """`vars` and `set_ctx`: keys of `ctx`."""
+    r.legacy_seen = True
+    draft.extras.append(Assign(f"`{key.text}`", tuple(read_pairs(r, node, f"`{key.text}`")), (), key.span))
+
+
+def take_set_iter(r: Reader, draft: StepDraft | TaskDraft, key: Scalar, node: Node) -> None:
+    """`set_iter` beside a task's kind."""
+    r.legacy_seen = True
+    draft.extras.append(Assign("`set_iter`", (), tuple(read_pairs(r, node, "`set_iter`")), key.span))
+
+
+def take_step_set(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
+    """`set` of a step (D10)."""
+    r.legacy_seen = True
+    draft.extras.append(StepSet("`set`", *split_set(r, node), key.span))
+
+
+def take_set(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
+    """`set` (D10): `ctx.k`, `iter.k`; a bare key and `step.k` are keys of `ctx`."""
+    r.legacy_seen = True
+    ctx, scratch = split_set(r, node)
+    draft.extras.append(Assign("`set`", ctx, scratch, key.span))
+
+
+def split_set(r: Reader, node: Node) -> tuple[Pairs, Pairs]:
+    """The pairs of `set` for `ctx` and for `iter`, by their prefix."""
+    ctx, scratch = [], []
+    for name, value in read_pairs(r, node, "`set`"):
+        scope, dot, rest = name.partition(".")
+        if dot and scope == "iter":
+            scratch.append((rest, value))
+        else:
+            ctx.append((rest if dot and scope in ("ctx", "step") else name, value))
+    return tuple(ctx), tuple(scratch)
+
+
+def take_result(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
+    """`result: value`, or `{from: value}`."""
+    if is_empty(node):
+        return
+    r.legacy_seen = True
+    inner = node.get("from") if isinstance(node, Mapping) and len(node.entries) == 1 else None
+    draft.extras.append(Result(read_value(r, inner or node), key.span))
+
+
+def take_arc_set(r: Reader, draft: ArcDraft, key: Scalar, node: Node) -> None:
+    """`set` of an arc (D10)."""
+    r.legacy_seen = True
+    ctx, scratch = split_set(r, node)
+    draft.extras.append(ArcSet((*ctx, *scratch), key.span))
+
+
+def take_rule_set(r: Reader, draft: ThenDraft, key: Scalar, node: Node) -> None:
+    """`set` of a rule (D10): `set_ctx` and `set_iter`."""
+    r.respelt(key.span, "`set`", "`set_ctx` and `set_iter`")
+    ctx, scratch = split_set(r, node)
+    draft.set_ctx += ctx
+    draft.set_iter += scratch
+
+
+def take_root_vars(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
+    """Root `vars` and `ctx`."""
+    r.legacy_seen = True
+    draft.extras.append(RootVars(f"`{key.text}`", tuple(read_pairs(r, node, f"`{key.text}`")), key.span))
+
+
+def take_root_hint(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
+    """Root `tracing` and `assert`: nothing."""
+    del draft, node
+    r.respelt(key.span, f"root `{key.text}`", "nothing")
+
+
+BY_VARS = "lower_vars"
+
+_RAW: Meanings = {("output",): path("outcome", "result")}
+"""In a task's `set`, `output` is the tool's result (LANGUAGE §6)."""
+
+
+def lower_vars(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook in which rules set variables."""
+    known = declared_names(playbook)
+    playbook = change_lists(
+        playbook, lambda step, tasks: tuple(_of_task(task, declared_in(step, known), note) for task in tasks)
+    )
+    inputs = frozenset([key for key, _ in playbook.workload]) - RESERVED
+    return replace_steps(playbook, lambda step: _vars_of_step(step, inputs, note))
+
+
+def _of_task(task: Task, known: frozenset[str], note: Note) -> Task:
+    while True:
+        assign, task = taken(task, Assign)
+        if assign is None:
+            return task
+        names = renamed({**own_meanings(task.name), **(_RAW if assign.word == "`set`" else {})}, known)
+        note(Change(BY_VARS, assign.span, assign.word, "exact", "a patch of the task's policy on success"))
+        ctx, scratch = pairs_with(assign.set_ctx, names), pairs_with(assign.set_iter, names)
+        task = on_success(task, set_ctx=ctx, set_iter=scratch)
+
+
+def _vars_of_step(step: Step, inputs: frozenset[str], note: Note) -> Step:
+    while True:
+        assign, step = taken_of(step, Assign)
+        if assign is None:
+            return step
+        if step.loop is not None:
+            later = StepSet(assign.word, assign.set_ctx, assign.set_iter, assign.span)
+            step = step._replace(extras=(*step.extras, later))
+            continue
+        note(Change(BY_VARS, assign.span, assign.word, "exact", "a patch of the last task's policy on success"))
+        last = step.tasks[-1]
+        names = renamed({**own_meanings(step.name), **own_meanings(last.name)}, inputs)
+        ctx, scratch = pairs_with(assign.set_ctx, names), pairs_with(assign.set_iter, names)
+        last = on_success(last, set_ctx=ctx, set_iter=scratch)
+        step = step._replace(tasks=(*step.tasks[:-1], last))
+
+
+BY_SET = "lower_set"
+
+
+def lower_set(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook in which steps set nothing besides their tasks."""
+    known = declared_names(playbook)
+    made: dict[str, list[Step]] = {}
+    steps = behind(tuple(_set_of_step(step, known, made, note) for step in playbook.steps), made)
+    between: dict[str, list[Step]] = {}
+    steps = tuple(_of_arcs(step, known, between, note) for step in steps)
+    return playbook._replace(steps=behind(steps, between))
+
+
+def _set_of_step(step: Step, known: frozenset[str], made: dict[str, list[Step]], note: Note) -> Step:
+    result, step = taken_of(step, Result)
+    if result is not None:
+        note(Change(BY_SET, result.span, "`result`", "exact", "a noop that gives the step's result"))
+        step = _with_result(step, result, known)
+    while True:
+        assign, step = taken_of(step, StepSet)
+        if assign is None:
+            return step
+        if step.loop is not None:
+            note(Change(BY_SET, assign.span, assign.word, "review", "it is set once, when the loop is done"))
+            step = _after_loop(step, assign, known, made)
+        else:
+            note(Change(BY_SET, assign.span, assign.word, "exact", "a task after the pipeline"))
+            step = _after_tasks(step, assign, known)
+
+
+def _of_arcs(step: Step, known: frozenset[str], made: dict[str, list[Step]], note: Note) -> Step:
+    """A step between for each arc that sets: `set` of an arc outlives its token's args (LANGUAGE §6)."""
+    if step.router is None or not any(arc.extras for arc in step.router.arcs):
+        return step
+    arcs = []
+    for number, arc in enumerate(step.router.arcs):
+        sets = next((extra for extra in arc.extras if isinstance(extra, ArcSet)), None)
+        if sets is None:
+            arcs.append(arc)
+            continue
+        note(Change(BY_SET, sets.span, "`set` of an arc", "exact", "a step between that sets it"))
+        name = generated_name(step.name, f"arc{number}")
+        result = result_of(step.name)
+        names = renamed({**rule_meanings(Name("outcome"), result), ("output",): result}, known)
+        patch = Rule(None, "continue", sets.span, set_ctx=pairs_with(sets.set_ctx, names))
+        onward = Arc(arc.target, arc.target_span, None, computed(Name("args"), arc.span), None, 0, arc.span)
+        task = noop(f"{name}__task", sets.span, (patch,))
+        between = Step(
+            name, arc.span, arc.span, "", PLAIN_SPEC, None, (task,), Router("exclusive", (onward,), arc.span)
+        )
+        made.setdefault(step.name, []).append(between)
+        arcs.append(arc._replace(target=name, target_span=arc.span, extras=()))
+    return step._replace(router=step.router._replace(arcs=tuple(arcs)))
+
+
+def _with_result(step: Step, result: Result, known: frozenset[str]) -> Step:
+    """A noop at the end gives the step's result."""
+    names = renamed(rule_meanings(Name("_prev"), Name("_prev")), known)
+    last = noop(generated_name(step.name, "result"), result.span, (), pairs_with((("result", result.value),), names))
+    return step._replace(tasks=(*step.tasks, last))
+
+
+def _after_tasks(step: Step, assign: StepSet, known: frozenset[str]) -> Step:
+    """A noop behind the pipeline, which a `break` comes to as well."""
+    name = generated_name(step.name, "set")
+    names = renamed(rule_meanings(Name("outcome"), Name("_prev")), known)
+    patch = _patch(assign, names)
+
+    def to_end(task: Task) -> Task:
+        rules = tuple(
+            jump(name, rule.span, when=rule.when, set_iter=rule.set_iter)._replace(set_ctx=rule.set_ctx)
+            if rule.directive == "break"
+            else rule
+            for rule in task.rules
+        )
+        return task if rules == task.rules else task._replace(rules=rules)
+
+    def ended(tasks: Tasks) -> Tasks:
+        return tuple(to_end(task) for task in tasks)
+
+    return step._replace(tasks=(*map_lists(step.tasks, ended), noop(name, assign.span, (patch,))))
+
+
+def _patch(assign: StepSet, names: Replace) -> Rule:
+    ctx, scratch = pairs_with(assign.set_ctx, names), pairs_with(assign.set_iter, names)
+    return Rule(None, "continue", assign.span, set_ctx=ctx, set_iter=scratch)
+
+
+def _after_loop(step: Step, assign: StepSet, known: frozenset[str], made: dict[str, list[Step]]) -> Step:
+    """A step between the loop and where its success leads; what takes its failure stays."""
+    name, span = generated_name(step.name, "set"), assign.span
+    result = result_of(step.name)
+    patch = _patch(assign, renamed({**rule_meanings(Name("outcome"), result)}, known))
+    arcs = step.router.arcs if step.router is not None else ()
+    on_failure = tuple(arc for arc in arcs if _only_failure(arc))
+    onward = tuple(arc_with(arc, _done) for arc in arcs if arc not in on_failure)
+    router = Router(step.router.mode if step.router is not None else "exclusive", onward, span) if onward else None
+    task = noop(f"{name}_task", span, (patch,), ())._replace(name=f"{name}__task")
+    after = Step(name, span, span, "", PLAIN_SPEC, None, (task,), router)
+    made.setdefault(step.name, []).insert(0, after)
+    return step._replace(router=Router("exclusive", (*on_failure, Arc(name, span, None, None, None, 0, span)), span))
+
+
+def _only_failure(arc: Arc) -> bool:
+    names = None if arc.when is None else named_events(arc.when.expr)
+    if names is None or arc.when is None or is_negative(arc.when.expr):
+        return False
+    return set(names) <= {"step.failed", "call.error"}
+
+
+def _done(expr: Expr) -> Expr | None:
+    """Behind the loop its end is certain."""
+    names = named_events(expr)
+    if names is None:
+        return None
+    return Const(bool({"loop.done", "call.done", "step.exit", "step.done"} & set(names)) != is_negative(expr))
+
+
+BY_ROOT = "lower_root_vars"
+
+SPEC = "`spec`"
+
+
+def lower_root_vars(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook without root variables."""
+    found = [extra for extra in playbook.extras if isinstance(extra, RootVars)]
+    if not found:
+        return playbook
+    playbook = playbook._replace(extras=tuple(extra for extra in playbook.extras if not isinstance(extra, RootVars)))
+    rules = (rule for step in playbook.steps for task in _all(step.tasks) for rule in task.rules)
+    written = {key for rule in rules for key, _ in rule.set_ctx}
+    pairs: Pairs = tuple(pair for extra in found for pair in extra.pairs)
+    given = {key for key, _ in playbook.workload}
+    alias = {key for extra in found if extra.word == SPEC for key, _ in extra.pairs}
+    for key, value in pairs:
+        if key in alias & given:
+            note(Change(BY_ROOT, value.span, f"`{key}` of root `spec`", "exact", "nothing: `workload` has that key"))
+    pairs = tuple(pair for pair in pairs if pair[0] not in alias & given)
+    written -= alias
+    kept = tuple((key, value) for key, value in pairs if key in written or key in given)
+    moved = tuple((key, value) for key, value in pairs if key not in written and key not in given)
+    for extra in found:
+        note(Change(BY_ROOT, extra.span, f"root {extra.word}", "exact", _said(moved, kept)))
+    follow = _follow({key for key, _ in moved}, alias)
+    playbook = followed(playbook, follow)
+    workload = (*playbook.workload, *((key, value_with(value, follow)) for key, value in moved))
+    spans = (*playbook.workload_spans, *((key, value.span) for key, value in moved))
+    playbook = playbook._replace(workload=workload, workload_spans=spans)
+    return _entered(playbook, kept) if kept else playbook
+
+
+def _said(moved: Pairs, kept: Pairs) -> str:
+    parts = ["keys of `workload`"] if moved else []
+    parts += ["set once by a generated entry step"] if kept else []
+    return ", others ".join(parts)
+
+
+def _all(tasks: Tasks) -> list[Task]:
+    found = list(tasks)
+    for task in found:
+        for extra in task.extras:
+            found += [inner for body in extra.bodies() for inner in body] if isinstance(extra, HasBodies) else []
+    return found
+
+
+def _follow(keys: set[str], alias: set[str]) -> Replace:
+    """Reads of moved variables."""
+
+    def replace(expr: Expr) -> Expr | None:
+        here = static_path(expr)
+        if len(here) == 2 and ((here[0] in ("vars", "ctx") and here[1] in keys) or (here[0] == "spec" and alias)):
+            return path("workload", here[1])
+        return None
+
+    return replace
+
+
+def _entered(playbook: Playbook, kept: Pairs) -> Playbook:
+    span = kept[0][1].span
+    patch = Rule(None, "continue", span, set_ctx=kept)
+    return entered(playbook, "vars", noop("", span, (patch,)), span)
