@@ -41,7 +41,7 @@ class StepArgs(Sugar):
 
 
 def take_step_args(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
-    """`args` or `input` of a step."""
+    """`args` or `input` of a step, `with` or `data` of one without a tool: its result."""
     r.legacy_seen = True
     draft.extras.append(StepArgs(f"`{key.text}`", tuple(read_pairs(r, node, f"`{key.text}`")), key.span))
 
@@ -54,6 +54,7 @@ _ARGS = pattern(r"\bargs\.([^\W\d]\w*)")
 
 def lower_args(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which only tasks and arcs have args."""
+    playbook = replace_steps(playbook, _with_noop)
     for step in playbook.steps:
         for args in step.extras:
             if isinstance(args, StepArgs):
@@ -65,6 +66,14 @@ def lower_args(playbook: Playbook, note: Note) -> Playbook:
     playbook = replace_steps(playbook, _joined)
     playbook = replace_steps(playbook, _rendered)
     return replace_steps(playbook, _step)
+
+
+def _with_noop(step: Step) -> Step:
+    """A step without a tool gives its args: the noop that it gets is called with them."""
+    alone = step.tasks[0] if len(step.tasks) == 1 else None
+    if alone is None or not alone.generated or alone.fields or not any(isinstance(e, StepArgs) for e in step.extras):
+        return step
+    return step._replace(tasks=(alone._replace(generated=False),))
 
 
 def _unread(step: Step, args: StepArgs) -> list[tuple[str, Value]]:

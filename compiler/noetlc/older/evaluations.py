@@ -6,8 +6,6 @@ from noetlc.reading.reader import Reader, stray_key
 from noetlc.reading.shapes import sequence_of
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at, scalar_at, sequence_at
 
-_BACKOFFS = {"fixed": "none"}
-
 
 def take_eval(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
     """`eval: [{expr, do, …}, {else: {do, …}}]`: the rules of the task's policy."""
@@ -28,14 +26,8 @@ def _rule(node: Node) -> Node:
         return node
     value = node.get(condition.text)
     assert value is not None
-    then = mapping_at([(k, _word(v)) for k, v in node.entries if k is not condition], node.span)
+    then = mapping_at([(k, v) for k, v in node.entries if k is not condition], node.span)
     return mapping_at([(_key("when", condition), value), (_key("then", condition), then)], node.span)
-
-
-def _word(node: Node) -> Node:
-    if isinstance(node, Scalar) and node.text in _BACKOFFS:
-        return scalar_at(_BACKOFFS[node.text], _BACKOFFS[node.text], style="", span=node.span, source=node.source)
-    return node
 
 
 def piped(r: Reader, key: Scalar, node: Node) -> tuple[Node, ...]:

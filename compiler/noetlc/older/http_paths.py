@@ -64,8 +64,10 @@ def results_of_tool(hidden: Container[str]) -> IsEnvelope:
     return lambda expr: (here := static_path(expr)) in _OF_TOOL and here[0] not in hidden
 
 
-def completed(is_envelope: IsEnvelope) -> Replace:
-    """The replacement that completes each path into what `is_envelope` knows, and leaves the others."""
+def completed(is_envelope: IsEnvelope, own: frozenset[str] = ENVELOPE) -> Replace:
+    """The replacement that completes each path into what `is_envelope` knows, and leaves the others; `own` are the keys
+    that need no completing.
+    """
 
     def replace(expr: Expr) -> Expr | None:
         match expr:
@@ -73,7 +75,7 @@ def completed(is_envelope: IsEnvelope) -> Replace:
                 if _key(first) == "status" and is_envelope(first.of):
                     return _status_compared(first, op, right, replace)
             case Call(callee=Attribute(of=of, name=method)) if is_envelope(of):
-                if method == "get" and expr.args and not _is_own(expr.args[0]):
+                if method == "get" and expr.args and not _is_own(expr.args[0], own):
                     args = tuple(rewritten(arg, replace) for arg in expr.args)
                     return Call(Attribute(Attribute(of, "data"), "get"), args, expr.named)
                 return expr if method in _METHODS else None
@@ -82,7 +84,7 @@ def completed(is_envelope: IsEnvelope) -> Replace:
             case Item(of=of, key=key) if _is_below_status(of, is_envelope):
                 return Item(_in_body(of), rewritten(key, replace))
             case Attribute() | Item() if is_envelope(expr.of):
-                return _with_body(expr, replace)
+                return _with_body(expr, replace, own)
             case Attribute(of=Attribute(of=of, name="metadata"), name="status_code") if is_envelope(of):
                 return Attribute(of, "status_code")
         return None
@@ -100,7 +102,7 @@ def _in_body(status: Expr) -> Expr:
     return Attribute(Attribute(status.of, "data"), "status")
 
 
-def _with_body(expr: Attribute | Item, replace: Replace) -> Expr | None:
+def _with_body(expr: Attribute | Item, replace: Replace, own: frozenset[str]) -> Expr | None:
     """One key behind the whole; None where it is the result's own, or cannot be told."""
     whole, body = expr.of, Attribute(expr.of, "data")
     match key := _key(expr):
@@ -112,7 +114,7 @@ def _with_body(expr: Attribute | Item, replace: Replace) -> Expr | None:
             return _is_ok(whole)
         case "metadata" | None:
             return None
-    if key in ENVELOPE:
+    if key in own:
         return None
     return Attribute(body, expr.name) if isinstance(expr, Attribute) else Item(body, rewritten(expr.key, replace))
 
@@ -127,9 +129,9 @@ def _key(expr: Attribute | Item) -> str | int | None:
     return None
 
 
-def _is_own(key: Expr) -> bool:
+def _is_own(key: Expr, own: frozenset[str]) -> bool:
     """Whether the key given to `get` is, or may be, one of the result's."""
-    return not isinstance(key, Const) or key.value in ENVELOPE
+    return not isinstance(key, Const) or key.value in own
 
 
 def _is_ok(whole: Expr) -> Expr:
@@ -319,6 +321,10 @@ class _Scope(NamedTuple):
         return task._replace(fields=given, args=args, rules=rules, extras=held)
 
     def of_task(self, extra: Sugar, http: bool) -> Sugar:
+        if http and _is_set(extra):
+            raw = completed(lambda expr: expr == _RAW, _OF_RAW)
+            extra = map_held(extra, lambda held: self.each(held, raw))
+            return self.held(extra, False)
         made = self.of_tool(extra, http)
         return made.with_bodies(self.tasks) if isinstance(made, HasBodies) else made
 
@@ -356,6 +362,16 @@ class _Scope(NamedTuple):
             return http and of_tool(expr)
 
         return completed(is_envelope)
+
+
+_RAW = Name("output")
+_OF_RAW = ENVELOPE | {"error", "http", "meta", "ref"}
+"""In the `set` of a task `output` is the result itself (LANGUAGE §6), and has what only the outcome has besides."""
+
+
+def _is_set(extra: Sugar) -> bool:
+    """Whether it is the `set` of a task."""
+    return _name_of(extra) == "Assign" and getattr(extra, "word", "") == "`set`"
 
 
 def _rewritten(held: Kept, replace: Replace) -> Kept:

@@ -390,7 +390,7 @@ class _Paged(NamedTuple):
             case "merge":
                 value = Call(Name("dict"), (here,), (("**", found),))
             case _:
-                value = Binary("+", here, chosen(_is_list(found), found, ListOf((found,))))
+                value = Binary("+", here, chosen(is_list(found), found, ListOf((found,))))
         return ((self._key("pages"), computed(value, page.span)),)
 
     def _calling(self, more: list[Page]) -> Task:
@@ -458,7 +458,8 @@ def _as_fields(pages: Pages, task: Task) -> Pages:
     return pages._replace(policies=tuple(named(page) for page in pages.policies))
 
 
-def _is_list(expr: Expr) -> Expr:
+def is_list(expr: Expr) -> Expr:
+    """Whether a value is a list."""
     plain = [negated(Test(expr, name, (), ())) for name in ("string", "mapping")]
     return both(Test(expr, "sequence", (), ()), *plain)
 

@@ -36,13 +36,15 @@ class Lowering(NamedTuple):
     """A row of `LOWERING`: `fn` maps a playbook to itself and notes its changes.
 
     `removes` names the sugar nodes that are gone after it, as their classes are called, so that none is imported for
-    the table. Where none of them, nor of `among`, is in a playbook, the pass has nothing to do and is not run.
+    the table. Where none of them, nor of `among`, is in a playbook, the pass has nothing to do and is not run; nor one
+    without them where `where` is untrue.
     """
 
     fn: Callable[[Playbook, Note], Playbook]
     removes: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     among: tuple[str, ...] = ()
+    where: Callable[[Playbook], bool] | None = None
 
     @property
     def name(self) -> str:
@@ -62,8 +64,16 @@ def _part(name: str, module: str, package: str = OLDER) -> Callable[[Playbook, N
     return run
 
 
+def _may_call_http(playbook: Playbook) -> bool:
+    """Whether some task is, or may be in a construct that is still to be lowered, one of http."""
+    return any(task.kind == "http" for _, task in playbook.workbook) or any(
+        step.extras or task.extras or task.kind == "http" for step in playbook.steps for task in step.tasks
+    )
+
+
 LOWERING: tuple[Lowering, ...] = (
-    Lowering(_part("complete_http_paths", "http_paths")),
+    Lowering(_part("complete_http_paths", "http_paths"), where=_may_call_http),
+    Lowering(_part("widen_sinks", "sinks"), among=("Sink", "Case")),
     Lowering(_part("share_workbook", "workbook"), among=("Sink", "Retry", "Pages", "Poll", "Assign", "OnError")),
     Lowering(_part("lower_args", "args"), removes=("StepArgs",)),
     Lowering(_part("lower_loop", "loops"), removes=("Slicing", "Where", "LoopOnError"), among=("Pages",)),
@@ -79,7 +89,7 @@ LOWERING: tuple[Lowering, ...] = (
         among=("Case",),
     ),
     Lowering(_part("lower_case", "lower_case", CASE), removes=("Case", "CaseSetting"), after=("lower_inclusive_case",)),
-    Lowering(_part("lower_next", "targets"), removes=("Targets",), after=("lower_case",)),
+    Lowering(_part("lower_next", "targets"), removes=("Targets", "NextMode"), after=("lower_case",)),
     Lowering(
         _part("lower_set", "variables"), removes=("StepSet", "Result", "ArcSet"), after=("lower_sink", "lower_next")
     ),
@@ -130,7 +140,7 @@ def lowered(playbook: Playbook, note: Note, observer: Observer) -> Playbook:
     for row in LOWERING:
         concerned = {*row.removes, *row.among}
         observer.begun(row.name)
-        if there & concerned or not concerned:
+        if there & concerned or (row.where is not None and row.where(playbook)):
             before, playbook = playbook, row.fn(playbook, note)
             there = there if playbook is before else _kinds_in(playbook)
             gone |= frozenset(row.removes)

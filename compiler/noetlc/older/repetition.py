@@ -53,6 +53,7 @@ _NAMES = {
     "initial_delay": "delay",
     "delay": "delay",
     "delay_seconds": "delay",
+    "backoff_seconds": "delay",
     "backoff_multiplier": "multiplier",
     "multiplier": "multiplier",
     "max_delay": "max_delay",
@@ -65,6 +66,7 @@ _NAMES = {
     "stop_when": "until",
     "on": "on",
     "retry_on": "on",
+    "retry_on_status": "statuses",
     "scope": "scope",
 }
 """Every key of a policy, and what it is about."""
@@ -113,7 +115,9 @@ def read_repetition(r: Reader, mapping: Mapping, span: Span, others: tuple[str, 
         number_of(r, given["multiplier"], "`multiplier`") or 2.0 if "multiplier" in given else 2.0,
         duration_under(r, given, "max_delay"),
         bool("jitter" in given and boolean_of(r, given["jitter"], "`jitter`")),
-        both_guards(_causes(r, given["on"]) if "on" in given else None, _guard(r, given, "when")),
+        both_guards(
+            _causes(r, [given[about] for about in ("on", "statuses") if about in given]), _guard(r, given, "when")
+        ),
         _guard(r, given, "until"),
         choice_of(r, given["scope"], "`scope`", ("tool", "chain", "step")) or "tool" if "scope" in given else "tool",
         span,
@@ -123,9 +127,14 @@ def read_repetition(r: Reader, mapping: Mapping, span: Span, others: tuple[str, 
 _ANY_CAUSE = frozenset({"error", "exception", "any", "all", "failure"})
 
 
-def _causes(r: Reader, node: Node) -> Guard | None:
-    """What `on` says of the errors that repeat: codes, or numbers that http answers with; None where any does."""
-    items = node.items if isinstance(node, Sequence) else [node]
+def _causes(r: Reader, nodes: list[Node]) -> Guard | None:
+    """What `on` and `retry_on_status` say of the errors that repeat: codes, or numbers that http answers with; None
+    where any does.
+    """
+    if not nodes:
+        return None
+    node = nodes[0]
+    items = [item for node in nodes for item in (node.items if isinstance(node, Sequence) else [node])]
     words = [item.text for item in items if isinstance(item, Scalar) and not is_empty(item)]
     if len(words) < len(items):
         wrong_shape(r, node, "`on`", "`error`, the code of an error, a status of http, or a list of them")

@@ -1,5 +1,9 @@
 """`sink` and `save` at a step, a task or in `then` (formal §10, v1): a task that stores.
 
+widen_sinks: keys that a sink reads are looked for in the result and in its `data` (REAL.md, values).
+
+    sink: {args: {id: "{{ result.id }}"}}  →  "{{ result.id | default(result.data.id) }}"
+
 lower_sink: `sink` and `save` become a storage task (LANGUAGE §6, formal §10.1).
 
     tool: t, sink: {tool: {kind: postgres}, args: {id: "{{ result.id }}"}, when: g}
@@ -11,13 +15,18 @@ lower_sink: `sink` and `save` become a storage task (LANGUAGE §6, formal §10.1
 It runs after the tool and before routing, and the step keeps the tool's result: a generated task has none.
 """
 
+from collections.abc import Container
+
+from noetl_ir.expr import Attribute, Const, Expr, Item, Name
 from noetl_ir.span import Span
-from noetlc.ast.bodies import Tasks, change_lists, taken, taken_of
+from noetlc.ast.bodies import HasBodies, Tasks, change_lists, taken, taken_of
 from noetlc.ast.playbook import Guard, Playbook, Rule, Step, Task
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in, replace_steps, rule_guards, task_values
 from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import generated_name, jump, noop
+from noetlc.expr.rewrite import Replace
+from noetlc.expr.shorthand import otherwise, path, static_path
 from noetlc.expr.templates import fields_with, guard_with
 from noetlc.older.hoisting import kept_words, with_meanings
 from noetlc.older.legacy_names import declared_in, declared_names, own_meanings, renamed
@@ -57,12 +66,22 @@ def read_sink(r: Reader, key: Scalar, node: Node) -> Sink | None:
     if isinstance(kind, Scalar) and kind.text in _HERE:
         r.respelt(key.span, f"`{key.text}` into the event log", "nothing: every result is there")
         return None
-    taken = {name.text for name, _ in inner.entries}
+    taken = {name.text for name, _ in inner.entries} | _idle(r, mapping)
     rest = [entry for entry in mapping.entries if entry[0].text not in ("tool", "storage", "when", *taken)]
     task = read_single(r, "__sink", mapping_at([*inner.entries, *rest], mapping.span))
     when = mapping.get("when")
     guard = None if when is None or is_empty(when) else read_loose_guard(r, when, "`when`")
     return None if task is None else Sink(task, guard, key.span)
+
+
+def _idle(r: Reader, mapping: Mapping) -> set[str]:
+    """The keys of a table beside SQL that is written out: the SQL says where it goes."""
+    if not any(mapping.get(name) is not None for name in ("statement", "command", "commands", "query", "sql")):
+        return set()
+    idle = {key.text: key for key, _ in mapping.entries if key.text in ("table", "mode", "key")}
+    for key in idle.values():
+        r.respelt(key.span, f"`{key.text}` beside SQL", "nothing: the SQL is what runs")
+    return set(idle)
 
 
 def _tool(node: Node) -> Mapping:
@@ -83,6 +102,86 @@ def take_sink(r: Reader, draft: StepDraft | TaskDraft, key: Scalar, node: Node) 
     """Take `sink` or `save`; a list is one after the other."""
     items = node.items if isinstance(node, Sequence) else [node]
     draft.extras += [sink for item in items if (sink := read_sink(r, key, item)) is not None]
+
+
+_WORDS = frozenset({"data", "result", "this", "response"})
+"""What stands for the result in a sink."""
+
+_OUTCOME = frozenset({"status", "error", "http", "meta", "data", "result"})
+"""Keys of `this` that are the outcome's, those for the result among them."""
+
+_SHAPED = frozenset({"http", "postgres", "duckdb", "sqlite", "snowflake", "ducklake", "shell", "container"})
+"""Kinds whose result has the same keys each time: nothing has to be tried."""
+
+
+def widen_sinks(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook whose sinks find a key of the result where it is: in it, or in its `data` (REAL.md, values)."""
+    del note
+    known = declared_names(playbook)
+
+    def of_step(step: Step) -> Step:
+        own = declared_in(step, known)
+        tool = step.tasks[-1].kind
+        tasks = tuple(_widened(task, task.kind, own) for task in step.tasks)
+        extras = tuple(_of_extra(extra, tool, own) for extra in step.extras)
+        return step._replace(tasks=tasks, extras=extras)
+
+    return replace_steps(playbook, lambda step: made if (made := of_step(step)) != step else step)
+
+
+def _widened(task: Task, kind: str, own: Container[str]) -> Task:
+    """A task whose own sinks read what a tool of that kind gives; an action `sink` of a rule is such a task itself."""
+    if task.generated and task.name == "__sink":
+        return fields_with(task, _falling_through(kind, own))
+    if not task.extras:
+        return task
+    return task._replace(extras=tuple(_of_extra(extra, kind, own) for extra in task.extras))
+
+
+def _of_extra(extra: Sugar, kind: str, own: Container[str]) -> Sugar:
+    if isinstance(extra, Sink):
+        names = _falling_through(kind, own)
+        when = None if extra.when is None else guard_with(extra.when, names)
+        return extra._replace(task=fields_with(extra.task, names), when=when)
+    if isinstance(extra, HasBodies):
+        return extra.with_bodies(lambda tasks: tuple(_widened(task, kind, own) for task in tasks))
+    return extra
+
+
+def _falling_through(kind: str, own: Container[str]) -> Replace:
+    """Old words in a sink as authors read them: both `result.k` and `result.data.k` are written of one result, whether
+    it has a key `data` or not. For http, whose paths are complete, `data` is the body.
+    """
+    result, inner = Name("result"), path("result", "data")
+
+    def replace(expr: Expr) -> Expr | None:
+        here = static_path(expr)
+        if not here or here[0] not in _WORDS or here[0] in own:
+            return None
+        keys = here[1:]
+        if kind in _SHAPED:
+            whole = result if keys else inner
+            return _under(whole, keys) if kind == "http" and here[0] == "data" else None
+        if keys[:1] in (("data",), ("result",)):
+            return _first_of(inner, keys[1:], result)
+        if here == ("data",):
+            return otherwise(inner, result)
+        if not keys or (here[0] == "this" and keys[0] in _OUTCOME) or here[:2] == ("response", "status_code"):
+            return None
+        return _first_of(result, keys, inner)
+
+    return replace
+
+
+def _first_of(first: Expr, keys: tuple[str, ...], second: Expr) -> Expr:
+    """What stands under the keys in the first, else in the second."""
+    return otherwise(_under(first, keys), _under(second, keys))
+
+
+def _under(expr: Expr, keys: tuple[str, ...]) -> Expr:
+    for key in keys:
+        expr = Attribute(expr, key) if key.isidentifier() else Item(expr, Const(key))
+    return expr
 
 
 BY = "lower_sink"

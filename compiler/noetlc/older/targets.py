@@ -25,9 +25,9 @@ from noetlc.expr.parser import parse_template
 from noetlc.expr.shorthand import both, negated
 from noetlc.older.branching import behind, branch_arcs, branch_name
 from noetlc.older.loose import read_loose_guard
-from noetlc.reading.drafts import ArcDraft, StepDraft
+from noetlc.reading.drafts import ArcDraft, StepDraft, StepSpecDraft
 from noetlc.reading.reader import Reader, nearest, stray_key
-from noetlc.reading.shapes import is_empty, mapping_of, reference_of, wrong_shape
+from noetlc.reading.shapes import choice_of, is_empty, mapping_of, reference_of, wrong_shape
 from noetlc.reading.values import read_args, read_duration
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
@@ -46,6 +46,13 @@ class Targets(Sugar):
     branches: tuple[Target, ...]
     span: Span
     mode: str = ""
+
+
+class NextMode(Sugar):
+    """`spec.next_mode`: the mode of the step's `next`."""
+
+    mode: str
+    span: Span
 
 
 CARRIERS = ("args", "with", "data", "input", "payload")
@@ -193,6 +200,14 @@ def _carried(r: Reader, node: Mapping) -> Value | None:
     return None
 
 
+def take_next_mode(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
+    """`next_mode` of a step's spec."""
+    r.respelt(key.span, "`next_mode` of a step's spec", "the `mode` of its `next`")
+    mode = choice_of(r, node, "`next_mode`", ("exclusive", "inclusive"))
+    if mode is not None:
+        draft.extras.append(NextMode(mode, key.span))
+
+
 BY = "lower_next"
 
 
@@ -203,9 +218,14 @@ def lower_next(playbook: Playbook, note: Note) -> Playbook:
     steps = []
     for step in playbook.steps:
         targets, rest = taken_of(step, Targets)
+        mode, rest = taken_of(rest, NextMode)
         if targets is None:
-            steps.append(rest)
+            router = rest.router
+            of_spec = router if mode is None or router is None else router._replace(mode=mode.mode)
+            steps.append(rest._replace(router=of_spec))
             continue
+        if mode is not None:
+            targets = targets._replace(mode=mode.mode)
         routed = _routed(rest, targets, made, note)
         steps.append(routed)
         if _is_fork(targets):
@@ -243,7 +263,8 @@ def _routed(step: Step, targets: Targets, made: dict[str, list[Step]], note: Not
         arcs, forks = branch_arcs(name, branch.arcs, branch.when, branch.span)
         found += arcs
         made.setdefault(step.name, []).extend(forks)
-    note(Change(BY, span, "`next` with conditions", "safe", "exclusive arcs: the first true one is taken"))
+    said = "all arcs whose condition is true" if targets.mode == "inclusive" else "the first true one is taken"
+    note(Change(BY, span, "`next` with conditions", "safe", f"{targets.mode or 'exclusive'} arcs: {said}"))
     return step._replace(router=Router(targets.mode or "exclusive", tuple(found), span))
 
 

@@ -19,7 +19,7 @@ vars: {url: u, n: 0}, and some step sets `n`
 spec: {url: u}   →  workload: {url: u}, reads of `spec.url` follow: it is another name for `workload`
 """
 
-from noetl_ir.expr import Const, Expr, Name
+from noetl_ir.expr import Attribute, Const, Expr, Name
 from noetl_ir.span import Span
 from noetlc.ast.bodies import HasBodies, Tasks, change_lists, map_lists, taken, taken_of
 from noetlc.ast.playbook import Arc, Playbook, Router, Rule, Step, Task, Value
@@ -28,7 +28,7 @@ from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import PLAIN_SPEC, Pairs, computed, generated_name, jump, noop
 from noetlc.expr.rewrite import Replace
-from noetlc.expr.shorthand import path, result_of, static_path
+from noetlc.expr.shorthand import otherwise, path, result_of, static_path
 from noetlc.expr.templates import arc_with, pairs_with, value_with
 from noetlc.older.branching import behind
 from noetlc.older.following import entered, followed
@@ -48,7 +48,7 @@ from noetlc.reading.drafts import ArcDraft, DocumentDraft, StepDraft, TaskDraft,
 from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import is_empty
 from noetlc.reading.values import read_pairs, read_value
-from noetlc.source.nodes import Mapping, Node, Scalar
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at
 
 
 class Assign(Sugar):
@@ -117,15 +117,32 @@ def take_set(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
 
 
 def split_set(r: Reader, node: Node) -> tuple[Pairs, Pairs]:
-    """The pairs of `set` for `ctx` and for `iter`, by their prefix."""
+    """The pairs of `set` for `ctx` and for `iter`, by their prefix; `[{name, value}]` and one key an entry, too."""
     ctx, scratch = [], []
-    for name, value in read_pairs(r, node, "`set`"):
+    for name, value in read_pairs(r, _unlisted(r, node), "`set`"):
         scope, dot, rest = name.partition(".")
         if dot and scope == "iter":
             scratch.append((rest, value))
         else:
             ctx.append((rest if dot and scope in ("ctx", "step") else name, value))
     return tuple(ctx), tuple(scratch)
+
+
+def _unlisted(r: Reader, node: Node) -> Node:
+    """The mapping that a list of assignments says; the list itself where an entry is none."""
+    if not isinstance(node, Sequence):
+        return node
+    entries: list[tuple[Scalar, Node]] = []
+    for item in node.items:
+        if not isinstance(item, Mapping):
+            return node
+        name, value = item.get("name"), item.get("value")
+        if isinstance(name, Scalar) and value is not None and len(item.entries) == 2:
+            entries.append((name, value))
+        else:
+            entries += item.entries
+    r.respelt(node.span, "`set` as a list", "a mapping")
+    return mapping_at(entries, node.span)
 
 
 def take_result(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
@@ -145,8 +162,8 @@ def take_arc_set(r: Reader, draft: ArcDraft, key: Scalar, node: Node) -> None:
 
 
 def take_rule_set(r: Reader, draft: ThenDraft, key: Scalar, node: Node) -> None:
-    """`set` of a rule (D10): `set_ctx` and `set_iter`."""
-    r.respelt(key.span, "`set`", "`set_ctx` and `set_iter`")
+    """`set` of a rule (D10), and `set_vars`: `set_ctx` and `set_iter`."""
+    r.respelt(key.span, f"`{key.text}`", "`set_ctx`" if key.text == "set_vars" else "`set_ctx` and `set_iter`")
     ctx, scratch = split_set(r, node)
     draft.set_ctx += ctx
     draft.set_iter += scratch
@@ -166,8 +183,16 @@ def take_root_hint(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> 
 
 BY_VARS = "lower_vars"
 
-_RAW: Meanings = {("output",): path("outcome", "result")}
-"""In a task's `set`, `output` is the tool's result (LANGUAGE §6)."""
+_RESULT = path("outcome", "result")
+_RAW: Meanings = {
+    ("output",): _RESULT,
+    ("output", "data"): otherwise(Attribute(_RESULT, "data"), _RESULT),
+    **{("output", key): path("outcome", key) for key in ("status", "error", "http", "meta")},
+}
+"""In a task's `set`, `output` is the tool's result (LANGUAGE §6): `output.data` is its key of that name, if it has one.
+What only the envelope has is read from there."""
+_RAW_OF_HTTP: Meanings = {word: meaning for word, meaning in _RAW.items() if word != ("output", "data")}
+"""For http, whose paths are complete (`complete_http_paths`)."""
 
 
 def lower_vars(playbook: Playbook, note: Note) -> Playbook:
@@ -185,7 +210,8 @@ def _of_task(task: Task, known: frozenset[str], note: Note) -> Task:
         assign, task = taken(task, Assign)
         if assign is None:
             return task
-        names = renamed({**own_meanings(task.name), **(_RAW if assign.word == "`set`" else {})}, known)
+        raw = _RAW_OF_HTTP if task.kind == "http" else _RAW
+        names = renamed({**own_meanings(task.name), **(raw if assign.word == "`set`" else {})}, known)
         note(Change(BY_VARS, assign.span, assign.word, "exact", "a patch of the task's policy on success"))
         ctx, scratch = pairs_with(assign.set_ctx, names), pairs_with(assign.set_iter, names)
         task = on_success(task, set_ctx=ctx, set_iter=scratch)
@@ -264,10 +290,17 @@ def _of_arcs(step: Step, known: frozenset[str], made: dict[str, list[Step]], not
 
 
 def _with_result(step: Step, result: Result, known: frozenset[str]) -> Step:
-    """A noop at the end gives the step's result."""
+    """A noop at the end gives the step's result; a rule that ends the run comes by it."""
     names = renamed(rule_meanings(Name("_prev"), Name("_prev")), known)
     last = noop(generated_name(step.name, "result"), result.span, (), pairs_with((("result", result.value),), names))
-    return step._replace(tasks=(*step.tasks, last))
+
+    def ending(rule: Rule) -> Rule:
+        return rule._replace(directive="jump", to=last.name) if rule.directive == "break" else rule
+
+    tasks = tuple(task._replace(rules=tuple(map(ending, task.rules))) for task in step.tasks)
+    return step._replace(
+        tasks=(*(new if new != old else old for new, old in zip(tasks, step.tasks, strict=True)), last)
+    )
 
 
 def _after_tasks(step: Step, assign: StepSet, known: frozenset[str]) -> Step:

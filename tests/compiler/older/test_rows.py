@@ -96,6 +96,13 @@ ROWS: dict[str, str] = {
     # REAL.md, flow.
     "backoff: fixed, a number; results; names with marks first": "backoff-words",
     "older words for fields": "older-fields",
+    "set as a list, set_vars": "set-list",
+    "with or data on a step without a tool": "end-with-data",
+    "spec.next_mode": "next-mode-spec",
+    "collect without paging, result of a rule": "case-collect case-result",
+    "sinks that find their keys": "sink-widened",
+    "backoff_seconds, retry_on_status; assert of a task": "retry-words",
+    "timers that nothing starts": "case-timer-unstarted",
 }
 
 

@@ -151,9 +151,9 @@ def _refused(case: Case, step: Step, names: frozenset[str]) -> Change | None:
             return Change(
                 BY, at, "`loop.done` with `on_event`", "refused", "an iteration that waits hears no end of its loop"
             )
-    timers = _timers(case)
-    if timers - {"timeout"} or ("timeout" in timers and step.spec.timeout is None):
-        return Change(BY, case.span, "a timer", "refused", "only the timer `timeout` is started, by `spec.timeout`")
+    if not called and step.spec.timeout is None and names and names <= {TIMER}:
+        said = "nothing that could come ends the wait: write `spec.timeout`, which starts the timer `timeout`"
+        return Change(BY, case.span, "a timer", "refused", said)
     if not called and not names:
         return Change(BY, case.span, "`eval_mode: on_event`", "refused", "no rule names an event that could come")
     repeats = next((extra for extra in step.extras if isinstance(extra, Poll | Pages)), None)
@@ -188,18 +188,6 @@ def _wait(step: Step, names: frozenset[str]) -> Task:
         left = otherwise(path("iter", LEFT), expression_of(timeout.template))
         fields.append(("timers", Value(MapTemplate((("timeout", native(left)),)), timeout.span, None)))
     return Task(f"{step.name}_wait", span, "wait", span, span, "", tuple(fields), None, (), None, (), False)
-
-
-def _timers(case: Case) -> frozenset[str]:
-    """The ids of the timers that rules ask about."""
-    found: set[str] = set()
-    for rule in case.rules:
-        for part in walk(rule.when.expr) if rule.when is not None else ():
-            if isinstance(part, Compare) and static_path(part.first) == _TIMER_ID:
-                found |= {str(right.value) for _, right in part.rest if isinstance(right, Const)}
-        if rule.when is not None and TIMER in events_in(rule.when.expr):
-            found |= set() if found else {"timeout"}
-    return frozenset(found)
 
 
 def _about(rule: CaseRule, wait: str, tool: str) -> CaseRule:

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from noetlc.ast.bodies import Branch, Choose, Tasks
 from noetlc.ast.playbook import Guard, Rule, Task
-from noetlc.diag.change import Change
 from noetlc.expr.generated import noop
+from noetlc.older.case.given import Given, is_paged, read_given, result_of_rules
 from noetlc.older.case.nodes import Case, CaseRule, CaseSetting, Route
 from noetlc.older.evaluations import piped
 from noetlc.older.loose import read_loose_guard
-from noetlc.older.pages import Page, Pages, read_collect, read_page, read_retry
+from noetlc.older.pages import Page, Pages, read_page, read_retry
 from noetlc.older.repetition import Repetition
 from noetlc.older.sinks import read_sink
 from noetlc.older.targets import read_arcs
@@ -33,44 +33,26 @@ def take_case(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
         return
     rules: list[CaseRule] = []
     pages: list[Page] = []
-    last: list[tuple[Scalar, Node]] = []
+    given: list[Given] = []
     for item in listed.items:
-        for rule, page in _rules(r, item, last):
+        for rule, page in _rules(r, item, given):
             if page is not None:
                 pages.append(page)
             else:
                 rules.append(rule)
-    for key_of_action, body in last:
-        told = _last_page if key_of_action.text == "collect" else _result
-        told(r, key_of_action, body, pages)
+    paged = [one for one in given if is_paged(r, one, pages)]
+    if paged:
+        names = {one.task.name for one in paged}
+        rules = [rule._replace(chain=tuple(task for task in rule.chain if task.name not in names)) for rule in rules]
+    if any(one.is_result for one in given if one not in paged):
+        draft.extras.append(result_of_rules(key.span))
     if pages:
         draft.extras.append(Pages(tuple(pages), key.span))
     draft.extras.append(Case(tuple(rules), "exclusive", "on_entry", "source", "end_step", None, key.span))
 
 
-def _last_page(r: Reader, key: Scalar, node: Node, pages: list[Page]) -> None:
-    """`collect` of a rule that asks for no further page: the loop over pages gathers the last one too."""
-    if not pages:
-        missing(r, "the `retry` that `collect` gathers pages of", key.span, help="write `retry: {params: …}`")
-    elif read_collect(r, node) in [page.collect for page in pages]:
-        r.respelt(key.span, "`collect` of the last page", "nothing: a loop over pages gathers the last one too")
-    else:
-        why = "the last page is gathered as the others are: write the same `strategy`, `path` and `into`"
-        r.changes.append(Change("read", key.span, "`collect` of the last page", "refused", why))
-
-
-def _result(r: Reader, key: Scalar, node: Node, pages: list[Page]) -> None:
-    """`result: {from: pages}` of a rule: a loop over pages gives what it gathered anyway."""
-    given = node.get("from") if isinstance(node, Mapping) else node
-    name = given.text.strip("{} ") if isinstance(given, Scalar) else ""
-    if name and name in [page.collect.into for page in pages]:
-        r.respelt(key.span, "`result` of a rule", "nothing: the result of a loop over pages is what it gathers")
-    else:
-        r.refuse("`result` of a rule", key.span, help="write `result` at the step, or `set` and read it from `ctx`")
-
-
-def _rules(r: Reader, node: Node, last: list[tuple[Scalar, Node]]) -> Iterator[tuple[CaseRule, Page | None]]:
-    """The rule, and the page that it asks for instead; a `collect` without one, and `result`, go to `last`."""
+def _rules(r: Reader, node: Node, given: list[Given]) -> Iterator[tuple[CaseRule, Page | None]]:
+    """The rule, and the page that it asks for instead; a `collect` without one, and `result`, are `given` too."""
     mapping = mapping_of(r, node, "a rule of `case`")
     if mapping is None:
         return
@@ -86,9 +68,9 @@ def _rules(r: Reader, node: Node, last: list[tuple[Scalar, Node]]) -> Iterator[t
         missing(r, "the rule's `when`", mapping.span, help='write `when: "{{ … }}"`, or `else:` for the last rule')
         return
     if then is not None and guard is not None:
-        yield _rule(r, mapping, guard, then, last)
+        yield _rule(r, mapping, guard, then, given)
     if other is not None:
-        yield _rule(r, mapping, None, _of_else(r, other), last)
+        yield _rule(r, mapping, None, _of_else(r, other), given)
 
 
 def _of_else(r: Reader, node: Node) -> Node:
@@ -104,14 +86,21 @@ def _of_else(r: Reader, node: Node) -> Node:
 
 
 def _rule(
-    r: Reader, mapping: Mapping, guard: Guard | None, body: Node, last: list[tuple[Scalar, Node]]
+    r: Reader, mapping: Mapping, guard: Guard | None, body: Node, given: list[Given]
 ) -> tuple[CaseRule, Page | None]:
     priority = mapping.get("priority")
     key, node = mapping.key("retry"), mapping.get("retry")
     retry = _repetition(r, key, node) if key is not None and node is not None else None
     actions = list(_actions(r, body))
-    again, page = _repeats(r, guard, actions, last)
-    chain = [task for name, value in actions for task in _action(r, name, value)]
+    again, page = _repeats(r, guard, actions)
+    chain: list[Task] = []
+    for name, value in actions:
+        one = read_given(r, name, value, len(given)) if page is None else None
+        if one is not None:
+            given.append(one)
+            chain.append(one.task)
+        else:
+            chain += _action(r, name, value)
     rule = CaseRule(
         guard,
         tuple(chain),
@@ -154,27 +143,26 @@ def _actions(r: Reader, node: Node) -> Iterator[tuple[Scalar, Node]]:
 
 
 def _repeats(
-    r: Reader, guard: Guard | None, actions: list[tuple[Scalar, Node]], last: list[tuple[Scalar, Node]]
+    r: Reader, guard: Guard | None, actions: list[tuple[Scalar, Node]]
 ) -> tuple[Repetition | None, Page | None]:
     """What of the actions repeats the tool: `retry`, and with `collect` or params the next page."""
     named = {key.text: (key, value) for key, value in actions}
-    retry, collect = named.get("retry"), named.get("collect")
-    last += [(key, value) for key, value in actions if key.text == "result" and _is_result(value)]
-    actions[:] = [entry for entry in actions if entry[0].text not in ("retry", "collect") and entry not in last]
+    collect, calls = named.get("collect"), named.get("call")
+    retry = named.get("retry") or (calls if calls is not None and _is_next_call(calls[1]) else None)
     if retry is None:
-        if collect is not None:
-            last.append(collect)
         return None, None
     key, body = retry
     if isinstance(body, Mapping) and (collect or any(body.get(name) for name in ("params", "next_call", "args"))):
+        actions[:] = [entry for entry in actions if entry[0] is not key and (not collect or entry[0] is not collect[0])]
         entries = [*body.entries, *([collect] if collect is not None else [])]
         return None, read_page(r, mapping_at(entries, key.span), guard)
+    actions[:] = [entry for entry in actions if entry[0] is not key]
     return _repetition(r, key, body), None
 
 
-def _is_result(node: Node) -> bool:
-    """Whether it is a value, and no task that is called `result`."""
-    return not isinstance(node, Mapping) or node.get("from") is not None
+def _is_next_call(node: Node) -> bool:
+    """Whether `call` says what the tool is called with next, and not which step follows."""
+    return isinstance(node, Mapping) and node.get("step") is None and node.get("params") is not None
 
 
 def _repetition(r: Reader, key: Scalar, node: Node) -> Repetition | None:

@@ -47,7 +47,12 @@ DIALECT = Dialect(
             "poll": by("poll", "take_poll"),
             "on_error": by("retry", "take_on_error"),
         },
-        step_spec={**_SETTINGS, "on_error": by("retry", "take_on_error"), "retry": by("retry", "take_retry")},
+        step_spec={
+            **_SETTINGS,
+            "on_error": by("retry", "take_on_error"),
+            "retry": by("retry", "take_retry"),
+            "next_mode": by("targets", "take_next_mode"),
+        },
         loop=_LOOP,
         loop_spec=_LOOP_SPEC,
         task={"poll": by("poll", "take_poll"), "on_error": by("retry", "take_on_error")},

@@ -11,7 +11,7 @@ DIALECT = Dialect(
     Tables(
         step={"set": by("variables", "take_step_set"), "input": by("args", "take_step_args"), "output": no_effect},
         task={"set": by("variables", "take_set"), "output": no_effect, "output_select": no_effect},
-        then={"set": by("variables", "take_rule_set")},
+        then={"set": by("variables", "take_rule_set"), "set_vars": by("variables", "take_rule_set")},
         arc={"set": by("variables", "take_arc_set")},
         loop={"cursor": by("cursors", "take_cursor")},
         loop_spec={"frame": by("cursors", "take_frame")},

@@ -22,8 +22,10 @@ DIALECT = Dialect(
             "pass": by("skips", "take_pass"),
             "end_loop": by("end_loop", "take_end_loop"),
             "assert": no_effect,
+            "with": by("args", "take_step_args"),
+            "data": by("args", "take_step_args"),
         },
-        task={"save": by("sinks", "take_sink"), "eval": by("evaluations", "take_eval")},
+        task={"save": by("sinks", "take_sink"), "eval": by("evaluations", "take_eval"), "assert": no_effect},
         task_spec={"eval": by("evaluations", "take_eval")},
         task_fallback={
             **dict.fromkeys(("with", "input", "data", "payload", "params", "parameters"), task.take_carrier),
@@ -34,7 +36,7 @@ DIALECT = Dialect(
     ),
     legacy={
         "document": _named("steps", "tasks", "environment", "context"),
-        "step": _named("run", "with", "data", "pipe", "eval", "expr", "next_step", "task"),
+        "step": _named("run", "pipe", "eval", "expr", "next_step", "task"),
         "task": _named("pipe", "expr", "catch"),
         "rule": _named("expr", "do"),
         "arc": _named("with", "data", "then", "else", "input"),
