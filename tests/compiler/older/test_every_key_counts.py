@@ -47,8 +47,9 @@ AS_WITHOUT = {
     "pass": (False,),
 }
 """Key → the values that say what holds anyway."""
-NAMES = frozenset({"into", "desc", "priority"})
-"""Keys that only name something, which nothing need read, or say an order, which may be that of the file."""
+NAMES = frozenset({"into", "desc", "priority", "entry_step"})
+"""Keys that only name something, which nothing need read, or say an order or a beginning, which may be that of the
+file."""
 
 
 class Place(NamedTuple):
