@@ -99,6 +99,7 @@ ROWS: dict[str, str] = {
     "set as a list, set_vars": "set-list",
     "with or data on a step without a tool": "end-with-data",
     "spec.next_mode": "next-mode-spec",
+    "a bare result that code asks to be a list": "list-args",
     "a file without `start`; leaves and an end with work": "entry-first end-with-work",
     "collect without paging, result of a rule": "case-collect case-result",
     "sinks that find their keys": "sink-widened",

@@ -65,8 +65,9 @@ def test_a_canonical_playbook_starts_without_the_constructs_of_older_dialects() 
         "print(*sorted(name[13:] for name in sys.modules if name.startswith('noetlc.older.')))"
     )
     done = run([sys.executable, "-c", code], input=text, capture_output=True, text=True, check=True)
-    # What the pass over every playbook needs that has a task of http.
+    # What every playbook needs: the names that may be absent; and what the pass over one with a task of http does.
     for_http = {
+        "absent",
         "http_paths",
         "events",
         "legacy_names",
