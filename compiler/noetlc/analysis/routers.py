@@ -3,15 +3,16 @@
     kind == 'a'   kind in ['b', 'c']   kind == 'd'     →  (T F F) (F T F) (F F T) (F F F)
 
 Every combination of values of what the guards read is tried (`guards`), less those that known facts and the order of
-numbers exclude: `n < 3` and `n >= 5` are never both true, and both false for a number only from 3 to below 5. What
-is no number makes every ordering untrue. A guard that raises is none of this: that is a fault, not a choice.
+numbers exclude: `n < 3` and `n >= 5` are never both true, and both false only from 3 to below 5. To order what is no
+number raises, and so does what is not there: a guard that raises is none of this, that is a fault, not a choice. What
+is compared with `true` and with `false` is one of the two.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, product
 from typing import TypeAlias
 
-from noetl_ir.expr import Attribute, Binary, Compare, Const, Expr, Filter, Logic, Name, Not, Unary
+from noetl_ir.expr import Attribute, Binary, Compare, Const, Expr, Filter, Logic, Name, Not, Unary, walk
 from noetl_ir.rows import NamedTuple
 from noetlc.analysis.guards import Value, Variables
 from noetlc.ast.truth import Path, path_of
@@ -23,6 +24,9 @@ Truths: TypeAlias = tuple[bool, ...]
 """One truth for each guard."""
 
 _SWAPPED = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_FLIPPED = frozenset({">", "<=", ">="})
+"""Orderings that are another one, or its contrary, with the sides swapped; those with numbers are worked out."""
+
 _POSITIVE = {"!=": "==", "not in": "in"}
 _NUMBERS = frozenset({"length", "count", "int", "float", "abs", "round", "sum"})
 _LENGTHS = frozenset({"length", "count"})
@@ -52,7 +56,8 @@ def truths_of(
     for guard in plain:
         variables.add(guard)
     used = sorted({number for guard in plain for number in variables.of(guard)})
-    values = [_values(variables, number, facts) for number in used]
+    booleans = _booleans(variables, plain)
+    values = [_values(variables, number, facts, booleans) for number in used]
     size = 1
     for each in values:
         size *= len(each)
@@ -97,14 +102,32 @@ def _compared(test: Compare) -> Expr:
         first, op, second = second, _SWAPPED[op], first
     if op in _POSITIVE:
         return Not(Compare(first, ((_POSITIVE[op], second),)))
+    if op in _FLIPPED and not (isinstance(second, Const) and isinstance(second.value, int | float)):
+        if op != ">=":
+            first, second = second, first
+        less = Compare(first, (("<", second),))
+        return less if op == ">" else Not(less)
     return Compare(first, ((op, second),))
 
 
-def _values(variables: Variables, number: int, facts: Mapping[Path, str]) -> list[Value]:
+def _booleans(variables: Variables, guards: Sequence[Expr]) -> frozenset[int]:
+    """The variables that guards compare with both `true` and `false`: nothing else is meant to stand there."""
+    found: dict[Expr, set[bool]] = {}
+    for test in (part for guard in guards for part in walk(guard) if isinstance(part, Compare)):
+        match test:
+            case Compare(first=first, rest=(("==", Const(value=bool() as value)),)):
+                found.setdefault(first, set()).add(value)
+            case _:
+                pass
+    both = {expr for expr, values in found.items() if len(values) == 2}
+    return frozenset(number for number, each in enumerate(variables.known) if each.expr in both)
+
+
+def _values(variables: Variables, number: int, facts: Mapping[Path, str], booleans: frozenset[int]) -> list[Value]:
     known = facts.get(path_of(variables.known[number].expr))
     values = variables.values(number)
     if known is None:
-        return values
+        return [value for value in values if value.startswith("=")] if number in booleans else values
     return [f"={known!r}"] if f"={known!r}" in values else ["true"]
 
 
@@ -127,7 +150,9 @@ def _is_possible(
         named = [x for value in (variables.values(number) if number >= 0 else ()) for x in _number_of(value)]
         tried = [x for x in _points({order.number for order, _ in mine} | {*named}, base) if _agrees(x, equal, named)]
         fits = any(all(_holds(x, order) == truth for order, truth in mine) for x in tried)
-        text = not any(truth for _, truth in mine) and not (_is_number(base, numbers) or (equal and _number_of(equal)))
+        plain = all(order.op == "==" for order, _ in mine)  # else what is no number raises, and no arc is taken
+        text = plain and not any(truth for _, truth in mine)
+        text = text and not (_is_number(base, numbers) or (equal and _number_of(equal)))
         if not fits and not text:
             return False
     return True

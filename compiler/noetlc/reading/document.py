@@ -72,11 +72,26 @@ def _is_another(r: Reader, node: Mapping) -> bool:
         what = f"a document of kind `{kind.text}`, which is read by the server of that kind"
     elif isinstance(kind, Scalar) and _MANIFEST.fullmatch(text):
         what = f"a Kubernetes manifest of kind `{kind.text}`"
+    elif not _is_like_a_playbook(r, node):
+        what = "something else: it has neither `apiVersion` and `workflow` nor `workload`"
     if what:
         at = node.key("kind") or node.key("type")
         r.report("NL106", f"this is no playbook but {what}", node.span if at is None else at.span)
     return bool(what)
 
+
+def _is_like_a_playbook(r: Reader, node: Mapping) -> bool:
+    """Whether some key is one of those that playbooks alone have, or looks like one; none at all is a beginning."""
+    kind = node.get("kind")
+    if not node.entries or (isinstance(kind, Scalar) and kind.text.lower() == "playbook"):
+        return True
+    table = r.tables.document
+    own = tuple(key for key in table if key not in _ANYBODYS)
+    return any(key.text in own or (key.text not in table and nearest(key.text, own)) for key, _ in node.entries)
+
+
+_ANYBODYS = frozenset({"kind", "metadata", "name", "path", "spec", "vars", "ctx", "tracing"})
+"""Keys of the root that documents of many kinds have."""
 
 _OTHERS = frozenset({"Subscription", "Credential", "Catalog", "Agent"})
 _MANIFEST = pattern(r"v\d\w*|(apps|batch|policy|autoscaling|[\w.]+\.k8s\.io)/v\d\w*")
