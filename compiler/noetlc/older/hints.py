@@ -89,7 +89,8 @@ def _old_names(r: Reader, node: Mapping, draft: DocumentDraft) -> Iterator[Sugar
     loose = any(change.construct.startswith(LOOSE) for change in r.changes)  # it had no braces to look behind
     if loose or any(map(_OLD.search, inside)):
         yield _node("names", "OldNames", node.span)
-    if any(map(_REQUEST.search, inside)) or any(_reads_args(value) for _, value in draft.workload):
+    blocks = {part.partition("%}")[0] for part in text.split("{%")[1:]}
+    if loose or any(map(_REQUEST.search, inside | blocks)) or any(_reads_args(value) for _, value in draft.workload):
         yield _node("request", "OldRequest", node.span)
     if ("env" in text or "token" in text) and _SECRET.search(text):  # the plain words are found sooner
         yield _node("environment", "OldSecrets", node.span)

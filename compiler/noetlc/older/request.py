@@ -11,10 +11,10 @@ brings.
 """
 
 from collections.abc import Callable, Container, Mapping
+from re import compile as pattern
 from types import MappingProxyType
 
-from noetl_ir.expr import Const as Constant
-from noetl_ir.expr import Expr, MapOf, Name, Native, Template
+from noetl_ir.expr import Block, Expr, Name, Native, Template
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Playbook, Step, Value
 from noetlc.ast.sugar import Sugar
@@ -41,6 +41,7 @@ BY = "name_request"
 
 NOTHING: Mapping[str, Template] = MappingProxyType({})
 _RUN = ("uuid", "id", "execution_id")
+_RUN_KEY = pattern(r"\s*\.\s*(?:uuid|id|execution_id)\b")
 _EVERYWHERE = frozenset({"payload", "spec", "input"})
 _IN_FIELDS = _EVERYWHERE | {"data"}
 _IN_WORKLOAD = _IN_FIELDS | {"args"}
@@ -103,17 +104,18 @@ class _Namer:
         `args` are the keys that arcs bring, `given` the args of the task.
         """
         taken = frozenset(word for word in words if word not in known)
-        replace = _replacing(taken, args, given, is_run="job" not in known)
+        is_run = "job" not in known
+        replace = _replacing(taken, args, given, is_run=is_run)
         meanings: dict[str, Expr] = {word: Name("workload") for word in taken - {"data"}}
-        if "job" not in known:
-            meanings["job"] = MapOf(tuple((Constant(key), Name("execution_id")) for key in _RUN))
 
         def change(held: Held) -> Held:
             if not isinstance(held, Value):
                 made: Held = guard_with(held, replace)
             else:
                 made = value_with(held, replace)
-                template = with_blocks(made.template, lambda block: bound(block, meanings))
+                template = with_blocks(
+                    made.template, lambda block: bound(_with_run(block) if is_run else block, meanings)
+                )
                 made = made if template is made.template else Value(template, made.span, None)
             if made is not held:
                 self._tell(held, taken)
@@ -128,6 +130,17 @@ class _Namer:
         else:
             became = "`workload`, over which the payload is merged"
             self._note(Change(BY, held.span, "a name of the request", "review", became))
+
+
+def _with_run(block: Block) -> Block:
+    """A block template with the id of the execution in the places of what `job` has."""
+    parts, at = list[str](), 0
+    for name in free_names(block.text):
+        behind = _RUN_KEY.match(block.text, name.end)
+        if name.name == "job" and behind is not None:
+            parts += [block.text[at : name.start], "execution_id"]
+            at = behind.end()
+    return Block("".join([*parts, block.text[at:]])) if parts else block
 
 
 def _exprs(held: Held) -> list[Expr]:

@@ -92,7 +92,7 @@ ROWS: dict[str, str] = {
     # REAL.md, values.
     "guards that are texts": "guard-texts",
     "old names that are absent": "absent-names",
-    "job, payload, input, data, args, spec": "request-names",
+    "job, payload, input, data, args, spec": "request-names request-names-loose",
     # REAL.md, flow.
     "backoff: fixed, a number; results; names with marks first": "backoff-words",
     "older words for fields": "older-fields",
