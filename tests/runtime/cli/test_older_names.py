@@ -1,0 +1,60 @@
+"""Names and guards of older dialects with real tools: what a run does, not only what it is read as."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Home
+
+RETRIED = """
+workflow:
+  - step: start
+    tool: {kind: shell, command: "echo called >> called.txt; exit %s"}
+    retry: {max_attempts: 3, initial_delay: 0.01, retry_when: "{{ %s }}"}
+    next: [{step: report}]
+  - {step: report, tool: {kind: noop, result: "{{ start.exit_code }}"}}
+"""
+ROUTED = """
+workload: {action: tear-down}
+workflow:
+  - step: start
+    tool: {kind: shell, command: "echo up-2; echo 7 >&2"}
+    next:
+      - {when: "{{ workload.action }} == deploy", then: [{step: wrong}]}
+      - {when: "{{ start.stdout }} != up-2 or {{ start.stderr }} == 8", then: [{step: wrong}]}
+      - when: "{{ start.exit_code }} == 0 and {{ start.stderr }} == 7 and {{ workload.action }} == tear-down"
+        then: [{step: right}]
+      - {step: wrong}
+  - {step: right, tool: {kind: noop, result: right}}
+  - {step: wrong, tool: {kind: noop, result: wrong}}
+"""
+CODED = """
+workflow:
+  - step: start
+    tool: {kind: shell, command: "exit %s"}
+    next: {arcs: [{step: clean, cond: exit_code == 100}, {step: fine, cond: exit_code == 0}]}
+  - {step: clean, tool: {kind: noop, result: cleaned}}
+  - {step: fine, tool: {kind: noop, result: fine}}
+"""
+
+
+@pytest.mark.parametrize("asked", ["error != None", "error is not none", "None != error", "error is defined"])
+def test_a_success_is_not_tried_again_and_a_failure_is(home: "Home", asked: str) -> None:
+    fine = home.json("run", home.plan(RETRIED % (0, asked)))
+    assert isinstance(fine, dict) and (fine["status"], fine["result"]) == ("completed", 0)
+    assert (home.folder / "called.txt").read_text() == "called\n"
+    failed = home.json("run", home.plan(RETRIED % (1, asked)))
+    assert isinstance(failed, dict) and failed["status"] == "failed"
+    assert (home.folder / "called.txt").read_text() == "called\n" * 4
+
+
+def test_guards_that_are_texts_compare_what_programs_print(home: "Home") -> None:
+    document = home.json("run", home.plan(ROUTED))
+    assert isinstance(document, dict) and document["result"] == "right"
+
+
+@pytest.mark.parametrize(("code", "result"), [(0, "fine"), (100, "cleaned")])
+def test_the_exit_code_of_a_program_chooses_the_way(home: "Home", code: int, result: str) -> None:
+    document = home.json("run", home.plan(CODED % code))
+    assert isinstance(document, dict) and (document["status"], document["result"]) == ("completed", result)
