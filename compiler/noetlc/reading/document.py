@@ -87,8 +87,17 @@ def _is_like_a_playbook(r: Reader, node: Mapping) -> bool:
         return True
     table = r.tables.document
     own = tuple(key for key in table if key not in _ANYBODYS)
-    return any(key.text in own or (key.text not in table and nearest(key.text, own)) for key, _ in node.entries)
+    return any(key.text in own or (key.text not in table and _is_slip(key.text, own)) for key, _ in node.entries)
 
+
+def _is_slip(name: str, known: tuple[str, ...]) -> bool:
+    from difflib import get_close_matches
+
+    return bool(get_close_matches(name.lower(), known, 1, _SLIP))
+
+
+_SLIP = 0.8
+"""How alike a key is, from 0 to 1, to the one of which it is a slip: `server` is none of `workflow`."""
 
 _ANYBODYS = frozenset({"kind", "metadata", "name", "path", "spec", "vars", "ctx", "tracing"})
 """Keys of the root that documents of many kinds have."""

@@ -30,9 +30,10 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     own, only with a key.
     """
     around: Around | None = None
+    code = {id(value) for _, _, value in unit.programs["code"]}  # which may have texts with `${…}` in them
     programs = {id(value) for language in unit.programs.values() for _, _, value in language}
     for step in unit.playbook.steps:
-        for value in _values(step):
+        for value in (each for each in _values(step) if id(each) not in code):
             for scalar in _texts(value.node):
                 for found in _VARIABLE.finditer(scalar.text):
                     around = around or Around(unit.playbook)
