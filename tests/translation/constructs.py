@@ -30,6 +30,7 @@ def _collect(m: Making) -> dict[str, Any]:
 
 
 def _paging(m: Making) -> dict[str, Any]:
+    m.is_paged = True
     then: dict[str, Any] = {"max_attempts": m.one(1, 2, 3, 5)}
     field = "params" if m.kind == "http" else "args"
     if m.one(0, 1, 1):
@@ -57,6 +58,10 @@ def _retry_list(m: Making) -> None:
     policies.append({"when": _more(m), "then": then})
     m.random.shuffle(policies)
     m.step["retry"] = policies
+
+
+def _retry_errors(m: Making) -> None:
+    m.step["retry"] = [{"when": m.braced(m.of_failure()), "then": _on_error(m)} for _ in range(m.one(1, 2))]
 
 
 def _retry_both(m: Making) -> None:
@@ -133,7 +138,7 @@ def _rule(m: Making, number: int) -> dict[str, Any]:
     named = "event.name in ['call.done', 'call.error']" if event == "both" else named
     text = " and ".join(part for part in (named, guard) if part) or "workload.w >= 0"
     actions = _actions(m, number, failing)
-    if event != "step.exit" and m.one(0, 0, 0, 0, 1):
+    if event != "step.exit" and (event == "call.error" or not m.is_paged) and m.one(0, 0, 0, 0, 1):
         actions.insert(0, {"retry": {"max_attempts": m.one(2, 3), "initial_delay": 0.01}})
     rule = {"when": m.braced(text), "then": actions}
     if m.one(0, 0, 0, 1):
@@ -161,6 +166,7 @@ def _case_inclusive(m: Making) -> None:
 
 def _case_paging(m: Making) -> None:
     """`then.retry` with the fields of the next call."""
+    m.is_paged = True
     field = "params" if m.kind == "http" else "args"
     m.args["page"] = 0
     then = {
@@ -283,14 +289,15 @@ CONSTRUCTS: dict[str, tuple[str, Callable[[Making], None]]] = {
     "retry map": ("retry", _retry_map),
     "retry plain": ("retry", _retry_plain),
     "retry list": ("retry", _retry_list),
+    "retry errors": ("retry", _retry_errors),
     "retry both": ("retry", _retry_both),
     "poll": ("poll", _poll),
-    "vars": ("vars", _vars),
-    "set of step": ("set", _set_step),
-    "sink": ("sink", _sink),
     "case exclusive": ("case", _case),
     "case inclusive": ("case", _case_inclusive),
     "case paging": ("case", _case_paging),
+    "vars": ("vars", _vars),
+    "set of step": ("set", _set_step),
+    "sink": ("sink", _sink),
     "next": ("next", _next_plain),
     "next ladder": ("next", _next_ladder),
     "next arcs": ("next", _next_arcs),

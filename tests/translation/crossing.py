@@ -30,7 +30,7 @@ def combinations_of(size: int) -> list[tuple[str, ...]]:
     found = []
     for names in combinations(CONSTRUCTS, size):
         slots = {CONSTRUCTS[name][0] for name in names}
-        if len(slots) == size and len(_PAGING & set(names)) < 2:
+        if len(slots) == size and len((_PAGING | {"poll"}) & set(names)) < 2:
             found.append(names)
     return found
 
@@ -56,6 +56,8 @@ def crossed(random: Random, names: tuple[str, ...]) -> Crossed:
         "next": [{"step": "s", "args": {"n": 9}}] if m.sends else "s",
     }
     arrived = {"got": "{{ args.x | default('none') }}", "read": "{{ s or 'none' }}"}
+    if m.is_paged and "error" in f"{m.step.get('case')} {m.step.get('next')}":
+        del arrived["read"]  # what pages leave where one fails is not settled
     arrivals = [{"step": name, "tool": tool("python", {"tag": name, **arrived})} for name in TARGETS]
     playbook: dict[str, Any] = {"workload": workload, "workflow": [start, m.step, *arrivals]}
     if m.workbook is not None:

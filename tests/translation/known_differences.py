@@ -27,17 +27,12 @@ def _text(pattern: str, *keys: str) -> Callable[[Crossed], bool]:
     return lambda case: any(re.search(pattern, str(_step(case).get(key))) is not None for key in keys)
 
 
-def _is_paged(case: Crossed) -> bool:
-    retry = _step(case).get("retry")
-    return (
-        isinstance(retry, list)
-        or "on_success" in str(retry)
-        or re.search(r"'collect'", str(_step(case).get("case"))) is not None
+def _is_paged_status(case: Crossed) -> bool:
+    step = _step(case)
+    is_paged = re.search(
+        r"collect|next_call|'retry': \{[^}]*'(params|args)'", f"{step.get('retry')} {step.get('case')}"
     )
-
-
-def _fails_by_http(case: Crossed) -> bool:
-    return "case" in _step(case) and "'http.status'" in str(case.answers)
+    return is_paged is not None and "status_code" in f"{step.get('sink')} {step.get('vars')}"
 
 
 KNOWN = (
@@ -45,36 +40,14 @@ KNOWN = (
     Known("`set` of a step comes behind its sink, not with `vars` (REAL.md, D10)", _has("set", "sink")),
     Known("`set` of a step is done for failures that a rule takes (REAL.md, D10: ended well)", _has("set", "case")),
     Known(
-        "what an inclusive rule sets of an error is not there (case §1.1)",
-        lambda case: "inclusive" in str(_step(case)) and "error" in str(_step(case).get("case")),
-    ),
-    Known(
-        "a skipped step with an inclusive case leads nowhere (LANGUAGE §6: routing goes on)",
-        lambda case: "inclusive" in str(_step(case)) and bool({"when", "pass"} & set(_step(case))),
-    ),
-    Known("a chain of one attempt is used up (formal §7)", _text("'scope': 'chain', 'max_attempts': 1", "case")),
-    Known(
-        "a rule for `step.exit` behind one for `call.done` sets what that one's task gave",
-        lambda case: "step.exit" in str(_step(case).get("case")) and "'set'" in str(_step(case).get("case")),
-    ),
-    Known("a page loop at its limit fails, and `vars` are kept of each page (REAL.md, flow)", _is_paged),
-    Known(
         "entries of the workbook do not see the args of their call (REAL.md, flow)",
         lambda case: "workbook" in case.playbook,
     ),
-    Known(
-        "`error` after a success is null, not absent (REAL.md, values)",
-        _text(r"error is defined|error != None", "retry", "next"),
-    ),
-    Known("rules for `call.done` take http failures (REAL.md, flow)", _fails_by_http),
-    Known(
-        "`stop_when` used up by a success fails, and is inherited by sinks (LANGUAGE §6)",
-        _text("stop_when|result|response|success", "retry"),
-    ),
+    Known("`error` is null on an arc of a success, not absent (REAL.md, values)", _text("error is defined", "next")),
     Known(
         "`set` of a looped step loses what its iterations chose (LANGUAGE §6: if any iteration took it)",
         lambda case: {"loop", "case"} <= set(_step(case)) and bool({"set", "vars"} & set(_step(case))),
     ),
+    Known("`status_code` is not known behind a loop over pages", _is_paged_status),
     Known("`vars` and `set` of a looped step make two steps of one name", _has("loop", "vars", "set")),
-    Known("rules of a case stand behind what ends the poll (REAL.md, flow)", _has("poll", "case")),
 )

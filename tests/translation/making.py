@@ -17,6 +17,7 @@ class Making:
         self.workbook: dict[str, Any] | None = None
         self.looped = looped
         self.sends = False
+        self.is_paged = False
 
     def one(self, *choices: Any) -> Any:
         """One of these."""
@@ -46,13 +47,13 @@ class Making:
     def value(self, *, failing: bool = False) -> str:
         """Something to store."""
         outside = ["workload.w", "vars.c + 1", "7"]
+        if self.is_paged and self.kind == "http":
+            return "{{ " + str(self.one(*outside)) + " }}"  # what is gathered is no answer any more
         if failing:
             return "{{ " + str(self.one(*outside, "error.code")) + " }}"
-        return (
-            "{{ "
-            + str(self.one(*outside, f"{self.body}.k", f"{self.body}.k", "s.data.k" if self.kind == "http" else "s.k"))
-            + " }}"
-        )
+        own = "s.data.k" if self.kind == "http" else "s.k"
+        inside = (f"{self.body}.k", f"{self.body}.k", *(() if self.is_paged else (own,)))
+        return "{{ " + str(self.one(*outside, *inside)) + " }}"
 
     def of_list(self) -> str:
         """Something of the list that a loop gives."""

@@ -4,8 +4,9 @@ Where the texts leave something open: a success is first the end of the call, `c
 step, `step.exit`, unless a rule routed before; in inclusive mode both at once. On failures rules are asked in file
 order: those that name `call.error`, and those that read `error` or a status. What a route gives is computed when the
 step is over. The action `retry` of a rule tries the tool again before anything else is done, counting from the tool's
-first attempt; used up, the rest of its rule is done, and one without a rest leaves the outcome to later rules, never to
-`else` or to the step's `next` (LANGUAGE §4). A chain that is repeated as a whole begins anew with all its actions.
+first attempt; used up, the rest of its rule is done, and one without a rest leaves the outcome to later rules: a
+success stops and keeps (REAL.md), a failure is used up. A chain that is repeated as a whole begins anew
+with all its actions.
 """
 
 import re
@@ -67,14 +68,12 @@ class Case:
         self._left = self.events(ended)
         while self._left:
             events = self._left.pop(0)
-            if is_used_up and events == {"else"}:
-                break
             chosen: list[Any] = []
             for rule in [rule for rule in self.in_order() if self.matches(rule, events, ended, names)]:
                 most = _attempts(rule)
                 if ended.attempt < most:
                     raise Again
-                is_used_up = is_used_up or bool(most)
+                is_used_up = is_used_up or bool(most and ended.code is not None)
                 chosen += [rule] if _chain(rule) or not most else []
                 if chosen and not self.is_inclusive:
                     break
@@ -85,7 +84,11 @@ class Case:
         return []
 
     def events(self, ended: Ended) -> list[set[str]]:
-        """What has happened, as the events that a rule can be about; one set after the other."""
+        """What has happened, as the events that a rule can be about, one set after the other; a poll that is used up is
+        the end.
+        """
+        if ended.code == "poll.exhausted":
+            return []
         if ended.code is not None:
             return [{"call.error"}]
         if self.is_inclusive:
@@ -170,11 +173,11 @@ class Case:
                     here[word] = seen_as(outcome.result)
 
     def of_skipped(self) -> Chosen | None:
-        """A skipped step is done, and routing goes on: a case that only routes by `event`, `ctx` and `workload` is that
-        (LANGUAGE §6); any other is about a tool, which did not run.
+        """A skipped step is done, and routing goes on: an exclusive case that only routes by `event`, `ctx` and
+        `workload` is that (LANGUAGE §6); any other is about a tool, which did not run.
         """
         words = [word for rule in self.rules for word, _ in _chain(rule)]
-        if set(words) - {"next", "call", "step"} or any(_attempts(rule) for rule in self.rules):
+        if self.is_inclusive or set(words) - {"next", "call", "step"} or any(_attempts(rule) for rule in self.rules):
             return None
         if any(reads(rule.get("when"), _ABOUT_TOOL) for rule in self.rules):
             return None
@@ -197,8 +200,11 @@ class Case:
         return None
 
     def arrivals(self, chosen: Chosen) -> Led:
-        """The tokens for the `next` that won."""
-        return arrivals(self.run, chosen.targets, self.run.names(chosen.here))
+        """The tokens for the `next` that won: they give of the step's result, of pages what was gathered."""
+        result = seen_as(self.run.execution.results.get(self.run.step["step"]))
+        is_gathered = "loop" not in self.run.step and chosen.here.get("is_gathered", False)
+        words = dict.fromkeys(("result", "response", "data"), result) if is_gathered else {}
+        return arrivals(self.run, chosen.targets, self.run.names({**chosen.here, **words}))
 
 
 def _is_page(rule: Any) -> bool:

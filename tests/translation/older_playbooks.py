@@ -17,7 +17,6 @@ from translation.older_repeating import (
     Ended,
     Failed,
     Outcome,
-    Page,
     Repeating,
     Retry,
     pages_of_rules,
@@ -56,6 +55,7 @@ class Execution:
     def __init__(self, playbook: Mapping[str, Any], answers: Answers) -> None:
         self.workload = playbook.get("workload", {})
         self.workflow = {step["step"]: step for step in playbook["workflow"]}
+        self.entry = "start" if "start" in self.workflow else next(iter(self.workflow))
         self.workbook = {entry["name"]: entry for entry in playbook.get("workbook", [])}
         self.answering = Answering(answers)
         self.ctx: dict[str, Any] = {}
@@ -64,7 +64,7 @@ class Execution:
 
     def run(self) -> str | None:
         """Run to the end; the code of an unhandled failure."""
-        waiting: deque[tuple[str, dict[str, Any]]] = deque([("start", {})])
+        waiting: deque[tuple[str, dict[str, Any]]] = deque([(self.entry, {})])
         while waiting:
             name, args = waiting.popleft()
             if name not in self.workflow:
@@ -142,10 +142,10 @@ class StepRun:
         """The tool with what repeats it, then what is asked about it."""
         tool = Tool(self, self.step["tool"], scope)
         retry = retry_of(self.step["retry"]) if "retry" in self.step else tool.retry()
-        paged = pages_of_rules(self.step.get("case", []))
-        if paged:
-            retry = (*_policies(retry), *paged)
-        repeating = Repeating(retry, self.step.get("poll"), tool.call, self.sink)
+        listed = retry if isinstance(retry, tuple) and not isinstance(retry, Retry) else ()
+        plain = retry if isinstance(retry, Retry) else None
+        pages = (*listed, *pages_of_rules(self.step.get("case", [])))
+        repeating = Repeating(plain, pages, self.step.get("poll"), tool.call, self.sink)
         while True:
             ended = repeating.ended(self.names(scope))
             before = dict(self.execution.ctx)
@@ -155,24 +155,29 @@ class StepRun:
                 self.execution.ctx = before
 
     def asked(self, ended: Ended, tool: "Tool", scope: Mapping[str, Any], results: list[Any] | None) -> Chosen | None:
-        """What is done about an outcome that nothing repeats. Raises Again where a rule of the case repeats it."""
+        """What is done about an outcome that nothing repeats: of pages, what the step keeps is what was gathered, and
+        the rules of the case are about the last page. Raises Again where a rule of the case repeats it.
+        """
         own = {self.step["step"]: seen_as(ended.result), "attempt": ended.attempt}
+        own["is_gathered"] = ended.result is not ended.outcome.result
         here = {**scope, **ended.outcome.names(), **own}
+        kept = {**scope, **ended.outcome._replace(result=ended.result).names(), **own}
         if ended.code is None:
             self.assigned(tool.node, here)
             if results is None:
-                self.assigned(self.step, here)
+                self.assigned(self.step, kept)
         fired = self.case.fired(ended, here)
+        if ended.code is not None and not fired:
+            raise Failed(ended.outcome, ended.code)
+        if ended.code is None:
+            for sink in (*tool.sinks(), *_listed(self.step.get("sink"))):
+                self.sink(sink, self.names(kept))
+        chosen = self.case.branches(fired, ended, here)
         if results is None:
             self.execution.results[self.step["step"]] = plain(ended.result)
         else:
             results.append(plain(ended.result))
-        if ended.code is None:
-            for sink in (*tool.sinks(), *_listed(self.step.get("sink"))):
-                self.sink(sink, self.names(here))
-        elif not fired:
-            raise Failed(ended.outcome, ended.code)
-        return self.case.branches(fired, ended, here)
+        return chosen
 
     def done(self, results: list[Any], scope: Mapping[str, Any]) -> None:
         """The loop has ended: its result, and what the step sets of it."""
@@ -261,15 +266,6 @@ def answered(answer: Mapping[str, Any], kind: str) -> Outcome:
     code = answer.get("code", "scripted") if answer["status"] == "error" else None
     status = answer["http"]["status"] if "http" in answer else None
     return Outcome(answer.get("result"), code, status, f"no {code}")
-
-
-def _policies(retry: Retry | tuple[Page, ...] | None) -> tuple[Page, ...]:
-    """A retry as policies of a list."""
-    if retry is None:
-        return ()
-    if isinstance(retry, Retry):
-        return (Page(retry.retry_when or "{{ not success }}", retry.attempts, {}, None, None),)
-    return retry
 
 
 def _listed(node: Any) -> Sequence[Any]:

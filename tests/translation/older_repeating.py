@@ -155,34 +155,35 @@ Store = Callable[[Any, Mapping[str, Any]], None]
 class Repeating:
     """One step's calls. `names` are those of the step's scope, `store` runs a sink."""
 
-    def __init__(self, retry: Retry | tuple[Page, ...] | None, poll: Any, call: Call, store: Store) -> None:
+    def __init__(self, retry: Retry | None, pages: tuple[Page, ...], poll: Any, call: Call, store: Store) -> None:
         self.retry = retry
+        self.pages = pages
         self.poll = poll
         self._call = call
         self._store = store
         self.attempt = 0
         self._page: dict[str, Any] = {}
         self._rounds = 0
+        self._paged = 0
+        self._gathered: list[Any] = []
 
     def ended(self, names: Mapping[str, Any]) -> Ended:
         """Call the tool until nothing repeats it."""
-        pages = () if self.retry is None or isinstance(self.retry, Retry) else self.retry
-        gathered: list[Any] = []
-        paged = 0
+        gathered = self._gathered
+        more = [page for page in self.pages if page.is_success]
         while True:
             outcome, used_up = self._polled(names)
             here = {**names, **outcome.names(), "attempt": self.attempt}
             if not outcome.is_ok:
-                return Ended(outcome, used_up or outcome.code, self.attempt, outcome.result)
-            more = [page for page in pages if page.is_success]
+                return Ended(outcome, used_up or outcome.code, self.attempt, None if more else outcome.result)
             if not more:
                 return Ended(outcome, None, self.attempt, outcome.result)
-            paged += 1
+            self._paged += 1
             into = next((p.collect.get("into", "pages") for p in more if p.collect), "pages")
             counted = {
                 "event": {"name": "call.done"},
                 "page": seen_as(outcome.result),
-                "_retry": {"index": paged, "count": paged},
+                "_retry": {"index": self._paged, "count": self._paged},
                 into: gathered,
             }
             chosen = next((page for page in more if page.when is None or is_true(page.when, {**here, **counted})), None)
@@ -190,7 +191,7 @@ class Repeating:
             _gather(way.collect, outcome.result, gathered)
             if way.sink is not None:
                 self._store(way.sink, {**here, **counted})
-            if chosen is None or paged >= chosen.attempts:
+            if chosen is None or self._paged >= chosen.attempts:
                 result = _together(way.collect, gathered) if way.collect else outcome.result
                 return Ended(outcome, None, self.attempt, result)
             self._page = value_of(chosen.next_call, {**here, **counted})
@@ -215,17 +216,16 @@ class Repeating:
             self.attempt += 1
             outcome = self._call(self._page, self.attempt)
             here = {**names, **outcome.names(), "attempt": self.attempt}
-            if isinstance(self.retry, Retry):
+            most = 0
+            if self.retry is not None:
                 here["max_attempts"] = self.retry.attempts
-                if self.retry.attempts == 1 or not self.retry.repeats(outcome, here):
-                    return outcome, None
-                most = self.retry.attempts
-            else:
-                plain = [page for page in self.retry or () if not page.is_success]
-                asked = [p for p in plain if p.when is None or is_true(p.when, here)]
-                if not asked:
-                    return outcome, None
-                most = max(page.attempts for page in asked)
+                if self.retry.attempts > 1 and self.retry.repeats(outcome, here):
+                    most = self.retry.attempts
+            for page in self.pages:
+                if not page.is_success and (page.when is None or is_true(page.when, here)):
+                    most = max(most, page.attempts)
+            if not most:
+                return outcome, None
             if self.attempt >= most:
                 return outcome, None if outcome.is_ok else "retry.exhausted"
 

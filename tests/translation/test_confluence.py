@@ -36,11 +36,11 @@ def text_of(playbook: dict[str, Any]) -> str:
 def turned(node: Any, random: Random, inside: str = "") -> Any:
     """The same document in another order: keys of mappings, and the steps of the workflow.
 
-    Lists keep theirs, and so does what a mapping of targets or patches says: their order is an order.
+    Lists keep theirs, and so does what a mapping of actions, targets or patches says: their order is one.
     """
     if isinstance(node, dict):
         keys = list(node)
-        if inside not in ("args", "vars", "set", "params"):
+        if inside not in ("args", "vars", "set", "params", "then"):
             random.shuffle(keys)
         return {key: turned(node[key], random, key) for key in keys}
     if isinstance(node, list):

@@ -73,19 +73,19 @@ def agree(case: Crossed, *, migrate: bool) -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_pairs(part: int) -> None:
-    for case in cases_of(2, 4800, part):
+    for case in cases_of(2, 2400, part):
         agree(case, migrate=False)
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_triples(part: int) -> None:
-    for case in cases_of(3, 3200, part):
+    for case in cases_of(3, 2400, part):
         agree(case, migrate=False)
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_migrated_pairs(part: int) -> None:
-    for case in islice(cases_of(2, 800, part), None):
+    for case in islice(cases_of(2, 600, part), None):
         agree(case, migrate=True)
 
 

@@ -25,7 +25,7 @@ from noetlc.expr.binding import bound, with_blocks, words_in
 from noetlc.expr.generated import computed, generated_name, noop
 from noetlc.expr.paths import accesses
 from noetlc.expr.shorthand import otherwise, path, static_path
-from noetlc.older.events import FALSE, on_failure
+from noetlc.older.events import FALSE, on_failed
 from noetlc.older.following import entered, followed
 from noetlc.older.hoisting import Blocks, rendering, without_blocks
 from noetlc.older.legacy_names import ROOTS, declared_names
@@ -263,6 +263,6 @@ def _obstacle(step: Step, arc: Arc, words: frozenset[str]) -> str:
         asked = {
             str(access.keys[0]) for access in accesses(arc.when.expr) if access.root.name == "event" and access.keys
         }
-        if asked & _FAILURE or on_failure(arc.when.expr, http=False) != FALSE:
+        if asked & _FAILURE or on_failed(arc.when.expr) != FALSE:
             return "a run that fails would not render it: build the text in the step that is led to"
     return ""

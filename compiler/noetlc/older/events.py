@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
-from noetl_ir.expr import Const, Expr, Logic, Not, walk
+from noetl_ir.expr import Compare, Const, Expr, ListOf, Logic, Name, Not, TupleOf, walk
 from noetlc.ast.once import Once
 from noetlc.expr.rewrite import rewritten
-from noetlc.expr.shorthand import defined, either, negated, path
+from noetlc.expr.shorthand import either, negated, static_path
 from noetlc.older.legacy_names import is_negative, named_events
 
 Happened: TypeAlias = Callable[[str, bool], Expr]
@@ -15,9 +15,6 @@ expression.
 """
 
 TRUE, FALSE = Const(True), Const(False)
-RESPONDED = defined(path("outcome", "http", "status"))
-"""For http: a response came."""
-
 DONE = frozenset({"call.done", "step.exit", "step.done", "step.finished", "tool.processed"})
 EXIT = DONE - {"call.done", "tool.processed"}
 """What comes behind the call: the step is done."""
@@ -59,30 +56,72 @@ def on_success(expr: Expr) -> Expr:
     return assuming(expr, lambda name, _: TRUE if name in DONE else FALSE)
 
 
-def on_failure(expr: Expr, *, http: bool) -> Expr:
-    """The guard where the tool failed: nothing, unless it asks for an event; for http a response may have come."""
+_TELLS = frozenset({"error", "_err", "status_code", "success"})
+_BELOW = {
+    "event": frozenset({"error", "status", "outcome"}),
+    **dict.fromkeys(("this", "output", "outcome"), frozenset({"error", "status", "http"})),
+    "response": frozenset({"status_code", "status"}),
+    **dict.fromkeys(("result", "data"), frozenset({"status_code"})),
+}
+
+
+def _asks_for_failures(expr: Expr) -> bool:
+    here = (static_path(part) for part in walk(expr))
+    return any(at and (at[0] in _TELLS or (len(at) > 1 and at[1] in _BELOW.get(at[0], ()))) for at in here)
+
+
+reads_failure = Once(_asks_for_failures)
+"""Whether a guard reads `error` or a status: such a rule is asked on failures, whatever event it names (REAL.md)."""
+
+
+def on_failure(expr: Expr) -> Expr:
+    """The guard where the tool failed: nothing, unless it asks for that event or reads what tells of a failure."""
+    tells = reads_failure(expr)
+    if tells:
+        expr = folded(rewritten(expr, _no_success))
     if not events_in(expr):
-        return FALSE
+        return expr if tells else FALSE
 
     def happened(name: str, negative: bool) -> Expr:
-        if name in FAILED:  # the end of a call that was answered comes first, and is no `call.error`
-            return negated(RESPONDED) if http and negative else TRUE
-        return RESPONDED if http and name in ("call.done", "tool.processed") else FALSE
+        return TRUE if name in FAILED or (tells and name in DONE and not negative) else FALSE
 
     return assuming(expr, happened)
 
 
-def on_response(expr: Expr) -> Expr:
-    """The guard where http failed with a response, which is a `call.done`."""
-    if not events_in(expr):
-        return FALSE
+def on_failed(expr: Expr) -> Expr:
+    """The guard of an arc where the step failed: nothing, unless it asks for that event."""
+    return assuming(expr, lambda name, _: TRUE if name in FAILED else FALSE) if events_in(expr) else FALSE
 
-    def happened(name: str, negative: bool) -> Expr:
-        if name in FAILED:
-            return negated(RESPONDED) if negative else FALSE
-        return RESPONDED if name in ("call.done", "tool.processed") else FALSE
 
-    return assuming(expr, happened)
+_STATUS = frozenset({("status_code",), ("response", "status_code"), ("response", "status"), ("error", "status")})
+_WELL = frozenset({("this", "status"), ("output", "status"), ("outcome", "status"), ("event", "status")})
+
+
+def _no_success(expr: Expr) -> Expr | None:
+    """What only a success makes true, where the tool failed."""
+    match expr:
+        case Name(name="success"):
+            return FALSE
+        case Not(of=of) if static_path(of) in (("error",), ("event", "error")):
+            return FALSE
+        case Compare(first=first, rest=((op, right),)):
+            here = static_path(first)
+            if here in _STATUS and _is_below_400(op, right):
+                return FALSE
+            if here in _WELL and op == "==" and right in (Const("success"), Const("ok")):
+                return FALSE
+    return None
+
+
+def _is_below_400(op: str, right: Expr) -> bool:
+    """Whether a comparison of a status of http holds for answers that are no failure only."""
+    match right:
+        case Const(value=int(value)) if not isinstance(value, bool):
+            return (op == "==" and value < 400) or (op in ("<", "<=") and value <= 400)
+        case ListOf(items=items) | TupleOf(items=items) if op == "in":
+            return all(_is_below_400("==", item) for item in items)
+        case _:
+            return False
 
 
 def folded(expr: Expr) -> Expr:

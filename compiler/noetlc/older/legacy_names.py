@@ -12,7 +12,7 @@ from noetlc.ast.once import Once
 from noetlc.ast.playbook import Playbook, Step
 from noetlc.ast.walk import loops_of
 from noetlc.expr.rewrite import Replace, rewritten
-from noetlc.expr.shorthand import OUTCOME_OK, defined, either, equal, negated, one_of, otherwise, path, static_path
+from noetlc.expr.shorthand import OUTCOME_OK, equal, negated, one_of, otherwise, path, static_path
 from noetlc.older.absent import asked_for_none, is_name_itself, none_of
 
 Path: TypeAlias = tuple[str, ...]
@@ -196,8 +196,8 @@ def is_negative(expr: Expr) -> bool:
     return isinstance(expr, Compare) and expr.rest[0][0] in ("!=", "not in")
 
 
-def arc_events(*, loop: bool, http: bool) -> Replace:
-    """The old names of events in the guards of arcs: for http, `call.done` is any response that came."""
+def arc_events(*, loop: bool) -> Replace:
+    """The old names of events in the guards of arcs."""
     ends = {"done": "loop.done" if loop else "step.done", "failed": "step.failed", "loop.done": "loop.done"}
 
     def replace(expr: Expr) -> Expr | None:
@@ -205,14 +205,8 @@ def arc_events(*, loop: bool, http: bool) -> Replace:
         if names is None or not any(name in _EVENTS for name in names):
             return None
         mapped = tuple(dict.fromkeys(ends[_EVENTS[name]] if name in _EVENTS else name for name in names))
-        asked, responded = one_of(path("event", "name"), mapped), defined(path("event", "outcome", "http", "status"))
-        if http and not loop and "call.done" in names:
-            asked = either(asked, responded)
-        if not is_negative(expr):
-            return asked
-        # For http the end of a call that was answered comes first: it is no `call.error`.
-        answered = http and not loop and "call.error" in names and "call.done" not in names
-        return either(negated(asked), responded) if answered else negated(asked)
+        asked = one_of(path("event", "name"), mapped)
+        return negated(asked) if is_negative(expr) else asked
 
     return replace
 

@@ -22,7 +22,7 @@ from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import path, result_of
 from noetlc.expr.templates import arc_with, fields_with, guard_with, maybe_with, rule_with, value_with
 from noetlc.older.absent import folded
-from noetlc.older.events import FALSE, on_failure
+from noetlc.older.events import FALSE, on_failed
 from noetlc.older.legacy_names import (
     CTX,
     IN_RULES,
@@ -108,7 +108,7 @@ def _is_success(arc: Arc) -> bool:
     if arc.when is None:
         return True
     asked = {access.keys[0] for access in accesses(arc.when.expr) if access.root.name == "event" and access.keys}
-    return not asked & {"status", "error"} and on_failure(arc.when.expr, http=False) == FALSE
+    return not asked & {"status", "error"} and on_failed(arc.when.expr) == FALSE
 
 
 def _task(task: Task, known: Container[str]) -> Task:
@@ -144,8 +144,7 @@ def _spec(step: Step, everywhere: Replace) -> StepSpec:
 def _router(step: Step, known: Container[str]) -> Router | None:
     if step.router is None:
         return None
-    http = bool(step.tasks) and any(task.kind == "http" for task in step.tasks)
-    events = only_old(arc_events(loop=step.loop is not None, http=http))
+    events = only_old(arc_events(loop=step.loop is not None))
     meanings = only_old(renamed(arc_meanings(result_of(step.name)), known))
     arcs = tuple(arc_with(arc_with(arc, events), meanings) if _is_old(arc) else arc for arc in step.router.arcs)
     return step.router._replace(arcs=arcs)

@@ -9,10 +9,11 @@ lower_pages: `retry` as an ordered list becomes rules and a loop over pages (LAN
                         retry when error and e; when ok and g: iter.__t__more = 1, the next params, the page collected;
                         when ok: iter.__t__more = null, the page collected; what no policy selects fails
            __t__sink    every page is stored
-           __t__again   fail `retry.exhausted` when iter.__t__more == 1 and iter.__t__page + 1 >= 9; else jump to t
+           __t__again   jump to t when iter.__t__more == 1 and iter.__t__page + 1 < 9
            __t__result  the collected value
 
-A repetition of success has its own counter and begins with the first attempt; `max_attempts` counts all pages.
+A repetition of success has its own counter and begins with the first attempt; `max_attempts` counts all pages, and
+the loop stops there and keeps what it has.
 """
 
 from collections.abc import Iterator
@@ -90,6 +91,14 @@ class Pages(Sugar):
 
     policies: tuple[Page, ...]
     span: Span
+
+
+def repeats_success(page: Page) -> bool:
+    """Whether a policy repeats successes: it has something for the next call, or looks at a response."""
+    if page.next_call or page.collect.strategy or page.sink is not None:
+        return True
+    roots = {"response", "result", "data", "this"}
+    return page.when is not None and any(isinstance(p, Name) and p.name in roots for p in walk(page.when.expr))
 
 
 def read_retry(r: Reader, key: Scalar, node: Node) -> Repetition | Pages | None:
@@ -293,27 +302,30 @@ class _Paged(NamedTuple):
     @property
     def said(self) -> tuple[Class, str]:
         """The class of the change, and what it is to."""
-        if any(self._repeats(page) for page in self.pages.policies):
-            return "review", "rules that retry, and a loop over pages: used up, it fails with `retry.exhausted`"
+        if any(repeats_success(page) for page in self.pages.policies):
+            return "review", "rules that retry, and a loop over pages, which stops at its limit and keeps what it has"
         return "safe", "rules that retry; used up, they fail with `retry.exhausted`"
 
     def gathered(self) -> Meanings:
         """The name of the gathered pages, and where they are."""
-        into = [p.collect.into or "pages" for p in self.pages.policies if p.collect.strategy and self._repeats(p)]
+        into = [p.collect.into or "pages" for p in self.pages.policies if p.collect.strategy and repeats_success(p)]
         return {(into[0],): path("iter", self._key("pages"))} if into else {}
 
     def tasks(self) -> Tasks:
         """What the task becomes."""
         task, span = self.task, self.pages.span
-        errors = [page for page in self.pages.policies if not self._repeats(page)]
-        more = [(n, page) for n, page in enumerate(self.pages.policies) if self._repeats(page)]
+        errors = [page for page in self.pages.policies if not repeats_success(page)]
+        more = [(n, page) for n, page in enumerate(self.pages.policies) if repeats_success(page)]
         rules: list[Rule] = []
         for page in errors:
             when = guard(both(OUTCOME_ERROR, self._asked(page)), page.span) if page.when else guard(OUTCOME_ERROR, span)
             rules.append(retrying(page.retry, when, page.span))
-        rules = [*self._unselected(errors), *rules]
+        own = tuple(rule for rule in task.rules if rule.when is not None and _keeps(rule)) if more else ()
+        rules = [*self._unselected(errors, own), *own, *rules]
         if not more:
-            return (task._replace(rules=(*rules, *(task.rules or (Rule(None, "continue", span),)))),)
+            # What fails anyway is said above: behind the retries it would take what is used up.
+            rest = tuple(rule for rule in task.rules if rule.when is None or rule.when.expr != OUTCOME_ERROR)
+            return (task._replace(rules=(*rules, *(rest or (Rule(None, "continue", span),)))),)
         collected = self._collected([page for _, page in more])
         for number, page in more:
             patch = ((self._key("more"), constant(number, page.span)), *self._next(page), *collected)
@@ -321,8 +333,6 @@ class _Paged(NamedTuple):
             rules.append(Rule(when, "continue", page.span, set_iter=patch))
         last = ((self._key("more"), constant(None, span)), *collected)
         rules.append(Rule(guard(OUTCOME_OK, span), "continue", span, set_iter=last))
-        own = (rule for rule in task.rules if rule.when is not None and rule.directive in ("retry", "fail"))
-        rules = [*own, *rules]  # a `retry` of errors beside the list
         fetching = self._calling([page for _, page in more])._replace(rules=tuple(rules))
         again = noop(generated_name(task.name, "again"), span, self._onward(more))
         result: Tasks = ()
@@ -331,24 +341,18 @@ class _Paged(NamedTuple):
             result = (noop(generated_name(task.name, "result"), span, (), (("result", value),)),)
         return (self._start(more), fetching, *self._sinks(more), again, *result)
 
-    def _unselected(self, errors: list[Page]) -> tuple[Rule, ...]:
-        """The rule for an error that no policy selects: it fails (§6.2, 4), and is asked before the retries, because a
-        used-up one would come to it.
+    def _unselected(self, errors: list[Page], own: tuple[Rule, ...]) -> tuple[Rule, ...]:
+        """The rule for an error that no policy selects, nor a `retry` beside the list: it fails (§6.2, 4), and is asked
+        before the retries, because a used-up one would come to it.
         """
-        if any(page.when is None for page in errors):
+        asked = [rule.when.expr for rule in own if rule.when is not None]
+        if any(page.when is None for page in errors) or OUTCOME_ERROR in asked:
             return ()
-        others = [negated(self._asked(page)) for page in errors]
+        others = [negated(expr) for expr in (*(self._asked(page) for page in errors), *asked)]
         return (Rule(guard(both(OUTCOME_ERROR, *others), self.pages.span), "fail", self.pages.span),)
 
     def _key(self, *words: str) -> str:
         return generated_name(self.task.name, *words)
-
-    def _repeats(self, page: Page) -> bool:
-        """Whether a policy repeats successes: it has something for the next call, or looks at a response."""
-        if page.next_call or page.collect.strategy or page.sink is not None:
-            return True
-        roots = {"response", "result", "data", "this"}
-        return page.when is not None and any(isinstance(p, Name) and p.name in roots for p in walk(page.when.expr))
 
     def _asked(self, page: Page) -> Expr:
         if page.when is None:
@@ -424,18 +428,9 @@ class _Paged(NamedTuple):
         done = Binary("+", path("iter", self._key("page")), Const(1))
         for number, page in more:
             asked = equal(path("iter", self._key("more")), number)
-            used = guard(both(asked, compared(done, ">=", Const(page.retry.attempts))), page.span)
-            rules.append(
-                Rule(
-                    used,
-                    "fail",
-                    page.span,
-                    code=constant("retry.exhausted", page.span),
-                    message=constant(f"`{self.task.name}` still has pages after {page.retry.attempts}", page.span),
-                )
-            )
+            left = guard(both(asked, compared(done, "<", Const(page.retry.attempts))), page.span)
             counted = ((self._key("page"), computed(done, page.span)),)
-            back = jump(self.task.name, page.span, when=guard(asked, page.span), set_iter=counted)
+            back = jump(self.task.name, page.span, when=left, set_iter=counted)
             rules.append(back._replace(delay=self._delay(page)))
         return (*rules, Rule(None, "continue", self.pages.span))
 
@@ -445,6 +440,11 @@ class _Paged(NamedTuple):
             return retry.delay
         grown = Binary("**", Const(retry.multiplier), path("iter", self._key("page")))
         return computed(Binary("*", expression_of(retry.delay.template), grown), page.span)
+
+
+def _keeps(rule: Rule) -> bool:
+    """Whether a rule beside the list holds: a `retry`, and a failure with a code of its own."""
+    return rule.directive == "retry" or (rule.directive == "fail" and rule.code is not None)
 
 
 def _as_fields(pages: Pages, task: Task) -> Pages:

@@ -15,7 +15,7 @@ OUTCOME, RESULT = "__outcome", "__result"
 def on_success(task: Task, *, set_ctx: Pairs = (), set_iter: Pairs = ()) -> Task:
     """The task, which sets these besides when it succeeds. Without a policy it gets the default one, written out.
 
-    A jump of the task to itself is no success yet.
+    A jump of the task to itself is no success yet, nor is one of a generated task, which begins a loop anew.
     """
     if not set_ctx and not set_iter:
         return task
@@ -23,7 +23,8 @@ def on_success(task: Task, *, set_ctx: Pairs = (), set_iter: Pairs = ()) -> Task
     if not task.rules:
         failing = Rule(guard(OUTCOME_ERROR, span), "fail", span)
         return task._replace(rules=(failing, Rule(None, "continue", span, set_iter=set_iter, set_ctx=set_ctx)))
-    rules = tuple(rule if rule.to == task.name else _patched(rule, set_ctx, set_iter) for rule in task.rules)
+    again = [rule for rule in task.rules if rule.directive == "jump" and (task.generated or rule.to == task.name)]
+    rules = tuple(rule if rule in again else _patched(rule, set_ctx, set_iter) for rule in task.rules)
     if rules[-1].when is not None:
         ok = guard(OUTCOME_OK, span)
         rules = (*rules, Rule(ok, "continue", span, set_iter=set_iter, set_ctx=set_ctx))

@@ -4,10 +4,11 @@ lower_poll: `poll` becomes jumps of a task to itself, with a counter of its own 
 
     tool: t, poll: {until: g, interval: 5s, max_attempts: 60}
         →  __t__poll       iter.__t__poll = 0
-           t               go on when ok and g; fail `poll.exhausted` when ok and iter.__t__poll + 1 >= 60;
-                           when ok iter.__t__poll + 1, jump to t after 5 s; what t does on an error
+           t               what repeats t; fail `poll.exhausted` when ok and not g and iter.__t__poll + 1 >= 60;
+                           when ok and not g iter.__t__poll + 1, jump to t after 5 s; what else t does
 
-Errors go to `retry`, and a jump begins with the first attempt again.
+Errors go to `retry`, and a jump begins with the first attempt again. What is done with a success that is no longer
+repeated stands behind.
 """
 
 from noetl_ir.span import Span
@@ -17,12 +18,12 @@ from noetlc.ast.sugar import Sugar
 from noetlc.diag.change import Change, Note
 from noetlc.expr.counting import again, exhausted, started
 from noetlc.expr.generated import constant, generated_name, guard, noop
-from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, both
+from noetlc.expr.shorthand import OUTCOME_OK, both, negated
 from noetlc.expr.templates import guard_with
 from noetlc.older.legacy_names import IN_RULES, declared_in, declared_names, renamed
 from noetlc.older.loose import read_loose_guard
-from noetlc.older.pages import Pages
-from noetlc.older.repetition import duration_under, read_attempts
+from noetlc.older.pages import Pages, repeats_success
+from noetlc.older.repetition import behind_repeats, duration_under, read_attempts
 from noetlc.reading.drafts import StepDraft, TaskDraft
 from noetlc.reading.reader import Reader, stray_key
 from noetlc.reading.shapes import mapping_of, missing
@@ -67,7 +68,7 @@ def lower_poll(playbook: Playbook, note: Note) -> Playbook:
         poll, rest = taken(task, Poll)
         if poll is None:
             return (task,)
-        if any(isinstance(extra, Pages) for extra in rest.extras):
+        if any(isinstance(extra, Pages) and any(map(repeats_success, extra.policies)) for extra in rest.extras):
             why = "beside a list of `retry` policies: let the list repeat it, with a `when`"
             note(Change("lower_poll", poll.span, "`poll`", "refused", why))
             return (rest,)
@@ -84,20 +85,9 @@ def _lowered(task: Task, poll: Poll, known: frozenset[str]) -> Tasks:
     label, span = generated_name(task.name, "poll"), poll.span
     until = guard_with(poll.until, renamed(IN_RULES, known))
     begin = Rule(None, "continue", span, set_iter=started(label, poll.deadline, span))
-    onward = _on_ok(task)
-    ok = guard(OUTCOME_OK, span)
+    left = both(OUTCOME_OK, negated(until.expr))
     rules = (
-        onward._replace(when=guard(both(OUTCOME_OK, until.expr), until.span)),
-        *exhausted(label, poll.attempts, poll.deadline, code="poll.exhausted", done=1, when=OUTCOME_OK),
-        again(label, task.name, span, when=ok, delay=poll.interval),
-        *(task.rules or (Rule(None, "fail", span),)),
+        *exhausted(label, poll.attempts, poll.deadline, code="poll.exhausted", done=1, when=left),
+        again(label, task.name, span, when=guard(left, until.span), delay=poll.interval),
     )
-    return (noop(label, span, (begin,)), task._replace(rules=rules))
-
-
-def _on_ok(task: Task) -> Rule:
-    """What the task's own policy does with a success: its last rule, where that takes one."""
-    last = task.rules[-1] if task.rules else None
-    if last is not None and (last.when is None or last.when.expr != OUTCOME_ERROR) and last.directive != "retry":
-        return last
-    return Rule(None, "continue", task.span)
+    return (noop(label, span, (begin,)), task._replace(rules=behind_repeats(task, rules)))

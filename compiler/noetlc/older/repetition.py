@@ -3,9 +3,9 @@
 from noetl_ir.expr import Compare, Const, Expr, ListOf
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
-from noetlc.ast.playbook import Guard, Rule, Value
+from noetlc.ast.playbook import Guard, Rule, Task, Value
 from noetlc.expr.generated import guard
-from noetlc.expr.shorthand import both, defined, either, one_of, path
+from noetlc.expr.shorthand import OUTCOME_ERROR, both, defined, either, one_of, path
 from noetlc.older.loose import read_loose_guard
 from noetlc.reading.reader import Reader, stray_key
 from noetlc.reading.shapes import boolean_of, choice_of, is_empty, number_of, wrong_shape
@@ -45,6 +45,19 @@ def retrying(policy: Repetition, when: Guard | None, span: Span) -> Rule:
         max_delay=policy.max_delay,
         jitter=policy.jitter,
     )
+
+
+def behind_repeats(task: Task, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """The policy of a task with rules for successes behind what repeats it; without one, the default is written out."""
+    span = task.span
+    own = task.rules or (Rule(guard(OUTCOME_ERROR, span), "fail", span), Rule(None, "continue", span))
+    at = next((n for n, rule in enumerate(own) if not repeats(rule, task)), len(own))
+    return (*own[:at], *rules, *own[at:])
+
+
+def repeats(rule: Rule, task: Task) -> bool:
+    """Whether a rule of a task calls it once more."""
+    return rule.directive == "retry" or rule.to == task.name
 
 
 _NAMES = {

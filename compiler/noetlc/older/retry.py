@@ -3,11 +3,13 @@
 lower_retry: `retry` as a mapping, a number or a truth value becomes rules (LANGUAGE §6, formal §7, case §4).
 
     retry: {max_attempts: 5}             →  [{when: error, then: retry 5}, {else: continue}]
-    retry: {retry_when: g}               →  [{when: error and not g, then: fail}, {when: g, then: retry 3}, …]
-    retry: {stop_when: s}                →  [{when: ok and s, then: continue}, {when: s, then: fail}, {else: retry 3}]
-    the last two of a task with rules    →  [{when: g, then: retry 3}, …] and [{when: not s, then: retry 3}, …]
+    retry: {retry_when: g}               →  [{when: g, then: retry 3}, {when: ok, then: continue}, {else: fail}]
+    retry: {stop_when: s}                →  [{when: not s, then: retry 3}, {when: ok, then: continue}, {else: fail}]
+    the same of a task with rules        →  the first of these rules, then its own
 
-A retry that is used up fails with `retry.exhausted`; so no rule with a `when` may follow it that takes an error.
+A failure that is used up fails with `retry.exhausted`, so no rule with a `when` may follow that takes an error; a
+success that is used up stops and keeps what there is. What is not the step's tool inherits a policy for failures only:
+a success of what stores is never repeated.
 The policy of a step is the default of its tasks, then that of the executor (order: tool, then, step, executor);
 `on_error` is one for tasks without any, and the executor's for those without any policy.
 """
@@ -112,7 +114,7 @@ def _inherited(step: Step, default: Retry | None, note: Note) -> Step:
         note(Change(BY, on_error.span, "`on_error` of a step", "exact", said))
         on_error = None
     given = _Policies(retry, on_error, None if pages is not None else default)  # a list is a policy too
-    made = _with_chains(_with_sinks(step, given.of), given)
+    made = _with_chains(_with_sinks(step, given.of_failures.of), given.of_failures)
     made = made._replace(tasks=tuple(given.of(task) for task in made.tasks))
     for policy, word in ((retry, "`retry`"), (on_error, "`on_error`")):
         if policy is not None and not any(extra is policy for extra in _policies_in(made)):
@@ -153,6 +155,11 @@ class _Policies(NamedTuple):
     on_error: OnError | None
     default: Retry | None
 
+    @property
+    def of_failures(self) -> "_Policies":
+        """The same for what is not the step's tool: its conditions on successes are about the tool."""
+        return self._replace(retry=_of_failures(self.retry), default=_of_failures(self.default))
+
     def of(self, task: Task) -> Task:
         """The task with what it inherits."""
         is_called = not task.generated or task.kind != "noop"
@@ -167,6 +174,16 @@ class _Policies(NamedTuple):
         if self.default is not None and not (own or added or task.rules):
             added.append(self.default)
         return task._replace(extras=(*task.extras, *added)) if added else task
+
+
+def _of_failures(retry: Retry | None) -> Retry | None:
+    """The policy without what it repeats of successes."""
+    if retry is None or (retry.policy.when is None and retry.policy.until is None):
+        return retry
+    when, until = retry.policy.when, retry.policy.until
+    asked = [OUTCOME_ERROR, *([] if when is None else [when.expr]), *([] if until is None else [negated(until.expr)])]
+    span = (when or until or retry).span
+    return retry._replace(policy=retry.policy._replace(when=guard(both(*asked), span), until=None))
 
 
 def _with_branches(task: Task, change: Callable[[Task], Task]) -> Task:
@@ -276,9 +293,11 @@ def _before(rules: tuple[Rule, ...], retry: Repetition, known: frozenset[str]) -
 
 
 def _whole(retry: Repetition, known: frozenset[str]) -> tuple[Rule, ...]:
-    """The rules with what happens when none of them matches: success goes on."""
-    rules = _rules(retry, known)
-    return rules if rules[-1].when is None else (*rules, Rule(None, "continue", retry.span))
+    """The rules of a task that has none: what repeats, then what happens to an outcome that is not repeated."""
+    repeating = _before((), retry, known)
+    if repeating[0].when is not None and repeating[0].when.expr == OUTCOME_ERROR:  # no error is left over
+        return (*repeating, Rule(None, "continue", retry.span))
+    return (*repeating, Rule(guard(OUTCOME_OK, retry.span), "continue", retry.span), Rule(None, "fail", retry.span))
 
 
 def _conditions(retry: Repetition, known: frozenset[str]) -> tuple[Guard | None, Guard | None]:
@@ -286,22 +305,6 @@ def _conditions(retry: Repetition, known: frozenset[str]) -> tuple[Guard | None,
     names = renamed({**IN_RULES, **_TEXT, ("max_attempts",): Const(retry.attempts)}, known)
     when = None if retry.when is None else guard_with(retry.when, names)
     return when, None if retry.until is None else guard_with(retry.until, names)
-
-
-def _rules(retry: Repetition, known: frozenset[str]) -> tuple[Rule, ...]:
-    span = retry.span
-    when, until = _conditions(retry, known)
-    stops: tuple[Rule, ...] = ()
-    if until is not None:
-        done = guard(both(OUTCOME_OK, until.expr), until.span)
-        stops = (Rule(done, "continue", until.span), Rule(until, "fail", until.span))
-    if when is None:
-        asked = None if until is not None else guard(OUTCOME_ERROR, span)
-        return (*stops, retrying(retry, asked, span))
-    if when.expr == OUTCOME_ERROR:  # every error is tried again: there is none that is not
-        return (*stops, retrying(retry, when, when.span))
-    unless = guard(both(OUTCOME_ERROR, negated(when.expr)), when.span)
-    return (*stops, Rule(unless, "fail", when.span), retrying(retry, when, when.span))
 
 
 def _on_error(on_error: OnError, before: tuple[Rule, ...]) -> tuple[Rule, ...]:

@@ -213,7 +213,7 @@ def test_names_that_nothing_declares_are_written_out_wherever_they_are_read() ->
 @pytest.mark.parametrize(
     ("executor", "guard", "told"),
     [
-        ('executor: {spec: {retry: {max_attempts: 2, retry_when: "{{ x }}"}}}', "true", "but for some of the places"),
+        ('executor: {spec: {retry: {max_attempts: 2, delay: "{{ x }}"}}}', "true", "but for some of the places"),
         ("", "steps['nowhere'].a", "there is no step `nowhere`"),
         ("", "range", "`range` is a function"),
     ],

@@ -22,10 +22,11 @@ from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Rule, Step, Task
 from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import generated_name, guard, jump, noop
 from noetlc.expr.shorthand import OUTCOME_OK, both, either
+from noetlc.expr.templates import rule_with
 from noetlc.expr.unparse import unparse
 from noetlc.older.branching import behind
 from noetlc.older.case.nodes import Case, CaseRule, CaseSetting
-from noetlc.older.case.retries import but_for_used_up, going_on, left_over, only_repeats, repeated
+from noetlc.older.case.retries import only_repeats, repeated, repetitions
 from noetlc.older.case.routes import (
     about_tool,
     after_loop,
@@ -44,7 +45,6 @@ from noetlc.older.case.rules import (
     in_order,
     is_for_exit,
     is_for_loop,
-    is_http,
     keeping,
     later_guard,
     merged_result,
@@ -52,7 +52,6 @@ from noetlc.older.case.rules import (
     policy_of,
     ready,
     sees_cause,
-    sends_answer,
     sets_first,
     split,
     success_guard,
@@ -60,8 +59,9 @@ from noetlc.older.case.rules import (
 )
 from noetlc.older.case.settings import settled
 from noetlc.older.case.waits import called, guard_when_called, waiting_again, when_called
-from noetlc.older.events import FAILED, FALSE, TRUE
-from noetlc.older.legacy_names import declared_in, declared_names
+from noetlc.older.events import FALSE, TRUE
+from noetlc.older.legacy_names import declared_in, declared_names, renamed
+from noetlc.older.patching import meanings_after
 
 BY = "lower_case"
 
@@ -116,8 +116,6 @@ class _Lowered(NamedTuple):
             step = self._with_branches(step, [ready(step, number, rule) for number, rule in in_tool])
         if enter:
             step = self._entered(step, [ready(step, number, rule) for number, rule in enter])
-        if arcs_only and is_http(step):
-            rules.sort(key=lambda pair: bool(events_of(pair[1])) and events_of(pair[1]) <= FAILED)
         arcs: list[Arc] = []
         for number, rule in rules if arcs_only else in_order(self.case):
             by_guard = arcs_only or is_for_loop(rule, self.old)
@@ -138,11 +136,6 @@ class _Lowered(NamedTuple):
             return False
         others = [rule for rule in self.case.rules if events_of(rule) != {"step.enter"}]
         in_tool = [rule for rule in others if not is_for_loop(rule, self.old)]
-        if is_http(self.old) and any(sends_answer(rule) for rule in in_tool):
-            return False
-        asked = failures([ready(self.old, number, rule) for number, rule in enumerate(in_tool)])
-        if len(asked) > len({rule.number for rule, _ in asked}):
-            return False
         if policy_of(split(self.old)[1]).ignores or any(sees_cause(self.old, rule) for rule in in_tool):
             return False
         return only_routes(in_tool) and (self.old.loop is None or not in_tool)
@@ -166,7 +159,6 @@ class _Lowered(NamedTuple):
     def _with_branches(self, step: Step, rules: list[Ready]) -> Step:
         first, main, after = split(step)
         merge, span, policy = generated_name(step.name, "merge"), self.case.span, policy_of(main)
-        rules = but_for_used_up(policy, rules)
         exit_name = generated_name(step.name, "exit") if self._asks_twice(rules) else ""
         ends = [exit_name if exit_name and _stays(rule) else merge for rule in rules]
         tasks = [self._branch(rule, main, end) for rule, end in zip(rules, ends, strict=True)]
@@ -186,18 +178,20 @@ class _Lowered(NamedTuple):
             asked = [
                 (one, when) for one in first_asked if (when := later_guard(one.rule, main, self.known)) is not None
             ]
-            done = [rule for one, when in asked for rule in _taking(one, when) if waits or rule.directive != "retry"]
+            taking = [rule for one, when in asked for rule in _taking(self._behind(one, main), when)]
+            done = [rule for rule in taking if waits or rule.directive != "retry"]
+            done = [rule._replace(when=None) if rule.when and rule.when.expr == TRUE else rule for rule in done]
             rest = jump(merge, span) if branches else Rule(None, "continue", span)
             dispatch: Tasks = (noop(generated_name(step.name, "case"), span, _until_else((*done, rest))),)
-            onward = self._served(main, rules) if waits else going_on(policy, rules, span)
+            going = Rule(guard(OUTCOME_OK, span), "continue", span)
+            onward = self._served(main, rules) if waits else (*repetitions(policy, rules), going)
         else:
             asked = [(one, when) for one in first_asked if (when := success_guard(one.rule)) is not None]
             done, dispatch = [rule for one, when in asked for rule in _taking(one, when)], ()
             end = jump(merge, span) if branches else Rule(None, "continue", span)
             if waits:  # what no rule takes is waited for again
                 end = waiting_again(main.name, self.case.timeout, span)
-            left = left_over(policy, rules)
-            onward = (*done, *_rest(done, end._replace(when=guard(left, span)))) if left != FALSE else tuple(done)
+            onward = (*done, *_rest(done, end._replace(when=guard(OUTCOME_OK, span))))
         by_label = {one.rule.label: one for one in made}
         failing = [rule for one, when in failures(rules) for rule in _taking(by_label[one.label], when)]
         patched = (rule if rule.to == main.name else _patched(rule, policy.ok) for rule in onward)
@@ -228,11 +222,19 @@ class _Lowered(NamedTuple):
             ]
         by_label = {one.rule.label: one for one in made}
         asked = [(by_label[rule.label], later_guard(rule, main, self.known)) for rule in leaving]
-        found = [rule for one, when in asked if when is not None for rule in _taking(one, when)]
+        found = [rule for one, when in asked if when is not None for rule in _taking(self._behind(one, main), when)]
         done = [rule._replace(when=None) if rule.when and rule.when.expr == TRUE else rule for rule in found]
         span = self.case.span
         rest = jump(merge, span) if merge else Rule(None, "continue", span)
         return (noop(name, span, _until_else((*done, rest))),)
+
+    def _behind(self, branch: _Branch, main: Task) -> _Branch:
+        """A branch that is begun behind the tool: what it sets is of the tool's outcome."""
+        sets = branch.rule.sets
+        if sets is None:
+            return branch
+        sets = rule_with(sets, renamed(meanings_after(main), self.known))
+        return branch._replace(rule=branch.rule._replace(sets=sets))
 
     def _when_called(self, first: Tasks, made: list[_Branch], tasks: Tasks) -> Tasks:
         """What stands before a wait: the rules of the case are asked first of what the tool did."""
@@ -240,7 +242,7 @@ class _Lowered(NamedTuple):
         if at is None:
             return first
         span = self.case.span
-        own = {one.rule.label: one._replace(rule=when_called(one.rule, at)) for one in made}
+        own = {one.rule.label: one._replace(rule=when_called(one.rule)) for one in made}
         failing = [
             rule for one, when in failures([one.rule for one in own.values()]) for rule in _taking(own[one.label], when)
         ]

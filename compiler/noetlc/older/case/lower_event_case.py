@@ -24,7 +24,6 @@ from noetlc.expr.unparse import unparse
 from noetlc.expr.values import expression_of
 from noetlc.older.case.nodes import Case, CaseRule, Route
 from noetlc.older.case.routes import own_named
-from noetlc.older.case.rules import is_http
 from noetlc.older.case.settings import idle, settled
 from noetlc.older.case.waits import CALLED, LEFT, TIMER
 from noetlc.older.events import DONE, FAILED, FALSE, LOOP, assuming, events_in
@@ -92,9 +91,6 @@ def lower_event_case(playbook: Playbook, note: Note) -> Playbook:
         case, rest = taken_of(step, Case)
         if case is None:
             return step
-        for rule in case.rules if is_http(step) else ():
-            if part := missing_is_true(rule):
-                note(Change(BY, rule.span, f"`{part}` for `call.done`", "review", _EMPTY))
         case = own_named(step, case, inputs)
         if settled(rest, case)[0].eval == "on_event":
             return _waiting(*settled(rest, case), note)

@@ -39,13 +39,12 @@ from noetlc.expr.shorthand import (
 from noetlc.expr.templates import Pairs
 from noetlc.older.branching import behind, branch_arcs, branch_name
 from noetlc.older.case.nodes import Case, CaseRule, Route
-from noetlc.older.case.retries import as_set, but_for_used_up, left_over, only_repeats, repeated
+from noetlc.older.case.retries import as_set, only_repeats, repeated
 from noetlc.older.case.routes import ARGS, ROUTE, about_tool, after_loop, carried_first
 from noetlc.older.case.rules import (
     Policy,
     Ready,
     chained,
-    events_of,
     in_chain,
     in_order,
     is_for_loop,
@@ -60,7 +59,7 @@ from noetlc.older.case.rules import (
 )
 from noetlc.older.case.settings import route_of, settled
 from noetlc.older.case.waits import called, guard_when_called, waiting_again, when_called
-from noetlc.older.events import FAILED, FALSE
+from noetlc.older.events import FALSE
 from noetlc.older.legacy_names import declared_in, declared_names
 
 BY = "lower_inclusive_case"
@@ -100,7 +99,6 @@ class _Segments(NamedTuple):
         first, main, after = split(step)
         policy = policy_of(main)
         rules = [ready(step, number, rule) for number, rule in ordered if not is_for_loop(rule, step)]
-        rules = but_for_used_up(policy, rules)
         merge = generated_name(step.name, "merge")
         arcs: dict[int, list[Arc]] = {}
         segments: list[Task] = []
@@ -113,16 +111,15 @@ class _Segments(NamedTuple):
         sets = ok.set_ctx if ok is not None else ()
         start = self._head(rules[0]) if rules else merge
         failing = self._failing(rules, start)
-        left = left_over(policy, rules, behind=True)
         if later:
             dispatch: Tasks = (noop(generated_name(step.name, "case"), span, (jump(start, span, set_iter=fired),)),)
-            done = Rule(guard(as_set(left, policy), span), "continue", span, set_ctx=sets)
+            done = Rule(guard(OUTCOME_OK, span), "continue", span, set_ctx=sets)
         else:
             dispatch = ()
-            done = jump(start, span, when=guard(left, span), set_iter=fired)._replace(set_ctx=sets)
+            done = jump(start, span, when=guard(OUTCOME_OK, span), set_iter=fired)._replace(set_ctx=sets)
         own = ok.set_iter if ok is not None else ()
         done = done._replace(set_iter=(*own, *done.set_iter))
-        served = self._waiting(main, rules, done) if waits else (done,) if left != FALSE else ()
+        served = self._waiting(main, rules, done) if waits else (done,)
         before = (*policy.before, *self._repeating(policy, rules))
         tool = main._replace(rules=(*before, *failing, *served, unmatched(policy, merge, span)))
         tool = keeping(tool, (*segments, *dispatch), self.case)
@@ -140,7 +137,7 @@ class _Segments(NamedTuple):
         if at is None:
             return first
         span = self.case.span
-        own = [when_called(rule, at) for rule in rules]
+        own = [when_called(rule) for rule in rules]
         asked = [FALSE if (when := guard_when_called(one, self.known)) is None else when.expr for one in own]
         dispatch: Tasks = ()
         if any(expr != FALSE for expr in asked):
@@ -155,10 +152,8 @@ class _Segments(NamedTuple):
     def _repeating(self, policy: Policy, rules: list[Ready]) -> list[Rule]:
         """What repeats the tool comes before anything fires; used up, the rule fires as any other does."""
         found: list[Rule] = []
-        answered = _answered(rules)
         for rule in rules:
-            failure = _but_answered(rule, rule.failure, answered)
-            for outcome, asked in ((OUTCOME_OK, as_set(rule.success, policy)), (OUTCOME_ERROR, failure)):
+            for outcome, asked in ((OUTCOME_OK, as_set(rule.success, policy)), (OUTCOME_ERROR, rule.failure)):
                 when = guard(outcome if asked == TRUE else both(outcome, asked), rule.rule.span)
                 retry = repeated(rule, when) if asked != FALSE else None
                 found += [] if retry is None else [retry]
@@ -195,15 +190,14 @@ class _Segments(NamedTuple):
         return tuple(pairs)
 
     def _failing(self, rules: list[Ready], start: str) -> tuple[Rule, ...]:
-        """What the tool does with a failure that rules are about: for http, `call.error` is what no other takes."""
+        """What the tool does with a failure that rules are about."""
         about = [rule for rule in rules if rule.failure != FALSE and not only_repeats(rule)]
         if not about:
             return ()
-        answered = _answered(rules)
         span = self.case.span
         flags = []
         for rule in rules:
-            expr = _but_answered(rule, rule.failure, answered)
+            expr = rule.failure
             value = constant(expr == TRUE, span) if expr in (TRUE, FALSE) else computed(_truth(expr), span)
             flags.append((_flag(rule), value))
         any_of = either(*(rule.failure for rule in about))
@@ -216,7 +210,8 @@ class _Segments(NamedTuple):
         asked = guard(path("iter", _flag(rule)), span)
         found = [noop(self._head(rule), span, (Rule(asked, "continue", span), jump(onward, span)))]
         if rule.sets is not None:
-            found.append(noop(generated_name(step.name, rule.label, "set"), span, (rule.sets,)))
+            sets = noop(generated_name(step.name, rule.label, "set"), span, (rule.sets,))
+            found += in_chain(main, (sets,), self.known)
         chain = chained(step, rule, in_chain(main, rule.tasks, self.known))
         end, patch = onward, tuple[tuple[str, Value], ...]()
         count = 0
@@ -270,19 +265,6 @@ class _Segments(NamedTuple):
             self.made.setdefault(self.old.name, []).append(between)
             return [arc]
         return [] if made.route is None else list(self._routed(made.label, made, made.route, rule.when))
-
-
-def _answered(rules: list[Ready]) -> list[Expr]:
-    """What rules for `call.done` take of the failures of http; those that only repeat take none."""
-    return [rule.answered for rule in rules if rule.answered != FALSE and not only_repeats(rule)]
-
-
-def _but_answered(rule: Ready, failure: Expr, answered: list[Expr]) -> Expr:
-    """A failure that a rule is about: where it names `call.error`, without what others take."""
-    if failure == FALSE or not answered or not events_of(rule.rule) <= FAILED:
-        return failure
-    other = negated(either(*answered))
-    return other if failure == TRUE else both(failure, other)
 
 
 def _flag(rule: Ready) -> str:

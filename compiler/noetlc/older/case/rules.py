@@ -23,7 +23,7 @@ from noetlc.expr.shorthand import (
 from noetlc.expr.templates import fields_with, guard_with, native, task_with
 from noetlc.older.case.nodes import Case, CaseRule, Route
 from noetlc.older.case.settings import reached, route_of, winner
-from noetlc.older.events import EXIT, FAILED, FALSE, LOOP, TRUE, events_in, on_failure, on_response, on_success
+from noetlc.older.events import EXIT, FALSE, LOOP, TRUE, events_in, on_failure, on_success
 from noetlc.older.hoisting import kept_words, with_meanings
 from noetlc.older.legacy_names import renamed
 from noetlc.older.patching import OUTCOME, kept, meanings_after
@@ -31,16 +31,14 @@ from noetlc.older.repetition import Repetition
 
 
 class Ready(NamedTuple):
-    """A rule ready to be placed. `success` and `failure` are its guard for either outcome of the tool, `answered` for a
-    failure of http that is a response all the same; `sets` what its first action sets; `tasks` the rest of its chain,
-    with the routes among them.
+    """A rule ready to be placed. `success` and `failure` are its guard for either outcome of the tool; `sets` what its
+    first action sets; `tasks` the rest of its chain, with the routes among them.
     """
 
     label: str
     number: int
     success: Expr
     failure: Expr
-    answered: Expr
     sets: Rule | None
     tasks: Tasks
     rule: CaseRule
@@ -90,15 +88,6 @@ def only_routes(rules: Iterable[CaseRule]) -> bool:
     return True
 
 
-def sends_answer(rule: CaseRule) -> bool:
-    """Whether a rule for `call.done` gives its targets something of an answer: an error's is no result of the step."""
-    if "call.done" not in events_of(rule):
-        return False
-    given = [arc.args for task in rule.chain if (route := route_of(task)) is not None for arc in route.arcs]
-    names = [part for args in given if args is not None for expr, _ in expressions_in(args) for part in walk(expr)]
-    return any(isinstance(part, Name) and part.name in ("result", "response", "data", "this") for part in names)
-
-
 def sees_cause(step: Step, rule: CaseRule) -> bool:
     """Whether a rule reads what went wrong behind a retry: in arcs a used-up one is the error, its cause in rules."""
     if not any(one.directive == "retry" for one in split(step)[1].rules):
@@ -119,11 +108,6 @@ def _is_error(expr: Expr) -> bool:
             return False
 
 
-def is_http(step: Step) -> bool:
-    """Whether the step's tool is http."""
-    return any(task.kind == "http" for task in step.tasks)
-
-
 def ready(step: Step, number: int, rule: CaseRule) -> Ready:
     """A rule with its guards and its chain."""
     label = f"case{number}"
@@ -133,9 +117,8 @@ def ready(step: Step, number: int, rule: CaseRule) -> Ready:
     is_whole = rule.retry is not None and rule.retry.scope == "chain"  # it begins anew with what it sets
     if not is_whole and tasks and _is_patch(tasks[0]):
         sets, tasks = tasks[0].rules[0], tasks[1:]
-    failure = FALSE if rule.when is None else on_failure(expr, http=is_http(step))
-    answered = FALSE if rule.when is None or not is_http(step) else on_response(expr)
-    return Ready(label, number, on_success(expr), failure, answered, sets, tasks, rule)
+    failure = FALSE if rule.when is None else on_failure(expr)
+    return Ready(label, number, on_success(expr), failure, sets, tasks, rule)
 
 
 def _is_patch(task: Task) -> bool:
@@ -183,22 +166,8 @@ def later_guard(rule: Ready, main: Task, known: frozenset[str]) -> Guard | None:
 
 
 def failures(rules: list[Ready]) -> list[tuple[Ready, Guard]]:
-    """The rules about a failure in the order in which they are asked.
-
-    For http, those for `call.error` are for what no rule for `call.done` takes; where no response came, the rules
-    stand in their order: one for both events, behind one for `call.error`, is asked in both places.
-    """
-    first: list[tuple[Ready, Guard]] = []
-    later: list[tuple[Ready, Guard]] = []
-    for rule in rules:
-        if events_of(rule.rule) <= FAILED and rule.failure != FALSE and rule.answered == FALSE:
-            later.append((rule, _failing(rule, rule.failure)))
-        elif later and rule.answered not in (FALSE, rule.failure):
-            first.append((rule, _failing(rule, rule.answered)))
-            later.append((rule, _failing(rule, rule.failure)))
-        elif rule.failure != FALSE:
-            (first if rule.answered != FALSE else later).append((rule, _failing(rule, rule.failure)))
-    return [*first, *later]
+    """The rules about a failure in the order in which they are asked."""
+    return [(rule, _failing(rule, rule.failure)) for rule in rules if rule.failure != FALSE]
 
 
 def _failing(rule: Ready, asked: Expr) -> Guard:
@@ -374,7 +343,7 @@ class _Whole(NamedTuple):
 def chained(step: Step, rule: Ready, tasks: Tasks) -> Tasks:
     """A chain that is repeated as a whole when a task of it fails (case §4.1)."""
     retry = rule.rule.retry
-    if retry is None or retry.scope != "chain" or not tasks:
+    if retry is None or retry.scope != "chain" or retry.attempts == 1 or not tasks:
         return tasks
     label, span = generated_name(step.name, rule.label, "chain"), retry.span
     shown = next((task.name for task in tasks if not task.generated), step.name)

@@ -10,7 +10,7 @@ from noetlc.expr.shorthand import OUTCOME_OK, equal, filtered, path
 from noetlc.expr.templates import guard_with
 from noetlc.older.case.nodes import Case
 from noetlc.older.case.rules import Ready, policy_of, read_by, span_of
-from noetlc.older.events import FALSE, on_failure, on_response, on_success
+from noetlc.older.events import FALSE, on_failure, on_success
 from noetlc.older.legacy_names import renamed, rule_meanings
 from noetlc.older.patching import on_success as on_success_set
 
@@ -24,14 +24,12 @@ TIMER = "timer.fired"
 """The event of a timer, whose id is `event.data.timer_id`."""
 
 
-def when_called(rule: Ready, tool: Task) -> Ready:
+def when_called(rule: Ready) -> Ready:
     """A rule about events as it is asked when the tool before the wait has ended: `else` waits for the others."""
     own = rule.rule.own
     if own is None:
-        return rule._replace(success=FALSE, failure=FALSE, answered=FALSE)
-    is_http = tool.kind == "http"
-    answered = on_response(own.expr) if is_http else FALSE
-    return rule._replace(success=on_success(own.expr), failure=on_failure(own.expr, http=is_http), answered=answered)
+        return rule._replace(success=FALSE, failure=FALSE)
+    return rule._replace(success=on_success(own.expr), failure=on_failure(own.expr))
 
 
 def guard_when_called(rule: Ready, known: frozenset[str]) -> Guard | None:
