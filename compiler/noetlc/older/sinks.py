@@ -49,6 +49,8 @@ class Sink(Sugar):
 
 _HERE = frozenset({"event", "event_log", "events"})
 """Stores that keep every result anyway."""
+_STORED = frozenset({"data", "args"})
+"""What a `save` has that names no store: the first engines kept it in the event log."""
 
 
 def read_sink(r: Reader, key: Scalar, node: Node) -> Sink | None:
@@ -57,7 +59,10 @@ def read_sink(r: Reader, key: Scalar, node: Node) -> Sink | None:
     mapping = mapping_of(r, node, f"`{key.text}`")
     if mapping is None:
         return None
-    tool = mapping.get("tool") or mapping.get("storage")
+    tool = mapping.get("tool") or mapping.get("storage") or mapping.get("type")
+    if tool is None and all(name.text in _STORED for name, _ in mapping.entries):
+        r.respelt(key.span, f"`{key.text}` without a store", "nothing: every result is in the event log")
+        return None
     if tool is None:
         missing(r, f"the `tool` of `{key.text}`", key.span, help="write `sink: {tool: {kind: postgres}, table: …}`")
         return None
@@ -67,7 +72,7 @@ def read_sink(r: Reader, key: Scalar, node: Node) -> Sink | None:
         r.respelt(key.span, f"`{key.text}` into the event log", "nothing: every result is there")
         return None
     taken = {name.text for name, _ in inner.entries} | _idle(r, mapping)
-    rest = [entry for entry in mapping.entries if entry[0].text not in ("tool", "storage", "when", *taken)]
+    rest = [entry for entry in mapping.entries if entry[0].text not in ("tool", "storage", "type", "when", *taken)]
     task = read_single(r, "__sink", mapping_at([*inner.entries, *rest], mapping.span))
     when = mapping.get("when")
     guard = None if when is None or is_empty(when) else read_loose_guard(r, when, "`when`")

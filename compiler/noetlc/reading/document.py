@@ -171,8 +171,8 @@ def _metadata(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
             draft.metadata[name.text] = value_of(value)
 
 
-def _root_name(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
-    """Root `name` and `path`, as old playbooks have them."""
+def take_moved(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
+    """Take a text at the root that belongs into the metadata, as old playbooks have them."""
     text = text_of(r, node, f"`{key.text}`")
     if text is not None:
         draft.moved[key.text] = text
@@ -242,6 +242,6 @@ KEYS: Table[DocumentDraft] = {
     "workload": _workload,
     "workflow": _workflow,
     "workbook": _workbook,
-    "name": _root_name,
-    "path": _root_name,
+    "name": take_moved,
+    "path": take_moved,
 }

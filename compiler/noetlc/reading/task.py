@@ -12,7 +12,7 @@ from noetlc.reading.policy import read_policy
 from noetlc.reading.reader import Reader, Table, Take, no_effect, of_today, stray_key, unknown
 from noetlc.reading.shapes import choice_of, mapping_of, missing, name_of, text_of, wrong_shape
 from noetlc.reading.values import read_args, read_duration
-from noetlc.reading.word_tool import as_reference, unwrapped
+from noetlc.reading.word_tool import as_reference, lifted, unwrapped
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at, scalar_at
 
 
@@ -33,7 +33,7 @@ def read_task(r: Reader, position: int, node: Node) -> Task | None:
     if not isinstance(node, Mapping):
         wrong_shape(r, node, "a task", "a mapping")
         return None
-    node = unwrapped(r, node)
+    node = lifted(r, unwrapped(r, node))
     if node.get("kind") is None:
         for key, read in r.tables.task_entries.items():
             if node.key(key) is not None:
@@ -52,7 +52,7 @@ def read_task(r: Reader, position: int, node: Node) -> Task | None:
 
 def read_single(r: Reader, name: str, node: Mapping) -> Task | None:
     """A task that is not in a list: it may be named, labelled, or take the given name."""
-    node = as_reference(unwrapped(r, node))
+    node = as_reference(lifted(r, unwrapped(r, node)))
     if node.get("kind") is None:
         return read_task(r, 0, node)
     return finish(r, _named(r, node) or TaskDraft(name, _head(node), node))

@@ -73,6 +73,36 @@ def unwrapped(r: Reader, node: Mapping) -> Mapping:
     return node
 
 
+_LIFTED = {
+    "container": ("runtime", ("image",), frozenset({"command", "arguments", "env", "resources", "namespace"})),
+    **dict.fromkeys(
+        ("postgres", "duckdb", "sqlite", "snowflake"),
+        ("with", ("commands", "command", "query", "sql", "statement", "script"), frozenset({"database", "params"})),
+    ),
+}
+"""Kind → the key under which older files have fields of it, one of which must be there, and which others may be."""
+_WHOLE = frozenset({"with"})
+"""Keys of args: with anything else under them, all of it is args."""
+
+
+def lifted(r: Reader, node: Mapping) -> Mapping:
+    """A task with the fields of its kind beside it that older files have one level deeper."""
+    kind = node.get("kind")
+    place, needed, others = _LIFTED.get(kind.text if isinstance(kind, Scalar) else "", ("", (), frozenset[str]()))
+    inner, key = node.get(place), node.key(place)
+    if key is None or not isinstance(inner, Mapping) or any(node.get(name) is not None for name in needed):
+        return node
+    if not any(inner.get(name) is not None for name in needed):
+        return node
+    up = [entry for entry in inner.entries if entry[0].text in (*needed, *others)]
+    if place in _WHOLE and len(up) < len(inner.entries):
+        return node
+    r.respelt(key.span, f"fields of the task under `{place}`", "fields of the task")
+    taken = {name.text for name, _ in node.entries}
+    outer = [entry for entry in node.entries if entry[0] is not key]
+    return mapping_at([*outer, *(entry for entry in up if entry[0].text not in taken)], node.span)
+
+
 def as_reference(node: Mapping) -> Mapping:
     """A lone `workbook` task names its entry by `name` or `task`."""
     kind = node.get("kind")

@@ -2,7 +2,7 @@
 
 from noetlc.dialects import Dialect
 from noetlc.older.dialects import by
-from noetlc.reading import step, task
+from noetlc.reading import document, step, task
 from noetlc.reading.reader import Tables, no_effect
 
 _DIALECT = "v1 dialect"
@@ -15,6 +15,7 @@ def _named(*keys: str) -> dict[str, str]:
 DIALECT = Dialect(
     _DIALECT,
     Tables(
+        document=dict.fromkeys(("description", "desc", "version"), document.take_moved),
         step={
             "call": step.take_call,
             "save": by("sinks", "take_sink"),
