@@ -268,7 +268,9 @@ def _rule(rule: Rule) -> Keys:
 
 def _router(router: Router) -> Keys:
     found = Placed(router.span)
-    found.update({"spec": {"mode": router.mode}, "arcs": [_arc(arc) for arc in router.arcs]})
+    if router.mode != "exclusive":
+        found["spec"] = {"mode": router.mode}
+    found["arcs"] = [_arc(arc) for arc in router.arcs]
     return found
 
 

@@ -134,9 +134,11 @@ class Copies:
 
 
 def _shifted(line: str, by: int) -> str:
-    """A line moved to the right, or to the left as far as it goes."""
+    """A line moved to the right, or to the left as far as it goes. One of white space moves too: in a block of text the
+    blanks behind its margin are text.
+    """
     if by >= 0:
-        return " " * by + line if line.strip() else line
+        return " " * by + line if line else line
     return line[min(-by, len(line) - len(line.lstrip(" "))) :]
 
 

@@ -7,7 +7,7 @@ from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Value
 from noetlc.ast.printing import Keys, Placed, Tree, as_tree, plain_tree
-from noetlc.migrate.scopes import inside
+from noetlc.migrate.scopes import STEP, inside
 from noetlc.source.nodes import Mapping, Node
 
 
@@ -34,19 +34,22 @@ def _any_between(offsets: list[int], start: int, stop: int) -> bool:
 class Here(NamedTuple):
     """A part of the canonical tree, the same part as it was read (None where it stood nowhere), and its scope.
 
-    `moved`: it may hold what stood around it before.
+    `moved`: it may hold what stood around it before; `default` is the name of the only task of the step around it.
     """
 
     tree: Tree
     read: Tree
     scope: str
     moved: bool
+    default: str = ""
 
     def under(self, key: str, *, moved: bool) -> "Here":
         """What stands under a key of it."""
         read = self.read.get(key) if isinstance(self.read, dict) else None
         assert isinstance(self.tree, dict)
-        return Here(self.tree[key], read, inside(self.scope, key), moved)
+        name = self.tree.get("step")
+        default = f"{name}_task" if self.scope == STEP else self.default
+        return Here(self.tree[key], read, inside(self.scope, key), moved, default)
 
     def implies(self, key: str) -> bool:
         """Whether a key need not be written: it says what its absence does."""
@@ -60,6 +63,16 @@ class Here(NamedTuple):
         plain = plain_tree(self.tree) if isinstance(self.tree, Value) else None
         return self._replace(tree=as_tree(plain)) if isinstance(plain, dict | list) else self
 
+    def single(self) -> "Here":
+        """The only task of a step as the mapping that `tool` may be, where its name is the one that it has anyway."""
+        task, was = _only(self.tree), _only(self.read)
+        if task is None or self.scope != inside(STEP, "tool") or task.get("name") != self.default:
+            return self
+        if task.get("kind") == "workbook":  # there `name` is the entry
+            return self
+        same = was is not None and was.get("name") == self.default
+        return self._replace(tree=_unnamed(task), read=_unnamed(was) if was is not None and same else None)
+
     def lone(self, node: Mapping) -> "Here | None":
         """The only task of a step, which is written there and has the name that it has from the step."""
         if not isinstance(self.tree, list) or not isinstance(self.read, list):
@@ -72,6 +85,18 @@ class Here(NamedTuple):
         if node.span not in (task.span, was.span):
             return None
         return self._replace(tree=task, read=was)
+
+
+def _only(tree: Tree) -> "Placed | None":
+    """The only item of a list, where it is a construct."""
+    item = tree[0] if isinstance(tree, list) and len(tree) == 1 else None
+    return item if isinstance(item, Placed) else None
+
+
+def _unnamed(task: Placed) -> Placed:
+    found = Placed(task.span)
+    found.update((key, value) for key, value in task.items() if key != "name")
+    return found
 
 
 def in_order(wanted: list[str], there: list[str]) -> list[str]:

@@ -75,9 +75,10 @@ class _Document:
             if key not in tree:
                 lines += self._copies.copy(own[key], column)
             elif entry is not None:
-                lines += self._entry(key, here.under(key, moved=moved), entry, column)
+                inner = here.under(key, moved=moved)
+                lines += self._entry(key, inner if isinstance(entry.value, Sequence) else inner.single(), entry, column)
             elif moved or not here.implies(key) or _stood_in(own.get("spec"), tree[key]):
-                lines += self._new_entry(key, here.under(key, moved=True), column)
+                lines += self._new_entry(key, here.under(key, moved=True).single(), column)
         return lines
 
     def _held(self, tree: Keys) -> list[str]:

@@ -28,8 +28,6 @@ HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: t/t}\
 OLD = HEAD + "  - {step: start, next: b}\n  - {step: b}\n"
 NEW = f"""{HEAD}  - step: start
     next:
-      spec:
-        mode: exclusive
       arcs:
         - step: b
   - {{step: b}}
@@ -129,7 +127,7 @@ def test_a_file_with_errors_is_refused_for_them() -> None:
 def test_a_text_that_means_something_else_is_never_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(migration, "rewritten_document", lambda *_: NEW.replace("step: b}", "step: b, desc: x}"))
     assert migrated("t.yaml", OLD.encode()).after is not None  # a description is no part of a plan
-    monkeypatch.setattr(migration, "rewritten_document", lambda *_: NEW.replace("exclusive", "inclusive"))
+    monkeypatch.setattr(migration, "rewritten_document", lambda *_: NEW.replace("arcs:", "spec: {mode: inclusive}\n      arcs:"))
     made = migrated("t.yaml", OLD.encode())
     assert (made.after, made.is_broken, made.problems[0].code) == (None, True, "NL905")
     monkeypatch.setattr(migration, "rewritten_document", lambda *_: OLD)
@@ -236,7 +234,7 @@ def test_names_that_are_no_keys_of_the_payload_are_refused_at_their_place(execut
 
 
 def test_a_file_that_would_nest_too_deep_is_refused() -> None:
-    deep = HEAD + "  - {step: start, tool: python, code: result = 1, args: {x: " + "[" * 95 + "1" + "]" * 95 + "}}\n"
+    deep = HEAD + "  - {step: start, tool: python, code: result = 1, args: {x: " + "[" * 96 + "1" + "]" * 96 + "}}\n"
     made = migrated("a.yaml", deep.encode())
     assert (made.after, made.is_broken, [problem.code for problem in made.problems]) == (None, False, ["NL904"])
 
