@@ -83,7 +83,7 @@ def test_documents_go_by_their_paths(run: Run) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (HEAD + steps("step: other"), "does not compile"),
+        (HEAD + steps("step: start, next: {arcs: [{step: nowhere}]}"), "does not compile"),
         ("", "does not compile"),
         ("\x00", "does not compile"),
         ("NOETLPLN", "b.yaml: "),

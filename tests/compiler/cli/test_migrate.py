@@ -123,7 +123,9 @@ def test_a_report_for_reviews_says_what_to_look_at(run: Run) -> None:
 
 def test_a_mistake_of_ours_is_told_and_nothing_is_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     put("a.yaml", OLD)
-    monkeypatch.setattr(migration, "rewritten_document", lambda *_: NEW.replace("arcs:", "spec: {mode: inclusive}\n      arcs:"))
+    monkeypatch.setattr(
+        migration, "rewritten_document", lambda *_: NEW.replace("arcs:", "spec: {mode: inclusive}\n      arcs:")
+    )
     done = run("--write", "a.yaml")
     assert done.status == 3
     assert "error[NL905]" in done.out

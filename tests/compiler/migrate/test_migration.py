@@ -127,7 +127,9 @@ def test_a_file_with_errors_is_refused_for_them() -> None:
 def test_a_text_that_means_something_else_is_never_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(migration, "rewritten_document", lambda *_: NEW.replace("step: b}", "step: b, desc: x}"))
     assert migrated("t.yaml", OLD.encode()).after is not None  # a description is no part of a plan
-    monkeypatch.setattr(migration, "rewritten_document", lambda *_: NEW.replace("arcs:", "spec: {mode: inclusive}\n      arcs:"))
+    monkeypatch.setattr(
+        migration, "rewritten_document", lambda *_: NEW.replace("arcs:", "spec: {mode: inclusive}\n      arcs:")
+    )
     made = migrated("t.yaml", OLD.encode())
     assert (made.after, made.is_broken, made.problems[0].code) == (None, True, "NL905")
     monkeypatch.setattr(migration, "rewritten_document", lambda *_: OLD)
