@@ -36,18 +36,10 @@ def _is_paged_status(case: Crossed) -> bool:
 
 
 KNOWN = (
-    Known("`set` of a step does not see the step's own result (REAL.md, D10)", _text(r"\bs\.", "set")),
-    Known("`set` of a step comes behind its sink, not with `vars` (REAL.md, D10)", _has("set", "sink")),
-    Known("`set` of a step is done for failures that a rule takes (REAL.md, D10: ended well)", _has("set", "case")),
     Known(
         "entries of the workbook do not see the args of their call (REAL.md, flow)",
         lambda case: "workbook" in case.playbook,
     ),
     Known("`error` is null on an arc of a success, not absent (REAL.md, values)", _text("error is defined", "next")),
-    Known(
-        "`set` of a looped step loses what its iterations chose (LANGUAGE §6: if any iteration took it)",
-        lambda case: {"loop", "case"} <= set(_step(case)) and bool({"set", "vars"} & set(_step(case))),
-    ),
     Known("`status_code` is not known behind a loop over pages", _is_paged_status),
-    Known("`vars` and `set` of a looped step make two steps of one name", _has("loop", "vars", "set")),
 )

@@ -81,7 +81,9 @@ LOWERING: tuple[Lowering, ...] = (
     Lowering(_part("lower_retry", "retry"), removes=("Retry", "OnError"), among=("Pages", "Poll", "Case")),
     Lowering(_part("lower_poll", "poll"), removes=("Poll",), after=("lower_retry",)),
     Lowering(_part("lower_pages", "pages"), removes=("Pages",), after=("lower_retry",)),
-    Lowering(_part("lower_vars", "variables"), removes=("Assign",), after=("lower_retry", "lower_poll")),
+    Lowering(
+        _part("lower_vars", "variables"), removes=("Assign",), after=("lower_retry", "lower_poll"), among=("StepSet",)
+    ),
     Lowering(_part("lower_sink", "sinks"), removes=("Sink",), after=("lower_vars",)),
     Lowering(
         _part("lower_inclusive_case", "lower_inclusive_case", CASE),

@@ -4,11 +4,12 @@ lower_vars: `vars`, `set_ctx`, `set_iter` and the `set` of a task become patches
 
     tool: t, vars: {n: "{{ result.n }}"}   →   t: rules [{when: error, then: fail}, {else: continue, set_ctx: {n: …}}]
 
-In a loop, the `vars` of the step are set once, when the loop is done: `lower_set` does it.
+The `set` of a step is one too, of its last task and of what breaks before (REAL.md, D10). In a loop, both are set once,
+when the loop is done: `lower_set` does it.
 
 lower_set: what a step sets or gives once becomes a task or step of its own (LANGUAGE §6).
 
-tool: [a, b], set: {ctx.n: "{{ output.data.n }}"}   →  a, b, __s__set, which sets ctx.n = _prev.n
+tool: [a, choose: …], set: {ctx.n: "{{ output.data.n }}"}   →  a, …, __s__set, which sets ctx.n = _prev.n
 loop: …, set: {ctx.n: …}                            →  the step __s__set between the loop and where it leads
 result: v                                           →  __s__result, a noop that gives v
 
@@ -19,17 +20,17 @@ vars: {url: u, n: 0}, and some step sets `n`
 spec: {url: u}   →  workload: {url: u}, reads of `spec.url` follow: it is another name for `workload`
 """
 
-from noetl_ir.expr import Attribute, Const, Expr, Name
+from noetl_ir.expr import Attribute, Const, Expr, MapTemplate, Name, Template
 from noetl_ir.span import Span
 from noetlc.ast.bodies import HasBodies, Tasks, change_lists, map_lists, taken, taken_of
 from noetlc.ast.playbook import Arc, Playbook, Router, Rule, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
-from noetlc.expr.generated import PLAIN_SPEC, Pairs, computed, generated_name, jump, noop
+from noetlc.expr.generated import PLAIN_SPEC, PREFIX, Pairs, computed, generated_name, jump, noop
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, result_of, static_path
-from noetlc.expr.templates import arc_with, pairs_with, value_with
+from noetlc.expr.templates import arc_with, native, pairs_with, value_with
 from noetlc.older.branching import behind
 from noetlc.older.following import entered, followed
 from noetlc.older.legacy_names import (
@@ -49,6 +50,9 @@ from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import is_empty
 from noetlc.reading.values import read_pairs, read_value
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at
+
+_ENVELOPE = rule_meanings(Name("outcome"), path("outcome", "result"))
+"""What older names are in the `set` of a step: `output` is the envelope."""
 
 
 class Assign(Sugar):
@@ -202,7 +206,7 @@ def lower_vars(playbook: Playbook, note: Note) -> Playbook:
         playbook, lambda step, tasks: tuple(_of_task(task, declared_in(step, known), note) for task in tasks)
     )
     inputs = frozenset([key for key, _ in playbook.workload]) - RESERVED
-    return replace_steps(playbook, lambda step: _vars_of_step(step, inputs, note))
+    return replace_steps(playbook, lambda step: _vars_of_step(_set_with_tasks(step, inputs, note), inputs, note))
 
 
 def _of_task(task: Task, known: frozenset[str], note: Note) -> Task:
@@ -232,6 +236,44 @@ def _vars_of_step(step: Step, inputs: frozenset[str], note: Note) -> Step:
         ctx, scratch = pairs_with(assign.set_ctx, names), pairs_with(assign.set_iter, names)
         last = on_success(last, set_ctx=ctx, set_iter=scratch)
         step = step._replace(tasks=(*step.tasks[:-1], last))
+
+
+def _is_plain(step: Step) -> bool:
+    """Whether the last of a step's tasks is where it ends: it has no loop, no result of its own and no sugar inside."""
+    inside = any(isinstance(extra, HasBodies) for task in step.tasks for extra in task.extras)
+    return step.loop is None and not inside and not any(isinstance(extra, Result) for extra in step.extras)
+
+
+def _set_with_tasks(step: Step, inputs: frozenset[str], note: Note) -> Step:
+    """A `set` of the step is set by its last task, and by what ends it before."""
+    while _is_plain(step):
+        assign, step = taken_of(step, StepSet)
+        if assign is None:
+            return step
+        note(Change(BY_VARS, assign.span, assign.word, "exact", "a patch of the last task's policy on success"))
+        own = {**own_meanings(step.name), **_ENVELOPE}
+        last = step.tasks[-1]
+        here = renamed({**own, **own_meanings(last.name)}, inputs)
+        ctx, scratch = pairs_with(assign.set_ctx, here), pairs_with(assign.set_iter, here)
+        last = on_success(last, set_ctx=ctx, set_iter=scratch)
+        before = tuple(_breaking(task, assign, renamed(own, inputs)) for task in step.tasks[:-1])
+        step = step._replace(tasks=(*before, last))
+    return step
+
+
+def _breaking(task: Task, assign: StepSet, names: Replace) -> Task:
+    """A task before the last, which sets what the step does where it ends the run."""
+    if not any(rule.directive == "break" for rule in task.rules):
+        return task
+    ctx, scratch = pairs_with(assign.set_ctx, names), pairs_with(assign.set_iter, names)
+    return task._replace(
+        rules=tuple(
+            rule._replace(set_ctx=(*ctx, *rule.set_ctx), set_iter=(*scratch, *rule.set_iter))
+            if rule.directive == "break"
+            else rule
+            for rule in task.rules
+        )
+    )
 
 
 BY_SET = "lower_set"
@@ -306,7 +348,8 @@ def _with_result(step: Step, result: Result, known: frozenset[str]) -> Step:
 def _after_tasks(step: Step, assign: StepSet, known: frozenset[str]) -> Step:
     """A noop behind the pipeline, which a `break` comes to as well."""
     name = generated_name(step.name, "set")
-    names = renamed(rule_meanings(Name("outcome"), Name("_prev")), known)
+    own = own_meanings(step.name, Name("_prev"))
+    names = renamed({**rule_meanings(Name("outcome"), Name("_prev")), **own}, known - {step.name})
     patch = _patch(assign, names)
 
     def to_end(task: Task) -> Task:
@@ -330,18 +373,29 @@ def _patch(assign: StepSet, names: Replace) -> Rule:
 
 
 def _after_loop(step: Step, assign: StepSet, known: frozenset[str], made: dict[str, list[Step]]) -> Step:
-    """A step between the loop and where its success leads; what takes its failure stays."""
-    name, span = generated_name(step.name, "set"), assign.span
-    result = result_of(step.name)
-    patch = _patch(assign, renamed({**rule_meanings(Name("outcome"), result)}, known))
+    """A step between the loop and where its success leads; what takes its failure stays. What the iterations recorded
+    for the arcs, and the token's args, are brought along as args.
+    """
+    between = made.setdefault(step.name, [])
+    name, span = generated_name(step.name, "set" if not between else f"set{len(between) + 1}"), assign.span
+    patch = _patch(assign, renamed({**rule_meanings(Name("outcome"), result_of(step.name))}, known))
     arcs = step.router.arcs if step.router is not None else ()
     on_failure = tuple(arc for arc in arcs if _only_failure(arc))
-    onward = tuple(arc_with(arc, _done) for arc in arcs if arc not in on_failure)
+    brought: dict[str, Template] = {}
+
+    def bring(expr: Expr) -> Expr | None:
+        here = static_path(expr)
+        if len(here) != 2 or not (here[0] == "args" or (here[0] == "iter" and here[1].startswith(PREFIX))):
+            return None
+        brought[here[1]] = native(otherwise(path(*here), Const(None)))
+        return path("args", here[1])
+
+    onward = tuple(arc_with(arc_with(arc, _done), bring) for arc in arcs if arc not in on_failure)
     router = Router(step.router.mode if step.router is not None else "exclusive", onward, span) if onward else None
     task = noop(f"{name}_task", span, (patch,), ())._replace(name=f"{name}__task")
-    after = Step(name, span, span, "", PLAIN_SPEC, None, (task,), router)
-    made.setdefault(step.name, []).insert(0, after)
-    return step._replace(router=Router("exclusive", (*on_failure, Arc(name, span, None, None, None, 0, span)), span))
+    between.insert(0, Step(name, span, span, "", PLAIN_SPEC, None, (task,), router))
+    args = Value(MapTemplate(tuple(brought.items())), span, None) if brought else None
+    return step._replace(router=Router("exclusive", (*on_failure, Arc(name, span, None, args, None, 0, span)), span))
 
 
 def _only_failure(arc: Arc) -> bool:
