@@ -126,13 +126,16 @@ def retry_of(node: Any) -> Retry | tuple[Page, ...] | None:
     return Retry(node.get("max_attempts", 3), node.get("retry_when"), node.get("stop_when"), causes)
 
 
+ALL = 1_000_000
+"""Pages of a loop that names no number."""
+
+
 def _page(when: Any, then: Mapping[str, Any]) -> Page:
     again = then.get("while")
     assert when is None or again is None
     call = {**then.get("next_call", {}), **{key: then[key] for key in ("params", "args") if key in then}}
-    return Page(
-        when if again is None else again, then.get("max_attempts", 3), call, then.get("collect"), then.get("sink")
-    )
+    most = then.get("max_attempts", ALL if call else 3)
+    return Page(when if again is None else again, most, call, then.get("collect"), then.get("sink"))
 
 
 def pages_of_rules(rules: list[Any]) -> tuple[Page, ...]:

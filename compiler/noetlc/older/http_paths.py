@@ -396,7 +396,10 @@ def _in_iteration(rule: CaseRule) -> bool:
 def _with_root(page: "Page", replace: Replace) -> "Page":
     """The page whose `collect.path` begins at the result: it has the root that the conditions beside it have."""
     path = page.collect.path
-    if not page.collect.strategy or path[:1] in ((), ("response",), ("result",)):
+    root: tuple[str, ...] = ()
+    if path[:1] in (("response",), ("result",)):
+        root, path = path[:1], path[1:]
+    if not page.collect.strategy or not path:
         return page
     beside = [page.when] if page.when is not None else []
     values = [value for _, value in page.next_call]
@@ -404,4 +407,4 @@ def _with_root(page: "Page", replace: Replace) -> "Page":
     at_body = at_body or any(_rewritten(value, replace) is not value for value in values)
     if not at_body and path[0] in ENVELOPE:
         return page
-    return page._replace(collect=page.collect._replace(path=("data", *path)))
+    return page._replace(collect=page.collect._replace(path=(*root, "data", *path)))

@@ -13,7 +13,8 @@ lower_pages: `retry` as an ordered list becomes rules and a loop over pages (LAN
            __t__result  the collected value
 
 A repetition of success has its own counter and begins with the first attempt; `max_attempts` counts all pages, and
-the loop stops there and keeps what it has.
+the loop stops there and keeps what it has. Without a number it goes on as long as there is a page: to stop at a
+default would lose pages without a word.
 """
 
 from collections.abc import Iterator
@@ -75,7 +76,8 @@ class Page(NamedTuple):
     """One policy of a `retry` list (formal-extended §6): `when` selects it by the outcome.
 
     A repetition with `next_call`, `collect` or `sink` is one of success: it has its own counter. `next_call` gives
-    fields of the task for the next call.
+    fields of the task for the next call. `is_bounded` says whether the attempts count: a loop over pages that names
+    no number reads them all.
     """
 
     when: Guard | None
@@ -84,6 +86,7 @@ class Page(NamedTuple):
     collect: Collect
     sink: Task | None
     span: Span
+    is_bounded: bool = True
 
 
 class Pages(Sugar):
@@ -170,7 +173,8 @@ def _page_of(r: Reader, body: Mapping, when: Guard | None, span: Span) -> Page:
         why = "every page is stored: put the condition into the `when` of the policy"
         r.changes.append(Change("read", stored.when.span, "`when` of a sink of pages", "refused", why))
     task = None if stored is None else stored.task
-    return Page(when, retry, tuple(pairs), gathers, task, span)
+    is_bounded = not pairs or any(body.get(name) is not None for name in ("max_attempts", "attempts"))
+    return Page(when, retry, tuple(pairs), gathers, task, span, is_bounded)
 
 
 def read_collect(r: Reader, node: Node) -> Collect:
@@ -309,7 +313,8 @@ class _Paged(NamedTuple):
     def gathered(self) -> Meanings:
         """The name of the gathered pages, and where they are."""
         into = [p.collect.into or "pages" for p in self.pages.policies if p.collect.strategy and repeats_success(p)]
-        return {(into[0],): path("iter", self._key("pages"))} if into else {}
+        names = ((into[0],), ("ctx", into[0]), ("vars", into[0])) if into else ()
+        return dict.fromkeys(names, path("iter", self._key("pages")))
 
     def tasks(self) -> Tasks:
         """What the task becomes."""
@@ -428,7 +433,8 @@ class _Paged(NamedTuple):
         done = Binary("+", path("iter", self._key("page")), Const(1))
         for number, page in more:
             asked = equal(path("iter", self._key("more")), number)
-            left = guard(both(asked, compared(done, "<", Const(page.retry.attempts))), page.span)
+            within = (compared(done, "<", Const(page.retry.attempts)),) if page.is_bounded else ()
+            left = guard(both(asked, *within), page.span)
             counted = ((self._key("page"), computed(done, page.span)),)
             back = jump(self.task.name, page.span, when=left, set_iter=counted)
             rules.append(back._replace(delay=self._delay(page)))

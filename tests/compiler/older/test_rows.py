@@ -104,6 +104,7 @@ ROWS: dict[str, str] = {
     "collect without paging, result of a rule": "case-collect case-result",
     "sinks that find their keys": "sink-widened",
     "backoff_seconds, retry_on_status; assert of a task": "retry-words",
+    "a loop over pages without a number": "pages-all",
     "timers that nothing starts": "case-timer-unstarted",
 }
 
