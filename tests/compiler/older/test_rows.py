@@ -105,6 +105,7 @@ ROWS: dict[str, str] = {
     "sinks that find their keys": "sink-widened",
     "backoff_seconds, retry_on_status; assert of a task": "retry-words",
     "a loop over pages without a number": "pages-all",
+    "words at the root; fields one level deeper": "root-words deeper-fields",
     "timers that nothing starts": "case-timer-unstarted",
 }
 
