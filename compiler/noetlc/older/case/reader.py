@@ -56,6 +56,9 @@ def _rules(r: Reader, node: Node, given: list[Given]) -> Iterator[tuple[CaseRule
     mapping = mapping_of(r, node, "a rule of `case`")
     if mapping is None:
         return
+    if [key.text for key, _ in mapping.entries] == ["step"]:  # where all else leads
+        yield _rule(r, mapping, None, mapping, given)
+        return
     for key, _ in mapping.entries:
         if key.text not in _RULE:
             stray_key(r, "case", key, _RULE)
@@ -199,6 +202,9 @@ def _action(r: Reader, key: Scalar, node: Node) -> Tasks:
         case "pipe":
             found = [read_task(r, position, item) for position, item in enumerate(piped(r, key, node))]
             return tuple(task for task in found if task is not None)
+        case "log" if isinstance(node, Scalar):
+            no_effect(r, None, key, node)
+            return ()
         case "skip" | "desc" | "description":
             r.respelt(at, f"`{key.text}` in `then`", "nothing")
             return ()
