@@ -47,8 +47,10 @@ def crossed(random: Random, names: tuple[str, ...]) -> Crossed:
         given = {"read": "{{ b }}"} if "read" not in m.args and random.choice((0, 1)) else {}
         if given:
             m.step.setdefault("args", {})["b"] = "{{ workload.w }}"
-        m.workbook["tool"] = tool(m.kind, {**m.args, **given})
+        m.workbook["tool"] = tool(m.kind, {**m.args, **given, **({"i": "{{ i }}"} if m.looped else {})})
         m.step["tool"] = {"kind": "workbook", "name": "entry"}
+        if m.looped:  # an entry does not know where it is called from
+            m.step["tool"]["args"] = {"i": "{{ loop_index }}"}
     start = {
         "step": "start",
         "tool": {"kind": "noop", "result": {"one": 1}},

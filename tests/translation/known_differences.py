@@ -27,18 +27,23 @@ def _text(pattern: str, *keys: str) -> Callable[[Crossed], bool]:
     return lambda case: any(re.search(pattern, str(_step(case).get(key))) is not None for key in keys)
 
 
-def _is_paged_status(case: Crossed) -> bool:
+def _is_paged(case: Crossed) -> bool:
     step = _step(case)
     is_paged = re.search(
         r"collect|next_call|'retry': \{[^}]*'(params|args)'", f"{step.get('retry')} {step.get('case')}"
     )
-    return is_paged is not None and "status_code" in f"{step.get('sink')} {step.get('vars')}"
+    return is_paged is not None
+
+
+def _is_paged_status(case: Crossed) -> bool:
+    step = _step(case)
+    return _is_paged(case) and "status_code" in f"{step.get('sink')} {step.get('vars')}"
 
 
 KNOWN = (
     Known(
-        "entries of the workbook do not see the args of their call (REAL.md, flow)",
-        lambda case: "workbook" in case.playbook,
+        "a page loop of an entry of the workbook loses the fields of its next call",
+        lambda case: "workbook" in case.playbook and _is_paged(case),
     ),
     Known("`error` is null on an arc of a success, not absent (REAL.md, values)", _text("error is defined", "next")),
     Known("`status_code` is not known behind a loop over pages", _is_paged_status),

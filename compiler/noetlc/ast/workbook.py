@@ -51,7 +51,8 @@ def inline_workbook(playbook: Playbook, bind: Callable[[Task, Value | None], Tas
 
 
 def _overlaid(task: Task, entry: Task, bind: Callable[[Task, Value | None], Task]) -> Task:
-    args = _merged_args(entry.args, task.args)
+    own = bind(entry._replace(fields=()), task.args)  # the entry's own args are of those of the call
+    args = _merged_args(own.args, task.args)
     return bind(entry, args)._replace(
         name=task.name,
         name_span=task.name_span,

@@ -5,7 +5,8 @@ share_workbook: the `sink`, `retry` and `vars` of a workbook's entry come along 
     workbook: [{name: load, kind: http, …, retry: 3}], tool: {kind: workbook, task: load}
         →  the entry without them, and the task that calls it with them
 
-What the calling task or its step says itself wins. The entry is put in the task's place when the net is built.
+What the calling task or its step says itself wins, but for a `sink`: both store. The entry is put in the task's place
+when the net is built.
 """
 
 from noetlc.ast.bodies import Tasks, change_lists
@@ -13,6 +14,7 @@ from noetlc.ast.playbook import Playbook, Step, Task
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.workbook import workbook_name
 from noetlc.diag.change import Change, Note
+from noetlc.older.sinks import Sink
 
 
 def share_workbook(playbook: Playbook, note: Note) -> Playbook:
@@ -34,5 +36,5 @@ def share_workbook(playbook: Playbook, note: Note) -> Playbook:
 
 def _with(task: Task, step: Step, extras: tuple[Sugar, ...]) -> Task:
     own = {type(extra) for extra in (*task.extras, *step.extras)}
-    added = tuple(extra for extra in extras if type(extra) not in own)
+    added = tuple(extra for extra in extras if type(extra) not in own or isinstance(extra, Sink))
     return task._replace(extras=(*task.extras, *added)) if added else task
