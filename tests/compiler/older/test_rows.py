@@ -50,7 +50,7 @@ ROWS: dict[str, str] = {
     "step args": "step-args args-token args-name",
     "workbook task": (
         "v1-workbook v1-call workbook-args workbook-sink workbook-mapping workbook-map-plain workbook-"
-        "retry workbook-reference call-args"
+        "retry workbook-reference call-args workbook-own-args"
     ),
     "step.when, pass": "step-when skip-pass skip-when-pass skip-loop",
     "set (D10)": "set-input-output set-task set-rule set-arc set-step-loop set-before-arcs",
@@ -105,6 +105,8 @@ ROWS: dict[str, str] = {
     "sinks that find their keys": "sink-widened",
     "backoff_seconds, retry_on_status; assert of a task": "retry-words",
     "a loop over pages without a number": "pages-all",
+    "results of a branch in its next": "case-branch-result",
+    "a bare step of a case where all else leads": "case-last-step",
     "words at the root; fields one level deeper": "root-words deeper-fields",
     "timers that nothing starts": "case-timer-unstarted",
 }

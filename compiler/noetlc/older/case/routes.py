@@ -114,7 +114,9 @@ def about_tool(step: Step, case: Case, known: Set[str]) -> Case:
     if step.loop is not None:
         return case._replace(rules=tuple(rule if is_for_loop(rule, step) else _carrying(step, rule) for rule in asked))
     sent = renamed(rule_meanings(path("iter", OUTCOME), result_of(step.name)), known)
-    return case._replace(rules=tuple(rule._replace(chain=_with_routes(rule.chain, sent)) for rule in asked))
+    return case._replace(
+        rules=tuple(_of_branch(step, rule._replace(chain=_with_routes(rule.chain, sent))) for rule in asked)
+    )
 
 
 def _asked(rule: CaseRule, names: Replace) -> CaseRule:
@@ -143,6 +145,22 @@ def _carrying(step: Step, rule: CaseRule) -> CaseRule:
     inside = {*_OF_TASK, "iter", "loop_index", *(loop.iterator for loop in loops_of(step))}
     inside |= {task.name for task in (*step.tasks, *rule.chain)}
     return rule._replace(chain=tuple(_with_route(task, lambda route: _recording(route, inside)) for task in rule.chain))
+
+
+def _of_branch(step: Step, rule: CaseRule) -> CaseRule:
+    """The rule whose routes give what tasks of its branch gave as it was recorded: arcs know results of steps only.
+
+    Where it is recorded the step has not ended: its own name is the result of its tool.
+    """
+    inside = {task.name for task in rule.chain if not task.generated}
+    tool = step.tasks[-1].name
+    own = renamed({(step.name,): Name(tool)} if tool.isidentifier() else {}, frozenset())
+
+    def given(route: Route) -> Route:
+        made = _recording(route, inside)
+        return made if made is route else made._replace(carried=maybe_with(made.carried, own))
+
+    return rule._replace(chain=tuple(_with_route(task, given) for task in rule.chain)) if inside else rule
 
 
 _OF_TASK = ROOTS - {"vars"}
