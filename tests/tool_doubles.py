@@ -23,6 +23,7 @@ class Surroundings:
         self._root = root
         self.credentials = dict(credentials or {})
         self.lines: list[str] = []
+        self.kept: dict[str, Json] = {}
         self.fenced: Callable[[str], str | None] | None = None
 
     async def credential(self, name: str) -> dict[str, Json]:
@@ -35,6 +36,9 @@ class Surroundings:
 
     def fence(self) -> Callable[[str], str | None] | None:
         return self.fenced
+
+    def stored(self, reference: Mapping[str, Json]) -> Json:
+        return self.kept[str(reference.get("key"))]
 
     def log(self, text: str) -> None:
         self.lines.append(text)

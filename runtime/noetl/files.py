@@ -1,4 +1,5 @@
-"""Files that tools may touch: named by an explicit field, inside the worker's root, and nothing else.
+"""Files that tools may touch: named by an explicit field, inside the worker's root, and nothing else; and how files of
+an execution are named.
 
 Text that merely looks like a path is data; only the fields that a kind declares as files come here.
 """
@@ -9,6 +10,8 @@ from contextlib import suppress
 from noetl_ir.expr import Json
 
 MOST_BYTES = 16 * 1024 * 1024
+
+_SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
 class Refused(Exception):
@@ -151,3 +154,12 @@ def _local(address: str) -> str:
     if "://" in path:
         raise Refused(f"{address!r} is no file of this machine")
     return path
+
+
+def file_name_of(execution_id: str) -> str:
+    """A file name for an execution: its id where that is plain, else a hash; no id leads elsewhere."""
+    if 0 < len(execution_id) <= 100 and _SAFE.issuperset(execution_id):
+        return execution_id
+    import hashlib
+
+    return "=" + hashlib.sha256(execution_id.encode("utf-8", "surrogatepass")).hexdigest()

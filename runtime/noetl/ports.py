@@ -389,6 +389,10 @@ class Env(Protocol):
         """What addresses are held against before they are connected to; None where every one may be."""
         ...
 
+    def stored(self, reference: Mapping[str, Json]) -> Json:
+        """The result of this execution that a reference stands for; raises KeyError with a clear text."""
+        ...
+
     def log(self, text: str) -> None:
         """Write a line to the task's log (never to the event log)."""
         ...

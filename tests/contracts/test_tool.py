@@ -68,6 +68,7 @@ def slow_call(kind: str, root: Path, url: str) -> Call | None:
     endless = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"
     fields: dict[str, dict[str, Json] | None] = {
         "noop": None,
+        "artifact": None,
         "secrets": None,
         "http": {"url": url},
         "python": {"code": "import time; time.sleep(613)"},

@@ -27,6 +27,7 @@ RUN = [
     "snowflake",
     "gcs",
     "quantum",
+    "artifact",
 ]
 
 SAMPLE = Kind(
@@ -72,7 +73,7 @@ def test_the_schema_of_a_kind_is_a_schema(name: str) -> None:
 def test_what_this_version_runs() -> None:
     assert sorted(name for name in NAMES if kind_of(name).available) == sorted(RUN)
     assert {name for name in NAMES if kind_of(name).parks} == {"playbook", "wait"}
-    assert {name for name in NAMES if kind_of(name).pure} == {"noop"}
+    assert {name for name in NAMES if kind_of(name).pure} == {"noop", "artifact"}
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,8 @@ _SLIP = 0.85
 _SECRET = pattern(r"(?<![\w.'\"])(?:env\s*[.\[]|token\s*\()")
 
 
+_STORED = pattern(r"\b_(?:ref|store|preview)\b")
+"""What stands under the name of a step for how its result is stored."""
 _REQUEST = pattern(r"(?<![\w.'\"])(?:job|payload|spec|input|data)\b(?!['\"])")
 
 
@@ -94,6 +96,8 @@ def _old_names(r: Reader, node: Mapping, draft: DocumentDraft) -> Iterator[Sugar
         yield _node("request", "OldRequest", node.span)
     if ("env" in text or "token" in text) and _SECRET.search(text):  # the plain words are found sooner
         yield _node("environment", "OldSecrets", node.span)
+    if ("_ref" in text or "_store" in text or "_preview" in text) and _STORED.search(text):
+        yield _node("storage", "StoredNames", node.span)
     if "{%" in text:
         yield _node("blocks", "OldBlocks", node.span)
 

@@ -45,6 +45,7 @@ from noetlc.older.legacy_names import (
     rule_meanings,
 )
 from noetlc.older.patching import on_success
+from noetlc.older.storage import is_storage, take_output
 from noetlc.reading.drafts import ArcDraft, DocumentDraft, StepDraft, TaskDraft, ThenDraft
 from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import is_empty
@@ -152,6 +153,9 @@ def _unlisted(r: Reader, node: Node) -> Node:
 def take_result(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
     """`result: value`, or `{from: value}`."""
     if is_empty(node):
+        return
+    if is_storage(node):
+        take_output(r, draft, key, node)
         return
     r.legacy_seen = True
     inner = node.get("from") if isinstance(node, Mapping) and len(node.entries) == 1 else None

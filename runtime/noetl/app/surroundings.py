@@ -1,6 +1,6 @@
 """What the sessions and tools of each execution have around them: results, secrets, a root folder, a log."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from weakref import WeakValueDictionary
 
 from noetl.app.vault import Vault
@@ -9,7 +9,7 @@ from noetl.errands import Errands, Held, NotYet
 from noetl.ports import Blobs, Call, Fence
 from noetl.recent import Recent
 from noetl.server.children import NotFound
-from noetl.worker.results import Results
+from noetl.worker.results import OwnValues, Results
 from noetl.worker.session import Kit
 from noetl_ir.commands import RunPipeline
 from noetl_ir.expr import Json
@@ -80,18 +80,26 @@ class Surroundings:
     def env_of(self, call: Call) -> "TaskEnv":
         """The surroundings of one call."""
         vault = self._vaults[call.execution_id]
-        return TaskEnv(vault, self._root, lambda text: self._log(call, text), self._fence, self.errands)
+        owned = OwnValues(call.execution_id, self._blobs)
+        return TaskEnv(vault, owned, self._root, lambda text: self._log(call, text), self._fence, self.errands)
 
 
 class TaskEnv:
     """`noetl.ports.Env` for one call."""
 
-    __slots__ = ("_errands", "_fence", "_log", "_root", "_vault")
+    __slots__ = ("_errands", "_fence", "_log", "_owned", "_root", "_vault")
 
     def __init__(
-        self, vault: Vault, root: str, log: Callable[[str], None], fence: Fence | None, errands: Errands
+        self,
+        vault: Vault,
+        owned: OwnValues,
+        root: str,
+        log: Callable[[str], None],
+        fence: Fence | None,
+        errands: Errands,
     ) -> None:
         self._errands = errands
+        self._owned = owned
         self._fence = fence
         self._vault = vault
         self._root = root
@@ -111,6 +119,9 @@ class TaskEnv:
 
     def fence(self) -> Fence | None:
         return self._fence
+
+    def stored(self, reference: Mapping[str, Json]) -> Json:
+        return self._owned.value(reference)
 
     def log(self, text: str) -> None:
         self._log(str(self._vault.redact(text)))

@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from noetl.ports import Conflict, Wanted
 
-_SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
-
 
 def missing(
     expected: int,
@@ -58,12 +56,3 @@ def condition(wanted: Wanted, marks: Mapping[str, str]) -> str:
     """
     asked = wanted._asdict()
     return " AND ".join(["true", *(text.format_map(marks) for name, text in _WANTED.items() if asked[name])])
-
-
-def file_name_of(execution_id: str) -> str:
-    """A file name for an execution: its id where that is plain, else a hash; no id leads elsewhere."""
-    if 0 < len(execution_id) <= 100 and _SAFE.issuperset(execution_id):
-        return execution_id
-    import hashlib
-
-    return "=" + hashlib.sha256(execution_id.encode("utf-8", "surrogatepass")).hexdigest()

@@ -7,8 +7,8 @@ name it is whole or not there. What a killed process leaves behind ends in `.par
 import os
 from collections.abc import Mapping
 
+from noetl.files import file_name_of
 from noetl.ports import Blobs, Hook, StoreFailure
-from noetl.store import file_name_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import reference as reference_to
 

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 
 from noetl.catalogue import EVERY, PlanRow, Versions
+from noetl.files import file_name_of
 from noetl.ports import ALL, Blobs, Conflict, ExecutionRow, Hook, InboxRow, Owned, Record, Store, StoreFailure, Wanted
 from noetl.store import missing
 from noetl_ir.expr import Json
@@ -271,7 +272,7 @@ class MemoryBlobs:
         import hashlib
 
         checksum = hashlib.sha256(data).hexdigest()
-        key = f"{execution_id}/{checksum}"
+        key = f"{file_name_of(execution_id)}/{checksum}"
         self._data[key] = data
         return reference(store="memory", key=key, size=len(data), checksum=checksum)
 

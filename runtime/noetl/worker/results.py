@@ -4,8 +4,9 @@ A result over `limits.max_payload_bytes` is stored as a blob before the event th
 the server's expressions read go along in the event (v10 §10, LANGUAGE §2).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from noetl.files import file_name_of
 from noetl.ports import Blobs
 from noetl.worker.schemas import KNOB
 from noetl_ir import codec
@@ -23,6 +24,35 @@ WHOLE = frozenset({"data", "result", "results"})
 """Keys of a result that may mean all of it (LANGUAGE §2)."""
 
 
+CALLS = "playbook"
+"""The kind whose result may be a reference into another execution: its child's."""
+
+
+class OwnValues:
+    """The values that one execution has stored; no reference, however it was come by, leads to those of another."""
+
+    __slots__ = ("_blobs", "_folder")
+
+    def __init__(self, execution_id: str, blobs: Blobs) -> None:
+        self._folder = file_name_of(execution_id)
+        self._blobs = blobs
+
+    def value(self, reference: Mapping[str, Json]) -> Json:
+        """What a reference stands for; raises KeyError with a clear text."""
+        key = reference.get("key")
+        if not isinstance(key, str) or key.partition("/")[0] != self._folder:
+            raise KeyError("the reference is to no stored result of this execution")
+        try:
+            return unpacked(self._blobs, reference)
+        except codec.CodecError as problem:
+            raise KeyError(f"the stored result {key} is altered: {problem}") from None
+
+
+def unpacked(blobs: Blobs, reference: Mapping[str, Json]) -> Json:
+    """The value of a reference; raises KeyError, CodecError."""
+    return codec.unpack(blobs.get(reference), max_bytes=MAX_BYTES, max_depth=MAX_DEPTH, max_items=MAX_ITEMS)
+
+
 class Results:
     """Records and follows results of one execution. `redact` hides secrets in a value."""
 
@@ -30,10 +60,14 @@ class Results:
         self._plan = plan
         self._execution_id = execution_id
         self._blobs = blobs
+        self._owned = OwnValues(execution_id, blobs)
         self._redact = redact
 
-    def recorded(self, step: int, outcome: Outcome) -> tuple[Outcome, Json]:
-        """The outcome with its secrets hidden, and its result as the log will hold it."""
+    def recorded(self, step: int, outcome: Outcome, kind: str, inline: int | None) -> tuple[Outcome, Json]:
+        """The outcome with its secrets hidden, and its result as the log will hold it.
+
+        `inline` is the size in bytes above which the task asks for the result to be outside.
+        """
         status, result, error, extras, meta = outcome
         if result is None and error is None and not extras:
             return outcome, None
@@ -41,7 +75,7 @@ class Results:
         error = _mapping(self._redact(error)) if error else error
         extras = _mapping(self._redact(extras)) or {} if extras else extras
         hint = extras.get(KNOB)
-        return Outcome(status, result, error, extras, meta), self._shown(step, result, hint)
+        return Outcome(status, result, error, extras, meta), self._shown(step, result, hint, kind, inline)
 
     def follow(self, value: Json) -> "Json | Reference":
         """A result as expressions see it: a reference is fetched only when something reads it."""
@@ -55,32 +89,38 @@ class Results:
     def fetch(self, record: dict[str, Json]) -> Json:
         """The value of a reference; raises Fault `ref.missing`."""
         try:
-            return codec.unpack(self._blobs.get(record), max_bytes=MAX_BYTES, max_depth=MAX_DEPTH, max_items=MAX_ITEMS)
+            return unpacked(self._blobs, record)
         except (KeyError, codec.CodecError) as problem:
             raise Fault("ref.missing", f"the stored result {record.get('key')} is gone or altered: {problem}") from None
 
-    def _shown(self, step: int, value: Json, hint: Json) -> Json:
-        if isinstance(value, (bool, int, float)) or value is None or (isinstance(value, str) and len(value) < 1024):
-            return value
-        value, posing = self._content(value) if is_reference(value) else (value, False)
-        packed = codec.pack_unsorted(value)
-        if len(packed) <= self._plan.limits.max_payload_bytes and not posing:
-            return value
+    def _shown(self, step: int, value: Json, hint: Json, kind: str, inline: int | None) -> Json:
         row = self._plan.steps[step]
+        asked = inline is not None and not row.loops  # the entries of a loop stand in one list
+        small = isinstance(value, (bool, int, float)) or (isinstance(value, str) and len(value) < 1024)
+        if value is None or (small and not asked):
+            return value
+        value, posing = self._content(value, kind) if is_reference(value) else (value, False)
+        packed = codec.pack_unsorted(value)
+        limit = self._plan.limits.max_payload_bytes
+        if len(packed) <= (limit if inline is None or not asked else min(inline, limit)) and not posing:
+            return value
         paths = [_meant(path, value) for path in row.reads or ()]
         whole = (row.loops and any(path[:1] != ("stats",) for path in paths)) or () in paths
-        if whole and not posing:
+        if whole and not posing and not asked:
             return value
         record = {**self._blobs.put(self._execution_id, packed), "schema_hint": hint}
         return {**record, "projected": value if whole else _projection(value, paths)}
 
-    def _content(self, value: Json) -> tuple[Json, bool]:
+    def _content(self, value: Json, kind: str) -> tuple[Json, bool]:
         """What a result that is a reference stands for: that of a child, say. Data from outside that only looks like
-        one stands for itself, and whoever follows a reference must find it: it is said to be posing."""
+        one, or that names a result of another execution, stands for itself, and whoever follows a reference must find
+        it: it is said to be posing."""
+        record = value if isinstance(value, dict) else {}
         try:
-            return self.fetch(value if isinstance(value, dict) else {}), False
-        except Fault:
+            found = self.fetch(record) if kind == CALLS else self._owned.value(record)
+        except (Fault, KeyError):
             return value, True
+        return found, is_reference(found)
 
 
 def _mapping(value: Json) -> dict[str, Json] | None:

@@ -16,7 +16,7 @@ from noetl_ir.commands import RunPipeline
 from noetl_ir.evaluate import Fault
 from noetl_ir.events import Event, action_id_of, event_of
 from noetl_ir.expr import Json
-from noetl_ir.kinds import seconds_of
+from noetl_ir.kinds import INLINE, seconds_of
 from noetl_ir.outcome import Outcome, error, with_kind
 from noetl_ir.plan import Task
 from noetl_ir.rows import NamedTuple
@@ -44,7 +44,7 @@ class Session:
     """The state of one pipeline on its worker. `over` once nothing more is to be done under this claim."""
 
     __slots__ = (
-        "_kit", "_program", "_renderer", "_started", "attempt_number", "ctx", "iter",
+        "_inline", "_kit", "_program", "_renderer", "_started", "attempt_number", "ctx", "iter",
         "order", "over", "prev", "task", "task_results", "tasks_run", "visits",
     )  # fmt: skip
 
@@ -53,6 +53,7 @@ class Session:
         self._kit = kit
         self._renderer = Renderer(program, order, kit.restore)
         self._started = order.began
+        self._inline: int | None = None
         self.order = order
         self.task = order.task
         self.attempt_number = order.attempt
@@ -97,6 +98,7 @@ class Session:
             rendered = None if lost else self._renderer.render(row, scope, self)
         except Fault as fault:
             return Attempt(row, None, fault, lost)
+        self._inline = _inline_of(rendered)
         return Attempt(row, rendered, None, lost)
 
     def started(self, now: int, call: dict[str, Json] | None = None) -> Event:
@@ -123,7 +125,7 @@ class Session:
 
         Rules see the outcome whole; the log gets its result with secrets hidden, and a reference where it is large.
         """
-        outcome, shown = self._kit.results.recorded(self.order.step, outcome)
+        outcome, shown = self._kit.results.recorded(self.order.step, outcome, self.row.kind, self._inline)
         number = self.attempt_number
         envelope, row = _envelope(outcome), self.row
         envelope["meta"] = {
@@ -208,6 +210,12 @@ class Session:
         visit, number = self.visits.get(task, 1), self.attempt_number
         event_id = f"{order.run}:{task}:{visit}:{number}:{order.claim}:{letter}"
         return event_of((event_id, event_type, now, order.step, order.run, task, visit, number, order.claim, (), data))
+
+
+def _inline_of(rendered: Rendered | None) -> int | None:
+    """The size in bytes above which a task asks for its result to be stored outside; None where it does not ask."""
+    asked = None if rendered is None else rendered.call.knobs.get(INLINE)
+    return max(asked, 0) if isinstance(asked, int) and not isinstance(asked, bool) else None
 
 
 def _envelope(outcome: Outcome) -> dict[str, Json]:

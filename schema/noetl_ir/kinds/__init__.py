@@ -43,8 +43,16 @@ class Field(NamedTuple):
         return value in self.values or (self.any_case and value.upper() in self.values)
 
 
+INLINE = "inline_max_bytes"
+"""The knob that has results of a task stored outside the log from a size on."""
+
 TASK_KNOBS: Mapping[str, Field] = MappingProxyType(
-    {"schema_hint": Field(("text",), doc="The JSON Schema that the result is held against, by its name.")}
+    {
+        "schema_hint": Field(("text",), doc="The JSON Schema that the result is held against, by its name."),
+        INLINE: Field(
+            ("integer",), doc="A result above that many bytes is stored outside the log; `ref` gives its reference."
+        ),
+    }
 )
 """What `task.spec` may hold whatever the kind, but for kinds that park; never inherited from outer specs."""
 

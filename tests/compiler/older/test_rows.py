@@ -54,7 +54,7 @@ ROWS: dict[str, str] = {
     ),
     "step.when, pass": "step-when skip-pass skip-when-pass skip-loop",
     "set (D10)": "set-input-output set-task set-rule set-arc set-step-loop set-before-arcs",
-    "input, output (D10)": "set-input-output input-merge output-names output-arc output-ref output-store",
+    "input, output (D10)": "set-input-output input-merge output-names output-arc output-ref output-store output-tiers",
     "loop.cursor (D11)": "cursor cursor-frame cursor-failed cursor-frame-whole",
     "on_error; of a loop": "on-error-ignore loop-on-error on-error-fail",
     "batch_size, chunk, limit, order_by; where": (

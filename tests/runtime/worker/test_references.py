@@ -20,7 +20,7 @@ BIG = {"n": 7, "deep": {"x": 1, "y": [1, {"z": 2}]}, "pad": PAD, "none": None}
 NESTED = {"data": {"n": 1}, "result": 2, "n": 3, "pad": PAD}
 ONE = """workflow:
   - step: start
-    tool: {name: t, kind: http, url: "http://x"}
+    tool: {name: t, kind: python, code: "result = 1"}
     next: {arcs: [{step: good, when: "{{ %s }}"}, {step: bad}]}
   - {step: good}
   - {step: bad}
@@ -135,7 +135,7 @@ def test_a_pipeline_follows_the_result_of_its_own_tasks() -> None:
 workflow:
   - step: start
     tool:
-      - {name: t, kind: http, url: "http://x"}
+      - {name: t, kind: python, code: "result = 1"}
       - {name: same, kind: noop}
       - name: use
         kind: noop
@@ -181,7 +181,7 @@ workflow:
 
 
 TWO = """workflow:
-  - {step: start, tool: {name: t, kind: http, url: "http://x"}, next: {arcs: [{step: pause}]}}
+  - {step: start, tool: {name: t, kind: python, code: "result = 1"}, next: {arcs: [{step: pause}]}}
   - {step: pause, spec: {}, next: {arcs: [{step: use, when: "{{ start.n == 7 }}", spec: {delay: 10}}]}}
   - step: use
     tool: {name: u, kind: noop, args: {%s}}
@@ -226,7 +226,7 @@ def test_data_from_outside_that_looks_like_a_reference_is_data(pad: str) -> None
     text = """
 workflow:
   - step: start
-    tool: {name: t, kind: http, url: "http://x"}
+    tool: {name: t, kind: python, code: "result = 1"}
     next: {arcs: [{step: use, when: "{{ start.n == %s }}"}]}
   - {step: use, tool: {kind: noop, args: {n: "{{ start.n }}", key: "{{ start.key }}", all: "{{ start | length }}"}}}
 """

@@ -2,15 +2,23 @@
 
 from noetlc.dialects import Dialect
 from noetlc.older.dialects import by
-from noetlc.reading.reader import Tables, no_effect
+from noetlc.reading.reader import Tables
 
 _DIALECT = "set/input dialect"
 
 DIALECT = Dialect(
     _DIALECT,
     Tables(
-        step={"set": by("variables", "take_step_set"), "input": by("args", "take_step_args"), "output": no_effect},
-        task={"set": by("variables", "take_set"), "output": no_effect, "output_select": no_effect},
+        step={
+            "set": by("variables", "take_step_set"),
+            "input": by("args", "take_step_args"),
+            "output": by("storage", "take_output"),
+        },
+        task={
+            "set": by("variables", "take_set"),
+            "output": by("storage", "take_output"),
+            "output_select": by("storage", "take_select"),
+        },
         then={"set": by("variables", "take_rule_set"), "set_vars": by("variables", "take_rule_set")},
         arc={"set": by("variables", "take_arc_set")},
         loop={"cursor": by("cursors", "take_cursor")},

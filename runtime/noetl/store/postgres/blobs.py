@@ -3,8 +3,8 @@
 import hashlib
 from collections.abc import Mapping
 
+from noetl.files import file_name_of
 from noetl.ports import StoreFailure
-from noetl.store import file_name_of
 from noetl.store.postgres.address import address_of
 from noetl.store.postgres.pool import Pool
 from noetl.store.postgres.schema import migrate

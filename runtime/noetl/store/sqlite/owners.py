@@ -12,8 +12,8 @@ import weakref
 from contextlib import suppress
 from types import TracebackType
 
+from noetl.files import file_name_of
 from noetl.ports import Owned, StoreFailure
-from noetl.store import file_name_of
 
 _TRIES = 2_000
 _PAUSE = 0.001
