@@ -118,6 +118,8 @@ def read_repetition(r: Reader, mapping: Mapping, span: Span, others: tuple[str, 
             given[about] = value
         elif key.text not in others:
             stray_key(r, "retry", key, (*_NAMES, *others))
+    if isinstance(pause := given.get("backoff"), Scalar) and isinstance(pause.value, int | float):
+        given.setdefault("delay", given.pop("backoff"))  # a number is the same pause each time
     backoff = "exponential" if "multiplier" in given else "none"
     if "backoff" in given:
         backoff = _BACKOFFS[choice_of(r, given["backoff"], "`backoff`", tuple(_BACKOFFS)) or "none"]

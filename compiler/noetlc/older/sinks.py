@@ -59,6 +59,7 @@ def read_sink(r: Reader, key: Scalar, node: Node) -> Sink | None:
     mapping = mapping_of(r, node, f"`{key.text}`")
     if mapping is None:
         return None
+    mapping = _respelt(r, mapping)
     tool = mapping.get("tool") or mapping.get("storage") or mapping.get("type")
     if tool is None and all(name.text in _STORED for name, _ in mapping.entries):
         r.respelt(key.span, f"`{key.text}` without a store", "nothing: every result is in the event log")
@@ -77,6 +78,21 @@ def read_sink(r: Reader, key: Scalar, node: Node) -> Sink | None:
     when = mapping.get("when")
     guard = None if when is None or is_empty(when) else read_loose_guard(r, when, "`when`")
     return None if task is None else Sink(task, guard, key.span)
+
+
+def _respelt(r: Reader, mapping: Mapping) -> Mapping:
+    """The mapping in which `backend` is the tool, and `from` what is stored."""
+    words = {"backend": "tool", "from": "data"}
+    if not any(key.text in words for key, _ in mapping.entries):
+        return mapping
+    entries: list[tuple[Scalar, Node]] = []
+    for key, value in mapping.entries:
+        word = words.get(key.text)
+        if word is not None:
+            r.respelt(key.span, f"`{key.text}` of a sink", f"`{word}`")
+            key = scalar_at(word, word, style="", span=key.span, source=key.source)
+        entries.append((key, value))
+    return mapping_at(entries, mapping.span)
 
 
 def _idle(r: Reader, mapping: Mapping) -> set[str]:

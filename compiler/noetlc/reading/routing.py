@@ -67,6 +67,10 @@ def _next_spec(r: Reader, draft: RouterDraft, key: Scalar, node: Node) -> None:
 
 
 def _mode(r: Reader, draft: RouterDraft, key: Scalar, node: Node) -> None:
+    if isinstance(node, Scalar) and node.text == "parallel":
+        r.respelt(node.span, "`mode: parallel`", "`mode: inclusive`")
+        draft.mode = "inclusive"
+        return
     draft.mode = choice_of(r, node, "`mode`", ("exclusive", "inclusive")) or "exclusive"
 
 

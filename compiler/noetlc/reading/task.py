@@ -11,7 +11,7 @@ from noetlc.reading.kinds import kind_names, kind_of
 from noetlc.reading.policy import read_policy
 from noetlc.reading.reader import Reader, Table, Take, no_effect, of_today, stray_key, unknown
 from noetlc.reading.shapes import choice_of, mapping_of, missing, name_of, text_of, wrong_shape
-from noetlc.reading.values import read_args, read_duration
+from noetlc.reading.values import read_args, read_duration, read_value
 from noetlc.reading.word_tool import as_reference, lifted, unwrapped
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at, scalar_at
 
@@ -107,6 +107,8 @@ def finish(r: Reader, draft: TaskDraft) -> Task | None:
             r.tables.task_fallback[key.text](r, draft, key, value)
         elif not key.text.startswith("x-"):
             _stray_field(r, draft, key, () if kind is None else tuple(kind.fields))
+    if draft.kind == "secrets":
+        _named_secret(r, draft)
     if kind is not None:
         check_required(r, draft, kind)
     fields = draft.fields if len(draft.fields) < 2 else list(dict(draft.fields).items())
@@ -127,6 +129,17 @@ def finish(r: Reader, draft: TaskDraft) -> Task | None:
         tuple(draft.field_spans),
         tuple(draft.extras),
     )
+
+
+def _named_secret(r: Reader, draft: TaskDraft) -> None:
+    """A task of kind `secrets` whose only word for the secret is its name, or the `name` under its label."""
+    if any(name in ("auth", "credential", "secret", "secret_name") for name, _ in draft.fields):
+        return
+    node = draft.node.get("name")
+    if isinstance(node, Scalar) and node.value is not None:
+        r.respelt(node.span, "`name` of a `secrets` task", "`auth`: the secret of that name", "safe")
+        draft.fields.append(("auth", read_value(r, node)))
+        draft.field_spans.append(("auth", node.span))
 
 
 def _as_mapping(r: Reader, node: Sequence) -> Node:

@@ -21,6 +21,7 @@ KIND = Kind(
         "env": Field(("map",), doc="Environment variables beside the worker's own; null removes one."),
         "cwd": Field(("text",), doc="The folder to run in, inside the worker's root; the root when absent."),
         "input": Field(("text",), doc="Text for the standard input; none when absent."),
+        "job": Field(("map",), doc="Read from older playbooks, where a cluster ran the script.", idle=True),
     },
     knobs={
         "memory": Field(
