@@ -109,13 +109,16 @@ def _actions(m: Making, number: int, failing: bool) -> list[dict[str, Any]]:
             case _:
                 found.append({"set": {m.one("c", "e"): m.value(failing=failing)}})
     if not found or m.one(0, 1, 1):
-        found.append({"next": _next_node(m, failing)})
+        tasks = [key for action in found for key, node in action.items() if key not in ("sink", "set") and node]
+        found.append({"next": _next_node(m, failing, tasks)})
     return found
 
 
-def _next_node(m: Making, failing: bool) -> Any:
+def _next_node(m: Making, failing: bool, tasks: list[str]) -> Any:
+    """Where a rule leads; it may give what a task of its chain gave."""
     names = m.random.sample(TARGETS, 1 if m.looped else m.one(1, 1, 2))
-    sent = {"args": {"x": m.value(failing=failing)}} if m.one(0, 1) and not m.looped else {}
+    given = m.braced(f"{tasks[-1]}.k") if tasks and m.one(0, 1) else m.value(failing=failing)
+    sent = {"args": {"x": given}} if m.one(0, 1) and not m.looped else {}
     arcs = [{"step": name, **sent} for name in names]
     if m.one(0, 1):
         return arcs

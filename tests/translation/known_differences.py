@@ -46,5 +46,9 @@ KNOWN = (
         lambda case: "workbook" in case.playbook and _is_paged(case),
     ),
     Known("`error` is null on an arc of a success, not absent (REAL.md, values)", _text("error is defined", "next")),
+    Known(
+        "an arg of a step is evaluated where it is read, behind what the step has set (formal §3.4)",
+        lambda case: "vars." in str(_step(case).get("args")) and "'set'" in str(_step(case).get("case")),
+    ),
     Known("`status_code` is not known behind a loop over pages", _is_paged_status),
 )
