@@ -34,6 +34,8 @@ _SECRET = pattern(r"(?<![\w.'\"])(?:env\s*[.\[]|token\s*\()")
 
 _STORED = pattern(r"\b_(?:ref|store|preview)\b")
 """What stands under the name of a step for how its result is stored."""
+_SQL_DATA = pattern(r"\.data\.(?:command_\d|rows\b|row_count\b|columns\b)")
+"""A key of a SQL result behind a `data` that it does not have."""
 _REQUEST = pattern(r"(?<![\w.'\"])(?:job|payload|spec|input|data)\b(?!['\"])")
 
 
@@ -98,6 +100,8 @@ def _old_names(r: Reader, node: Mapping, draft: DocumentDraft) -> Iterator[Sugar
         yield _node("environment", "OldSecrets", node.span)
     if ("_ref" in text or "_store" in text or "_preview" in text) and _STORED.search(text):
         yield _node("storage", "StoredNames", node.span)
+    if ".data." in text and _SQL_DATA.search(text):
+        yield _node("sql_paths", "SqlData", node.span)
     if "{%" in text:
         yield _node("blocks", "OldBlocks", node.span)
 

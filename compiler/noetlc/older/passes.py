@@ -74,6 +74,7 @@ def _may_call_http(playbook: Playbook) -> bool:
 LOWERING: tuple[Lowering, ...] = (
     Lowering(_part("lower_storage", "storage"), removes=("Storage", "StoredNames")),
     Lowering(_part("complete_http_paths", "http_paths"), after=("lower_storage",), where=_may_call_http),
+    Lowering(_part("shorten_sql_paths", "sql_paths"), removes=("SqlData",)),
     Lowering(_part("widen_sinks", "sinks"), among=("Sink", "Case")),
     Lowering(_part("share_workbook", "workbook"), among=("Sink", "Retry", "Pages", "Poll", "Assign", "OnError")),
     Lowering(_part("lower_args", "args"), removes=("StepArgs",)),

@@ -110,6 +110,7 @@ ROWS: dict[str, str] = {
     "a bare step of a case where all else leads": "case-last-step",
     "words at the root; fields one level deeper": "root-words deeper-fields",
     "timers that nothing starts": "case-timer-unstarted",
+    "`data` of a SQL result": "sql-data",
 }
 
 
