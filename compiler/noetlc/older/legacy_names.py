@@ -56,6 +56,7 @@ def rule_meanings(outcome: Expr, result: Expr) -> Meanings:
         ("this",): outcome,
         ("output", "data"): result,
         ("output", "result"): result,
+        ("output", "response"): result,
         ("output", "ref"): Call(Name("ref"), (result,), ()),
         ("output",): outcome,
         ("error",): below(outcome, ("error",)),

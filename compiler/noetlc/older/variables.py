@@ -194,6 +194,7 @@ BY_VARS = "lower_vars"
 _RESULT = path("outcome", "result")
 _RAW: Meanings = {
     ("output",): _RESULT,
+    ("output", "response"): _RESULT,
     ("output", "data"): otherwise(Attribute(_RESULT, "data"), _RESULT),
     **{("output", key): path("outcome", key) for key in ("status", "error", "http", "meta")},
 }

@@ -105,6 +105,7 @@ ROWS: dict[str, str] = {
     "sinks that find their keys": "sink-widened",
     "backoff_seconds, retry_on_status; assert of a task": "retry-words",
     "a loop over pages without a number": "pages-all",
+    "output.response": "output-response",
     "older words for values and fields": "older-words",
     "results of a branch in its next": "case-branch-result",
     "a bare step of a case where all else leads": "case-last-step",
