@@ -195,10 +195,10 @@ class _Document:
         if block and isinstance(value, Mapping) and isinstance(here.tree, dict):
             between = self._text[item.start : self._copies.entries(value)[0].start]
             gap = DEEPER if "\n" in between else len(between)
-            lines = self._mapping(here, value, column + gap)
+            lines = _dashed(self._mapping(here, value, column + gap), column, gap)
             lines[0].before += self._copies.lead(item, column)
             self._copies.stands(item, lines[0])
-            return _dashed(lines, column, gap)
+            return lines
         edits = None if labelled else self._edits(here, value, item.start)
         if edits is not None:
             return self._copies.copy(item, column, edits)
@@ -322,6 +322,7 @@ def _came_from(key: str, tree: Tree, entry: Entry) -> bool:
 
 
 def _dashed(lines: list[Line], column: int, gap: int) -> list[Line]:
-    """The lines of an item, `gap` behind its dash."""
+    """The lines of an item, `gap` behind its dash; what stands above its first key stands above the dash."""
+    lines[0].before = [line.removeprefix(" " * gap) for line in lines[0].before]
     lines[0].text = f"{' ' * column}-{' ' * (gap - 1)}{lines[0].text[column + gap :]}"
     return lines
