@@ -77,9 +77,19 @@ class _Document:
             elif entry is not None:
                 inner = here.under(key, moved=moved)
                 lines += self._entry(key, inner if isinstance(entry.value, Sequence) else inner.single(), entry, column)
-            elif moved or not here.implies(key) or _stood_in(own.get("spec"), tree[key]):
+            elif moved or not self._is_implied(here, key) or _stood_in(own.get("spec"), tree[key]):
                 lines += self._new_entry(key, here.under(key, moved=True).single(), column)
         return lines
+
+    def _is_implied(self, here: Here, key: str) -> bool:
+        """Whether a key need not be written; it must where another key that stays says it in an older form."""
+        if not here.implies(key):
+            return False
+        tree = here.tree[key] if isinstance(here.tree, dict) else None
+        entry = self._copies.entry_at(tree.span) if isinstance(tree, Value) else None
+        if entry is None or entry.key is None or entry.key.text == key:
+            return True
+        return not self._touched.has_legacy(entry.start, entry.end)
 
     def _held(self, tree: Keys) -> list[str]:
         """The keys whose values stand somewhere in the file, as they do there."""
@@ -271,7 +281,7 @@ class _Document:
         tree = here.tree
         assert isinstance(tree, dict)
         entries = {entry.key.text: entry for entry in self._copies.entries(node) if entry.key is not None}
-        missing = [key for key in tree if key not in entries and (here.moved or not here.implies(key))]
+        missing = [key for key in tree if key not in entries and (here.moved or not self._is_implied(here, key))]
         if missing or any(key not in tree and not self._stays(here, entry) for key, entry in entries.items()):
             return None
         found: list[Edit] = []

@@ -1,5 +1,6 @@
 """A task: its form, kind, fields, arguments, knobs and policy."""
 
+from noetl_ir.expr import Literal
 from noetl_ir.kinds import TASK_KNOBS, Field, Kind
 from noetl_ir.nearest import nearest
 from noetl_ir.span import Span
@@ -11,7 +12,7 @@ from noetlc.reading.kinds import kind_names, kind_of
 from noetlc.reading.policy import read_policy
 from noetlc.reading.reader import Reader, Table, Take, no_effect, of_today, stray_key, unknown
 from noetlc.reading.shapes import choice_of, mapping_of, missing, name_of, text_of, wrong_shape
-from noetlc.reading.values import read_args, read_duration, read_value
+from noetlc.reading.values import read_args, read_duration
 from noetlc.reading.word_tool import as_reference, lifted, unwrapped
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at, scalar_at
 
@@ -138,7 +139,7 @@ def _named_secret(r: Reader, draft: TaskDraft) -> None:
     node = draft.node.get("name")
     if isinstance(node, Scalar) and node.value is not None:
         r.respelt(node.span, "`name` of a `secrets` task", "`auth`: the secret of that name", "safe")
-        draft.fields.append(("auth", read_value(r, node)))
+        draft.fields.append(("auth", Value(Literal(node.text), node.span, None)))
         draft.field_spans.append(("auth", node.span))
 
 
