@@ -20,7 +20,6 @@ FREE = frozenset({"seen", "page", "k", "m", '"n"', "url", "items", "X-Id", "path
 BROKEN = [
     ("apiVersion: noetl.io/v2", "apiVersion: noetl.io/v7"),
     ("kind: Playbook", "kind: Pod"),
-    ("step: start", "step: begin"),
     ("step: end", "step: ende"),
     ("kind: http", "kind: htpp"),
     ("to: last", "to: lst"),

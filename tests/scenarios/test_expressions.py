@@ -32,7 +32,7 @@ def test_scenario_58_null_inside_an_object_stays_null(tmp_path: Path) -> None:
 workflow:
   - step: start
     tool:
-      - {name: fetch, kind: http, url: "http://x"}
+      - {name: fetch, kind: python, code: "result = 1"}
       - name: use
         kind: noop
         args: {whole: "{{ _prev }}", part: "{{ fetch.cursor }}", listed: "{{ fetch['items'] }}"}
@@ -139,7 +139,7 @@ def test_scenario_92_text_that_stores_refuse_is_kept_as_it_is(text: str, tmp_pat
         """
 workflow:
   - step: start
-    tool: [{name: good, kind: http, url: "http://x"}, {name: bad, kind: http, url: "http://x"}]
+    tool: [{name: good, kind: python, code: "result = 1"}, {name: bad, kind: python, code: "result = 1"}]
     next: {arcs: [{step: late, when: "{{ event.status == 'error' }}", args: {m: "{{ event.error.message }}"}}]}
   - {step: late, tool: {kind: noop, args: {m: "{{ args.m }}"}}}
 """,

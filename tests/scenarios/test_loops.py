@@ -32,7 +32,7 @@ workflow:
   - step: start
     spec: {policy: {lifecycle: {timeout_s: 2}}}
     loop: {in: "{{ [1, 2] }}", iterator: n, spec: {mode: parallel}}
-    tool: {name: t, kind: http, url: "http://x"}
+    tool: {name: t, kind: python, code: "result = 1"}
     next:
       arcs: [{step: start, when: "{{ event.status == 'error' }}"}, {step: done, args: {got: "{{ event.result }}"}}]
   - {step: done, tool: {kind: noop, args: {got: "{{ args.got }}"}}}
@@ -79,7 +79,7 @@ def test_scenario_8_results_stand_in_index_order_whoever_ends_first(count: int) 
 workflow:
   - step: start
     loop: {{in: "{{{{ range({count}) | list }}}}", iterator: d, spec: {{mode: parallel}}}}
-    tool: {{name: t, kind: http, url: "http://x"}}
+    tool: {{name: t, kind: python, code: "result = 1"}}
     next: {{arcs: [{{step: show, args: {{seen: "{{{{ event.result }}}}"}}}}]}}
   - {{step: show, tool: {{kind: noop, args: {{seen: "{{{{ args.seen }}}}", again: "{{{{ start }}}}"}}}}}}
 """,

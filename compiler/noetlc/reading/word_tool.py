@@ -98,6 +98,9 @@ def lifted(r: Reader, node: Mapping) -> Mapping:
     if place in _WHOLE and len(up) < len(inner.entries):
         return node
     r.respelt(key.span, f"fields of the task under `{place}`", "fields of the task")
+    for name, _ in inner.entries:
+        if name.text not in (*needed, *others):
+            r.report("NL110", f"`{name.text}` is accepted and has no effect", name.span)
     taken = {name.text for name, _ in node.entries}
     outer = [entry for entry in node.entries if entry[0] is not key]
     return mapping_at([*outer, *(entry for entry in up if entry[0].text not in taken)], node.span)

@@ -77,7 +77,8 @@ def test_sugar_that_a_pass_removes_never_comes_back(monkeypatch: pytest.MonkeyPa
     def sweeten(playbook: Playbook, note: Note) -> Playbook:
         return playbook._replace(extras=(Sweet(NOWHERE),))
 
-    rows = (Lowering(sweeten), Lowering(sour, removes=("Sweet",)), Lowering(sweeten))
+    always = Lowering(sweeten, where=lambda playbook: True)
+    rows = (always, Lowering(sour, removes=("Sweet",)), always)
     monkeypatch.setattr(noetlc.older.passes, "LOWERING", rows)
     with pytest.raises(BrokenPass, match="after sweeten there is a Sweet again"):
         compiled(steps("step: start"))

@@ -38,8 +38,8 @@ workflow:
   - step: start
     tool:
       - call:
-          kind: http
-          url: http://localhost:1/
+          kind: python
+          code: result = 1
           spec:
             policy:
               rules:
@@ -296,7 +296,7 @@ def test_running_loads_nothing_that_it_does_not_need(home: "Home") -> None:
 
 
 def test_a_terminal_shows_retries_counting_down_in_place(home: "Home") -> None:
-    body = RETRYING.replace("http", "shell").replace("url: shell://localhost:1/", 'command: "exit 1"')
+    body = RETRYING.replace("python", "shell").replace("code: result = 1", 'command: "exit 1"')
     plan = home.plan(body.replace("delay: 60", "delay: 0.5"))
     leader, follower = pty.openpty()
     words = [sys.executable, "-m", "noetl.cli", "run", plan]

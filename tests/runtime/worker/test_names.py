@@ -28,19 +28,19 @@ def rules(*rows: str) -> str:
 
 ELSE = "{else: {then: {do: continue}}}"
 SHOW = '      - {name: show, kind: noop, args: {prev: "{{ _prev }}", none: "{{ _prev is none }}"}}\n'
-HTTP = '      - {name: t, kind: http, url: "http://x"}\n'
+TOOL = '      - {name: t, kind: python, code: "result = 1"}\n'
 
 
 @pytest.mark.parametrize(
     ("tasks", "script", "prev"),
     [
         (SHOW, "", None),
-        (HTTP + SHOW, "outcomes: [{task: t, outcome: {result: 5}}]", 5),
-        (HTTP + SHOW, "outcomes: [{task: t}]", None),
-        (HTTP + "      - {name: n, kind: noop}\n" + SHOW, "outcomes: [{task: t, outcome: {result: 5}}]", 5),
-        ("      - {name: n, kind: noop, result: 3}\n" + HTTP + SHOW, "outcomes: [{task: t}]", None),
+        (TOOL + SHOW, "outcomes: [{task: t, outcome: {result: 5}}]", 5),
+        (TOOL + SHOW, "outcomes: [{task: t}]", None),
+        (TOOL + "      - {name: n, kind: noop}\n" + SHOW, "outcomes: [{task: t, outcome: {result: 5}}]", 5),
+        ("      - {name: n, kind: noop, result: 3}\n" + TOOL + SHOW, "outcomes: [{task: t}]", None),
         ("      - {name: n, kind: noop, args: {a: 1}}\n      - {name: m, kind: noop}\n" + SHOW, "", {"a": 1}),
-        (HTTP + "      - {name: __skip, kind: noop, args: {a: 1}}\n" + SHOW,
+        (TOOL + "      - {name: __skip, kind: noop, args: {a: 1}}\n" + SHOW,
          "outcomes: [{task: t, outcome: {result: 5}}]", 5),
     ],
     ids=["first", "after a result", "after none", "through a noop", "no older one", "args of a noop", "generated"],
@@ -50,7 +50,7 @@ def test_prev_is_the_result_of_the_task_before(tasks: str, script: str, prev: ob
 
 
 def test_prev_is_null_after_an_error_without_result_that_went_on() -> None:
-    task = HTTP.replace("}\n", ", " + rules(ELSE) + "}\n")
+    task = TOOL.replace("}\n", ", " + rules(ELSE) + "}\n")
     failed = "outcomes: [{task: t, outcome: {status: error}}]"
     assert result("      - {name: n, kind: noop, result: 3}\n" + task + SHOW, failed)["none"] is True
 
