@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar, cast
 
 from noetl_ir.expr import Attribute, Call, Compare, Const, Expr, Item, ListOf, Name, TupleOf, walk
 from noetl_ir.rows import NamedTuple
+from noetl_ir.span import Span
 from noetlc.ast.bodies import HasBodies, Tasks
-from noetlc.ast.playbook import Guard, Playbook, Step, Task
+from noetlc.ast.playbook import Arc, Guard, Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import loops_of
-from noetlc.ast.workbook import workbook_name
+from noetlc.ast.workbook import pairs_of, workbook_name
 from noetlc.diag.change import Change, Note
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import compared, negated, static_path
@@ -186,19 +187,35 @@ the names of their classes: a canonical playbook starts without the constructs.
 def complete_http_paths(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which every path into an http result begins with a key of it."""
     kinds = {name: task.kind for name, task in playbook.workbook}
-    declared = declared_names(playbook)
-    workload = frozenset([key for key, _ in playbook.workload])
-    whole = [step for step in playbook.steps if _gives_http(step, kinds)]
-    single = frozenset([step.name for step in whole if step.loop is None]) - workload
-    listed = frozenset([step.name for step in whole if step.loop is not None]) - workload
     if not any(_kind(task, kinds) == KIND for step in playbook.steps for task in _all_tasks(step.tasks, step.extras)):
         return playbook
+    declared, nearer = declared_names(playbook), _names_before_results(playbook)
+    whole = [step for step in playbook.steps if _gives_http(step, kinds)]
+    single = frozenset([step.name for step in whole if step.loop is None]) - nearer
+    listed = frozenset([step.name for step in whole if step.loop is not None]) - nearer
     scope = _Scope(kinds, declared, single, listed, note)
     steps = tuple([scope.of_step(step).step(step) for step in playbook.steps])
     workbook = tuple([(name, scope.task(task, None, False, False)) for name, task in playbook.workbook])
     same = all(new is old for new, old in zip(steps, playbook.steps, strict=True))
     same = same and all(new[1] is old[1] for new, old in zip(workbook, playbook.workbook, strict=True))
     return playbook if same else playbook._replace(steps=steps, workbook=workbook)
+
+
+def _names_before_results(playbook: Playbook) -> frozenset[str]:
+    """The bare names that are no step's result, whatever its name: keys of the workload, and those that it gives as
+    args or sets (LANGUAGE §2: args, ctx, iter and workload come before results).
+    """
+    found = {key for key, _ in playbook.workload}
+    waiting: list[object] = [*playbook.steps, *playbook.extras]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, Arc) and here.args is not None:
+            found |= (pairs_of(here.args.template) or {}).keys()
+        for name in ("set_ctx", "set_iter", "pairs"):
+            found |= {pair[0] for pair in getattr(here, name, ())}
+        if isinstance(here, tuple) and not isinstance(here, Span | Value | Guard):
+            waiting += [part for part in here if isinstance(part, tuple)]
+    return frozenset(found)
 
 
 def _kind(task: Task, kinds: dict[str, str]) -> str:
