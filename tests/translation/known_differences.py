@@ -42,7 +42,7 @@ def _is_paged_status(case: Crossed) -> bool:
 
 KNOWN = (
     Known(
-        "a page loop of an entry of the workbook loses the fields of its next call",
+        "a page loop of an entry of the workbook is refused: its next call would have the fields of the first",
         lambda case: "workbook" in case.playbook and _is_paged(case),
     ),
     Known("`error` is null on an arc of a success, not absent (REAL.md, values)", _text("error is defined", "next")),

@@ -264,6 +264,11 @@ def lower_pages(playbook: Playbook, note: Note) -> Playbook:
         while (other := taken(rest, Pages))[0] is not None:  # the tool's own policies come before those of its step
             note(Change(BY, other[0].span, "`retry` of a step", "exact", "nothing: the tool has its own"))
             rest = other[1]
+        if rest.kind == "workbook" and any(page.next_call for page in pages.policies):
+            # The entry's own fields would be called again: the first page, over and over.
+            why = "the fields of a next call are those of the entry: write the task with its pages in the step"
+            note(Change(BY, pages.span, "a loop over pages of a workbook entry", "refused", why))
+            return (rest,)
         paged = _Paged(rest, _as_fields(pages, rest), declared_in(step, known))
         note(Change(BY, pages.span, "`retry` as a list", *paged.said))
         gathered[step.name] = {**gathered.get(step.name, {}), **paged.gathered()}

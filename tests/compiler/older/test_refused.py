@@ -27,3 +27,17 @@ def case(when: str) -> str:
 def test_a_case_on_events(text: str, line: int, says: str) -> None:
     found = [one for one in check_source("t.yaml", text.encode()).diagnostics if one.code == "NL903"]
     assert [(one.span.line, says in one.message) for one in found] == [(line, True)]
+
+
+def test_a_loop_over_pages_of_a_workbook_entry() -> None:
+    """It would ask for the first page again and again: the entry has the fields that the next call is about."""
+    text = f"""{HEAD}  - {{step: start, tool: {{kind: workbook, name: ask}}}}
+workbook:
+  - name: ask
+    tool: {{kind: http, url: "http://x", params: {{page: 1}}}}
+    retry:
+      - when: "{{{{ response.more }}}}"
+        then: {{next_call: {{params: {{page: "{{{{ response.page + 1 }}}}"}}}}}}
+"""
+    found = [one for one in check_source("t.yaml", text.encode()).diagnostics if one.code == "NL903"]
+    assert [(one.span.line, "pages of a workbook entry" in one.message) for one in found] == [(9, True)]
