@@ -1,9 +1,11 @@
 """`tools/corpus` on a small corpus of its own: what it counts, runs, finds wrong, and never lets out."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -127,12 +129,18 @@ def test_what_runs_isolated_can_write_nowhere_else_and_reach_nobody(tmp_path: Pa
         pytest.skip("this machine gives no namespaces")
     outside = ROOT / "written.sqlite"  # no file of the repository
     code = f"""
+    import glob
     import socket
     result = {{}}
     try:
         open({str(outside)!r}, "w").close()
     except OSError as problem:
         result["write"] = problem.strerror
+    for folder in glob.glob("/var/tmp/corpus-*/shown"):
+        try:
+            open(folder + "/written", "w").close()
+        except OSError as problem:
+            result["into the corpus"] = problem.strerror
     try:
         socket.create_connection(("192.0.2.1", 80), timeout=5)
     except OSError as problem:
@@ -144,8 +152,36 @@ def test_what_runs_isolated_can_write_nowhere_else_and_reach_nobody(tmp_path: Pa
     saved = tmp_path / "saved.json"
     _told("run", tmp_path / "corpus", "--save", saved)
     (row,) = json.loads(saved.read_text())
-    assert row["results"] == {"start": {"write": "Read-only file system", "connect": "Network is unreachable"}}
-    assert not outside.exists()
+    closed = "Read-only file system"
+    assert row["results"] == {
+        "start": {"write": closed, "into the corpus": closed, "connect": "Network is unreachable"}
+    }
+    assert not outside.exists() and not (tmp_path / "corpus" / "written").exists()
+
+
+def test_a_checkout_below_tmp_can_be_read_in_the_isolation_and_not_written(tmp_path: Path) -> None:
+    if subprocess.run(["unshare", "--net", "--mount", "true"], capture_output=True).returncode:
+        pytest.skip("this machine gives no namespaces")
+    with TemporaryDirectory(dir="/tmp") as name:
+        tools = Path(name, "tools")
+        shutil.copytree(ROOT / "tools", tools)
+        code = f"""
+    own = {str(tools / "corpus")!r}
+    result = {{"reads": open(own).read().startswith("#!")}}
+    try:
+        open(own, "a").close()
+    except OSError as problem:
+        result["writes"] = problem.strerror
+"""
+        path = tmp_path / "corpus" / "2026-01-01" / "one.yaml"
+        path.parent.mkdir(parents=True)
+        path.write_text(_one("one", "\n    kind: python\n    code: |" + code.replace("\n    ", "\n      ")))
+        saved = tmp_path / "saved.json"
+        argv = [sys.executable, tools / "corpus", "run", tmp_path / "corpus", "--save", saved]
+        done = subprocess.run(argv, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(saved.read_text())
+    assert row["results"] == {"start": {"reads": True, "writes": "Read-only file system"}}
 
 
 def _get(path: str, **query: str) -> Request:

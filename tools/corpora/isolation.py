@@ -11,6 +11,9 @@ from pathlib import Path
 
 _INSIDE = "CORPORA_FOLDER"
 _LEFT_ALONE = ("/proc", "/dev", "/sys")
+_TEMPORARY = Path("/tmp")
+_SHOWN = "shown"
+_PROJECT = Path(__file__).resolve().parents[2]
 
 
 class NoIsolation(Exception):
@@ -43,25 +46,40 @@ def raise_loopback() -> None:
 def open_own(folder: Path, shown: Path) -> Path:
     """Make the folder a place of its own, and /tmp a part of it; gives where in it another folder is shown.
 
-    What is opened in it before would keep files from being closed.
+    What this program itself has below /tmp, as in a checkout there, stays there. What is opened in the folder before
+    would keep files from being closed.
     """
     temporary = folder / "tmp"
     temporary.mkdir(exist_ok=True)
     temporary.chmod(0o1777)
     subprocess.run(["mount", "--bind", str(folder), str(folder)], check=True)
-    window = folder / "shown"
+    window = folder / _SHOWN
     window.mkdir()
     subprocess.run(["mount", "--bind", str(shown), str(window)], check=True)
-    subprocess.run(["mount", "--bind", str(temporary), "/tmp"], check=True)
+    for own in _own_below(_TEMPORARY):
+        place = temporary / own.relative_to(_TEMPORARY)
+        place.mkdir(parents=True)
+        subprocess.run(["mount", "--bind", str(own), str(place)], check=True)
+    subprocess.run(["mount", "--rbind", str(temporary), str(_TEMPORARY)], check=True)
     return window
 
 
+def _own_below(root: Path) -> list[Path]:
+    """The folders below another that this program and its libraries are in, none of them in another one of these."""
+    places = {Path(name).resolve() for name in (_PROJECT, sys.prefix, sys.base_prefix, *sys.path)}
+    below = {place for place in places if root in place.parents and place.is_dir()}
+    return sorted(place for place in below if not below & {*place.parents})
+
+
 def close_files(folder: Path) -> None:
-    """From here on nothing can be written but what is in the folder."""
+    """From here on nothing can be written but what is in the folder, and nothing of what was put there to be read."""
     points = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
-    for point in points:
-        if not point.startswith((str(folder), "/tmp", *_LEFT_ALONE)):
-            subprocess.run(["mount", "-o", "remount,bind,ro", point], check=True)
+    closed = [point for point in points if not point.startswith((str(folder), str(_TEMPORARY), *_LEFT_ALONE))]
+    closed.append(str(folder / _SHOWN))
+    for own in _own_below(_TEMPORARY):
+        closed += (str(own), str(folder / "tmp" / own.relative_to(_TEMPORARY)))
+    for point in closed:
+        subprocess.run(["mount", "-o", "remount,bind,ro", point], check=True)
 
 
 def alone(argv: list[str]) -> list[str]:
