@@ -14,6 +14,10 @@ class Span(NamedTuple):
     end_line: int
     end_column: int
 
+    def is_inside(self, outer: "Span") -> bool:
+        """Whether all of it stands in another range of the same file."""
+        return outer[:2] <= self[:2] and self[2:] <= outer[2:]
+
     def __str__(self) -> str:
         return f"{self.line}:{self.column}"
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from noetl_ir.expr import Compare, Conditional, Const, Expr, ListOf, Logic, Name, Not, TupleOf, walk
 from noetl_ir.rows import NamedTuple
-from noetlc.analysis.trials import names_of
+from noetlc.expr.shorthand import static_path
 
 MAX_CASES = 64
 """Combinations of values up to which a guard is worked out; one with more may be anything."""
@@ -77,7 +77,7 @@ class Variables:
         number = self._numbers.get(expr)
         if number is None:
             number = self._numbers[expr] = len(self.known)
-            path = names_of(expr)
+            path = static_path(expr)
             roots = [path[0]] if path else sorted(_roots(expr)) or ["?"]
             self.known.append(Variable(expr, roots[0] if len(roots) == 1 else "?", path[1] if len(path) > 1 else ""))
             self._constants.append({})
@@ -135,9 +135,9 @@ def _is_test(part: Compare) -> bool:
     """Whether a comparison is of a path with constants."""
     match part:
         case Compare(first=first, rest=(("==" | "!=", Const()),)):
-            return bool(names_of(first))
+            return bool(static_path(first))
         case Compare(first=first, rest=(("in" | "not in", ListOf(items=items) | TupleOf(items=items)),)):
-            return bool(names_of(first)) and all(isinstance(each, Const) for each in items)
+            return bool(static_path(first)) and all(isinstance(each, Const) for each in items)
         case _:
             return False
 

@@ -23,7 +23,7 @@ from noetl_ir.expr import (
 )
 from noetl_ir.plan import Loop, Plan
 from noetlc.analysis.formulas import Formula, largest, number, size
-from noetlc.analysis.trials import names_of
+from noetlc.expr.shorthand import static_path
 from noetlc.expr.unparse import unparse
 
 KEEPING = frozenset({"list", "sort", "reverse", "unique", "map", "select", "reject", "selectattr", "rejectattr"})
@@ -109,7 +109,7 @@ def _count(expr: Expr) -> int | None:
 
 
 def _text(expr: Expr) -> str:
-    path = names_of(expr)
+    path = static_path(expr)
     return ".".join(path[1:] if len(path) > 1 and path[0] in SCOPES else path) or unparse(expr)
 
 

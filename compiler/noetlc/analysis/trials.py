@@ -4,21 +4,19 @@ from collections.abc import Iterable
 
 from noetl_ir.evaluate import Fault, compile_template
 from noetl_ir.expr import (
-    Attribute,
     Compare,
     Const,
     Expr,
-    Item,
     Json,
     Literal,
     MapTemplate,
-    Name,
     Native,
     Template,
     walk,
 )
 from noetl_ir.plan import Plan
 from noetl_ir.scopes import PlayScope
+from noetlc.expr.shorthand import static_path
 
 PLAIN: list[Json] = [True, False, "x", 1, 0, [1], []]
 """What is tried for any path."""
@@ -37,7 +35,7 @@ class Candidates:
         for row in dict.fromkeys(asked):
             for part in walk(guard_of(plan.templates[row])):
                 if isinstance(part, Compare):
-                    names = names_of(part.first)
+                    names = static_path(part.first)
                     if names:
                         self._by_name.setdefault(names[-1], []).extend(constants_in(part))
 
@@ -63,22 +61,6 @@ def constants_in(expr: Expr) -> list[Json]:
             if isinstance(each.value, int | float) and not isinstance(each.value, bool):
                 found += [each.value + 1, each.value - 1]
     return found
-
-
-def names_of(expr: Expr) -> tuple[str, ...]:
-    names: list[str] = []
-    while True:
-        match expr:
-            case Attribute(of=of, name=name):
-                names.append(name)
-                expr = of
-            case Item(of=of, key=Const(value=str(name))):
-                names.append(name)
-                expr = of
-            case Name(name=name):
-                return (name, *reversed(names))
-            case _:
-                return ()
 
 
 def tree_of(values: dict[Path, Json], under: Path) -> dict[str, Json]:

@@ -17,17 +17,8 @@ from noetl_ir.net import Transition
 from noetl_ir.plan import Plan, Rule
 from noetl_ir.rows import NamedTuple
 from noetl_ir.scopes import PlayScope
-from noetlc.analysis.trials import (
-    PLAIN,
-    Candidates,
-    Path,
-    constants_in,
-    guard_of,
-    merged,
-    names_of,
-    tree_of,
-    workload_of,
-)
+from noetlc.analysis.trials import PLAIN, Candidates, Path, constants_in, guard_of, merged, tree_of, workload_of
+from noetlc.expr.shorthand import static_path
 
 MAX_TRIES = 20_000
 MAX_VALUES = 400
@@ -230,7 +221,7 @@ class _Walk:
         """What an expression reads that a script or a payload can choose."""
         inner: set[int] = set()
         for each in walk(expr):
-            names = names_of(each)
+            names = static_path(each)
             if not names or id(each) in inner:
                 continue
             below: Expr = each

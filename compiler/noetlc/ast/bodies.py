@@ -1,6 +1,6 @@
 """Task lists inside of task lists: the authoring sugar, and one walk over every list wherever it stands."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeAlias, TypeVar
 
 from noetl_ir.rows import NamedTuple
@@ -119,6 +119,19 @@ def with_lists(extra: Sugar, change: ChangeList) -> Sugar:
     return extra.with_bodies(lambda listed: map_lists(listed, change))
 
 
+def all_tasks(tasks: Tasks, extras: tuple[Sugar, ...] = ()) -> Iterator[Task]:
+    """The tasks of a list and those in the lists inside of its sugar, or of the `extras` beside it."""
+    waiting: list[Task] = list(tasks)
+    bodies = [extra for extra in extras if isinstance(extra, HasBodies)]
+    while waiting or bodies:
+        if bodies:
+            waiting += [task for body in bodies.pop().bodies() for task in body]
+            continue
+        task = waiting.pop()
+        yield task
+        bodies += [extra for extra in task.extras if isinstance(extra, HasBodies)]
+
+
 Found = TypeVar("Found", bound=Sugar)
 
 
@@ -136,3 +149,11 @@ def taken_of(step: Step, kind: type[Found]) -> tuple[Found | None, Step]:
     if found is None:
         return None, step
     return found, step._replace(extras=tuple(extra for extra in step.extras if extra is not found))
+
+
+def all_taken(playbook: Playbook, kind: type[Found]) -> tuple[tuple[Found, ...], Playbook]:
+    """All sugar of a kind that stands at the playbook itself, and the playbook without; itself where there is none."""
+    found = tuple(extra for extra in playbook.extras if isinstance(extra, kind))
+    if not found:
+        return (), playbook
+    return found, playbook._replace(extras=tuple(extra for extra in playbook.extras if not isinstance(extra, kind)))

@@ -39,7 +39,7 @@ class Written:
                     if not here.generated:
                         self._spans[Task].add(here.name_span)
                     # one that stands outside of the task, as in a `catch` beside a list of tasks, was put there
-                    self._spans[Rule].update(rule.span for rule in here.rules if _is_inside(rule.span, here.span))
+                    self._spans[Rule].update(rule.span for rule in here.rules if rule.span.is_inside(here.span))
                 case Router():
                     self._spans[Router].add(here.span)
                 case Arc():
@@ -79,10 +79,6 @@ class Written:
             parts += () if step.router is None else (step.router, *step.router.arcs)
         mine = {place for part in parts if self.has(part) for place in _places(part)}
         return frozenset({place for part in parts if not self.has(part) for place in _places(part)} - mine)
-
-
-def _is_inside(span: Span, outer: Span) -> bool:
-    return outer[:2] <= span[:2] and span[2:] <= outer[2:]
 
 
 def _places(part: Part) -> tuple[Span, ...]:

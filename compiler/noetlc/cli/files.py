@@ -100,6 +100,17 @@ def put(name: str, data: bytes) -> None:
         write(name, data)
 
 
+def put_diff(name: str, before: bytes, after: bytes) -> None:
+    """Write to standard output what changes in a file, as `patch` reads it: a line ends at `\\n` alone there."""
+    from difflib import unified_diff
+    from io import StringIO
+
+    old, new = (list(StringIO(data.decode("utf-8", "replace"), "\n")) for data in (before, after))
+    for line in unified_diff(old, new, f"a/{shown(name)}", f"b/{shown(name)}"):
+        end = "" if line.endswith("\n") else "\n\\ No newline at end of file\n"
+        put(STANDARD_INPUT, (line + end).encode())
+
+
 def expanded(paths: Iterable[str]) -> list[str]:
     """The files that paths name: files as they are, folders and globs by the playbooks among what they hold.
 

@@ -13,7 +13,7 @@ from noetlc.cli.cache import Cache, cache_in, folder_of
 from noetlc.cli.catalogue import Folders
 from noetlc.cli.checking import Checked, Work, check, counted, text_of, unusable
 from noetlc.cli.cores import over_cores
-from noetlc.cli.files import STANDARD_INPUT, Unusable, put, shown
+from noetlc.cli.files import STANDARD_INPUT, Unusable, put, put_diff, shown
 from noetlc.cli.findings import palette_of, threshold_of
 from noetlc.cli.settings import Configurations, Settings
 from noetlc.diag.diagnostic import Severity
@@ -260,15 +260,10 @@ def _whole(form: str, report: Report) -> str:
 
 def _diffs(checked: list[Checked]) -> int:
     """Print what fixes would change; 1 where they would change anything."""
-    from difflib import unified_diff
-    from io import StringIO
-
     changed = [one for one in checked if one.after is not None]
     for one in changed:
         assert one.after is not None
-        old, new = (list(StringIO(data.decode("utf-8", "replace"), "\n")) for data in (one.before, one.after))
-        for line in unified_diff(old, new, f"a/{shown(one.name)}", f"b/{shown(one.name)}"):
-            put(STANDARD_INPUT, (line + ("" if line.endswith("\n") else "\n\\ No newline at end of file\n")).encode())
+        put_diff(one.name, one.before, one.after)
     fixes, files = sum(one.fixed for one in changed), len(changed)
     click.echo(
         f"{fixes} fix{'' if fixes == 1 else 'es'} would change {files} file{'' if files == 1 else 's'}", err=True

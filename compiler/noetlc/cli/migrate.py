@@ -6,7 +6,7 @@ import click
 
 from noetl_ir.rows import NamedTuple
 from noetlc.cli.cores import over_cores
-from noetlc.cli.files import STANDARD_INPUT, Unusable, expanded, put, read, shown
+from noetlc.cli.files import STANDARD_INPUT, Unusable, expanded, put, put_diff, read, shown
 from noetlc.cli.migration_report import Row, json_report, markdown_report, text_of_row, text_report
 from noetlc.diag.text import ANSI, PLAIN, Palette, rendered
 from noetlc.migrate.dialect import CANONICAL, dialect_of_file
@@ -142,15 +142,8 @@ def _show_source(row: Row) -> None:
 
 
 def _show_diffs(rows: list[Row]) -> None:
-    from difflib import unified_diff
-    from io import StringIO
-
     for row in rows:
         if row.after is None:
             click.echo(text_of_row(row), err=True, nl=False)
-            continue
-        old, new = (list(StringIO(data.decode("utf-8", "replace"), "\n")) for data in (row.before, row.after))
-        name = shown(row.name)
-        for line in unified_diff(old, new, f"a/{name}", f"b/{name}"):
-            end = "" if line.endswith("\n") else "\n\\ No newline at end of file\n"
-            put(STANDARD_INPUT, (line + end).encode())
+        else:
+            put_diff(row.name, row.before, row.after)

@@ -4,24 +4,23 @@ Constructs are recognised one by one and mix freely in a file, so the tables of 
 (`merged`) and a file is never sorted into one of them.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
 from noetl_ir import registry
 from noetl_ir.rows import NamedTuple
-from noetlc.reading.reader import Legacy, Tables
+from noetlc.reading.reader import Tables
 
 PACKAGE = "noetlc.dialects"
 
 
 class Dialect(NamedTuple):
-    """`tables` are read; `legacy` is recognised by name and refused, scope → key → what the construct is
-    called.
-    """
+    """`tables` are read; `legacy` is recognised by name and refused: the keys of each scope."""
 
     title: str
     tables: Tables = Tables()
-    legacy: Legacy = MappingProxyType({})
+    legacy: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
 @cache

@@ -58,17 +58,13 @@ def _strange(expr: Expr) -> tuple[Strange, ...]:
     for path, const in words_compared(expr):
         word = str(const.value)
         if path == ("event", "name") and word not in _EVENTS:
-            near = _nearest(word, _EVENTS)
+            near = nearest(word.lower(), _EVENTS)
             if near or word.startswith(_FAMILIES):
                 found.append(Strange(path, const, near))
         elif path in _STATUS_PATHS and word not in _STATUSES:
-            found.append(Strange(path, const, _OLD.get(word.lower()) or _nearest(word, _STATUSES)))
+            found.append(Strange(path, const, _OLD.get(word.lower()) or nearest(word.lower(), _STATUSES)))
     return tuple(found)
 
 
 strange_words = Once(_strange)
 """The words of an expression that never stand where it looks."""
-
-
-def _nearest(word: str, known: tuple[str, ...]) -> str:
-    return nearest(word.lower(), known)

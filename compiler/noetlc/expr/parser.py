@@ -62,6 +62,15 @@ def parse_expression(text: str, offset: int = 0) -> Expr:
     return found
 
 
+def is_expression(text: str) -> bool:
+    """Whether a text without braces around it is an expression."""
+    try:
+        parse_expression(text)
+    except TemplateError:
+        return False
+    return True
+
+
 def block_offset(text: str) -> int:
     """Where the first block tag of a `Block` template's text stands."""
     return pieces_of(text, _read).block

@@ -73,7 +73,7 @@ def chosen(test: Expr, then: Expr, other: Expr) -> Expr:
     return Conditional(test, then, other)
 
 
-TRUE = Const(True)
+TRUE, FALSE = Const(True), Const(False)
 OUTCOME_OK = equal(path("outcome", "status"), "ok")
 OUTCOME_ERROR = equal(path("outcome", "status"), "error")
 

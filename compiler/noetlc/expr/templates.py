@@ -5,8 +5,8 @@ from typing import TypeAlias, TypeVar, cast
 
 from noetl_ir.expr import Const, Expr, ListTemplate, Literal, MapTemplate, Native, Template, Text
 from noetl_ir.span import Span
-from noetlc.ast.bodies import HasBodies
-from noetlc.ast.playbook import Arc, Guard, Rule, Task, Value
+from noetlc.ast.bodies import HasBodies, Tasks, map_lists, with_lists
+from noetlc.ast.playbook import Arc, Guard, Rule, Step, Task, Value
 from noetlc.expr.parser import parse_template
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.unparse import unparse
@@ -15,6 +15,7 @@ Pairs = tuple[tuple[str, Value], ...]
 Node = TypeVar("Node")
 Held: TypeAlias = Guard | Value
 """What holds expressions."""
+Kept = TypeVar("Kept", bound=Held)
 
 
 def native(expr: Expr) -> Native:
@@ -114,15 +115,28 @@ def arc_with(arc: Arc, replace: Replace) -> Arc:
 def all_with(node: Node, replace: Replace) -> Node:
     """A node with every guard and value in it rewritten, its sugar too; the task lists inside of sugar aside."""
 
-    def each(held: Held) -> Held:
-        return guard_with(held, replace) if isinstance(held, Guard) else value_with(held, replace)
+    return map_held(node, lambda held: held_with(held, replace))
 
-    return map_held(node, each)
+
+def held_with(held: Kept, replace: Replace) -> Kept:
+    """A guard or value rewritten."""
+    return cast(Kept, guard_with(held, replace) if isinstance(held, Guard) else value_with(held, replace))
 
 
 def map_held(node: Node, change: Callable[[Held], Held]) -> Node:
     """A node with every guard and value in it changed; itself where none is."""
     return cast(Node, _map_held(node, change))
+
+
+def map_all_held(step: Step, change: Callable[[Held], Held]) -> Step:
+    """The step with every guard and value changed, those of the task lists inside of sugar too."""
+
+    def of_list(tasks: Tasks) -> Tasks:
+        return tuple([map_held(task, change) for task in tasks])
+
+    step = map_held(step, change)
+    extras = tuple([with_lists(extra, of_list) for extra in step.extras])
+    return step._replace(tasks=map_lists(step.tasks, of_list), extras=extras)
 
 
 def _map_held(node: object, change: Callable[[Held], Held]) -> object:

@@ -87,7 +87,7 @@ def combined() -> tuple[Tables, Legacy]:
         for scope, keys in dialect.legacy.items():
             taken = getattr(tables, scope, {})
             own = legacy.setdefault(scope, {})
-            own.update({key: name for key, name in keys.items() if key not in taken and key not in own})
+            own.update({key: f"`{key}` ({dialect.title})" for key in keys if key not in taken and key not in own})
     return tables, legacy
 
 

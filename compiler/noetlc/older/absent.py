@@ -49,7 +49,7 @@ def none_of(meaning: Expr, *, negative: bool) -> Expr:
     return Not(asked) if negative else asked
 
 
-def folded(known: Container[str]) -> Replace:
+def without_absent(known: Container[str]) -> Replace:
     """Takes the names that mean nothing in a place for absent: what is asked of them is answered."""
 
     def is_absent(expr: Expr) -> bool:

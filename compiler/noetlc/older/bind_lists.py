@@ -12,6 +12,7 @@ from warnings import catch_warnings, simplefilter
 from noetl_ir.expr import Attribute, Filter, Literal, MapTemplate, Name, Native, Template
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
+from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import loops_of, replace_steps
@@ -37,8 +38,8 @@ _OF_MAPPING = frozenset({"get", "items", "keys", "values", "pop", "update"})
 
 def bind_lists(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which code that asks for a list gets one."""
-    extras = tuple(extra for extra in playbook.extras if not isinstance(extra, AskedLists))
-    if len(extras) == len(playbook.extras):
+    asked, playbook = all_taken(playbook, AskedLists)
+    if not asked:
         return playbook
     keys = {
         step.name: _LIST_OF[step.tasks[-1].kind]
@@ -46,7 +47,7 @@ def bind_lists(playbook: Playbook, note: Note) -> Playbook:
         if step.tasks and step.tasks[-1].kind in _LIST_OF and step.loop is None
     }
     codes = {step.name: tuple(filter(None, map(_code_of, step.tasks))) for step in playbook.steps}
-    return replace_steps(playbook._replace(extras=extras), lambda step: _Binder(keys, codes, note).step(step))
+    return replace_steps(playbook, lambda step: _Binder(keys, codes, note).step(step))
 
 
 class _Binder(NamedTuple):

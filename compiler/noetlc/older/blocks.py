@@ -16,6 +16,7 @@ construct such block templates are errors, and stay what they are.
 
 from noetl_ir.expr import Block, Expr, MapTemplate, Name
 from noetl_ir.span import Span
+from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Arc, Playbook, Rule, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import all_values, blocks_in, expressions_in, replace_steps, task_values
@@ -24,8 +25,8 @@ from noetlc.diag.change import Change, Note
 from noetlc.expr.binding import bound, with_blocks, words_in
 from noetlc.expr.generated import computed, generated_name, noop
 from noetlc.expr.paths import accesses
-from noetlc.expr.shorthand import otherwise, path, static_path
-from noetlc.older.events import FALSE, on_failed
+from noetlc.expr.shorthand import FALSE, otherwise, path, static_path
+from noetlc.older.events import on_failed
 from noetlc.older.following import entered, followed
 from noetlc.older.hoisting import Blocks, rendering, without_blocks
 from noetlc.older.legacy_names import ROOTS, declared_names
@@ -54,11 +55,8 @@ _GOES_ON = frozenset({"continue", "break", "jump"})
 
 def lower_blocks(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which block templates stand in fields of tasks."""
-    extras = tuple(extra for extra in playbook.extras if not isinstance(extra, OldBlocks))
-    if len(extras) == len(playbook.extras):
-        return playbook
-    playbook = playbook._replace(extras=extras)
-    if not playbook.legacy:
+    asked, playbook = all_taken(playbook, OldBlocks)
+    if not asked or not playbook.legacy:
         return playbook
     known = declared_names(playbook)
     playbook = _without_old_words(playbook, known)

@@ -10,6 +10,7 @@ lower_end: a leaf leads to a declared step `end`: in a file without arcs, or whe
 """
 
 from noetl_ir.span import Span
+from noetlc.ast.bodies import all_taken
 from noetlc.ast.graph import END
 from noetlc.ast.playbook import Arc, Playbook, Router, Step
 from noetlc.ast.sugar import Sugar
@@ -33,23 +34,20 @@ class ImplicitEnd(Sugar):
 
 def lower_entry(playbook: Playbook, note: Note) -> Playbook:
     """The playbook that names its entry."""
-    found = [extra for extra in playbook.extras if isinstance(extra, FirstEntry)]
-    extras = tuple(extra for extra in playbook.extras if not isinstance(extra, FirstEntry))
+    found, playbook = all_taken(playbook, FirstEntry)
     if not found:
         return playbook
     at = found[0].span
     entry = playbook.steps[0].name
     note(Change("lower_entry", at, "a first step that is not `start`", "exact", f"`executor.spec.entry_step: {entry}`"))
-    return playbook._replace(extras=extras, executor=playbook.executor._replace(entry_step=entry, entry_span=at))
+    return playbook._replace(executor=playbook.executor._replace(entry_step=entry, entry_span=at))
 
 
 def lower_end(playbook: Playbook, note: Note) -> Playbook:
     """The playbook whose leaves lead to `end`."""
-    found = [extra for extra in playbook.extras if isinstance(extra, ImplicitEnd)]
+    found, playbook = all_taken(playbook, ImplicitEnd)
     if not found:
         return playbook
-    extras = tuple(extra for extra in playbook.extras if not isinstance(extra, ImplicitEnd))
-    playbook = playbook._replace(extras=extras)
     works = any(task.kind != "noop" for step in playbook.steps if step.name == END for task in step.tasks)
     if all(end.for_work for end in found) and not works:
         return playbook

@@ -18,9 +18,9 @@ from noetlc.ast.walk import all_expressions, expressions_in
 from noetlc.ast.workbook import pairs_of
 from noetlc.diag.change import Change, Note
 from noetlc.expr.paths import accesses
-from noetlc.expr.rewrite import Replace, rewritten
+from noetlc.expr.rewrite import rewritten
 from noetlc.expr.shorthand import otherwise, path, static_path
-from noetlc.expr.templates import Held, guard_with, map_held, native, value_with
+from noetlc.expr.templates import Held, held_with, map_held, native
 
 
 class OldSecrets(Sugar):
@@ -103,12 +103,8 @@ def lower_env(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which the environment is read in `workload` only, secrets aside."""
     if not any(isinstance(extra, OldSecrets) for extra in playbook.extras) or is_declared(playbook):
         return playbook
-    spelt = map_held(playbook, lambda held: _with(held, _spelt))
+    spelt = map_held(playbook, lambda held: held_with(held, _spelt))
     return _Moving(spelt, note).moved()
-
-
-def _with(held: Held, replace: Replace) -> Held:
-    return value_with(held, replace) if isinstance(held, Value) else guard_with(held, replace)
 
 
 def _spelt(expr: Expr) -> Expr | None:
@@ -153,7 +149,7 @@ class _Moving:
             name = self._read(expr)
             return path("workload", self._key(expr, name, held.span)) if name else None
 
-        return _with(held, replace)
+        return held_with(held, replace)
 
     def _read(self, expr: Expr) -> str:
         """The variable that an expression reads and is no secret, alone or with a default that is written out."""

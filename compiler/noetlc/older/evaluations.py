@@ -4,7 +4,7 @@ from noetlc.reading.drafts import TaskDraft
 from noetlc.reading.policy import read_policy
 from noetlc.reading.reader import Reader, stray_key
 from noetlc.reading.shapes import sequence_of
-from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at, scalar_at, sequence_at
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, key_as, mapping_at, sequence_at
 
 
 def take_eval(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
@@ -14,7 +14,7 @@ def take_eval(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
         return
     r.respelt(key.span, "`eval`", "the rules of `spec.policy`")
     rules = sequence_at([_rule(item) for item in listed.items], listed.span)
-    read_policy(r, draft, mapping_at([(_key("rules", key), rules)], key.span))
+    read_policy(r, draft, mapping_at([(key_as(key, "rules"), rules)], key.span))
 
 
 def _rule(node: Node) -> Node:
@@ -27,7 +27,7 @@ def _rule(node: Node) -> Node:
     value = node.get(condition.text)
     assert value is not None
     then = mapping_at([(k, v) for k, v in node.entries if k is not condition], node.span)
-    return mapping_at([(_key("when", condition), value), (_key("then", condition), then)], node.span)
+    return mapping_at([(key_as(condition, "when"), value), (key_as(condition, "then"), then)], node.span)
 
 
 def piped(r: Reader, key: Scalar, node: Node) -> tuple[Node, ...]:
@@ -54,8 +54,4 @@ def _catching(node: Node, at: Scalar, caught: Sequence | None) -> Node:
     if node.get("kind") is None and len(node.entries) == 1 and isinstance(node.entries[0][1], Mapping):
         label, inner = node.entries[0]
         return mapping_at([(label, _catching(inner, at, caught))], node.span)
-    return mapping_at([*node.entries, (_key("eval", at), caught)], node.span)
-
-
-def _key(name: str, at: Scalar) -> Scalar:
-    return scalar_at(name, name, style="", span=at.span, source=at.source)
+    return mapping_at([*node.entries, (key_as(at, "eval"), caught)], node.span)

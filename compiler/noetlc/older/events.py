@@ -6,7 +6,7 @@ from typing import TypeAlias
 from noetl_ir.expr import Compare, Const, Expr, ListOf, Logic, Name, Not, TupleOf, walk
 from noetlc.ast.once import Once
 from noetlc.expr.rewrite import rewritten
-from noetlc.expr.shorthand import either, negated, static_path
+from noetlc.expr.shorthand import FALSE, TRUE, either, negated, static_path
 from noetlc.older.legacy_names import is_negative, named_events
 
 Happened: TypeAlias = Callable[[str, bool], Expr]
@@ -14,7 +14,6 @@ Happened: TypeAlias = Callable[[str, bool], Expr]
 expression.
 """
 
-TRUE, FALSE = Const(True), Const(False)
 DONE = frozenset({"call.done", "step.exit", "step.done", "step.finished", "tool.processed"})
 EXIT = DONE - {"call.done", "tool.processed"}
 """What comes behind the call: the step is done."""

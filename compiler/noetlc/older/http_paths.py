@@ -10,23 +10,22 @@ of a result still stand where they were written, and what later passes make of t
 so too, and told.
 """
 
-from collections.abc import Callable, Container, Iterator
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar, cast
+from collections.abc import Callable, Container
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar
 
 from noetl_ir.expr import Attribute, Call, Compare, Const, Expr, Item, ListOf, Name, TupleOf, walk
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
-from noetlc.ast.bodies import HasBodies, Tasks
+from noetlc.ast.bodies import HasBodies, Tasks, all_tasks
 from noetlc.ast.playbook import Arc, Guard, Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import loops_of
 from noetlc.ast.workbook import pairs_of, workbook_name
 from noetlc.diag.change import Change, Note
 from noetlc.expr.rewrite import Replace, rewritten
-from noetlc.expr.shorthand import compared, negated, static_path
-from noetlc.expr.templates import Held, guard_with, map_held, value_with
+from noetlc.expr.shorthand import FALSE, TRUE, compared, negated, static_path
+from noetlc.expr.templates import Kept, held_with, map_held
 from noetlc.older.case.nodes import Case, CaseRule
-from noetlc.older.events import FALSE, TRUE
 from noetlc.older.legacy_names import declared_names, named_events
 
 if TYPE_CHECKING:
@@ -173,8 +172,6 @@ KIND = "http"
 
 Node = TypeVar("Node")
 
-Kept = TypeVar("Kept", bound=Held)
-
 _READ_AS = f"a key of the body, `.data.KEY`: a result of http has {', '.join(f'`{key}`' for key in sorted(ENVELOPE))}"
 
 _BEFORE_TOOL = frozenset({"StepArgs", "Skip", "EndLoop"})
@@ -187,7 +184,7 @@ the names of their classes: a canonical playbook starts without the constructs.
 def complete_http_paths(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which every path into an http result begins with a key of it."""
     kinds = {name: task.kind for name, task in playbook.workbook}
-    if not any(_kind(task, kinds) == KIND for step in playbook.steps for task in _all_tasks(step.tasks, step.extras)):
+    if not any(_kind(task, kinds) == KIND for step in playbook.steps for task in all_tasks(step.tasks, step.extras)):
         return playbook
     declared, nearer = declared_names(playbook), _names_before_results(playbook)
     whole = [step for step in playbook.steps if _gives_http(step, kinds)]
@@ -219,26 +216,9 @@ def _names_before_results(playbook: Playbook) -> frozenset[str]:
 
 
 def _kind(task: Task, kinds: dict[str, str]) -> str:
-    """The kind that a task runs as: that of the workbook's entry where it calls one."""
-    left = len(kinds) + 1
-    kind, name = task.kind, workbook_name(task)
-    while name is not None and left:
-        kind, left = kinds.get(name, kind), left - 1
-        name = None  # an entry that calls another one keeps the kind `workbook`, which is not http
-    return kind
-
-
-def _all_tasks(tasks: Tasks, extras: tuple[Sugar, ...] = ()) -> Iterator[Task]:
-    """The tasks of a list and those inside of its sugar."""
-    waiting: list[Task] = list(tasks)
-    bodies = [extra for extra in extras if isinstance(extra, HasBodies)]
-    while waiting or bodies:
-        if bodies:
-            waiting += [task for body in bodies.pop().bodies() for task in body]
-            continue
-        task = waiting.pop()
-        yield task
-        bodies += [extra for extra in task.extras if isinstance(extra, HasBodies)]
+    """The kind that a task runs as: that of the workbook's entry where it calls one, which may be `workbook` again."""
+    name = workbook_name(task)
+    return task.kind if name is None else kinds.get(name, task.kind)
 
 
 def _gives_http(step: Step, kinds: dict[str, str]) -> bool:
@@ -282,7 +262,7 @@ class _Scope(NamedTuple):
     def of_step(self, step: Step) -> "_Scope":
         """The scope within a step: its iterators hide names, and its tasks are known."""
         own = frozenset([loop.iterator for loop in loops_of(step)])
-        inside = [task for task in _all_tasks(step.tasks, step.extras) if not task.generated]
+        inside = [task for task in all_tasks(step.tasks, step.extras) if not task.generated]
         taken = own.union([task.name for task in inside])
         asked = frozenset([task.name for task in inside if _kind(task, self.kinds) == KIND])
         return self._replace(
@@ -357,7 +337,7 @@ class _Scope(NamedTuple):
         return map_held(node, lambda held: self.each(held, replace))
 
     def each(self, held: Kept, replace: Replace) -> Kept:
-        made = _rewritten(held, replace)
+        made = held_with(held, replace)
         if made is not held:
             self.note(Change(BY, held.span, "a key that http results lack", "safe", _READ_AS))
         return made
@@ -391,10 +371,6 @@ def _is_set(extra: Sugar) -> bool:
     return _name_of(extra) == "Assign" and getattr(extra, "word", "") == "`set`"
 
 
-def _rewritten(held: Kept, replace: Replace) -> Kept:
-    return cast(Kept, guard_with(held, replace) if isinstance(held, Guard) else value_with(held, replace))
-
-
 def _same(made: tuple[object, ...], before: tuple[object, ...]) -> bool:
     return all(new is old for new, old in zip(made, before, strict=True))
 
@@ -420,8 +396,8 @@ def _with_root(page: "Page", replace: Replace) -> "Page":
         return page
     beside = [page.when] if page.when is not None else []
     values = [value for _, value in page.next_call]
-    at_body = any(_rewritten(guard, replace) is not guard for guard in beside)
-    at_body = at_body or any(_rewritten(value, replace) is not value for value in values)
+    at_body = any(held_with(guard, replace) is not guard for guard in beside)
+    at_body = at_body or any(held_with(value, replace) is not value for value in values)
     if not at_body and path[0] in ENVELOPE:
         return page
     return page._replace(collect=page.collect._replace(path=(*root, "data", *path)))

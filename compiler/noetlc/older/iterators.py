@@ -11,12 +11,13 @@ from noetl_ir.span import Span
 from noetlc.reading.drafts import StepDraft
 from noetlc.reading.loop import read_loop
 from noetlc.reading.reader import Reader
-from noetlc.source.nodes import Mapping, Node, Scalar, mapping_at, scalar_at
+from noetlc.source.nodes import Mapping, Node, Scalar, key_as, mapping_at, scalar_at
 
 _LOOP = frozenset({
     "collection", "items", "in", "element", "iterator", "mode", "concurrency", "where", "filter", "limit", "chunk",
     "order_by", "enumerate",
 })  # fmt: skip
+_ITEM = ("item", "as", "var", "name")
 _ARGS = ("args", "input", "data", "with")
 
 
@@ -34,7 +35,7 @@ def unfolded(r: Reader, draft: StepDraft, node: Mapping) -> Node | None:
     if not isinstance(task, Mapping):
         return task
     # What the task was called is told by the step; as a name it could be the one of the workbook.
-    entries = [(_named(key), value) for key, value in task.entries]
+    entries = [(key_as(key, "name") if key.text == "task" else key, value) for key, value in task.entries]
     return mapping_at(_with_element(draft, entries), task.span)
 
 
@@ -46,17 +47,11 @@ def _without_loop(r: Reader, draft: StepDraft, node: Mapping) -> Node:
     r.respelt(
         next(key.span for key, _ in node.entries if key.text == "iterator"), "`iterator` in a tool", "the step's `loop`"
     )
-    keys = [(_element(key), value) for key, value in loop.entries]
+    keys = [(key_as(key, "iterator") if key.text in _ITEM else key, value) for key, value in loop.entries]
     if not any(key.text in ("element", "iterator") for key, _ in keys):
         keys.append((_text("iterator", loop.span), _text("item", loop.span)))
     draft.loop = read_loop(r, mapping_at(keys, loop.span))
     return mapping_at(_with_element(draft, [entry for entry in node.entries if entry[0].text != "iterator"]), node.span)
-
-
-def _element(key: Scalar) -> Scalar:
-    if key.text not in ("item", "as", "var", "name"):
-        return key
-    return scalar_at("iterator", "iterator", style="", span=key.span, source=key.source)
 
 
 def _with_element(draft: StepDraft, entries: list[tuple[Scalar, Node]]) -> list[tuple[Scalar, Node]]:
@@ -81,9 +76,3 @@ def _with_element(draft: StepDraft, entries: list[tuple[Scalar, Node]]) -> list[
 
 def _text(text: str, span: Span) -> Scalar:
     return scalar_at(text, text, style="", span=span, source=(0, 0))
-
-
-def _named(key: Scalar) -> Scalar:
-    if key.text != "task":
-        return key
-    return scalar_at("name", "name", style="", span=key.span, source=key.source)

@@ -13,16 +13,17 @@ from collections.abc import Container, Iterator
 
 from noetl_ir.expr import Expr
 from noetl_ir.span import Span
+from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Arc, Playbook, Router, Step, StepSpec, Task
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in, loops_of, rule_guards, rule_values, step_expressions, task_values
 from noetlc.diag.change import Change, Note
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace, rewritten
-from noetlc.expr.shorthand import path, result_of
+from noetlc.expr.shorthand import FALSE, path, result_of
 from noetlc.expr.templates import arc_with, fields_with, guard_with, maybe_with, rule_with, value_with
-from noetlc.older.absent import folded
-from noetlc.older.events import FALSE, on_failed
+from noetlc.older.absent import without_absent
+from noetlc.older.events import on_failed
 from noetlc.older.legacy_names import (
     CTX,
     IN_RULES,
@@ -49,7 +50,7 @@ BY = "rename_names"
 def rename_names(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which every name is canonical."""
     shared = declared_names(playbook)
-    extras = tuple(extra for extra in playbook.extras if not isinstance(extra, OldNames))
+    _, playbook = all_taken(playbook, OldNames)
     steps = []
     for step in playbook.steps:
         if not any(has_old_names(expr) for expr, _, _ in step_expressions(step)):
@@ -64,7 +65,7 @@ def rename_names(playbook: Playbook, note: Note) -> Playbook:
     for (_, old), (_, new) in zip(playbook.workload, workload, strict=True):
         if old is not new:
             note(Change(BY, old.span, "old names", "review", "absent: nothing has them in `workload`"))
-    return playbook._replace(workload=workload, steps=tuple(steps), workbook=workbook, extras=extras)
+    return playbook._replace(workload=workload, steps=tuple(steps), workbook=workbook)
 
 
 def _renamed(step: Step, shared: frozenset[str]) -> Step:
@@ -122,7 +123,7 @@ def _task(task: Task, known: Container[str]) -> Task:
 
 def _everywhere(known: Container[str]) -> Replace:
     """What old names mean in any place: that of `vars`, and of those that mean nothing there that they are absent."""
-    names, answered = renamed(CTX, known), folded(known)
+    names, answered = renamed(CTX, known), without_absent(known)
     return lambda expr: rewritten(rewritten(expr, names), answered)
 
 

@@ -61,7 +61,7 @@ from noetlc.reading.kinds import kind_of
 from noetlc.reading.reader import Reader, stray_key
 from noetlc.reading.shapes import choice_of, is_empty, mapping_of, missing, text_of, wrong_shape
 from noetlc.reading.values import read_pairs, read_value
-from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at, scalar_at
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, key_as, mapping_at
 
 
 class Collect(NamedTuple):
@@ -224,9 +224,9 @@ def take_pagination(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> Non
     found: list[Page] = []
     for name, value in mapping.entries:
         if name.text in _PAGINATION:
-            entries.append((_called(name, _PAGINATION[name.text]), value))
+            entries.append((key_as(name, _PAGINATION[name.text]), value))
         elif name.text in _MERGE:
-            merged.append((_called(name, _MERGE[name.text]), value))
+            merged.append((key_as(name, _MERGE[name.text]), value))
         elif name.text == "retry":
             retry = mapping_of(r, value, "`retry`")
             found += [] if retry is None else [_page_of(r, retry, None, retry.span)]
@@ -239,14 +239,10 @@ def take_pagination(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> Non
         missing(r, "the `continue_while` of `pagination`", key.span, help='write `continue_while: "{{ … }}"`')
         return
     collect = mapping_at(merged, mapping.span)
-    entries.append((scalar_at("collect", "collect", style="", span=key.span, source=key.source), collect))
+    entries.append((key_as(key, "collect"), collect))
     page = _page(r, mapping_at(entries, mapping.span))
     draft.extras.append(Pages((*found, *([page] if page is not None else [])), key.span))
     draft.paged = True
-
-
-def _called(key: Scalar, name: str) -> Scalar:
-    return scalar_at(name, name, style=key.style, span=key.span, source=key.source)
 
 
 BY = "lower_pages"

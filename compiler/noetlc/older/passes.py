@@ -16,9 +16,10 @@ from noetlc.ast.placeholders import without_placeholders
 from noetlc.ast.playbook import Playbook
 from noetlc.ast.walk import sugar_in, sugar_kinds
 from noetlc.diag.change import Change, Note
+from noetlc.older.dialects import CASE, OLDER
 
-OLDER, CASE, TODAY = "noetlc.older", "noetlc.older.case", "noetlc.lower"
-"""The packages that passes stand in."""
+TODAY = "noetlc.lower"
+"""The package of the passes for what people write today."""
 
 
 class Observer(Protocol):

@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 from noetl_ir.expr import Block, Expr, Name, Native, Template
 from noetl_ir.span import Span
+from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Playbook, Step, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import blocks_in, expressions_in, loops_of
@@ -49,10 +50,9 @@ _IN_WORKLOAD = _IN_FIELDS | {"args"}
 
 def name_request(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which the request is `workload`, and its run `execution_id`."""
-    extras = tuple(extra for extra in playbook.extras if not isinstance(extra, OldRequest))
-    if len(extras) == len(playbook.extras):
+    asked, playbook = all_taken(playbook, OldRequest)
+    if not asked:
         return playbook
-    playbook = playbook._replace(extras=extras)
     around = Around(playbook)
     outside = around.outside()
     shared = outside.workload | outside.steps | outside.ctx

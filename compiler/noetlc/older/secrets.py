@@ -16,6 +16,7 @@ from re import compile as pattern
 
 from noetl_ir.expr import Attribute, Call, Const, Expr, Filter, Item, Json, Literal, Name, Native
 from noetl_ir.span import Span
+from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import KeychainEntry, Playbook, Step, Task, Value
 from noetlc.ast.walk import all_guards, all_values, blocks_in, expressions_in, loops_of
 from noetlc.diag.change import Change, Note
@@ -37,10 +38,8 @@ _IN_BLOCK = pattern(r"\{[%{][^}]*?(?<![\w.'\"])(env\s*[.\[]|token\s*\()")
 
 def lower_secrets(playbook: Playbook, note: Note) -> Playbook:
     """The playbook whose secrets are those of its keychain."""
-    extras = tuple(extra for extra in playbook.extras if not isinstance(extra, OldSecrets))
-    if len(extras) == len(playbook.extras):
-        return playbook
-    return _Secrets(playbook._replace(extras=extras), note).lowered()
+    asked, playbook = all_taken(playbook, OldSecrets)
+    return _Secrets(playbook, note).lowered() if asked else playbook
 
 
 class _Secrets:

@@ -17,7 +17,7 @@ It runs after the tool and before routing, and the step keeps the tool's result:
 
 from collections.abc import Container
 
-from noetl_ir.expr import Attribute, Const, Expr, Item, Name
+from noetl_ir.expr import Expr, Name
 from noetl_ir.span import Span
 from noetlc.ast.bodies import HasBodies, Tasks, change_lists, taken, taken_of
 from noetlc.ast.playbook import Guard, Playbook, Rule, Step, Task
@@ -29,14 +29,14 @@ from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, static_path
 from noetlc.expr.templates import fields_with, guard_with
 from noetlc.older.hoisting import kept_words, with_meanings
-from noetlc.older.legacy_names import declared_in, declared_names, own_meanings, renamed
+from noetlc.older.legacy_names import below, declared_in, declared_names, own_meanings, renamed
 from noetlc.older.loose import read_loose_guard
 from noetlc.older.patching import kept, meanings_after
 from noetlc.reading.drafts import StepDraft, TaskDraft
 from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import is_empty, mapping_of, missing
 from noetlc.reading.task import read_single
-from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at, scalar_at
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, key_as, mapping_at
 
 
 class Sink(Sugar):
@@ -90,7 +90,7 @@ def _respelt(r: Reader, mapping: Mapping) -> Mapping:
         word = words.get(key.text)
         if word is not None:
             r.respelt(key.span, f"`{key.text}` of a sink", f"`{word}`")
-            key = scalar_at(word, word, style="", span=key.span, source=key.source)
+            key = key_as(key, word)
         entries.append((key, value))
     return mapping_at(entries, mapping.span)
 
@@ -109,14 +109,10 @@ def _tool(node: Node) -> Mapping:
     """`{kind: …}` of a word or of a mapping with `kind` or `type`."""
     if isinstance(node, Mapping):
         return mapping_at(
-            [(_kind(key) if key.text == "type" else key, value) for key, value in node.entries], node.span
+            [(key_as(key, "kind") if key.text == "type" else key, value) for key, value in node.entries], node.span
         )
     assert isinstance(node, Scalar)
-    return mapping_at([(_kind(node), node)], node.span)
-
-
-def _kind(key: Scalar) -> Scalar:
-    return scalar_at("kind", "kind", style="", span=key.span, source=key.source)
+    return mapping_at([(key_as(node, "kind"), node)], node.span)
 
 
 def take_sink(r: Reader, draft: StepDraft | TaskDraft, key: Scalar, node: Node) -> None:
@@ -182,7 +178,7 @@ def _falling_through(kind: str, own: Container[str]) -> Replace:
         keys = here[1:]
         if kind in _SHAPED:
             whole = result if keys else inner
-            return _under(whole, keys) if kind == "http" and here[0] == "data" else None
+            return below(whole, keys) if kind == "http" and here[0] == "data" else None
         if keys[:1] in (("data",), ("result",)):
             return _first_of(inner, keys[1:], result)
         if here == ("data",):
@@ -196,13 +192,7 @@ def _falling_through(kind: str, own: Container[str]) -> Replace:
 
 def _first_of(first: Expr, keys: tuple[str, ...], second: Expr) -> Expr:
     """What stands under the keys in the first, else in the second."""
-    return otherwise(_under(first, keys), _under(second, keys))
-
-
-def _under(expr: Expr, keys: tuple[str, ...]) -> Expr:
-    for key in keys:
-        expr = Attribute(expr, key) if key.isidentifier() else Item(expr, Const(key))
-    return expr
+    return otherwise(below(first, keys), below(second, keys))
 
 
 BY = "lower_sink"

@@ -10,17 +10,16 @@ into the outcome, which say no more than is written.
 """
 
 import re
-from typing import TypeVar, cast
 
 from noetl_ir.expr import Attribute, Expr, Item
 from noetl_ir.span import Span
-from noetlc.ast.bodies import HasBodies, Tasks, map_lists, with_lists
-from noetlc.ast.playbook import Guard, Playbook, Step
+from noetlc.ast.bodies import all_taken, all_tasks
+from noetlc.ast.playbook import Playbook, Step
 from noetlc.ast.sugar import Sugar
 from noetlc.diag.change import Change, Note
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import static_path
-from noetlc.expr.templates import Held, guard_with, map_held, value_with
+from noetlc.expr.templates import Held, held_with, map_all_held
 from noetlc.older.legacy_names import declared_in, declared_names
 
 
@@ -55,41 +54,26 @@ BY = "shorten_sql_paths"
 def shorten_sql_paths(playbook: Playbook, note: Note) -> Playbook:
     """The playbook that reads keys of SQL results where they are."""
     shared = declared_names(playbook)
-    extras = tuple(extra for extra in playbook.extras if not isinstance(extra, SqlData))
-    steps = tuple([_shortened(step, declared_in(step, shared), note) for step in playbook.steps])
-    return playbook._replace(steps=steps, extras=extras)
-
-
-Kept = TypeVar("Kept", bound=Held)
+    _, playbook = all_taken(playbook, SqlData)
+    return playbook._replace(
+        steps=tuple([_shortened(step, declared_in(step, shared), note) for step in playbook.steps])
+    )
 
 
 def _shortened(step: Step, known: frozenset[str], note: Note) -> Step:
     """The step of which all tools are SQL, shortened; another as it is."""
     if not {task.kind for task in step.tasks} <= SQL:
         return step
-    kinds: set[str] = set()
-
-    def look(tasks: Tasks) -> Tasks:
-        kinds.update(task.kind for task in tasks if not task.generated)
-        return tasks
-
-    for extra in (*step.extras, *(extra for task in step.tasks for extra in task.extras)):
-        if isinstance(extra, HasBodies):
-            with_lists(extra, look)
+    kinds = {task.kind for task in all_tasks(step.tasks, step.extras) if not task.generated}
     replace = _replacing(known, _KEYS if kinds <= SQL else frozenset())
 
-    def each(held: Kept) -> Kept:
-        made = guard_with(held, replace) if isinstance(held, Guard) else value_with(held, replace)
+    def each(held: Held) -> Held:
+        made = held_with(held, replace)
         if made is not held:
             note(Change(BY, held.span, "`data` of a SQL result", "safe", "the result itself: it has no such key"))
-        return cast(Kept, made)
+        return made
 
-    def of_list(tasks: Tasks) -> Tasks:
-        return tuple([map_held(task, each) for task in tasks])
-
-    step = map_held(step, each)
-    extras = tuple([with_lists(extra, of_list) if isinstance(extra, HasBodies) else extra for extra in step.extras])
-    return step._replace(tasks=map_lists(step.tasks, of_list), extras=extras)
+    return map_all_held(step, each)
 
 
 def _replacing(known: frozenset[str], keys: frozenset[str]) -> Replace:

@@ -12,20 +12,19 @@ engines did. All keys of a stored result stay readable, so a list of keys change
 """
 
 from collections.abc import Mapping as Map
-from typing import TypeVar, cast
 
 from noetl_ir.expr import Attribute, Call, Conditional, Const, Expr, Filter, Item, Literal, Name, Slice, Test
 from noetl_ir.kinds import INLINE
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
-from noetlc.ast.bodies import HasBodies, Tasks, map_lists, with_lists
-from noetlc.ast.playbook import Guard, Playbook, Step, Task, Value
+from noetlc.ast.bodies import HasBodies, Tasks, all_taken, map_lists, with_lists
+from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import loops_of
 from noetlc.diag.change import Change, Note
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import compared, defined, filtered, negated, static_path
-from noetlc.expr.templates import Held, guard_with, map_held, value_with
+from noetlc.expr.templates import Held, held_with, map_all_held
 from noetlc.reading.drafts import StepDraft, TaskDraft
 from noetlc.reading.kinds import kind_of
 from noetlc.reading.reader import Reader, no_effect
@@ -110,8 +109,7 @@ BY = "lower_storage"
 
 def lower_storage(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which tasks say from what size on their results are stored, and expressions ask `ref`."""
-    named = any(isinstance(extra, StoredNames) for extra in playbook.extras)
-    extras = tuple(extra for extra in playbook.extras if not isinstance(extra, StoredNames))
+    named, playbook = all_taken(playbook, StoredNames)
     asked = {step.name: found for step in playbook.steps if (found := _asked(step)) is not None}
     read: set[str] = set()
     steps = playbook.steps
@@ -120,7 +118,7 @@ def lower_storage(playbook: Playbook, note: Note) -> Playbook:
         steps = tuple([_renamed(step, _Names(whole, asked, read, note)) for step in steps])
     steps = tuple([_kept(step, asked.get(step.name), step.name in read, note) for step in steps])
     workbook = tuple([(name, _of_task(task, note)) for name, task in playbook.workbook])
-    return playbook._replace(steps=steps, workbook=workbook, extras=extras)
+    return playbook._replace(steps=steps, workbook=workbook)
 
 
 def _said(extras: tuple[Sugar, ...]) -> Storage | None:
@@ -146,7 +144,7 @@ def _kept(step: Step, asked: Storage | None, read: bool, note: Note) -> Step:
     if limit is None and read:
         limit = LIMIT
     held = [extra for extra in step.extras if not isinstance(extra, Storage)]
-    extras = tuple([with_lists(extra, of_list) if isinstance(extra, HasBodies) else extra for extra in held])
+    extras = tuple([with_lists(extra, of_list) for extra in held])
     last = step.tasks[-1]
     if own is not None:
         _tell(last.extras, None, note)
@@ -213,10 +211,6 @@ class _Names(NamedTuple):
     note: Note
 
 
-Kept = TypeVar("Kept", bound=Held)
-Part = TypeVar("Part")
-
-
 def _renamed(step: Step, names: _Names) -> Step:
     """The step with every name under a result replaced."""
     own = {task.name: _said(task.extras) for task in step.tasks if not task.generated}
@@ -224,18 +218,13 @@ def _renamed(step: Step, names: _Names) -> Step:
     asked = {**names.asked, **{name: said for name, said in own.items() if said is not None}}
     replace = _replacing(names._replace(whole=whole, asked=asked))
 
-    def each(held: Kept) -> Kept:
-        made = guard_with(held, replace) if isinstance(held, Guard) else value_with(held, replace)
+    def each(held: Held) -> Held:
+        made = held_with(held, replace)
         if made is not held:
             names.note(Change(BY, held.span, "`_ref`, `_store` or `_preview` of a result", "safe", "`ref(…)`"))
-        return cast(Kept, made)
+        return made
 
-    def of_list(tasks: Tasks) -> Tasks:
-        return tuple([map_held(task, each) for task in tasks])
-
-    step = map_held(step, each)
-    extras = tuple([with_lists(extra, of_list) if isinstance(extra, HasBodies) else extra for extra in step.extras])
-    return step._replace(tasks=map_lists(step.tasks, of_list), extras=extras)
+    return map_all_held(step, each)
 
 
 def _replacing(names: _Names) -> Replace:

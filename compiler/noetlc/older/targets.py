@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from noetl_ir.expr import Conditional, Const, Expr, Native
+from noetl_ir.nearest import nearest
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import taken_of
@@ -26,7 +27,7 @@ from noetlc.expr.shorthand import both, negated
 from noetlc.older.branching import behind, branch_arcs, branch_name
 from noetlc.older.loose import read_loose_guard
 from noetlc.reading.drafts import ArcDraft, StepDraft, StepSpecDraft
-from noetlc.reading.reader import Reader, nearest, stray_key
+from noetlc.reading.reader import Reader, stray_key
 from noetlc.reading.shapes import choice_of, is_empty, mapping_of, reference_of, wrong_shape
 from noetlc.reading.values import read_args, read_duration
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
@@ -110,6 +111,7 @@ def _branches(r: Reader, node: Node) -> list[Target]:
 def take_cond(r: Reader, draft: ArcDraft, key: Scalar, node: Node) -> None:
     """`cond` or `condition` of an arc: an older word for its `when`."""
     r.respelt(key.span, f"`{key.text}` of an arc", "`when`", "review")
+    draft.guarded = True
     draft.when = read_loose_guard(r, node, f"the arc's `{key.text}`", in_arc=True)
 
 

@@ -22,7 +22,7 @@ spec: {url: u}   →  workload: {url: u}, reads of `spec.url` follow: it is anot
 
 from noetl_ir.expr import Attribute, Const, Expr, MapTemplate, Name, Template
 from noetl_ir.span import Span
-from noetlc.ast.bodies import HasBodies, Tasks, change_lists, map_lists, taken, taken_of
+from noetlc.ast.bodies import HasBodies, Tasks, all_taken, all_tasks, change_lists, map_lists, taken, taken_of
 from noetlc.ast.playbook import Arc, Playbook, Router, Rule, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import replace_steps
@@ -222,8 +222,7 @@ def _of_task(task: Task, known: frozenset[str], note: Note) -> Task:
         raw = _RAW_OF_HTTP if task.kind == "http" else _RAW
         names = renamed({**own_meanings(task.name), **(raw if assign.word == "`set`" else {})}, known)
         note(Change(BY_VARS, assign.span, assign.word, "exact", "a patch of the task's policy on success"))
-        ctx, scratch = pairs_with(assign.set_ctx, names), pairs_with(assign.set_iter, names)
-        task = on_success(task, set_ctx=ctx, set_iter=scratch)
+        task = _setting(task, assign, names)
 
 
 def _vars_of_step(step: Step, inputs: frozenset[str], note: Note) -> Step:
@@ -238,9 +237,13 @@ def _vars_of_step(step: Step, inputs: frozenset[str], note: Note) -> Step:
         note(Change(BY_VARS, assign.span, assign.word, "exact", "a patch of the last task's policy on success"))
         last = step.tasks[-1]
         names = renamed({**own_meanings(step.name), **own_meanings(last.name)}, inputs)
-        ctx, scratch = pairs_with(assign.set_ctx, names), pairs_with(assign.set_iter, names)
-        last = on_success(last, set_ctx=ctx, set_iter=scratch)
-        step = step._replace(tasks=(*step.tasks[:-1], last))
+        step = step._replace(tasks=(*step.tasks[:-1], _setting(last, assign, names)))
+
+
+def _setting(task: Task, assign: Assign | StepSet, names: Replace) -> Task:
+    """The task that sets what was assigned when it succeeds."""
+    ctx, scratch = pairs_with(assign.set_ctx, names), pairs_with(assign.set_iter, names)
+    return on_success(task, set_ctx=ctx, set_iter=scratch)
 
 
 def _is_plain(step: Step) -> bool:
@@ -258,9 +261,7 @@ def _set_with_tasks(step: Step, inputs: frozenset[str], note: Note) -> Step:
         note(Change(BY_VARS, assign.span, assign.word, "exact", "a patch of the last task's policy on success"))
         own = {**own_meanings(step.name), **_ENVELOPE}
         last = step.tasks[-1]
-        here = renamed({**own, **own_meanings(last.name)}, inputs)
-        ctx, scratch = pairs_with(assign.set_ctx, here), pairs_with(assign.set_iter, here)
-        last = on_success(last, set_ctx=ctx, set_iter=scratch)
+        last = _setting(last, assign, renamed({**own, **own_meanings(last.name)}, inputs))
         before = tuple(_breaking(task, assign, renamed(own, inputs)) for task in step.tasks[:-1])
         step = step._replace(tasks=(*before, last))
     return step
@@ -425,11 +426,10 @@ SPEC = "`spec`"
 
 def lower_root_vars(playbook: Playbook, note: Note) -> Playbook:
     """The playbook without root variables."""
-    found = [extra for extra in playbook.extras if isinstance(extra, RootVars)]
+    found, playbook = all_taken(playbook, RootVars)
     if not found:
         return playbook
-    playbook = playbook._replace(extras=tuple(extra for extra in playbook.extras if not isinstance(extra, RootVars)))
-    rules = (rule for step in playbook.steps for task in _all(step.tasks) for rule in task.rules)
+    rules = (rule for step in playbook.steps for task in all_tasks(step.tasks) for rule in task.rules)
     written = {key for rule in rules for key, _ in rule.set_ctx}
     pairs: Pairs = tuple(pair for extra in found for pair in extra.pairs)
     given = {key for key, _ in playbook.workload}
@@ -455,14 +455,6 @@ def _said(moved: Pairs, kept: Pairs) -> str:
     parts = ["keys of `workload`"] if moved else []
     parts += ["set once by a generated entry step"] if kept else []
     return ", others ".join(parts)
-
-
-def _all(tasks: Tasks) -> list[Task]:
-    found = list(tasks)
-    for task in found:
-        for extra in task.extras:
-            found += [inner for body in extra.bodies() for inner in body] if isinstance(extra, HasBodies) else []
-    return found
 
 
 def _follow(keys: set[str], alias: set[str]) -> Replace:

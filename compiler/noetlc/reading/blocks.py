@@ -10,7 +10,7 @@ from noetlc.ast.playbook import Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.expr.generated import PREFIX, noop
 from noetlc.reading.reader import Reader, stray_key
-from noetlc.reading.shapes import in_quotes, is_empty, mapping_of, missing, name_of, sequence_of, wrong_shape
+from noetlc.reading.shapes import is_empty, mapping_of, missing, name_of, quotes_told, sequence_of, wrong_shape
 from noetlc.reading.task import read_task
 from noetlc.reading.values import read_duration, read_guard, read_value
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
@@ -136,11 +136,8 @@ def _bounds(r: Reader, given: dict[str, Node]) -> tuple[Value | None, Value | No
     if most is not None and isinstance(most.template, Literal):
         number = most.template.value
         if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-            quoted = in_quotes(given["max_iterations"], (int,))
-            if quoted is None:
+            if not quotes_told(r, "NL104", "`max_iterations`:", given["max_iterations"], (int,)):
                 r.report("NL104", "`max_iterations` must be a whole number of at least 1", most.span)
-            else:
-                r.report("NL104", f"`max_iterations`: {quoted[0]}", most.span, help=quoted[1], fix=quoted[2])
             most = None
     deadline = read_duration(r, given["deadline"], "`deadline`") if "deadline" in given else None
     return most, deadline

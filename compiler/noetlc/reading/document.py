@@ -87,13 +87,10 @@ def _is_like_a_playbook(r: Reader, node: Mapping) -> bool:
         return True
     table = r.tables.document
     own = tuple(key for key in table if key not in _ANYBODYS)
-    return any(key.text in own or (key.text not in table and _is_slip(key.text, own)) for key, _ in node.entries)
-
-
-def _is_slip(name: str, known: tuple[str, ...]) -> bool:
-    from difflib import get_close_matches
-
-    return bool(get_close_matches(name.lower(), known, 1, _SLIP))
+    return any(
+        key.text in own or bool(key.text not in table and nearest(key.text.lower(), own, _SLIP))
+        for key, _ in node.entries
+    )
 
 
 _SLIP = 0.8

@@ -255,14 +255,15 @@ class RouterDraft:
 
 
 class ArcDraft:
-    """An arc."""
+    """An arc; `guarded` says whether it has a guard, also one that could not be read."""
 
-    __slots__ = ("args", "delay", "extras", "priority", "target", "target_span", "when")
+    __slots__ = ("args", "delay", "extras", "guarded", "priority", "target", "target_span", "when")
 
     def __init__(self) -> None:
         self.target = ""
         self.target_span = NOWHERE
         self.when: Guard | None = None
+        self.guarded = False
         self.args: Value | None = None
         self.delay: Value | None = None
         self.priority = 0

@@ -8,7 +8,7 @@ from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import TaskDraft
 from noetlc.reading.programs import program_text
 from noetlc.reading.reader import Reader
-from noetlc.reading.shapes import describe, in_quotes, is_duration, is_misspelt, missing
+from noetlc.reading.shapes import describe, is_duration, is_misspelt, missing, quotes_told
 from noetlc.reading.values import literal_text, read_value
 from noetlc.source.nodes import Node, Scalar
 
@@ -47,10 +47,7 @@ def read_field(r: Reader, field: Field, name: str, node: Node) -> Value:
     if not _fits(field, value):
         expected = " or ".join(_SHAPE_NAMES[shape] for shape in field.shapes if shape != "any")
         types = tuple([kind for shape, kinds in _TYPES if shape in field.shapes for kind in kinds])
-        quoted = in_quotes(node, types)
-        if quoted is not None:
-            message = f"`{name}`: expected {expected}; {quoted[0]}"
-            r.report("NL102", message, node.span, help=quoted[1], fix=quoted[2])
+        if quotes_told(r, "NL102", f"`{name}`: expected {expected};", node, types):
             return value
         help = next((f"write `{name}: {written}`" for shape, written in _WRITTEN if shape in field.shapes), "")
         r.report("NL102", f"`{name}`: expected {expected}, found {describe(node)}", node.span, help=help)

@@ -7,9 +7,9 @@ from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import LoopDraft
 from noetlc.reading.knob import take_policy, take_spec
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
-from noetlc.reading.shapes import choice_of, in_quotes, is_empty, is_misspelt, mapping_of, missing, name_of
+from noetlc.reading.shapes import choice_of, is_empty, is_misspelt, mapping_of, missing, name_of, quotes_told
 from noetlc.reading.values import read_value
-from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at, scalar_at
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, key_as, mapping_at
 
 
 def read_loop(r: Reader, node: Node) -> Loop | None:
@@ -56,7 +56,7 @@ def _renamed(r: Reader, mapping: Mapping) -> Mapping:
         if meant in ("in", "iterator") and mapping.key(meant) is None:
             fix = Fix(key.span, meant, f"write `{meant}`", safe=False)
             r.report("NL101", f"unknown key `{name}` in `loop`", key.span, help=f"did you mean `{meant}`?", fix=fix)
-            key = scalar_at(meant, meant, style=key.style, span=key.span, source=key.source)
+            key = key_as(key, meant)
         entries.append((key, value))
     return mapping_at(entries, mapping.span) if r.findings else mapping
 
@@ -141,11 +141,8 @@ def _max_in_flight(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None
     if isinstance(template, Literal):
         written = template.value
         if not isinstance(written, int) or isinstance(written, bool) or written < 1:
-            quoted = in_quotes(node, (int,))
-            if quoted is None:
+            if not quotes_told(r, "NL505", "`max_in_flight`:", node, (int,)):
                 r.report("NL505", "`max_in_flight` must be a whole number of at least 1", node.span)
-            else:
-                r.report("NL505", f"`max_in_flight`: {quoted[0]}", node.span, help=quoted[1], fix=quoted[2])
             return
     draft.max_in_flight = value
 

@@ -11,12 +11,12 @@ from noetlc.reading.reader import Reader, Table, no_effect, stray_key, take_all
 from noetlc.reading.shapes import (
     boolean_of,
     choice_of,
-    in_quotes,
     is_empty,
     is_misspelt,
     mapping_of,
     missing,
     number_of,
+    quotes_told,
     reference_of,
     sequence_of,
     wrong_shape,
@@ -226,9 +226,7 @@ def _attempts(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
     if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
         then.attempts = value
         return
-    quoted = in_quotes(node, (int,))
-    if quoted is not None:
-        r.report("NL501", f"`attempts`: {quoted[0]}", node.span, help=quoted[1], fix=quoted[2])
+    if quotes_told(r, "NL501", "`attempts`:", node, (int,)):
         return
     fix = Fix(node.span, "1", "write 1: the first attempt only", safe=False) if value == 0 else None
     r.report(

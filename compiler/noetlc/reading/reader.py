@@ -5,7 +5,7 @@ from collections.abc import Mapping as MappingOf
 from types import MappingProxyType
 from typing import Never, TypeAlias, TypeVar
 
-from noetl_ir.nearest import nearest as nearest
+from noetl_ir.nearest import nearest
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Task

@@ -51,8 +51,7 @@ def _arc(r: Reader, node: Node) -> Arc | None:
     take_all(r, "arc", r.tables.arc, draft, mapping)
     if mapping.get("step") is None and not is_misspelt(mapping, "step", r.tables.arc):
         missing(r, "the arc's `step`", mapping.span, help="write `- {step: name}`")
-    guard = mapping.get("when") or mapping.get("cond") or mapping.get("condition")
-    if not draft.target or (guard is not None and draft.when is None):
+    if not draft.target or (draft.guarded and draft.when is None):
         return None
     extras = tuple(draft.extras)
     return Arc(
@@ -90,6 +89,7 @@ def _step(r: Reader, draft: ArcDraft, key: Scalar, node: Node) -> None:
 
 
 def _when(r: Reader, draft: ArcDraft, key: Scalar, node: Node) -> None:
+    draft.guarded = True
     draft.when = read_guard(r, node, "the arc's `when`")
 
 

@@ -42,21 +42,20 @@ def wrong_shape(r: Reader, node: Node, what: str, expected: str) -> None:
     r.report("NL102", f"{what}: expected {expected}, found {describe(node)}", node.span, help=help)
 
 
-def in_quotes(node: Node, wanted: tuple[type, ...]) -> tuple[str, str, Fix] | None:
-    """What to say of a text in quotes that would be of a `wanted` type without: what it is, the help and the fix."""
+def quotes_told(r: Reader, code: str, about: str, node: Node, wanted: tuple[type, ...]) -> bool:
+    """Whether a text in quotes would be of a `wanted` type without them, which is reported then."""
     if not isinstance(node, Scalar) or node.style not in ("'", '"') or type(resolve(node.text).value) not in wanted:
-        return None
-    fix = Fix(node.span, node.text, "leave out the quotes")
-    return f"`{node.text}` in quotes is a text", "leave out the quotes", fix
+        return False
+    help = "leave out the quotes"
+    fix = Fix(node.span, node.text, help)
+    r.report(code, f"{about} `{node.text}` in quotes is a text", node.span, help=help, fix=fix)
+    return True
 
 
 def wrong_type(r: Reader, node: Node, what: str, expected: str, wanted: tuple[type, ...]) -> None:
     """Report that `what` should have been `expected`, with the fix where only its quotes are too much."""
-    quoted = in_quotes(node, wanted)
-    if quoted is None:
+    if not quotes_told(r, "NL102", f"{what}: expected {expected};", node, wanted):
         wrong_shape(r, node, what, expected)
-    else:
-        r.report("NL102", f"{what}: expected {expected}; {quoted[0]}", node.span, help=quoted[1], fix=quoted[2])
 
 
 def is_empty(node: Node) -> bool:

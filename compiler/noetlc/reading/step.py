@@ -10,12 +10,12 @@ from noetlc.reading.reader import Reader, Table, no_effect, stray_key, take_all
 from noetlc.reading.routing import read_router
 from noetlc.reading.shapes import (
     choice_of,
-    in_quotes,
     is_empty,
     is_misspelt,
     mapping_of,
     missing,
     name_of,
+    quotes_told,
     text_of,
     wrong_shape,
 )
@@ -173,9 +173,7 @@ def _join(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
             return
         r.report("NL104", "`join`: a number of tokens is at least 1", node.span)
         return
-    quoted = in_quotes(node, (int,))
-    if quoted is not None:
-        r.report("NL104", f"`join`: {quoted[0]}", node.span, help=quoted[1], fix=quoted[2])
+    if quotes_told(r, "NL104", "`join`:", node, (int,)):
         return
     draft.join = choice_of(r, node, "`join`", ("any", "all", "taken", "first")) or "any"
 

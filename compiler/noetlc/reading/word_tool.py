@@ -5,7 +5,7 @@ All of them are read as the one mapping `{kind: …, fields}` that they stand fo
 """
 
 from noetlc.reading.reader import Reader
-from noetlc.source.nodes import Mapping, Node, Scalar, mapping_at, scalar_at
+from noetlc.source.nodes import Mapping, Node, Scalar, key_as, mapping_at, scalar_at
 
 STEP_KEYS = frozenset({
     "step", "desc", "spec", "next", "loop", "case", "vars", "when", "pass", "save", "sink", "retry", "result", "set",
@@ -30,7 +30,7 @@ def tool_of_words(r: Reader, node: Mapping) -> tuple[Mapping, list[tuple[Scalar,
     key, kind = _kind_of(r, node)
     own = [entry for entry in node.entries if entry[0].text in STEP_KEYS]
     rest = [entry for entry in node.entries if entry[0].text not in STEP_KEYS and entry[0] is not key]
-    return mapping_at([(_named(key, "kind"), kind), *rest], node.span), own
+    return mapping_at([(key_as(key, "kind"), kind), *rest], node.span), own
 
 
 def sink_of_words(r: Reader, node: Mapping) -> tuple[Scalar, Mapping] | None:
@@ -50,7 +50,7 @@ def tool_of_call(r: Reader, key: Scalar, node: Node) -> Mapping | None:
         return None
     r.respelt(key.span, "`call`", "a `workbook` task")
     kind = scalar_at("workbook", "workbook", style="", span=key.span, source=(0, 0))
-    return mapping_at([(_named(key, "kind"), kind), *node.entries], node.span)
+    return mapping_at([(key_as(key, "kind"), kind), *node.entries], node.span)
 
 
 def unwrapped(r: Reader, node: Mapping) -> Mapping:
@@ -69,7 +69,7 @@ def unwrapped(r: Reader, node: Mapping) -> Mapping:
     if has_word_tool(node):
         key, kind = _kind_of(r, node)
         rest = [entry for entry in node.entries if entry[0] is not key]
-        return mapping_at([(_named(key, "kind"), kind), *rest], node.span)
+        return mapping_at([(key_as(key, "kind"), kind), *rest], node.span)
     return node
 
 
@@ -111,7 +111,7 @@ def as_reference(node: Mapping) -> Mapping:
     kind = node.get("kind")
     if not isinstance(kind, Scalar) or kind.text != "workbook" or node.get("task") is not None:
         return node
-    entries = [(_named(key, "task") if key.text == "name" else key, value) for key, value in node.entries]
+    entries = [(key_as(key, "task") if key.text == "name" else key, value) for key, value in node.entries]
     return mapping_at(entries, node.span)
 
 
@@ -134,8 +134,3 @@ def _kind_of(r: Reader, node: Mapping) -> tuple[Scalar, Node]:
         name = _OTHER_NAMES[kind.text]
         kind = scalar_at(name, name, style="", span=kind.span, source=(0, 0))
     return key, kind
-
-
-def _named(key: Scalar, name: str) -> Scalar:
-    """A key under another name, at its place."""
-    return scalar_at(name, name, style=key.style, span=key.span, source=key.source)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from sys import modules
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from noetl_ir import registry
 from noetl_ir.kinds import Text
@@ -21,17 +21,21 @@ from noetlc.analysis.feeds import Feeds
 from noetlc.analysis.proofs import Proofs
 from noetlc.analysis.verdict import Line, Story
 from noetlc.ast.graph import StepGraph, graph_of, holds_one_token
-from noetlc.ast.playbook import Playbook
+from noetlc.ast.playbook import Playbook, Step
 from noetlc.ast.written import Written
 from noetlc.diag.code import Code
 from noetlc.diag.codes import CODES, page
 from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
 from noetlc.diag.findings import sorted_findings
 from noetlc.diag.internal import Bug, bug_of
+from noetlc.expr.paths import accesses
 from noetlc.reading.kinds import Program, programs_of
 from noetlc.source.nodes import Scalar
 from noetlc.source.nodes import Sequence as SequenceNode
 from noetlc.source.text import Source
+
+if TYPE_CHECKING:  # most playbooks are checked without
+    from noetlc.analysis.starvation import Starved
 
 PACKAGE = "noetlc.rules"
 _TOLD = 5
@@ -67,6 +71,11 @@ class Unit:
     def proofs(self) -> Proofs:
         """What can be proved about the net, for which there must be no error in the playbook."""
         return _proofs(self.playbook)
+
+    @cached_property
+    def starved(self) -> "tuple[Starved, ...]":
+        """The joins that starve, of those whose author said for what they wait."""
+        return tuple(one for one in self.proofs.starved if self.written.has_join(self.playbook.steps[one.step]))
 
     @cached_property
     def feeds(self) -> Feeds:
@@ -141,6 +150,13 @@ def and_more(places: Sequence[Span], where: str) -> str:
     """What follows a message about the first of some places: how many others there are."""
     others = len(places) - 1
     return f", and {others} more {where}" if others else ""
+
+
+def gate_keys(step: Step) -> set[str]:
+    """The keys of `ctx` that the gate of a step reads."""
+    rules = step.spec.admit.rules if step.spec.admit is not None else ()
+    found = [access for rule in rules if rule.when is not None for access in accesses(rule.when.expr)]
+    return {str(access.keys[0]) for access in found if access.root.name == "ctx" and access.keys}
 
 
 def listed(names: Sequence[str]) -> str:

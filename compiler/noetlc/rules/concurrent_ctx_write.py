@@ -21,7 +21,7 @@ from noetlc.diag.diagnostic import Diagnostic, Related, Severity
 from noetlc.expr.check import Names
 from noetlc.expr.paths import accesses
 from noetlc.reading.around import Around
-from noetlc.rules import Rule, Unit
+from noetlc.rules import Rule, Unit, gate_keys
 
 _OWN = frozenset(
     {"outcome", "args", "iter", "loop_index", "_prev", "_task", "_attempt", "_iteration", "_elapsed", "now"}
@@ -42,7 +42,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         for one, other in ((one, other) for at, one in enumerate(names) for other in names[at + 1 :]):
             if other not in beside.get(one, ()) or _are_alike(key, rows[one], rows[other], around):
                 continue
-            if key in _asked(rows[one][0]) & _asked(rows[other][0]):
+            if key in gate_keys(rows[one][0]) & gate_keys(rows[other][0]):
                 continue  # told as gates that are no lock
             first, second = rows[one][1][0], rows[other][1][0]
             yield RULE.finding(
@@ -71,13 +71,6 @@ def _are_alike(key: str, one: tuple[Step, list[Value]], other: tuple[Step, list[
     if any(value.template != template for value in (*one[1], *other[1])):
         return False
     return not any(_is_own(key, template, around.names(step)) for step in (one[0], other[0]))
-
-
-def _asked(step: Step) -> set[str]:
-    """The keys of `ctx` that the gate of a step reads."""
-    rules = step.spec.admit.rules if step.spec.admit is not None else ()
-    found = [access for rule in rules if rule.when is not None for access in accesses(rule.when.expr)]
-    return {str(access.keys[0]) for access in found if access.root.name == "ctx" and access.keys}
 
 
 def _is_own(key: str, template: Template, names: Names) -> bool:

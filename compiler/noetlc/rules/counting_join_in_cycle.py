@@ -25,7 +25,7 @@ from noetlc.rules import Rule, Unit, listed
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Joins of `first` or `n` on a cycle at which tokens stay, or that no source on the cycle can start again."""
     graph = unit.graph
-    stuck = {each.step: each for each in unit.proofs.starved if each.cause == "cycle"}
+    stuck = {each.step: each for each in unit.starved if each.cause == "cycle"}
     for at, step in enumerate(unit.playbook.steps):
         if step.spec.join in ("any", "all", "taken") or not unit.written.has_join(step):
             continue

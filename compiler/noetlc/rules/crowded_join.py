@@ -25,7 +25,7 @@ from noetlc.rules import Rule, Unit, listed
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Joins at which two tokens of one source can lie, but those that starve and those where ever more come."""
     flooded = {name for claim in unit.proofs.claims(BOUNDED) for name in claim.verdict.about}
-    starved = {each.step for each in unit.proofs.starved}
+    starved = {each.step for each in unit.starved}
     for crowded in unit.proofs.crowded:
         step = unit.proofs.plan.steps[crowded.step]
         is_written = unit.written.has_join(unit.playbook.steps[crowded.step])

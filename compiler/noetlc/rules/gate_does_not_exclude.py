@@ -17,15 +17,14 @@ from collections.abc import Iterator
 
 from noetlc.ast.playbook import Step
 from noetlc.diag.diagnostic import Diagnostic, Related, Severity
-from noetlc.expr.paths import accesses
-from noetlc.rules import Rule, Unit
+from noetlc.rules import Rule, Unit, gate_keys
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Pairs of steps that may run at once and whose gates read a key of `ctx` that both set; each key once."""
     locks: dict[str, list[Step]] = {}
     for step in unit.playbook.steps if not unit.proofs.single else ():
-        for key in sorted(_asked(step) & _set(step)):
+        for key in sorted(gate_keys(step) & _set(step)):
             locks.setdefault(key, []).append(step)
     for key, steps in sorted(locks.items()):
         beside = unit.proofs.beside if len(steps) > 1 else {}
@@ -41,13 +40,6 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                     Related(one.spec.admit.span if one.spec.admit is not None else one.name_span, "the other gate"),
                 ),
             )
-
-
-def _asked(step: Step) -> set[str]:
-    """The keys of `ctx` that the gate of a step reads."""
-    rules = step.spec.admit.rules if step.spec.admit is not None else ()
-    found = [access for rule in rules if rule.when is not None for access in accesses(rule.when.expr)]
-    return {str(access.keys[0]) for access in found if access.root.name == "ctx" and access.keys}
 
 
 def _set(step: Step) -> set[str]:

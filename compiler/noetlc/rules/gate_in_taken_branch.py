@@ -24,11 +24,10 @@ from noetlc.rules import Rule, Unit
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """`taken` joins that starve because a gate in a branch ended its token."""
-    for starved in unit.proofs.starved:
+    for starved in unit.starved:
         plan = unit.proofs.plan
         step = plan.steps[starved.step]
-        is_written = unit.written.has_join(unit.playbook.steps[starved.step])
-        if starved.cause == "gate" and step.join.mode == "taken" and is_written:
+        if starved.cause == "gate" and step.join.mode == "taken":
             gate = plan.steps[starved.culprit]
             admit = unit.playbook.steps[starved.culprit].spec.admit
             yield RULE.story(

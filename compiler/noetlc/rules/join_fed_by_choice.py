@@ -22,8 +22,8 @@ from noetlc.rules import Rule, Unit, listed
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Joins that starve because a router chose between their sources."""
-    for starved in unit.proofs.starved:
-        if starved.cause == "choice" and unit.written.has_join(unit.playbook.steps[starved.step]):
+    for starved in unit.starved:
+        if starved.cause == "choice":
             plan = unit.proofs.plan
             step, router = plan.steps[starved.step], plan.steps[starved.culprit]
             yield RULE.story(

@@ -21,9 +21,8 @@ from noetlc.rules import Rule, Unit, listed
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Joins that starve, but those of which another rule can say more."""
-    for starved in unit.proofs.starved:
-        is_written = unit.written.has_join(unit.playbook.steps[starved.step])
-        if starved.cause not in ("", "itself", "gate") or not is_written:
+    for starved in unit.starved:
+        if starved.cause not in ("", "itself", "gate"):
             continue
         plan = unit.proofs.plan
         step = plan.steps[starved.step]

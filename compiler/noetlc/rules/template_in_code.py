@@ -14,8 +14,7 @@ import re
 from collections.abc import Iterator
 
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.expr.errors import TemplateError
-from noetlc.expr.parser import parse_expression
+from noetlc.expr.parser import is_expression
 from noetlc.rules import Rule, Unit
 from noetlc.source.nodes import Scalar
 
@@ -57,7 +56,7 @@ def _templates(text: str) -> Iterator[tuple[int, int]]:
             if end < 0:
                 break
             line = text.count("\n", 0, start) + 1
-            if _is_expression(text[start + 2 : end]) and not any(line in lines for lines in idle):
+            if is_expression(text[start + 2 : end]) and not any(line in lines for lines in idle):
                 yield start, end + 2
             start = within.find("{{", start + 2, last)
 
@@ -75,14 +74,6 @@ def _idle(text: str) -> list[range]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
     ]
-
-
-def _is_expression(text: str) -> bool:
-    try:
-        parse_expression(text)
-    except TemplateError:
-        return False
-    return True
 
 
 RULE = Rule("NL804", Severity.WARNING, "ast", check)

@@ -21,8 +21,7 @@ from noetlc.ast.code_names import arriving_args, code_names, of_ours
 from noetlc.ast.playbook import Task, Value
 from noetlc.ast.python_code import PythonName, offset_of, place_of, python_code
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.expr.errors import TemplateError
-from noetlc.expr.parser import parse_expression
+from noetlc.expr.parser import is_expression
 from noetlc.rules import Rule, Unit
 from noetlc.source.nodes import Scalar
 
@@ -61,15 +60,7 @@ def _in_braces(text: str, name: PythonName) -> bool:
     """Whether the name stands in what was meant as a template, which is a finding of its own."""
     at = offset_of(text, name)
     start, end = text.rfind("{{", 0, at), text.find("}}", at)
-    return start > text.rfind("}}", 0, at) and text[start - 1 : start] != "{" and _is_expression(text[start + 2 : end])
-
-
-def _is_expression(text: str) -> bool:
-    try:
-        parse_expression(text)
-    except TemplateError:
-        return False
-    return True
+    return start > text.rfind("}}", 0, at) and text[start - 1 : start] != "{" and is_expression(text[start + 2 : end])
 
 
 def _unbound(unit: Unit, task: Task, value: Value, name: PythonName) -> Diagnostic:
@@ -81,12 +72,11 @@ def _unbound(unit: Unit, task: Task, value: Value, name: PythonName) -> Diagnost
 
 
 def _module(unit: Unit, task: Task, value: Value, name: PythonName) -> Diagnostic:
-    found = RULE.finding(
+    return RULE.note(
         f"the code of `{task.name}` uses `{name.name}` without importing it; it is bound for it here",
         _span(unit, value, name),
         help=f"write `import {name.name}`, so that readers and other tools know it too",
     )
-    return found._replace(severity=Severity.NOTE)
 
 
 def _asked(unit: Unit, task: Task, value: Value, name: PythonName) -> Diagnostic:

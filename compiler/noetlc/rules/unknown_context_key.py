@@ -13,6 +13,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetl_ir.expr import Literal
+from noetl_ir.nearest import nearest
 from noetl_ir.python_names import CONTEXT, ContextKey, python_reads
 from noetlc.ast.code_names import CodeNames, arriving_args, code_names
 from noetlc.ast.playbook import Task, Value
@@ -44,17 +45,15 @@ def _finding(unit: Unit, task: Task, value: Value, text: str, key: ContextKey, n
     if isinstance(node, Scalar):
         at = offset_of(text, place_of(text, *key[:3]))
         span = unit.source.inner_span(node, at, at + len(key.name) + 2)  # with its quotes
-    found = RULE.finding(
+    tell = RULE.note if key.use == "get" else RULE.finding
+    return tell(
         f"`context` in the code of `{task.name}` has no `{key.name}`", span, help=_help(key.name, names.context)
     )
-    return found._replace(severity=Severity.NOTE) if key.use == "get" else found
 
 
 def _help(name: str, names: set[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, sorted(names), 1)
-    return f"did you mean `{near[0]}`?" if near else f"declare it under `workload`, or give it in `args: {{{name}: …}}`"
+    near = nearest(name, sorted(names))
+    return f"did you mean `{near}`?" if near else f"declare it under `workload`, or give it in `args: {{{name}: …}}`"
 
 
 RULE = Rule("NL811", Severity.WARNING, "ast", check)

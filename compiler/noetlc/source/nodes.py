@@ -124,6 +124,11 @@ def scalar_at(
     return node
 
 
+def key_as(key: Scalar, name: str) -> Scalar:
+    """A key under another name, at its place."""
+    return scalar_at(name, name, style=key.style, span=key.span, source=key.source)
+
+
 def mapping_at(entries: list[tuple[Scalar, Node]], span: Span) -> Mapping:
     """A mapping that no parser made."""
     node = Mapping()

@@ -47,7 +47,7 @@ def at_their_uses(
 ) -> Iterable[Diagnostic]:
     """The findings of a file, those of them at uses that are about uses; `again` gives them with copied nodes."""
     nodes = list({id(use.node): use.node.span for use in uses}.values())
-    if not any(_is_inside(one.span, node) for one in found for node in nodes):
+    if not any(one.span.is_inside(node) for one in found for node in nodes):
         return found
     copies: dict[tuple[str, str], list[Diagnostic]] = {}
     for one in again():
@@ -58,7 +58,7 @@ def at_their_uses(
 def _moved(one: Diagnostic, copies: list[Diagnostic], uses: Sequence[Use]) -> Diagnostic:
     if any(copy.span == one.span for copy in copies):
         return one
-    places = {use.span: use for use in uses if _is_inside(one.span, use.node.span)}
+    places = {use.span: use for use in uses if one.span.is_inside(use.node.span)}
     there = [copy for copy in copies if copy.span in places]
     if not there:
         return one
@@ -66,10 +66,6 @@ def _moved(one: Diagnostic, copies: list[Diagnostic], uses: Sequence[Use]) -> Di
     about = Related(one.span, f"what `*{use.name}` stands for")
     others = [Related(copy.span, "and here") for copy in there[1:]]
     return there[0]._replace(related=(*there[0].related, about, *others), fix=None)
-
-
-def _is_inside(span: Span, node: Span) -> bool:
-    return node[:2] <= span[:2] and span[2:] <= node[2:]
 
 
 def _scalar(node: Scalar, start: Mark, end: Mark) -> Scalar:

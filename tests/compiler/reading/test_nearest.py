@@ -2,7 +2,7 @@
 
 import pytest
 
-from noetlc.reading.reader import nearest
+from noetl_ir.nearest import nearest
 
 KNOWN = ("auth", "command", "events", "fail_fast", "retry", "sink", "timers")
 

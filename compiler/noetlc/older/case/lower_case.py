@@ -21,7 +21,7 @@ from noetlc.ast.bodies import Tasks, taken_of
 from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Rule, Step, Task
 from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import generated_name, guard, jump, noop
-from noetlc.expr.shorthand import OUTCOME_OK, both, either
+from noetlc.expr.shorthand import FALSE, OUTCOME_OK, TRUE, both, either
 from noetlc.expr.templates import rule_with
 from noetlc.expr.unparse import unparse
 from noetlc.older.branching import behind
@@ -59,7 +59,6 @@ from noetlc.older.case.rules import (
 )
 from noetlc.older.case.settings import settled
 from noetlc.older.case.waits import called, guard_when_called, waiting_again, when_called
-from noetlc.older.events import FALSE, TRUE
 from noetlc.older.legacy_names import declared_in, declared_names, renamed
 from noetlc.older.patching import meanings_after
 

@@ -18,7 +18,7 @@ from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import guard
 from noetlc.expr.rewrite import rewritten
-from noetlc.expr.shorthand import equal, otherwise, path, static_path
+from noetlc.expr.shorthand import FALSE, equal, otherwise, path, static_path
 from noetlc.expr.templates import arc_with, fields_with, guard_with, native, pairs_with, task_with
 from noetlc.expr.unparse import unparse
 from noetlc.expr.values import expression_of
@@ -26,7 +26,7 @@ from noetlc.older.case.nodes import Case, CaseRule, Route
 from noetlc.older.case.routes import own_named
 from noetlc.older.case.settings import idle, settled
 from noetlc.older.case.waits import CALLED, LEFT, TIMER
-from noetlc.older.events import DONE, FAILED, FALSE, LOOP, assuming, events_in
+from noetlc.older.events import DONE, FAILED, LOOP, assuming, events_in
 from noetlc.older.legacy_names import Meanings, Path, renamed, rule_meanings
 from noetlc.older.names import OldNames
 from noetlc.older.pages import Pages

@@ -23,6 +23,7 @@ from noetlc.diag.change import Change, Note
 from noetlc.expr.decided import decided
 from noetlc.expr.generated import computed, constant, generated_name, guard, jump, noop
 from noetlc.expr.shorthand import (
+    FALSE,
     OUTCOME_ERROR,
     OUTCOME_OK,
     TRUE,
@@ -59,7 +60,6 @@ from noetlc.older.case.rules import (
 )
 from noetlc.older.case.settings import route_of, settled
 from noetlc.older.case.waits import called, guard_when_called, waiting_again, when_called
-from noetlc.older.events import FALSE
 from noetlc.older.legacy_names import declared_in, declared_names
 
 BY = "lower_inclusive_case"

@@ -12,8 +12,10 @@ from noetlc.expr.counting import again
 from noetlc.expr.generated import constant, generated_name, guard, jump, noop
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import (
+    FALSE,
     OUTCOME_ERROR,
     OUTCOME_OK,
+    TRUE,
     both,
     compared,
     negated,
@@ -23,7 +25,7 @@ from noetlc.expr.shorthand import (
 from noetlc.expr.templates import fields_with, guard_with, native, task_with
 from noetlc.older.case.nodes import Case, CaseRule, Route
 from noetlc.older.case.settings import reached, route_of, winner
-from noetlc.older.events import EXIT, FALSE, LOOP, TRUE, events_in, on_failure, on_success
+from noetlc.older.events import EXIT, LOOP, events_in, on_failure, on_success
 from noetlc.older.hoisting import kept_words, with_meanings
 from noetlc.older.legacy_names import renamed
 from noetlc.older.patching import OUTCOME, kept, meanings_after

@@ -6,11 +6,11 @@ from noetlc.ast.bodies import Tasks
 from noetlc.ast.playbook import Guard, Rule, Task, Value
 from noetlc.expr.counting import seconds
 from noetlc.expr.generated import computed, guard, jump
-from noetlc.expr.shorthand import OUTCOME_OK, equal, filtered, path
+from noetlc.expr.shorthand import FALSE, OUTCOME_OK, equal, filtered, path
 from noetlc.expr.templates import guard_with
 from noetlc.older.case.nodes import Case
 from noetlc.older.case.rules import Ready, policy_of, read_by, span_of
-from noetlc.older.events import FALSE, on_failure, on_success
+from noetlc.older.events import on_failure, on_success
 from noetlc.older.legacy_names import renamed, rule_meanings
 from noetlc.older.patching import on_success as on_success_set
 

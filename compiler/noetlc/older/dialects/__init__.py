@@ -7,7 +7,7 @@ from noetlc.reading.reader import Reader, Take
 from noetlc.source.nodes import Node, Scalar
 
 OLDER, CASE = "noetlc.older", "noetlc.older.case"
-"""The packages that readers stand in."""
+"""The packages that readers and passes stand in."""
 
 
 def by(module: str, function: str, package: str = OLDER) -> Take[object]:

@@ -4,13 +4,6 @@ from noetlc.dialects import Dialect
 from noetlc.older.dialects import CASE, by
 from noetlc.reading.reader import Tables, no_effect
 
-_DIALECT = "case dialect"
-
-
-def _named(*keys: str) -> dict[str, str]:
-    return {key: f"`{key}` ({_DIALECT})" for key in keys}
-
-
 _SETTINGS = dict.fromkeys(("case_mode", "eval_mode", "branch_order", "next_policy"), by("reader", "take_setting", CASE))
 _LOOP = {
     "collection": by("loops", "take_collection"),
@@ -39,7 +32,7 @@ _LOOP_SPEC = {
 }
 
 DIALECT = Dialect(
-    _DIALECT,
+    "case dialect",
     Tables(
         step={
             **_SETTINGS,
@@ -64,6 +57,6 @@ DIALECT = Dialect(
         },
     ),
     legacy={
-        "next": _named("to", "policy", "priority"),
+        "next": ("to", "policy", "priority"),
     },
 )

@@ -4,15 +4,8 @@ from noetlc.dialects import Dialect
 from noetlc.older.dialects import by
 from noetlc.reading.reader import Tables
 
-_DIALECT = "formal dialect"
-
-
-def _named(*keys: str) -> dict[str, str]:
-    return {key: f"`{key}` ({_DIALECT})" for key in keys}
-
-
 DIALECT = Dialect(
-    _DIALECT,
+    "formal dialect",
     Tables(
         document={
             "vars": by("variables", "take_root_vars"),
@@ -39,9 +32,9 @@ DIALECT = Dialect(
         },
     ),
     legacy={
-        "step": _named("set_iter"),
-        "loop": _named("until"),
-        "task": _named("result"),
-        "then": _named("sink", "vars", "collect", "retry", "result"),
+        "step": ("set_iter",),
+        "loop": ("until",),
+        "task": ("result",),
+        "then": ("sink", "vars", "collect", "retry", "result"),
     },
 )

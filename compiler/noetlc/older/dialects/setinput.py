@@ -4,10 +4,8 @@ from noetlc.dialects import Dialect
 from noetlc.older.dialects import by
 from noetlc.reading.reader import Tables
 
-_DIALECT = "set/input dialect"
-
 DIALECT = Dialect(
-    _DIALECT,
+    "set/input dialect",
     Tables(
         step={
             "set": by("variables", "take_step_set"),

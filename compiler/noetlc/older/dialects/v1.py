@@ -5,15 +5,8 @@ from noetlc.older.dialects import by
 from noetlc.reading import document, step, task
 from noetlc.reading.reader import Tables, no_effect
 
-_DIALECT = "v1 dialect"
-
-
-def _named(*keys: str) -> dict[str, str]:
-    return {key: f"`{key}` ({_DIALECT})" for key in keys}
-
-
 DIALECT = Dialect(
-    _DIALECT,
+    "v1 dialect",
     Tables(
         document=dict.fromkeys(("description", "desc", "version"), document.take_moved),
         step={
@@ -36,10 +29,10 @@ DIALECT = Dialect(
         arc={"cond": by("targets", "take_cond"), "condition": by("targets", "take_cond")},
     ),
     legacy={
-        "document": _named("steps", "tasks", "environment", "context"),
-        "step": _named("run", "pipe", "eval", "expr", "next_step", "task"),
-        "task": _named("pipe", "expr", "catch"),
-        "rule": _named("expr", "do"),
-        "arc": _named("with", "data", "then", "else", "input"),
+        "document": ("steps", "tasks", "environment", "context"),
+        "step": ("run", "pipe", "eval", "expr", "next_step", "task"),
+        "task": ("pipe", "expr", "catch"),
+        "rule": ("expr", "do"),
+        "arc": ("with", "data", "then", "else", "input"),
     },
 )
