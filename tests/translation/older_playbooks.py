@@ -24,7 +24,7 @@ from translation.older_repeating import (
     seen_as,
 )
 from translation.older_routing import following
-from translation.older_templates import Fault, is_true, plain, value_of
+from translation.older_templates import Fault, Gathered, is_true, plain, value_of
 from translation.playing import Answering, Answers, compared
 
 
@@ -156,14 +156,14 @@ class StepRun:
 
     def asked(self, ended: Ended, tool: "Tool", scope: Mapping[str, Any], results: list[Any] | None) -> Chosen | None:
         """What is done about an outcome that nothing repeats: of pages, what the step keeps is what was gathered, and
-        the rules of the case are about the last page. Raises Again where a rule of the case repeats it.
+        the conditions of the case are about the last page. Raises Again where a rule of the case repeats it.
         """
         own = {self.step["step"]: seen_as(ended.result), "attempt": ended.attempt}
         own["is_gathered"] = ended.result is not ended.outcome.result
         here = {**scope, **ended.outcome.names(), **own}
         kept = {**scope, **ended.outcome._replace(result=ended.result).names(), **own}
         if ended.code is None:
-            self.assigned(tool.node, here)
+            self.assigned(tool.node, kept)
             if results is None:
                 self.assigned(self.step, kept)
         fired = self.case.fired(ended, here)
@@ -172,12 +172,22 @@ class StepRun:
         if ended.code is None:
             for sink in (*tool.sinks(), *_listed(self.step.get("sink"))):
                 self.sink(sink, self.names(kept))
-        chosen = self.case.branches(fired, ended, here)
+        chosen = self.case.branches(fired, ended, {**here, **self.in_chains(ended)})
         if results is None:
             self.execution.results[self.step["step"]] = plain(ended.result)
         else:
             results.append(plain(ended.result))
         return chosen
+
+    def in_chains(self, ended: Ended) -> Mapping[str, Any]:
+        """What the chains of a case see otherwise: `response` is the last page, any other word all of them."""
+        if ended.result is ended.outcome.result:
+            return {}
+        last = seen_as(ended.outcome.result)
+        whole = Gathered(ended.result, last) if ended.is_list else seen_as(ended.result)
+        words = ended.outcome.names()
+        below = {word: words[word] | {"data": whole, "result": whole} for word in ("this", "output")}
+        return {**below, "result": whole, "data": whole, self.step["step"]: whole}
 
     def done(self, results: list[Any], scope: Mapping[str, Any]) -> None:
         """The loop has ended: its result, and what the step sets of it."""

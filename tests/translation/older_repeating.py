@@ -56,13 +56,14 @@ class Failed(Exception):
 
 class Ended(NamedTuple):
     """What the repetitions left: `outcome` as rules see it, `code` what the step fails with if no rule takes it,
-    `attempt` the number of the last call, `result` the step's.
+    `attempt` the number of the last call, `result` the step's, `is_list` whether pages were gathered as a list.
     """
 
     outcome: Outcome
     code: str | None
     attempt: int
     result: Any
+    is_list: bool = False
 
 
 def seen_as(value: Any) -> Any:
@@ -196,7 +197,8 @@ class Repeating:
                 self._store(way.sink, {**here, **counted})
             if chosen is None or self._paged >= chosen.attempts:
                 result = _together(way.collect, gathered) if way.collect else outcome.result
-                return Ended(outcome, None, self.attempt, result)
+                is_list = way.collect is not None and _strategy(way.collect) not in ("replace", "merge")
+                return Ended(outcome, None, self.attempt, result, is_list)
             self._page = value_of(chosen.next_call, {**here, **counted})
             self.attempt = self._rounds = 0
 
@@ -241,17 +243,22 @@ def _part(collect: Mapping[str, Any], result: Any) -> Any:
     return found
 
 
+def _strategy(collect: Mapping[str, Any]) -> str:
+    word: str = collect.get("strategy", collect.get("mode", "append"))
+    return word
+
+
 def _gather(collect: Mapping[str, Any] | None, result: Any, gathered: list[Any]) -> None:
     """`append` extends by a list and appends anything else (LANGUAGE §6)."""
     if collect is None:
         return
     part = _part(collect, result)
-    flat = collect.get("strategy", collect.get("mode", "append")) in ("append", "extend")
+    flat = _strategy(collect) in ("append", "extend")
     gathered.extend(part if flat and isinstance(part, list) else [part])
 
 
 def _together(collect: Mapping[str, Any], gathered: list[Any]) -> Any:
-    match collect.get("strategy", collect.get("mode", "append")):
+    match _strategy(collect):
         case "replace":
             return gathered[-1]
         case "merge":

@@ -65,6 +65,18 @@ class Items(list[Any]):
         return self if name in ("results", "data", "result") else Missing(name=name)
 
 
+class Gathered(list[Any]):
+    """What was gathered of all pages, as rules of `case` see it: what is below a name there is the last page's."""
+
+    def __init__(self, gathered: list[Any], last: Any) -> None:
+        super().__init__(gathered)
+        self.last = last
+
+    def look(self, name: str) -> Any:
+        """What stands below the last page under a name."""
+        return self.last.look(name) if isinstance(self.last, Result | Items) else Missing(name=name)
+
+
 class Error(dict[str, Any]):
     """An error, which is compared with a text by its message (LANGUAGE §6: the bare `error` of `retry_when`)."""
 
@@ -76,7 +88,7 @@ class Error(dict[str, Any]):
 
 class _Environment(jinja2.Environment):
     def getattr(self, obj: Any, attribute: str) -> Any:
-        if isinstance(obj, Result | Items):
+        if isinstance(obj, Result | Items | Gathered):
             return obj.look(attribute)
         if isinstance(obj, dict):
             return obj[attribute] if attribute in obj else Missing(name=attribute)

@@ -36,12 +36,13 @@ ERROR_FACTS = Facts({("outcome", "status"): "error"})
 """What the rules of a task see when it fails."""
 
 _STEP_DONE = Facts({("event", "name"): "step.done", ("event", "status"): "ok"})
-_LOOP_DONE = Facts({("event", "name"): "loop.done", ("event", "status"): "ok"})
+LOOP_DONE_FACTS = Facts({("event", "name"): "loop.done", ("event", "status"): "ok"})
+"""What the arcs of a loop see when it succeeds."""
 
 
 def done_facts(step: Step) -> Facts:
     """What the arcs of a step see when it succeeds (LANGUAGE §3)."""
-    return _STEP_DONE if step.loop is None else _LOOP_DONE
+    return _STEP_DONE if step.loop is None else LOOP_DONE_FACTS
 
 
 def truth_of(guard: Guard | None, facts: Facts) -> bool | None:

@@ -60,8 +60,8 @@ class Here(NamedTuple):
 
     def opened(self) -> "Here":
         """The same; a value that is a mapping or list of templates is one of their texts."""
-        plain = plain_tree(self.tree) if isinstance(self.tree, Value) else None
-        return self._replace(tree=as_tree(plain)) if isinstance(plain, dict | list) else self
+        tree, read = _opened(self.tree), _opened(self.read)
+        return self if tree is self.tree else self._replace(tree=tree, read=read)
 
     def single(self) -> "Here":
         """The only task of a step as the mapping that `tool` may be, where its name is the one that it has anyway."""
@@ -85,6 +85,11 @@ class Here(NamedTuple):
         if node.span not in (task.span, was.span):
             return None
         return self._replace(tree=task, read=was)
+
+
+def _opened(tree: Tree) -> Tree:
+    plain = plain_tree(tree) if isinstance(tree, Value) else None
+    return as_tree(plain) if isinstance(plain, dict | list) else tree
 
 
 def _only(tree: Tree) -> "Placed | None":

@@ -64,11 +64,12 @@ class _Document:
         """The lines of the keys of a mapping; `node` is the mapping that it was."""
         tree = here.tree
         assert isinstance(tree, dict)
-        entries = [] if node is None or id(node) in self._used else self._copies.entries(node)
+        is_new = node is None or id(node) in self._used  # what was no mapping left nothing out
+        entries = [] if node is None or is_new else self._copies.entries(node)
         self._used.add(id(node))
         own = {entry.key.text: entry for entry in entries if entry.key is not None}
         stays = [key for key, entry in own.items() if key in tree or self._stays(here, entry)]
-        moved = here.scope != DOCUMENT and (here.moved or len(stays) < len(own))
+        moved = here.scope != DOCUMENT and (here.moved or is_new or len(stays) < len(own))
         lines: list[Line] = []
         for key in in_order(list(tree), stays or (self._held(tree) if here.scope else [])):
             entry = own.get(key)
@@ -86,7 +87,7 @@ class _Document:
         if not here.implies(key):
             return False
         tree = here.tree[key] if isinstance(here.tree, dict) else None
-        entry = self._copies.entry_at(tree.span) if isinstance(tree, Value) else None
+        entry = self._copies.entry_at(tree.span) if isinstance(tree, Value | Placed) else None
         if entry is None or entry.key is None or entry.key.text == key:
             return True
         return not self._touched.has_legacy(entry.start, entry.end)

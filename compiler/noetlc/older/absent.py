@@ -18,6 +18,8 @@ ABSENT = frozenset({"error", "_err", "result", "response", "this", "status_code"
 """First names of what may be absent."""
 
 _ERRORS = frozenset({("this", "error"), ("output", "error")})
+_WHOLE_ERRORS = _ERRORS | {("error",), ("_err",)}
+"""What is null in an outcome without an error, and absent to who wrote it."""
 _FAILURES = (path("outcome", "error"), path("outcome", "error", "message"))
 _NONE = Const(None)
 
@@ -47,6 +49,21 @@ def none_of(meaning: Expr, *, negative: bool) -> Expr:
         return compared(path("outcome", "status"), "==" if negative else "!=", Const("error"))
     asked = Test(otherwise(meaning, _NONE), "none", (), ())
     return Not(asked) if negative else asked
+
+
+def asked_for_error(expr: Expr, meant: Replace) -> Expr | None:
+    """Whether there is an error, or a default where there is none; None for any other question. What has no error has
+    null in its place now, and had nothing.
+    """
+    match expr:
+        case Test(of=of, name="defined" | "undefined" as name) if static_path(of) in _WHOLE_ERRORS:
+            error = meant(of)
+            return None if error is None else none_of(error, negative=name == "defined")
+        case Filter(of=of, name="default" | "d", args=args) if static_path(of) in _WHOLE_ERRORS:
+            error = meant(of)
+            other = rewritten(args[0], meant) if args else Const("")
+            return None if error is None else Conditional(none_of(error, negative=True), error, other)
+    return None
 
 
 def without_absent(known: Container[str]) -> Replace:

@@ -16,7 +16,7 @@ from noetl_ir.span import Span
 from noetlc.ast.bodies import Tasks
 from noetlc.ast.playbook import Loop, Playbook, Rule, Step, Task, Value
 from noetlc.ast.sugar import Sugar
-from noetlc.ast.walk import replace_steps
+from noetlc.ast.walk import loops_of, replace_steps
 from noetlc.diag.change import Change, Note
 from noetlc.expr.counting import whole
 from noetlc.expr.generated import computed, generated_name, guard, jump, noop
@@ -103,11 +103,22 @@ def _lowered(step: Step, note: Note) -> Step:
         return step
     cursor = next((extra for extra in loop.extras if isinstance(extra, Cursor)), None)
     frame = next((extra for extra in loop.extras if isinstance(extra, Frame)), None)
+    inner = [extra for level in loops_of(step)[1:] for extra in level.extras if isinstance(extra, Cursor)]
+    if (cursor is not None and loop.inner is not None) or inner:
+        at = cursor.span if cursor is not None else inner[0].span
+        why = "a cursor is the only level of its loop: make a step of what is done with each row"
+        note(Change(BY, at, "`loop.cursor` beside another level", "refused", why))
+        return step._replace(loop=_without_cursors(loop))
     if cursor is None:
-        rest = tuple(extra for extra in loop.extras if not isinstance(extra, Frame))
-        return step if frame is None else step._replace(loop=loop._replace(extras=rest))
+        return step._replace(loop=_without_cursors(loop))
     note(Change(BY, cursor.span, "`loop.cursor`", "review", "workers that claim rows until there are none"))
     return step._replace(loop=_workers(loop, cursor.span), tasks=_claiming(step, loop, cursor, frame))
+
+
+def _without_cursors(loop: Loop) -> Loop:
+    inner = None if loop.inner is None else _without_cursors(loop.inner)
+    rest = tuple(extra for extra in loop.extras if not isinstance(extra, Cursor | Frame))
+    return loop if inner is loop.inner and rest == loop.extras else loop._replace(inner=inner, extras=rest)
 
 
 def _workers(loop: Loop, span: Span) -> Loop:

@@ -21,7 +21,7 @@ from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
 _OLD = pattern(
     r"(?:(?<![\w.'\"])(?:vars|response|result|data|this|status_code|error|success|attempt|output|_err)"
-    r"\b(?!['\"])|['\"](?:call\.done|call\.error|step\.exit|step\.finished|success)['\"])"
+    r"\b(?!['\"])|(?<![\w.])loop\.(?:index|first)\b|['\"](?:call\.done|call\.error|step\.exit|step\.finished|success)['\"])"
 )
 """Words of `noetlc.older.legacy_names`, where an expression may have them."""
 _BEFORE_ENTRIES = ("noetl.io/v1", "noetl.io/v2")

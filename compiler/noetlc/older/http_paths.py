@@ -10,26 +10,24 @@ of a result still stand where they were written, and what later passes make of t
 so too, and told.
 """
 
-from collections.abc import Callable, Container
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar
+from collections.abc import Callable, Container, Iterator
+from typing import TypeAlias, TypeVar
 
-from noetl_ir.expr import Attribute, Call, Compare, Const, Expr, Item, ListOf, Name, TupleOf, walk
+from noetl_ir.expr import Attribute, Call, Compare, Const, Expr, Item, ListOf, Name, Native, TupleOf, walk
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import HasBodies, Tasks, all_tasks
-from noetlc.ast.playbook import Arc, Guard, Playbook, Step, Task, Value
+from noetlc.ast.playbook import Arc, Guard, Loop, Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
-from noetlc.ast.walk import loops_of
+from noetlc.ast.walk import expressions_in, loops_of
 from noetlc.ast.workbook import pairs_of, workbook_name
 from noetlc.diag.change import Change, Note
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import FALSE, TRUE, compared, negated, static_path
-from noetlc.expr.templates import Kept, held_with, map_held
+from noetlc.expr.templates import Held, Kept, held_with, map_held, native
 from noetlc.older.case.nodes import Case, CaseRule
 from noetlc.older.legacy_names import declared_names, named_events
-
-if TYPE_CHECKING:
-    from noetlc.older.pages import Page, Pages
+from noetlc.older.page_nodes import Page, Pages, gathers
 
 ENVELOPE = frozenset({"status_code", "headers", "data", "body", "url", "elapsed"})
 """The keys of an http result (`noetl_ir.kinds.http`)."""
@@ -59,9 +57,17 @@ _METHODS = frozenset({"keys", "values", "items"})
 _OK, _FAILED = frozenset({"ok", "success"}), frozenset({"error", "failed", "failure"})
 
 
-def results_of_tool(hidden: Container[str]) -> IsEnvelope:
+Words: TypeAlias = frozenset[tuple[str, ...]]
+"""Which words stand for a result of http at a place; none of them does where there is no such result."""
+
+_NOTHING: Words = frozenset()
+_RESPONSES: Words = frozenset({("response",), ("this", "response"), ("output", "response")})
+"""Of these, what stands for the last answer where the result is what was gathered of all pages."""
+
+
+def results_of_tool(hidden: Container[str], words: Words = _OF_TOOL) -> IsEnvelope:
     """What stands for the result of the tool that has just run, where no name of `hidden` takes its place."""
-    return lambda expr: (here := static_path(expr)) in _OF_TOOL and here[0] not in hidden
+    return lambda expr: (here := static_path(expr)) in words and here[0] not in hidden
 
 
 def completed(is_envelope: IsEnvelope, own: frozenset[str] = ENVELOPE) -> Replace:
@@ -191,8 +197,8 @@ def complete_http_paths(playbook: Playbook, note: Note) -> Playbook:
     single = frozenset([step.name for step in whole if step.loop is None]) - nearer
     listed = frozenset([step.name for step in whole if step.loop is not None]) - nearer
     scope = _Scope(kinds, declared, single, listed, note)
-    steps = tuple([scope.of_step(step).step(step) for step in playbook.steps])
-    workbook = tuple([(name, scope.task(task, None, False, False)) for name, task in playbook.workbook])
+    steps = tuple([scope.of_step(step).step(scope.with_items(step)) for step in playbook.steps])
+    workbook = tuple([(name, scope.task(task, None, _NOTHING, False)) for name, task in playbook.workbook])
     same = all(new is old for new, old in zip(steps, playbook.steps, strict=True))
     same = same and all(new[1] is old[1] for new, old in zip(workbook, playbook.workbook, strict=True))
     return playbook if same else playbook._replace(steps=steps, workbook=workbook)
@@ -224,24 +230,17 @@ def _kind(task: Task, kinds: dict[str, str]) -> str:
 def _gives_http(step: Step, kinds: dict[str, str]) -> bool:
     """Whether the result of a step is surely that of an http task, page by page or as a whole."""
     last = step.tasks[-1]
-    if _kind(last, kinds) != KIND or any(isinstance(extra, HasBodies) for extra in last.extras):
+    inside = [extra for extra in last.extras if isinstance(extra, HasBodies) and not isinstance(extra, Pages)]
+    if _kind(last, kinds) != KIND or inside:
         return False
     if any(_name_of(extra) == "Result" for extra in step.extras):
         return False
-    if any(page.collect.strategy for extra in (*last.extras, *step.extras) for page in _pages(extra)):
+    if gathers((*last.extras, *step.extras)):
         return False
     leaves = {"break", "jump"}
     return not any(
         rule.directive in leaves for task in step.tasks[:-1] for rule in task.rules if _kind(task, kinds) != KIND
     )
-
-
-def _pages(extra: Sugar) -> "tuple[Page, ...]":
-    return extra.policies if _is_pages(extra) else ()
-
-
-def _is_pages(extra: Sugar) -> "TypeGuard[Pages]":
-    return _name_of(extra) == "Pages"
 
 
 def _name_of(extra: Sugar) -> str:
@@ -269,34 +268,66 @@ class _Scope(NamedTuple):
             hidden=(self.hidden - {step.name}) | own, names=(self.names - taken) | asked, listed=self.listed - taken
         )
 
+    def with_items(self, step: Step) -> Step:
+        """The step whose loops go over what paths lead to. A loop over a result of http is one over its body."""
+        if step.loop is None:
+            return step
+        own = frozenset([loop.iterator for loop in loops_of(step)])
+        scope = self._replace(names=self.names - own, listed=self.listed - own)
+        loop = scope.held(scope.over_body(step.loop), _NOTHING)
+        return step if loop is step.loop else step._replace(loop=loop)
+
+    def over_body(self, loop: Loop) -> Loop:
+        """A loop, and those in it, over the body where its items are a result of http and nothing else."""
+        inner = None if loop.inner is None else self.over_body(loop.inner)
+        loop = loop if inner is loop.inner else loop._replace(inner=inner)
+        template = loop.items.template
+        here = static_path(template.expr) if isinstance(template, Native) else ()
+        name = here[0] if len(here) == 1 else here[1] if len(here) == 2 and here[0] == "steps" else ""
+        if not isinstance(template, Native) or name not in self.names:
+            return loop
+        items = native(Attribute(template.expr, "data"))
+        self.note(Change(BY, loop.items.span, "a loop over a result of http", "review", f"`{items.text}`, its body"))
+        return loop._replace(items=Value(items, loop.items.span, None))
+
     def step(self, step: Step) -> Step:
         """The step with every path completed."""
-        tool = _kind(step.tasks[-1], self.kinds) == KIND
-        once = tool and step.loop is None
-        extras = tuple([self.extra(extra, tool, once) for extra in step.extras])
+        last = step.tasks[-1]
+        tool = _OF_TOOL if _kind(last, self.kinds) == KIND else _NOTHING
+        behind = _RESPONSES if tool and gathers((*last.extras, *step.extras)) else tool
+        once = behind if step.loop is None else _NOTHING
+        extras = tuple([self.extra(extra, tool, behind, once) for extra in step.extras])
         tasks = self.tasks(step.tasks)
         router = self.held(step.router, once)
         if tasks is step.tasks and router is step.router and _same(extras, step.extras):
             return step
         return step._replace(tasks=tasks, router=router, extras=extras)
 
-    def extra(self, extra: Sugar, tool: bool, once: bool) -> Sugar:
-        """Sugar of the step; `tool` says whether what runs before it is http, `once` also that there is no loop."""
+    def extra(self, extra: Sugar, tool: Words, behind: Words, once: Words) -> Sugar:
+        """Sugar of the step: the words for http when its tool has run, when it is not repeated any more, and when all
+        iterations of a loop are over.
+        """
         if _name_of(extra) in _BEFORE_TOOL:
-            return self.held(extra, False)
+            return self.held(extra, _NOTHING)
         if isinstance(extra, Case):
-            rules = tuple([self.case_rule(rule, tool if _in_iteration(rule) else once) for rule in extra.rules])
-            return extra if _same(rules, extra.rules) else extra._replace(rules=rules)
-        return self.of_tool(extra, once if _name_of(extra) in _AFTER_LOOP else tool)
+            rules = []
+            for rule in extra.rules:
+                asked, chain = (tool, behind) if _in_iteration(rule) else (once, once)
+                rules.append(self.case_rule(rule, asked, chain))
+            return extra if _same(tuple(rules), extra.rules) else extra._replace(rules=tuple(rules))
+        if isinstance(extra, Pages):
+            return self.of_tool(extra, tool)
+        return self.of_tool(extra, once if _name_of(extra) in _AFTER_LOOP else behind)
 
-    def case_rule(self, rule: CaseRule, tool: bool) -> CaseRule:
-        chain = self.tasks(rule.chain, fields=tool, extras=tool)
-        made = self.held(rule._replace(chain=()), tool)
+    def case_rule(self, rule: CaseRule, asked: Words, words: Words) -> CaseRule:
+        """A rule: the words in what it asks, and in what it does."""
+        chain = self.tasks(rule.chain, fields=words, extras=bool(words))
+        made = self.held(rule._replace(chain=()), asked)
         return rule if chain is rule.chain and made == rule._replace(chain=()) else made._replace(chain=chain)
 
-    def tasks(self, tasks: Tasks, *, fields: bool = False, extras: bool = False) -> Tasks:
-        """A list of tasks. `fields` says whether what is rendered before one asks for a result of http, `extras`
-        whether what stands at a noop does, as the actions of a rule of `case` do.
+    def tasks(self, tasks: Tasks, *, fields: Words = _NOTHING, extras: bool = False) -> Tasks:
+        """A list of tasks. `fields` are the words for http in what is rendered before one; `extras` says whether they
+        are those of what stands at a noop too, as the actions of a rule of `case` do.
         """
         made: list[Task] = []
         for number, task in enumerate(tasks):
@@ -304,34 +335,39 @@ class _Scope(NamedTuple):
             made.append(self.task(task, before, fields, extras))
         return tasks if _same(tuple(made), tasks) else tuple(made)
 
-    def task(self, task: Task, before: Task | None, fields: bool, extras: bool) -> Task:
-        http = _kind(task, self.kinds) == KIND
+    def task(self, task: Task, before: Task | None, fields: Words, extras: bool) -> Task:
+        http = _OF_TOOL if _kind(task, self.kinds) == KIND else _NOTHING
+        behind = _RESPONSES if http and gathers(task.extras) else http
         previous = before is not None and _kind(before, self.kinds) == KIND
         rendered = self.completing(fields, previous)
         given = tuple([(name, self.each(value, rendered)) for name, value in task.fields])
         args = None if task.args is None else self.each(task.args, rendered)
-        rules = self.held(task.rules, http)
-        held = tuple([self.of_task(extra, http or (extras and task.generated)) for extra in task.extras])
+        noop = fields if extras and task.generated else _NOTHING
+        rules = self.held(task.rules, http or noop)
+        held = tuple(
+            [self.of_task(extra, (http if isinstance(extra, Pages) else behind) or noop) for extra in task.extras]
+        )
         same = args is task.args and rules is task.rules and _same(held, task.extras)
         if same and all(new[1] is old[1] for new, old in zip(given, task.fields, strict=True)):
             return task
         return task._replace(fields=given, args=args, rules=rules, extras=held)
 
-    def of_task(self, extra: Sugar, http: bool) -> Sugar:
+    def of_task(self, extra: Sugar, http: Words) -> Sugar:
         if http and _is_set(extra):
             raw = completed(lambda expr: expr == _RAW, _OF_RAW)
-            extra = map_held(extra, lambda held: self.each(held, raw))
-            return self.held(extra, False)
+            extra = map_held(extra, lambda held: self.each(held, raw)) if http is _OF_TOOL else extra
+            return self.held(extra, _NOTHING)
         made = self.of_tool(extra, http)
-        return made.with_bodies(self.tasks) if isinstance(made, HasBodies) else made
+        return made.with_bodies(self.tasks) if isinstance(made, HasBodies) and not isinstance(made, Pages) else made
 
-    def of_tool(self, extra: Sugar, http: bool) -> Sugar:
-        if not _is_pages(extra) or not http:
+    def of_tool(self, extra: Sugar, http: Words) -> Sugar:
+        if not isinstance(extra, Pages) or not http:
             return self.held(extra, http)
         policies = tuple([_with_root(page, self.completing(http)) for page in extra.policies])
-        return self.held(extra._replace(policies=policies) if policies != extra.policies else extra, http)
+        made = self.held(extra._replace(policies=policies) if policies != extra.policies else extra, http)
+        return made.with_bodies(lambda tasks: self.tasks(tasks, fields=http, extras=True))
 
-    def held(self, node: Node, http: bool) -> Node:
+    def held(self, node: Node, http: Words) -> Node:
         """A node with its values and guards completed, the lists of tasks in it aside."""
         replace = self.completing(http)
         return map_held(node, lambda held: self.each(held, replace))
@@ -342,9 +378,9 @@ class _Scope(NamedTuple):
             self.note(Change(BY, held.span, "a key that http results lack", "safe", _READ_AS))
         return made
 
-    def completing(self, http: bool, previous: bool = False) -> Replace:
-        """Completes paths; `http`: whether old words mean a result of http here, `previous`: whether `_prev` does."""
-        of_tool, names, listed = results_of_tool(self.hidden), self.names, self.listed
+    def completing(self, http: Words, previous: bool = False) -> Replace:
+        """Completes paths; `http`: which old words mean a result of http here, `previous`: whether `_prev` does."""
+        of_tool, names, listed = results_of_tool(self.hidden, http), self.names, self.listed
 
         def is_envelope(expr: Expr) -> bool:
             if isinstance(expr, Item) and isinstance(expr.of, Name) and expr.of.name in listed:
@@ -356,7 +392,7 @@ class _Scope(NamedTuple):
                 return True
             if len(here) == 2 and here[0] == "steps" and here[1] in names:
                 return True
-            return http and of_tool(expr)
+            return of_tool(expr)
 
         return completed(is_envelope)
 
@@ -386,7 +422,7 @@ def _in_iteration(rule: CaseRule) -> bool:
     return not any("loop.done" in (named_events(part) or ()) for part in walk(rule.when.expr))
 
 
-def _with_root(page: "Page", replace: Replace) -> "Page":
+def _with_root(page: Page, replace: Replace) -> Page:
     """The page whose `collect.path` begins at the result: it has the root that the conditions beside it have."""
     path = page.collect.path
     root: tuple[str, ...] = ()
@@ -394,10 +430,20 @@ def _with_root(page: "Page", replace: Replace) -> "Page":
         root, path = path[:1], path[1:]
     if not page.collect.strategy or not path:
         return page
-    beside = [page.when] if page.when is not None else []
-    values = [value for _, value in page.next_call]
-    at_body = any(held_with(guard, replace) is not guard for guard in beside)
-    at_body = at_body or any(held_with(value, replace) is not value for value in values)
-    if not at_body and path[0] in ENVELOPE:
+    beside: list[Held] = [page.when] if page.when is not None else []
+    beside += [value for _, value in page.next_call]
+    at_body = any(held_with(held, replace) is not held for held in beside)
+    # Beside both forms, as `response.data.paging` and `response.total`, the path is what it says.
+    if path[0] in ENVELOPE and (not at_body or any(_is_body(part) for held in beside for part in _parts(held))):
         return page
     return page._replace(collect=page.collect._replace(path=(*root, "data", *path)))
+
+
+def _parts(held: Held) -> Iterator[Expr]:
+    exprs = [held.expr] if isinstance(held, Guard) else [expr for expr, _ in expressions_in(held)]
+    return (part for expr in exprs for part in walk(expr))
+
+
+def _is_body(expr: Expr) -> bool:
+    here = static_path(expr)
+    return len(here) > 1 and here[-1] == "data" and here[:-1] in _OF_TOOL

@@ -8,16 +8,18 @@ The element was among what code found in `input_data`, so it becomes an arg of p
 
 from noetl_ir.python_names import INPUTS, words_of
 from noetl_ir.span import Span
+from noetlc.ast.playbook import Loop
 from noetlc.reading.drafts import StepDraft
 from noetlc.reading.loop import read_loop
-from noetlc.reading.reader import Reader
+from noetlc.reading.reader import Reader, stray_key
 from noetlc.source.nodes import Mapping, Node, Scalar, key_as, mapping_at, scalar_at
 
 _LOOP = frozenset({
-    "collection", "items", "in", "element", "iterator", "mode", "concurrency", "where", "filter", "limit", "chunk",
+    "collection", "items", "in", "mode", "concurrency", "where", "filter", "limit", "chunk",
     "order_by", "enumerate",
 })  # fmt: skip
-_ITEM = ("item", "as", "var", "name")
+_ITEM = ("item", "as", "var")
+_ELEMENT = ("element", "iterator", *_ITEM)
 _ARGS = ("args", "input", "data", "with")
 
 
@@ -27,11 +29,11 @@ def unfolded(r: Reader, draft: StepDraft, node: Mapping) -> Node | None:
     if not isinstance(kind, Scalar) or kind.text != "iterator":
         return _without_loop(r, draft, node)
     r.respelt(kind.span, "`iterator` as a tool", "the step's `loop`")
-    keys = [(key, value) for key, value in node.entries if key.text in _LOOP]
-    if not any(key.text in ("element", "iterator") for key, _ in keys):
-        keys.append((_text("iterator", kind.span), _text("item", kind.span)))
-    draft.loop = read_loop(r, mapping_at(keys, node.span))
+    draft.loop = _loop_of(r, node, [entry for entry in node.entries if entry[0].text in {*_LOOP, *_ELEMENT}])
     task = node.get("task") or node.get("tool")
+    for key, _ in node.entries:
+        if key.text not in {"kind", "task", "tool", "desc", *_LOOP, *_ELEMENT}:
+            stray_key(r, "loop", key, (*_LOOP, "task"))
     if not isinstance(task, Mapping):
         return task
     # What the task was called is told by the step; as a name it could be the one of the workbook.
@@ -47,11 +49,17 @@ def _without_loop(r: Reader, draft: StepDraft, node: Mapping) -> Node:
     r.respelt(
         next(key.span for key, _ in node.entries if key.text == "iterator"), "`iterator` in a tool", "the step's `loop`"
     )
-    keys = [(key_as(key, "iterator") if key.text in _ITEM else key, value) for key, value in loop.entries]
-    if not any(key.text in ("element", "iterator") for key, _ in keys):
-        keys.append((_text("iterator", loop.span), _text("item", loop.span)))
-    draft.loop = read_loop(r, mapping_at(keys, loop.span))
+    entries = [(key_as(key, "item") if key.text == "name" else key, value) for key, value in loop.entries]
+    draft.loop = _loop_of(r, loop, entries)
     return mapping_at(_with_element(draft, [entry for entry in node.entries if entry[0].text != "iterator"]), node.span)
+
+
+def _loop_of(r: Reader, node: Mapping, entries: list[tuple[Scalar, Node]]) -> Loop | None:
+    """The loop of an iterator, whose element is called `item` where nothing says how."""
+    keys = [(key_as(key, "iterator") if key.text in _ITEM else key, value) for key, value in entries]
+    if not any(key.text in ("iterator", "element") for key, _ in keys):
+        keys.append((_text("iterator", node.span), _text("item", node.span)))
+    return read_loop(r, mapping_at(keys, node.span))
 
 
 def _with_element(draft: StepDraft, entries: list[tuple[Scalar, Node]]) -> list[tuple[Scalar, Node]]:

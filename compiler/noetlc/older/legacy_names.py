@@ -12,18 +12,33 @@ from noetlc.ast.once import Once
 from noetlc.ast.playbook import Playbook, Step
 from noetlc.ast.walk import loops_of
 from noetlc.expr.rewrite import Replace, rewritten
-from noetlc.expr.shorthand import OUTCOME_OK, equal, negated, one_of, otherwise, path, static_path
-from noetlc.older.absent import asked_for_none, is_name_itself, none_of
+from noetlc.expr.shorthand import OUTCOME_OK, compared, equal, negated, one_of, otherwise, path, static_path
+from noetlc.older.absent import asked_for_error, asked_for_none, is_name_itself, none_of
 
 Path: TypeAlias = tuple[str, ...]
+ITSELF = ""
+"""The end of a path that is the value itself, and not what is below."""
 Meanings: TypeAlias = Mapping[Path, Expr]
 
 ROOTS = frozenset(
-    ("response", "result", "data", "this", "status_code", "error", "success", "vars", "attempt", "output", "_err")
+    (
+        "response",
+        "result",
+        "data",
+        "this",
+        "status_code",
+        "error",
+        "success",
+        "vars",
+        "attempt",
+        "output",
+        "_err",
+        "loop",
+    )
 )
 """The first names of all paths that have a meaning somewhere."""
 
-RESERVED = ROOTS - {"data", "success", "attempt"}
+RESERVED = ROOTS - {"data", "success", "attempt", "loop"}
 """Those that the older texts reserve (formal §2.3, §11.2, formal-extended §3.2): no value of a playbook hides them."""
 
 _EVENTS = {
@@ -36,8 +51,12 @@ _EVENTS = {
 }
 _STATUSES = frozenset({("this", "status"), ("output", "status"), ("outcome", "status"), ("event", "outcome", "status")})
 
-CTX: Meanings = {("vars",): Name("ctx")}
-"""What old names mean everywhere."""
+CTX: Meanings = {
+    ("vars",): Name("ctx"),
+    ("loop", "index"): path("iter", "index"),
+    ("loop", "first"): compared(path("iter", "index"), "==", Const(0)),
+}
+"""What old names mean everywhere. `loop.index` counts from 0, unlike that of Jinja's loops, which blocks have."""
 
 
 def rule_meanings(outcome: Expr, result: Expr) -> Meanings:
@@ -137,11 +156,15 @@ def renamed(meanings: Meanings, known: Container[str]) -> Replace:
         if asked is not None and is_name_itself(static_path(asked[0]) or ("",), meanings):
             meant = replace(asked[0])
             return None if meant is None else none_of(meant, negative=asked[1])
+        if (error := asked_for_error(expr, replace)) is not None:
+            return error
         if isinstance(expr, Compare):
             return _with_status(expr, lambda part: rewritten(part, replace))
         here = static_path(expr)
         if not here or here[0] in known:
             return None
+        if (itself := meanings.get((*here, ITSELF))) is not None:
+            return itself
         for length in range(len(here), 0, -1):
             meaning = meanings.get(here[:length])
             if meaning is not None:

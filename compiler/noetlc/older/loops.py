@@ -18,7 +18,7 @@ from noetlc.expr.generated import computed, generated_name, noop
 from noetlc.expr.shorthand import filtered
 from noetlc.expr.values import expression_of
 from noetlc.older.loose import read_loose_guard
-from noetlc.older.pages import Pages
+from noetlc.older.page_nodes import Pages
 from noetlc.reading.drafts import LoopDraft
 from noetlc.reading.loop import KEYS, SPEC_KEYS
 from noetlc.reading.reader import Reader

@@ -35,6 +35,7 @@ from noetlc.older.legacy_names import (
     only_old,
     renamed,
 )
+from noetlc.older.page_nodes import tool_at
 from noetlc.older.patching import OUTCOME, kept
 
 
@@ -86,7 +87,7 @@ def _with_outcome(step: Step) -> Step:
 
     The outcome of a failure is that of the task that failed. Where there are branches, their pass has seen to it.
     """
-    tool = max((number for number, task in enumerate(step.tasks) if not task.generated), default=-1)
+    tool = tool_at(step.tasks)
     if step.loop is not None or step.router is None or tool in (-1, len(step.tasks) - 1):
         return step
     if {rule.to for task in step.tasks for rule in task.rules} - {None, step.tasks[tool].name}:

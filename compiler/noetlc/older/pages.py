@@ -9,6 +9,7 @@ lower_pages: `retry` as an ordered list becomes rules and a loop over pages (LAN
                         retry when error and e; when ok and g: iter.__t__more = 1, the next params, the page collected;
                         when ok: iter.__t__more = null, the page collected; what no policy selects fails
            __t__sink    every page is stored
+           __t__page1   what the rule of a `case` does with the page that it is true of
            __t__again   jump to t when iter.__t__more == 1 and iter.__t__page + 1 < 9
            __t__result  the collected value
 
@@ -19,12 +20,11 @@ default would lose pages without a word.
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Attribute, Binary, Call, Const, Expr, ListOf, Literal, Name, Template, Test, walk
+from noetl_ir.expr import Attribute, Binary, Call, Const, Expr, ListOf, Literal, Name, Template, Test
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Tasks, change_lists, map_lists, taken, with_lists
 from noetlc.ast.playbook import Guard, Playbook, Rule, Step, Task, Value
-from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import replace_steps
 from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.diag.change import Change, Class, Note
@@ -40,12 +40,17 @@ from noetlc.expr.shorthand import (
     negated,
     otherwise,
     path,
+    result_of,
 )
 from noetlc.expr.templates import Pairs, all_with, fields_with, guard_with, native, pairs_with
 from noetlc.expr.values import expression_of
+from noetlc.older.chains import named_in_chain, read_in, renamed_chain, with_own_names
 from noetlc.older.events import events_in, on_success
+from noetlc.older.hoisting import with_meanings
 from noetlc.older.legacy_names import IN_RULES, Meanings, declared_in, declared_names, renamed, rule_meanings
 from noetlc.older.loose import read_loose_guard
+from noetlc.older.page_nodes import Collect, Page, Pages, repeats_success
+from noetlc.older.patching import OUTCOME, kept
 from noetlc.older.repetition import (
     DEFAULT_ATTEMPTS,
     Repetition,
@@ -55,53 +60,14 @@ from noetlc.older.repetition import (
     read_repetition,
     retrying,
 )
-from noetlc.older.sinks import read_sink
+from noetlc.older.sinks import Sink, read_sink
+from noetlc.older.variables import Assign
 from noetlc.reading.drafts import LoopDraft
 from noetlc.reading.kinds import kind_of
 from noetlc.reading.reader import Reader, stray_key
 from noetlc.reading.shapes import choice_of, is_empty, mapping_of, missing, text_of, wrong_shape
 from noetlc.reading.values import read_pairs, read_value
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, key_as, mapping_at
-
-
-class Collect(NamedTuple):
-    """How pages are gathered: what of each, and the name of the whole. No `strategy`: they are not."""
-
-    strategy: str
-    path: tuple[str, ...]
-    into: str
-
-
-class Page(NamedTuple):
-    """One policy of a `retry` list (formal-extended §6): `when` selects it by the outcome.
-
-    A repetition with `next_call`, `collect` or `sink` is one of success: it has its own counter. `next_call` gives
-    fields of the task for the next call. `is_bounded` says whether the attempts count: a loop over pages that names
-    no number reads them all.
-    """
-
-    when: Guard | None
-    retry: Repetition
-    next_call: tuple[tuple[str, Value], ...]
-    collect: Collect
-    sink: Task | None
-    span: Span
-    is_bounded: bool = True
-
-
-class Pages(Sugar):
-    """`retry` as an ordered list: the first policy whose `when` is true is taken."""
-
-    policies: tuple[Page, ...]
-    span: Span
-
-
-def repeats_success(page: Page) -> bool:
-    """Whether a policy repeats successes: it has something for the next call, or looks at a response."""
-    if page.next_call or page.collect.strategy or page.sink is not None:
-        return True
-    roots = {"response", "result", "data", "this"}
-    return page.when is not None and any(isinstance(p, Name) and p.name in roots for p in walk(page.when.expr))
 
 
 def read_retry(r: Reader, key: Scalar, node: Node) -> Repetition | Pages | None:
@@ -265,7 +231,7 @@ def lower_pages(playbook: Playbook, note: Note) -> Playbook:
             why = "the fields of a next call are those of the entry: write the task with its pages in the step"
             note(Change(BY, pages.span, "a loop over pages of a workbook entry", "refused", why))
             return (rest,)
-        paged = _Paged(rest, _as_fields(pages, rest), declared_in(step, known))
+        paged = _Paged(rest, _as_fields(pages, rest), declared_in(step, known), step)
         note(Change(BY, pages.span, "`retry` as a list", *paged.said))
         gathered[step.name] = {**gathered.get(step.name, {}), **paged.gathered()}
         return paged.tasks()
@@ -298,11 +264,12 @@ def _second_ones(pages: Pages) -> Iterator[tuple[str, Page]]:
 
 
 class _Paged(NamedTuple):
-    """One task with its policies."""
+    """One task of a step, with its policies."""
 
     task: Task
     pages: Pages
     known: frozenset[str]
+    step: Step
 
     @property
     def said(self) -> tuple[Class, str]:
@@ -340,12 +307,22 @@ class _Paged(NamedTuple):
         last = ((self._key("more"), constant(None, span)), *collected)
         rules.append(Rule(guard(OUTCOME_OK, span), "continue", span, set_iter=last))
         fetching = self._calling([page for _, page in more])._replace(rules=tuple(rules))
+        later = tuple(extra for extra in task.extras if isinstance(extra, Sink | Assign)) if collected else ()
+        fetching = fetching._replace(extras=tuple(extra for extra in task.extras if extra not in later))
         again = noop(generated_name(task.name, "again"), span, self._onward(more))
+        of_pages = (*self._sinks(more), *self._chains(more))
+        fetching = kept(fetching, tuple(read_in(of_pages)))
         result: Tasks = ()
         if collected:
-            value = computed(path("iter", collected[0][0]), span)
-            result = (noop(generated_name(task.name, "result"), span, (), (("result", value),)),)
-        return (self._start(more), fetching, *self._sinks(more), again, *result)
+            whole = path("iter", collected[0][0])
+            given = noop(generated_name(task.name, "result"), span, (), (("result", computed(whole, span)),))
+            # What stores and sets is asked when all pages are there, and means all of them (REAL.md, flow).
+            names = renamed({(task.name,): whole, (self.step.name,): whole}, frozenset())
+            result = (given._replace(extras=all_with(later, names)),)
+        elif any(not one.generated for one in of_pages):
+            whole = result_of(task.name)
+            result = (noop(generated_name(task.name, "result"), span, (), (("result", computed(whole, span)),)),)
+        return (self._start(more), fetching, *of_pages, again, *result)
 
     def _unselected(self, errors: list[Page], own: tuple[Rule, ...]) -> tuple[Rule, ...]:
         """The rule for an error that no policy selects, nor a `retry` beside the list: it fails (§6.2, 4), and is asked
@@ -422,11 +399,32 @@ class _Paged(NamedTuple):
         sink = next((page.sink for _, page in more if page.sink is not None), None)
         if sink is None:
             return ()
-        result: Expr = Name(self.task.name)
-        meanings = {**rule_meanings(path("iter", "__outcome"), result), **self._counts(), ("page",): result}
-        meanings = {**meanings, **self.gathered()}
         name = self._key("sink")
-        return (fields_with(sink, renamed(meanings, self.known))._replace(name=name, generated=True),)
+        return (fields_with(sink, renamed(self._of_page(), self.known))._replace(name=name, generated=True),)
+
+    def _of_page(self) -> Meanings:
+        """What names mean in tasks that are about one page: its outcome, and what was gathered so far."""
+        page = result_of(self.task.name)
+        meanings = {**rule_meanings(path("iter", OUTCOME), page), **self._counts(), ("page",): page}
+        return {**meanings, (self.step.name,): page, **self.gathered()}
+
+    def _chains(self, more: list[tuple[int, Page]]) -> Tasks:
+        """What rules do with the pages that they are true of."""
+        made: list[Task] = []
+        meanings = self._of_page()
+        taken = {task.name for task in self.step.tasks}
+        for number, page in more:
+            if not page.chain:
+                continue
+            name, span = self._key(f"page{number}"), page.span
+            own = with_own_names(page.chain, taken, f"page{number}")
+            taken |= {task.name for task in own}
+            own = renamed_chain(named_in_chain(name, own), renamed(meanings, self.known))
+            own = tuple(with_meanings(task, meanings, self.known) for task in own)
+            done = noop(generated_name(name, "done"), span)
+            asked = guard(equal(path("iter", self._key("more")), number), span)
+            made += (noop(name, span, (Rule(asked, "continue", span), jump(done.name, span))), *own, done)
+        return tuple(made)
 
     def _onward(self, more: list[tuple[int, Page]]) -> tuple[Rule, ...]:
         """Whether there is another page, for each policy that said so."""
@@ -459,8 +457,19 @@ def _as_fields(pages: Pages, task: Task) -> Pages:
     kind = kind_of(task.kind)
 
     def named(page: Page) -> Page:
-        pairs = tuple((key if kind is None or key in kind.fields else "args", value) for key, value in page.next_call)
-        return page._replace(next_call=pairs)
+        pairs = [
+            (key if kind is None or key in kind.fields else "args", value)
+            for given, whole in page.next_call
+            for key, value in _fields_in(given, whole)
+        ]
+        return page._replace(next_call=tuple(pairs))
+
+    def _fields_in(key: str, value: Value) -> Pairs:
+        """`args` that hold fields of the kind, as `args: {params: …}`, are those fields."""
+        inside = pairs_of(value.template) if key == "args" and kind is not None else None
+        if not inside or kind is None or not inside.keys() <= kind.fields.keys():
+            return ((key, value),)
+        return tuple((name, Value(template, value.span, None)) for name, template in inside.items())
 
     return pages._replace(policies=tuple(named(page) for page in pages.policies))
 

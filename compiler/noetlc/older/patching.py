@@ -1,19 +1,41 @@
 """Patches on success: what a task sets when it goes well, whatever policy it has."""
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from noetl_ir.expr import Expr, Name, walk
-from noetlc.ast.playbook import Rule, Task, Value
+from noetlc.ast.playbook import Rule, Task
 from noetlc.expr.generated import computed, guard
 from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, path
-from noetlc.older.legacy_names import Meanings, rule_meanings
+from noetlc.expr.templates import Pairs, pairs_with
+from noetlc.expr.values import expression_of
+from noetlc.older.legacy_names import Meanings, renamed, rule_meanings
 
-Pairs = tuple[tuple[str, Value], ...]
 _GOES_ON = frozenset({"continue", "break", "jump"})
 OUTCOME, RESULT = "__outcome", "__result"
 """Where a task's outcome and result are kept in `iter` for the tasks after it."""
 
 
 def on_success(task: Task, *, set_ctx: Pairs = (), set_iter: Pairs = ()) -> Task:
-    """The task, which sets these besides when it succeeds. Without a policy it gets the default one, written out.
+    """The task, which sets these besides when it succeeds; what its rules set themselves wins."""
+    return _patched(task, set_ctx, set_iter, _below)
+
+
+def set_after(task: Task, set_ctx: Pairs, set_iter: Pairs) -> Task:
+    """The task, which sets these when it succeeds, after what its rules set: they see it, and win."""
+    return _patched(task, set_ctx, set_iter, _behind)
+
+
+def set_at_break(task: Task, set_ctx: Pairs, set_iter: Pairs) -> Task:
+    """The task, which sets these where it ends the run before its last task, after what its rules set."""
+    if not any(rule.directive == "break" for rule in task.rules):
+        return task
+    rules = [_behind(rule, set_ctx, set_iter) if rule.directive == "break" else rule for rule in task.rules]
+    return task._replace(rules=tuple(rules))
+
+
+def _patched(task: Task, set_ctx: Pairs, set_iter: Pairs, patched: "_Patched") -> Task:
+    """The task with its rules patched. Without a policy it gets the default one, written out.
 
     A jump of the task to itself is no success yet, nor is one of a generated task, which begins a loop anew.
     """
@@ -24,18 +46,35 @@ def on_success(task: Task, *, set_ctx: Pairs = (), set_iter: Pairs = ()) -> Task
         failing = Rule(guard(OUTCOME_ERROR, span), "fail", span)
         return task._replace(rules=(failing, Rule(None, "continue", span, set_iter=set_iter, set_ctx=set_ctx)))
     again = [rule for rule in task.rules if rule.directive == "jump" and (task.generated or rule.to == task.name)]
-    rules = tuple(rule if rule in again else _patched(rule, set_ctx, set_iter) for rule in task.rules)
+    rules = tuple(
+        rule if rule in again or rule.directive not in _GOES_ON else patched(rule, set_ctx, set_iter)
+        for rule in task.rules
+    )
     if rules[-1].when is not None:
         ok = guard(OUTCOME_OK, span)
         rules = (*rules, Rule(ok, "continue", span, set_iter=set_iter, set_ctx=set_ctx))
     return task._replace(rules=rules)
 
 
-def _patched(rule: Rule, set_ctx: Pairs, set_iter: Pairs) -> Rule:
-    """A rule that lets the run go on sets them too; its own values win."""
-    if rule.directive not in _GOES_ON:
-        return rule
+_Patched: TypeAlias = Callable[[Rule, Pairs, Pairs], Rule]
+
+
+def _below(rule: Rule, set_ctx: Pairs, set_iter: Pairs) -> Rule:
+    """The rule, which sets these too; its own values win."""
     return rule._replace(set_ctx=_merged(set_ctx, rule.set_ctx), set_iter=_merged(set_iter, rule.set_iter))
+
+
+def _behind(rule: Rule, set_ctx: Pairs, set_iter: Pairs) -> Rule:
+    """The rule, which sets these after its own. A rule evaluates all that it sets on the state before (LANGUAGE §4):
+    what they read of its own values is the expression of these.
+    """
+    own: dict[tuple[str, ...], Expr] = {}
+    for key, value in rule.set_ctx:
+        own |= dict.fromkeys([(key,), ("ctx", key), ("vars", key)], expression_of(value.template))
+    own |= {("iter", key): expression_of(value.template) for key, value in rule.set_iter}
+    seen = renamed(own, ())
+    ctx, scratch = pairs_with(set_ctx, seen), pairs_with(set_iter, seen)
+    return rule._replace(set_ctx=_merged(rule.set_ctx, ctx), set_iter=_merged(rule.set_iter, scratch))
 
 
 def _merged(below: Pairs, above: Pairs) -> Pairs:

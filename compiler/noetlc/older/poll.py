@@ -22,7 +22,7 @@ from noetlc.expr.shorthand import OUTCOME_OK, both, negated
 from noetlc.expr.templates import guard_with
 from noetlc.older.legacy_names import IN_RULES, declared_in, declared_names, renamed
 from noetlc.older.loose import read_loose_guard
-from noetlc.older.pages import Pages, repeats_success
+from noetlc.older.page_nodes import Pages, repeats_success
 from noetlc.older.repetition import behind_repeats, duration_under, read_attempts
 from noetlc.reading.drafts import StepDraft, TaskDraft
 from noetlc.reading.reader import Reader, stray_key

@@ -31,7 +31,8 @@ from noetlc.expr.templates import all_with, guard_with
 from noetlc.older.case.nodes import Case, CaseRule
 from noetlc.older.http_paths import completed, results_of_tool
 from noetlc.older.legacy_names import IN_RULES, Meanings, declared_in, declared_names, renamed
-from noetlc.older.pages import Pages, read_retry
+from noetlc.older.page_nodes import Pages
+from noetlc.older.pages import read_retry
 from noetlc.older.poll import Poll
 from noetlc.older.repetition import Repetition, retrying
 from noetlc.older.sinks import Sink
@@ -120,6 +121,8 @@ def _inherited(step: Step, default: Retry | None, note: Note) -> Step:
         if policy is not None and not any(extra is policy for extra in _policies_in(made)):
             note(Change(BY, policy.span, f"{word} of a step", "exact", "nothing: no tool of the step inherits it"))
     last = made.tasks[-1]
+    if pages is not None:
+        pages = pages.with_bodies(lambda tasks: tuple(given.of_failures.of(task) for task in tasks))
     added = tuple(extra for extra in (pages, poll) if extra is not None)
     if added:
         made = made._replace(tasks=(*made.tasks[:-1], last._replace(extras=(*last.extras, *added))))
@@ -203,7 +206,7 @@ def _with_sinks(step: Step, change: Callable[[Task], Task]) -> Step:
     def sink(extra: Sugar) -> Sugar:
         if isinstance(extra, Sink):
             return extra._replace(task=change(extra.task))
-        return extra.with_bodies(chain) if isinstance(extra, Case) else extra
+        return extra.with_bodies(chain) if isinstance(extra, Case | Pages) else extra
 
     def chain(tasks: Tasks) -> Tasks:
         return tuple(
@@ -243,7 +246,8 @@ def _policies_in(step: Step) -> Iterator[Sugar]:
         task = waiting.pop()
         yield from task.extras
         waiting += [extra.task for extra in task.extras if isinstance(extra, Sink)]
-        waiting += [t for extra in task.extras if isinstance(extra, Choose) for body in extra.bodies() for t in body]
+        inside = [extra for extra in task.extras if isinstance(extra, Choose | Pages)]
+        waiting += [inner for extra in inside for body in extra.bodies() for inner in body]
 
 
 def _retried(task: Task, known: frozenset[str], note: Note) -> Task:

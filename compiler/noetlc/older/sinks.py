@@ -18,23 +18,27 @@ It runs after the tool and before routing, and the step keeps the tool's result:
 from collections.abc import Container
 
 from noetl_ir.expr import Expr, Name
+from noetl_ir.python_names import words_of
 from noetl_ir.span import Span
 from noetlc.ast.bodies import HasBodies, Tasks, change_lists, taken, taken_of
-from noetlc.ast.playbook import Guard, Playbook, Rule, Step, Task
+from noetlc.ast.playbook import Guard, Playbook, Rule, Step, Task, Value
+from noetlc.ast.python_code import code_of
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in, replace_steps, rule_guards, task_values
+from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import generated_name, jump, noop
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, static_path
-from noetlc.expr.templates import fields_with, guard_with
+from noetlc.expr.templates import fields_with, guard_with, native
 from noetlc.older.hoisting import kept_words, with_meanings
 from noetlc.older.legacy_names import below, declared_in, declared_names, own_meanings, renamed
 from noetlc.older.loose import read_loose_guard
+from noetlc.older.page_nodes import gathers
 from noetlc.older.patching import kept, meanings_after
 from noetlc.reading.drafts import StepDraft, TaskDraft
 from noetlc.reading.reader import Reader
-from noetlc.reading.shapes import is_empty, mapping_of, missing
+from noetlc.reading.shapes import is_empty, mapping_of, missing, wrong_shape
 from noetlc.reading.task import read_single
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, key_as, mapping_at
 
@@ -67,7 +71,9 @@ def read_sink(r: Reader, key: Scalar, node: Node) -> Sink | None:
     if tool is None:
         missing(r, f"the `tool` of `{key.text}`", key.span, help="write `sink: {tool: {kind: postgres}, table: …}`")
         return None
-    inner = _tool(tool)
+    inner = _tool(r, tool)
+    if inner is None:
+        return None
     kind = inner.get("kind")
     if isinstance(kind, Scalar) and kind.text in _HERE:
         r.respelt(key.span, f"`{key.text}` into the event log", "nothing: every result is there")
@@ -77,7 +83,27 @@ def read_sink(r: Reader, key: Scalar, node: Node) -> Sink | None:
     task = read_single(r, "__sink", mapping_at([*inner.entries, *rest], mapping.span))
     when = mapping.get("when")
     guard = None if when is None or is_empty(when) else read_loose_guard(r, when, "`when`")
-    return None if task is None else Sink(task, guard, key.span)
+    if task is None:
+        return None
+    for extra in task.extras:
+        word = _OF_STEPS.get(type(extra).__name__)
+        if word is not None:
+            help = "a sink only stores, and is tried again by a `retry` with `max_attempts`: make a step of it for more"
+            r.refuse(f"{word} in a `{key.text}`", getattr(extra, "span", key.span), help=help)
+            return None
+    return Sink(_with_data(task, key.span), guard, key.span)
+
+
+_OF_STEPS = {"Pages": "`retry` as a list", "Poll": "`poll`", "Assign": "`vars` or `set`", "Storage": "`output`"}
+"""Constructs of a task that look at its result, which nothing has of a sink."""
+
+
+def _with_data(task: Task, span: Span) -> Task:
+    """A python task that has no args and reads `data`, with what is saved under that name (REAL.md, values)."""
+    has_args = task.args is not None and pairs_of(task.args.template) != {}
+    if task.kind != "python" or has_args or "data" not in words_of(code_of(task) or ""):
+        return task
+    return task._replace(args=Value(template_of_pairs({"data": native(Name("data"))}), span, None))
 
 
 def _respelt(r: Reader, mapping: Mapping) -> Mapping:
@@ -105,13 +131,15 @@ def _idle(r: Reader, mapping: Mapping) -> set[str]:
     return set(idle)
 
 
-def _tool(node: Node) -> Mapping:
-    """`{kind: …}` of a word or of a mapping with `kind` or `type`."""
+def _tool(r: Reader, node: Node) -> Mapping | None:
+    """`{kind: …}` of a word or of a mapping with `kind` or `type`; None, and told, for anything else."""
     if isinstance(node, Mapping):
         return mapping_at(
             [(key_as(key, "kind") if key.text == "type" else key, value) for key, value in node.entries], node.span
         )
-    assert isinstance(node, Scalar)
+    if not isinstance(node, Scalar):
+        wrong_shape(r, node, "the `tool` of a sink", "`{kind: postgres}` or a word")
+        return None
     return mapping_at([(key_as(node, "kind"), node)], node.span)
 
 
@@ -138,8 +166,9 @@ def widen_sinks(playbook: Playbook, note: Note) -> Playbook:
 
     def of_step(step: Step) -> Step:
         own = declared_in(step, known)
-        tool = step.tasks[-1].kind
-        tasks = tuple(_widened(task, task.kind, own) for task in step.tasks)
+        last = step.tasks[-1]
+        tool = "" if gathers((*last.extras, *step.extras)) else last.kind
+        tasks = tuple(_widened(task, "" if gathers(task.extras) else task.kind, own) for task in step.tasks)
         extras = tuple(_of_extra(extra, tool, own) for extra in step.extras)
         return step._replace(tasks=tasks, extras=extras)
 
@@ -203,7 +232,16 @@ def lower_sink(playbook: Playbook, note: Note) -> Playbook:
     known = declared_names(playbook)
 
     def stored(step: Step, tasks: Tasks) -> Tasks:
-        return tuple(made for task in tasks for made in _stored(task, task.name, step, known, note))
+        names, later = {task.name for task in tasks}, dict[str, Tasks]()
+        made: list[Task] = []
+        for task in tasks:
+            own, *storing = _stored(task, task.name, step, known, note)
+            again = generated_name(task.name, "again")  # behind it no page is fetched any more
+            if again in names:
+                later[again] = tuple(storing)
+                storing = []
+            made += (own, *storing, *later.pop(task.name, ()))
+        return tuple(made)
 
     playbook = replace_steps(playbook, lambda step: _of_step(step, known, note))
     return change_lists(playbook, stored)

@@ -26,6 +26,7 @@ from noetlc.expr.parser import parse_template
 from noetlc.expr.shorthand import both, negated
 from noetlc.older.branching import behind, branch_arcs, branch_name
 from noetlc.older.loose import read_loose_guard
+from noetlc.older.repetition import both_guards
 from noetlc.reading.drafts import ArcDraft, StepDraft, StepSpecDraft
 from noetlc.reading.reader import Reader, stray_key
 from noetlc.reading.shapes import choice_of, is_empty, mapping_of, reference_of, wrong_shape
@@ -63,6 +64,8 @@ CONDITIONS = ("when", "condition", "cond")
 
 _ITEM = ("step", "spec", *CARRIERS, *CONDITIONS, "then", "else", "desc", "to", "policy", "priority")
 
+_BRANCHES = ("then", "else")
+
 
 def read_targets(r: Reader, node: Node) -> Targets | None:
     """The branches that `next` has in any form before arcs; None where nothing is named."""
@@ -89,10 +92,16 @@ def _branches(r: Reader, node: Node) -> list[Target]:
     """One branch for a plain item, two for `{when, then, else}`."""
     if not isinstance(node, Mapping):
         return [Target(None, read_arcs(r, node), node.span)]
-    asked = _condition(r, node)
     then, other = node.get("then"), node.get("else")
     if then is None and other is None:
-        return [Target(asked, read_arcs(r, node), node.span)]
+        arcs = read_arcs(r, node)
+        guards = {arc.when for arc in arcs}
+        if len(guards) == 1:  # the item is a branch with that condition
+            return [Target(guards.pop(), tuple(arc._replace(when=None) for arc in arcs), node.span)]
+        return [Target(None, arcs, node.span)]
+    asked = _condition(r, node)
+    if (step := node.key("step")) is not None:
+        stray_key(r, "next", step, tuple(key for key in _ITEM if key != "step"))
     found = []
     if then is not None:
         shared = _carried(r, node)
@@ -135,24 +144,30 @@ def _arc(r: Reader, node: Node) -> list[Arc]:
         return []
     to = mapping.get("to")
     if to is not None:
-        return list(read_arcs(r, to))
+        return _with_own(r, mapping, list(read_arcs(r, to)))
     step = mapping.get("step")
     if step is None and len(mapping.entries) == 1 and not nearest(mapping.entries[0][0].text, _ITEM):
         key, inner = mapping.entries[0]
         args = read_args(r, inner, "the args of the step") if not is_empty(inner) else None
         return [_leading(key.text, key.span, mapping.span)._replace(args=args)]
     for key, _ in mapping.entries:
-        if key.text not in _ITEM:
+        if key.text not in _ITEM or (step is not None and key.text in _BRANCHES):
             stray_key(r, "next", key, _ITEM)
     if step is None:
         wrong_shape(r, node, "a next step", "`{step: name}`")
         return []
-    spec = mapping.get("spec")
+    return _with_own(r, mapping, _targets(r, step, mapping.span))
+
+
+def _with_own(r: Reader, node: Mapping, arcs: list[Arc]) -> list[Arc]:
+    """The arcs of an item with what it says itself: a condition, args, a delay."""
+    spec = node.get("spec")
     delay = spec.get("delay") if isinstance(spec, Mapping) else None
     after = None if delay is None else read_duration(r, delay, "`delay`")
-    args = _carried(r, mapping)
-    arcs = _targets(r, step, mapping.span)
-    return arcs if args is None and after is None else [arc._replace(args=args, delay=after) for arc in arcs]
+    args, asked = _carried(r, node), _condition(r, node)
+    return [
+        arc._replace(args=arc.args or args, delay=arc.delay or after, when=both_guards(asked, arc.when)) for arc in arcs
+    ]
 
 
 def _targets(r: Reader, node: Node, span: Span) -> list[Arc]:

@@ -20,17 +20,18 @@ vars: {url: u, n: 0}, and some step sets `n`
 spec: {url: u}   →  workload: {url: u}, reads of `spec.url` follow: it is another name for `workload`
 """
 
-from noetl_ir.expr import Attribute, Const, Expr, MapTemplate, Name, Template
+from noetl_ir.expr import Attribute, Expr, Name
 from noetl_ir.span import Span
 from noetlc.ast.bodies import HasBodies, Tasks, all_taken, all_tasks, change_lists, map_lists, taken, taken_of
-from noetlc.ast.playbook import Arc, Playbook, Router, Rule, Step, Task, Value
+from noetlc.ast.playbook import Playbook, Rule, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
-from noetlc.expr.generated import PLAIN_SPEC, PREFIX, Pairs, computed, generated_name, jump, noop
+from noetlc.expr.generated import Pairs, generated_name, jump, noop
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, result_of, static_path
-from noetlc.expr.templates import arc_with, native, pairs_with, value_with
+from noetlc.expr.templates import pairs_with, value_with
+from noetlc.older.between import after_loop, on_arc
 from noetlc.older.branching import behind
 from noetlc.older.following import entered, followed
 from noetlc.older.legacy_names import (
@@ -38,13 +39,11 @@ from noetlc.older.legacy_names import (
     Meanings,
     declared_in,
     declared_names,
-    is_negative,
-    named_events,
     own_meanings,
     renamed,
     rule_meanings,
 )
-from noetlc.older.patching import on_success
+from noetlc.older.patching import on_success, set_after, set_at_break
 from noetlc.older.storage import is_storage, take_output
 from noetlc.reading.drafts import ArcDraft, DocumentDraft, StepDraft, TaskDraft, ThenDraft
 from noetlc.reading.reader import Reader
@@ -99,7 +98,7 @@ class RootVars(Sugar):
 def take_vars(r: Reader, draft: StepDraft | TaskDraft, key: Scalar, node: Node) -> None:
     """`vars` and `set_ctx`: keys of `ctx`."""
     r.legacy_seen = True
-    draft.extras.append(Assign(f"`{key.text}`", tuple(read_pairs(r, node, f"`{key.text}`")), (), key.span))
+    draft.extras.append(Assign(f"`{key.text}`", *split_set(r, node, key.text), key.span))
 
 
 def take_set_iter(r: Reader, draft: StepDraft | TaskDraft, key: Scalar, node: Node) -> None:
@@ -121,19 +120,19 @@ def take_set(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
     draft.extras.append(Assign("`set`", ctx, scratch, key.span))
 
 
-def split_set(r: Reader, node: Node) -> tuple[Pairs, Pairs]:
+def split_set(r: Reader, node: Node, word: str = "set") -> tuple[Pairs, Pairs]:
     """The pairs of `set` for `ctx` and for `iter`, by their prefix; `[{name, value}]` and one key an entry, too."""
     ctx, scratch = [], []
-    for name, value in read_pairs(r, _unlisted(r, node), "`set`"):
+    for name, value in read_pairs(r, _unlisted(r, node, word), f"`{word}`"):
         scope, dot, rest = name.partition(".")
         if dot and scope == "iter":
             scratch.append((rest, value))
         else:
-            ctx.append((rest if dot and scope in ("ctx", "step") else name, value))
+            ctx.append((rest if dot and scope in ("ctx", "vars", "step") else name, value))
     return tuple(ctx), tuple(scratch)
 
 
-def _unlisted(r: Reader, node: Node) -> Node:
+def _unlisted(r: Reader, node: Node, word: str) -> Node:
     """The mapping that a list of assignments says; the list itself where an entry is none."""
     if not isinstance(node, Sequence):
         return node
@@ -146,7 +145,7 @@ def _unlisted(r: Reader, node: Node) -> Node:
             entries.append((name, value))
         else:
             entries += item.entries
-    r.respelt(node.span, "`set` as a list", "a mapping")
+    r.respelt(node.span, f"`{word}` as a list", "a mapping")
     return mapping_at(entries, node.span)
 
 
@@ -211,7 +210,7 @@ def lower_vars(playbook: Playbook, note: Note) -> Playbook:
         playbook, lambda step, tasks: tuple(_of_task(task, declared_in(step, known), note) for task in tasks)
     )
     inputs = frozenset([key for key, _ in playbook.workload]) - RESERVED
-    return replace_steps(playbook, lambda step: _vars_of_step(_set_with_tasks(step, inputs, note), inputs, note))
+    return replace_steps(playbook, lambda step: _vars_of_step(step, inputs, note))
 
 
 def _of_task(task: Task, known: frozenset[str], note: Note) -> Task:
@@ -222,64 +221,54 @@ def _of_task(task: Task, known: frozenset[str], note: Note) -> Task:
         raw = _RAW_OF_HTTP if task.kind == "http" else _RAW
         names = renamed({**own_meanings(task.name), **(raw if assign.word == "`set`" else {})}, known)
         note(Change(BY_VARS, assign.span, assign.word, "exact", "a patch of the task's policy on success"))
-        task = _setting(task, assign, names)
+        ctx, scratch = pairs_with(assign.set_ctx, names), pairs_with(assign.set_iter, names)
+        task = on_success(task, set_ctx=ctx, set_iter=scratch)
 
 
 def _vars_of_step(step: Step, inputs: frozenset[str], note: Note) -> Step:
+    """What a step sets is set by its last task, and by what ends it before; all of it together, and after what the
+    task sets itself.
+    """
+    if step.loop is not None:
+        later = [extra for extra in step.extras if isinstance(extra, Assign)]
+        sets = [StepSet(assign.word, assign.set_ctx, assign.set_iter, assign.span) for assign in later]
+        rest = [extra for extra in step.extras if not isinstance(extra, Assign)]
+        return step._replace(extras=(*rest, *sets)) if later else step
+    found, step = _taken_sets(step)
+    if not found:
+        return step
+    for assign in found:
+        note(Change(BY_VARS, assign.span, assign.word, "exact", "a patch of the last task's policy on success"))
+    ctx = tuple(pair for assign in found for pair in assign.set_ctx)
+    scratch = tuple(pair for assign in found for pair in assign.set_iter)
+    own = {**own_meanings(step.name), **_ENVELOPE}
+    last = step.tasks[-1]
+    names = renamed({**own, **own_meanings(last.name)}, inputs)
+    last = set_after(last, pairs_with(ctx, names), pairs_with(scratch, names))
+    names = renamed(own, inputs)
+    ctx, scratch = pairs_with(ctx, names), pairs_with(scratch, names)
+    before = tuple(set_at_break(task, ctx, scratch) for task in step.tasks[:-1])
+    return step._replace(tasks=(*before, last))
+
+
+def _taken_sets(step: Step) -> tuple[list[Assign | StepSet], Step]:
+    """What a step sets of the outcome of its last task, and the step without it: `set` waits for a result of its own,
+    and where sugar stands inside of a task, what is set waits for what it becomes.
+    """
+    inside = any(isinstance(extra, HasBodies) for task in step.tasks for extra in task.extras)
+    has_result = any(isinstance(extra, Result) for extra in step.extras)
+    found: list[Assign | StepSet] = []
     while True:
         assign, step = taken_of(step, Assign)
         if assign is None:
-            return step
-        if step.loop is not None:
-            later = StepSet(assign.word, assign.set_ctx, assign.set_iter, assign.span)
-            step = step._replace(extras=(*step.extras, later))
-            continue
-        note(Change(BY_VARS, assign.span, assign.word, "exact", "a patch of the last task's policy on success"))
-        last = step.tasks[-1]
-        names = renamed({**own_meanings(step.name), **own_meanings(last.name)}, inputs)
-        step = step._replace(tasks=(*step.tasks[:-1], _setting(last, assign, names)))
-
-
-def _setting(task: Task, assign: Assign | StepSet, names: Replace) -> Task:
-    """The task that sets what was assigned when it succeeds."""
-    ctx, scratch = pairs_with(assign.set_ctx, names), pairs_with(assign.set_iter, names)
-    return on_success(task, set_ctx=ctx, set_iter=scratch)
-
-
-def _is_plain(step: Step) -> bool:
-    """Whether the last of a step's tasks is where it ends: it has no loop, no result of its own and no sugar inside."""
-    inside = any(isinstance(extra, HasBodies) for task in step.tasks for extra in task.extras)
-    return step.loop is None and not inside and not any(isinstance(extra, Result) for extra in step.extras)
-
-
-def _set_with_tasks(step: Step, inputs: frozenset[str], note: Note) -> Step:
-    """A `set` of the step is set by its last task, and by what ends it before."""
-    while _is_plain(step):
-        assign, step = taken_of(step, StepSet)
-        if assign is None:
-            return step
-        note(Change(BY_VARS, assign.span, assign.word, "exact", "a patch of the last task's policy on success"))
-        own = {**own_meanings(step.name), **_ENVELOPE}
-        last = step.tasks[-1]
-        last = _setting(last, assign, renamed({**own, **own_meanings(last.name)}, inputs))
-        before = tuple(_breaking(task, assign, renamed(own, inputs)) for task in step.tasks[:-1])
-        step = step._replace(tasks=(*before, last))
-    return step
-
-
-def _breaking(task: Task, assign: StepSet, names: Replace) -> Task:
-    """A task before the last, which sets what the step does where it ends the run."""
-    if not any(rule.directive == "break" for rule in task.rules):
-        return task
-    ctx, scratch = pairs_with(assign.set_ctx, names), pairs_with(assign.set_iter, names)
-    return task._replace(
-        rules=tuple(
-            rule._replace(set_ctx=(*ctx, *rule.set_ctx), set_iter=(*scratch, *rule.set_iter))
-            if rule.directive == "break"
-            else rule
-            for rule in task.rules
-        )
-    )
+            break
+        found.append(assign)
+    while not inside and not has_result:
+        later, step = taken_of(step, StepSet)
+        if later is None:
+            break
+        found.append(later)
+    return found, step
 
 
 BY_SET = "lower_set"
@@ -323,17 +312,9 @@ def _of_arcs(step: Step, known: frozenset[str], made: dict[str, list[Step]], not
             arcs.append(arc)
             continue
         note(Change(BY_SET, sets.span, "`set` of an arc", "exact", "a step between that sets it"))
-        name = generated_name(step.name, f"arc{number}")
-        result = result_of(step.name)
-        names = renamed({**rule_meanings(Name("outcome"), result), ("output",): result}, known)
-        patch = Rule(None, "continue", sets.span, set_ctx=pairs_with(sets.set_ctx, names))
-        onward = Arc(arc.target, arc.target_span, None, computed(Name("args"), arc.span), None, 0, arc.span)
-        task = noop(f"{name}__task", sets.span, (patch,))
-        between = Step(
-            name, arc.span, arc.span, "", PLAIN_SPEC, None, (task,), Router("exclusive", (onward,), arc.span)
-        )
+        made_arc, between = on_arc(step, arc, sets.set_ctx, sets.span, number, known)
         made.setdefault(step.name, []).append(between)
-        arcs.append(arc._replace(target=name, target_span=arc.span, extras=()))
+        arcs.append(made_arc)
     return step._replace(router=step.router._replace(arcs=tuple(arcs)))
 
 
@@ -379,44 +360,13 @@ def _patch(assign: StepSet, names: Replace) -> Rule:
 
 
 def _after_loop(step: Step, assign: StepSet, known: frozenset[str], made: dict[str, list[Step]]) -> Step:
-    """A step between the loop and where its success leads; what takes its failure stays. What the iterations recorded
-    for the arcs, and the token's args, are brought along as args.
-    """
-    between = made.setdefault(step.name, [])
-    name, span = generated_name(step.name, "set" if not between else f"set{len(between) + 1}"), assign.span
+    """A step between the loop and where its success leads."""
+    others = made.setdefault(step.name, [])
+    name = generated_name(step.name, "set" if not others else f"set{len(others) + 1}")
     patch = _patch(assign, renamed({**rule_meanings(Name("outcome"), result_of(step.name))}, known))
-    arcs = step.router.arcs if step.router is not None else ()
-    on_failure = tuple(arc for arc in arcs if _only_failure(arc))
-    brought: dict[str, Template] = {}
-
-    def bring(expr: Expr) -> Expr | None:
-        here = static_path(expr)
-        if len(here) != 2 or not (here[0] == "args" or (here[0] == "iter" and here[1].startswith(PREFIX))):
-            return None
-        brought[here[1]] = native(otherwise(path(*here), Const(None)))
-        return path("args", here[1])
-
-    onward = tuple(arc_with(arc_with(arc, _done), bring) for arc in arcs if arc not in on_failure)
-    router = Router(step.router.mode if step.router is not None else "exclusive", onward, span) if onward else None
-    task = noop(f"{name}_task", span, (patch,), ())._replace(name=f"{name}__task")
-    between.insert(0, Step(name, span, span, "", PLAIN_SPEC, None, (task,), router))
-    args = Value(MapTemplate(tuple(brought.items())), span, None) if brought else None
-    return step._replace(router=Router("exclusive", (*on_failure, Arc(name, span, None, args, None, 0, span)), span))
-
-
-def _only_failure(arc: Arc) -> bool:
-    names = None if arc.when is None else named_events(arc.when.expr)
-    if names is None or arc.when is None or is_negative(arc.when.expr):
-        return False
-    return set(names) <= {"step.failed", "call.error"}
-
-
-def _done(expr: Expr) -> Expr | None:
-    """Behind the loop its end is certain."""
-    names = named_events(expr)
-    if names is None:
-        return None
-    return Const(bool({"loop.done", "call.done", "step.exit", "step.done"} & set(names)) != is_negative(expr))
+    step, between = after_loop(step, name, assign.span, patch, known)
+    others.insert(0, between)
+    return step
 
 
 BY_ROOT = "lower_root_vars"

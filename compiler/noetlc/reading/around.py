@@ -1,9 +1,15 @@
 """What is declared around an expression: the names that a step's expressions may use bare."""
 
-from noetlc.ast.playbook import Playbook, Step
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+from noetl_ir.expr import Native, Template
+from noetlc.ast.playbook import Playbook, Step, Task
 from noetlc.ast.walk import loops_of
-from noetlc.ast.workbook import pairs_of
+from noetlc.ast.workbook import pairs_of, workbook_name
 from noetlc.expr.check import Names
+from noetlc.expr.generated import PREFIX
+from noetlc.expr.shorthand import static_path
 
 
 class Around:
@@ -12,7 +18,7 @@ class Around:
     ANYTHING: frozenset[str] = frozenset({"*"})
     """The known keys of args that only the run knows."""
 
-    __slots__ = ("_arriving", "_outside")
+    __slots__ = ("_arriving", "_outside", "_playbook")
 
     def __init__(self, playbook: Playbook) -> None:
         tasks = [task for step in playbook.steps for task in step.tasks]
@@ -23,6 +29,7 @@ class Around:
             workload=frozenset(key for key, _ in playbook.workload),
         )
         self._arriving = _arriving(playbook)
+        self._playbook = playbook
 
     def outside(self) -> Names:
         """The names outside of any step."""
@@ -39,18 +46,66 @@ class Around:
             iter=frozenset(scratch),
         )
 
+    def entries(self) -> Iterator[tuple[Task, Names]]:
+        """The tasks of the workbook, each with the names of the places that it stands for: what any call of it is
+        given, and what is bare in any step with one.
+        """
+        called: dict[str, frozenset[str]] = {}
+        for step in self._playbook.steps:
+            for task in step.tasks:
+                if (name := workbook_name(task)) is not None:
+                    names = self.names(step)
+                    bare = _union([names.args, names.tasks, names.iter, frozenset(names.iterators), _given(task)])
+                    called[name] = _union([called.get(name, frozenset()), bare])
+        for _ in self._playbook.workbook:  # an entry may stand for another
+            for own, task in self._playbook.workbook:
+                if own in called and (name := workbook_name(task)) is not None:
+                    called[name] = _union([called.get(name, frozenset()), called[own], _given(task)])
+        for name, task in self._playbook.workbook:
+            yield task, self._outside._replace(args=called.get(name, frozenset()))
+
+
+def _given(task: Task) -> frozenset[str]:
+    """The keys of the args of a task."""
+    if task.args is None:
+        return frozenset()
+    pairs = pairs_of(task.args.template)
+    return Around.ANYTHING if pairs is None else frozenset(pairs)
+
+
+_Into: TypeAlias = dict[str, list[tuple[Step, Template]]]
+"""Step → the steps with arcs to it, and the args that these give."""
+
 
 def _arriving(playbook: Playbook) -> dict[str, frozenset[str]]:
     """Step → the keys of the args that arcs bring to it; `ANYTHING` where an arc computes them."""
-    found: dict[str, frozenset[str]] = {}
+    into: _Into = {}
     for step in playbook.steps:
         for arc in step.router.arcs if step.router is not None else ():
-            if arc.args is None:
-                continue
-            pairs = pairs_of(arc.args.template)
-            before = found.get(arc.target, frozenset())
-            if pairs is None or before is Around.ANYTHING:
-                found[arc.target] = Around.ANYTHING
-            else:
-                found[arc.target] = before | pairs.keys()
-    return found
+            if arc.args is not None:
+                into.setdefault(arc.target, []).append((step, arc.args.template))
+    return {name: _union(_keys(template, step, into) for step, template in arcs) for name, arcs in into.items()}
+
+
+def _keys(template: Template, step: Step, into: _Into, seen: frozenset[str] = frozenset()) -> frozenset[str]:
+    """The keys of the args that an arc of a step gives. A generated step passes on what it is given; `seen` are those
+    that a way has been through.
+    """
+    pairs = pairs_of(template)
+    if pairs is not None:
+        return frozenset(pairs)
+    here = static_path(template.expr) if isinstance(template, Native) else ()
+    if here[:1] != ("args",) or len(here) > 2 or not step.name.startswith(PREFIX) or step.name in seen:
+        return Around.ANYTHING
+    arcs, seen = into.get(step.name, []), seen | {step.name}
+    if len(here) == 1:
+        return _union(_keys(brought, source, into, seen) for source, brought in arcs)
+    found = [(source, (pairs_of(brought) or {}).get(here[1])) for source, brought in arcs]
+    return _union(Around.ANYTHING if under is None else _keys(under, source, into, seen) for source, under in found)
+
+
+def _union(parts: Iterable[frozenset[str]]) -> frozenset[str]:
+    found = list(parts)
+    if any(part is Around.ANYTHING for part in found):
+        return Around.ANYTHING
+    return frozenset[str]().union(*found)

@@ -22,12 +22,14 @@ from noetlc.expr.shorthand import both, compared, path
 
 _Side: TypeAlias = "list[str | Expr]"
 _Piece: TypeAlias = "tuple[str, str | Expr]"
-"""Kind and value: `text`, `expr`, `quoted`, `op`, `and`, `or`, `not`, `other`."""
+"""Kind and value: `text`, `expr`, `quoted`, `inside`, `op`, `and`, `or`, `not`, `other`."""
 
 _WORD = pattern(
     r"(?P<quoted>'[^']*'|\"[^\"]*\")|(?P<op>==|!=)|(?P<and>&&|(?<!\S)and(?!\S))|(?P<or>\|\||(?<!\S)or(?!\S))"
     r"|(?P<not>(?<!\S)not(?!\S))|(?P<other>[<>()\[\]{}|]|(?<!\S)(?:in|is)(?!\S))"
 )
+_QUOTED = pattern(r"(['\"])\{\{((?:(?!\}\}).)*)\}\}\1")
+"""A template that is all that stands in quotes."""
 _NUMBER = pattern(r"[-+]?\d+(\.\d+)?")
 
 
@@ -48,7 +50,7 @@ def text_guard(text: str) -> Expr:
         raise Unreadable
     words = list(_words(template.parts))
     if any(kind == "other" for kind, _ in words):
-        return _without_braces(text, template)
+        return _without_braces(text)
     return _Pieces(words).guard()
 
 
@@ -81,8 +83,14 @@ def _of_outcome(expr: Expr) -> Expr | None:
     return _of_result(expr)
 
 
-def _without_braces(text: str, template: Text) -> Expr:
-    """The expression that a text is with all braces taken off, as long as every name in it stood inside of them."""
+def _without_braces(text: str) -> Expr:
+    """The expression that a text is with all braces taken off, as long as every name in it stood inside of them. What
+    stands in quotes is the text that a template renders.
+    """
+    text = _QUOTED.sub(r"{{ (\2) | string }}", text)
+    template = parse_template(text).template
+    if not isinstance(template, Text) or any(kind == "inside" for kind, _ in _words(template.parts)):
+        raise Unreadable
     bare = " ".join(text.replace("{{", " ").replace("}}", " ").split())
     try:
         expr = parse_expression(bare, 0)
@@ -99,20 +107,46 @@ def _names(expr: Expr) -> Iterator[str]:
 
 
 def _words(parts: tuple[str | Expr, ...]) -> Iterator[_Piece]:
-    """The pieces of a guard, in order."""
-    for part in parts:
+    """The pieces of a guard, in order. Quotes may hold templates, which are pieces of the kind `inside` there."""
+    quote = ""
+    for number, part in enumerate(parts):
         if not isinstance(part, str):
-            yield "expr", part
+            yield "inside" if quote else "expr", part
             continue
         at = 0
-        for found in _WORD.finditer(part):
+        if quote:
+            end = part.find(quote)
+            if end < 0:
+                yield "quoted", part
+                continue
+            yield "quoted", part[:end]
+            at, quote = end + 1, ""
+        while at < len(part):
+            found = _WORD.search(part, at)
+            opened = _opening(part, at, found.start() if found is not None else len(part))
+            if opened >= 0 and any(part[opened] in later for later in parts[number + 1 :] if isinstance(later, str)):
+                yield from _pieces_of(part[at:opened])
+                quote = part[opened]
+                yield "quoted", part[opened + 1 :]
+                break
+            if found is None:
+                yield "text", part[at:]
+                break
             if found.start() > at:
                 yield "text", part[at : found.start()]
             kind = str(found.lastgroup)
             yield kind, found[0][1:-1] if kind == "quoted" else found[0]
             at = found.end()
-        if at < len(part):
-            yield "text", part[at:]
+
+
+def _opening(text: str, start: int, stop: int) -> int:
+    """Where a quote opens what the same piece of text does not close, from `start` to before `stop`; -1 for nowhere."""
+    return min((at for at in (text.find("'", start, stop), text.find('"', start, stop)) if at >= 0), default=-1)
+
+
+def _pieces_of(text: str) -> Iterator[_Piece]:
+    if text:
+        yield "text", text
 
 
 class _Pieces:
@@ -161,9 +195,9 @@ class _Pieces:
         """The pieces up to the next word that joins or compares, without white space around them."""
         side: _Side = []
         quoted = False
-        while self._at < len(self._words) and self._words[self._at][0] in ("text", "expr", "quoted"):
+        while self._at < len(self._words) and self._words[self._at][0] in ("text", "expr", "quoted", "inside"):
             kind, value = self._words[self._at]
-            quoted = quoted or kind == "quoted"
+            quoted = quoted or kind in ("quoted", "inside")
             side.append(value)
             self._at += 1
         if side and isinstance(side[0], str) and not quoted:

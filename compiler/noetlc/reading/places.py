@@ -64,8 +64,9 @@ def check_expressions(r: Reader, playbook: Playbook) -> tuple[Unknown, ...]:
     for step in playbook.steps:
         _check_step(checks, step, around.names(step))
     checks.open = True
-    for _, task in playbook.workbook:
-        _check_task(checks, task, outside)
+    for task, names in around.entries():
+        checks.brought = names.args is _ANYTHING
+        _check_task(checks, task, names)
     return tuple(checks.unknown)
 
 
@@ -82,7 +83,8 @@ def _keys_of(template: Template) -> Iterator[str]:
 
 
 def _check_step(checks: "_Checks", step: Step, names: Names) -> None:
-    checks.open = names.args is _ANYTHING or "" in names.iterators  # an iterator whose name could not be read
+    checks.brought = names.args is _ANYTHING
+    checks.open = checks.brought or "" in names.iterators  # an iterator whose name could not be read
     bare = names._replace(iterators=(), tasks=frozenset())
     spec = step.spec
     if spec.admit is not None:
@@ -135,15 +137,16 @@ class _Checks:
     """Checks expressions and remembers those that read reserved names only: their verdict is the same
     everywhere.
 
-    `open` says that names may come from args that are not known before the run. `inputs` are the keys around a
-    workload value: a bare name that is one of them is an input of that name.
+    `open` says that names are not all known before the run, `brought` that it is args which may bring any. `inputs` are
+    the keys around a workload value: a bare name that is one of them is an input of that name.
     """
 
-    __slots__ = ("_keychain", "_verdicts", "inputs", "open", "r", "unknown")
+    __slots__ = ("_keychain", "_verdicts", "brought", "inputs", "open", "r", "unknown")
 
     def __init__(self, r: Reader, playbook: Playbook) -> None:
         self.r = r
         self.open = False
+        self.brought = False
         self.inputs: frozenset[str] = frozenset()
         self.unknown: list[Unknown] = []
         self._keychain = frozenset(entry.name for entry in playbook.keychain)
@@ -221,7 +224,7 @@ class _Checks:
             return
         if problem.kind is Kind.LEGACY_FUNCTION:
             self.r.refuse(problem.message.partition(" is ")[0] + " (v1 dialect)", span, help=problem.help)
-        elif problem.kind is Kind.UNKNOWN and self.r.legacy_seen:
+        elif problem.kind is Kind.UNKNOWN and self.r.legacy_seen and not self.brought:
             found = Diagnostic("NL303", Severity.WARNING, problem.message, span, problem.help)
             self.r.findings.append(found)
             self.unknown.append(Unknown(problem.free, around, found))

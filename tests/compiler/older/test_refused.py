@@ -2,6 +2,7 @@
 
 import pytest
 
+from noetlc.diag.diagnostic import Severity
 from noetlc.pipeline import check_source
 
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: t/t}\nworkflow:\n"
@@ -41,3 +42,73 @@ workbook:
 """
     found = [one for one in check_source("t.yaml", text.encode()).diagnostics if one.code == "NL903"]
     assert [(one.span.line, "pages of a workbook entry" in one.message) for one in found] == [(9, True)]
+
+
+TOOL_OF_SINK = "{kind: sqlite, database: x.db, query: select 1, %s}"
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ("retry: [{when: '{{ error }}', then: {max_attempts: 2}}]", "`retry` as a list"),
+        ("poll: {until: '{{ result.k }}'}", "`poll`"),
+        ("vars: {k: 1}", "`vars` or `set`"),
+        ("output: {store: {kind: object}}", "`output`"),
+    ],
+)
+@pytest.mark.parametrize("beside", [False, True])
+def test_what_looks_at_the_result_of_a_sink(more: str, says: str, beside: bool) -> None:
+    """Nothing has that result."""
+    tool = TOOL_OF_SINK % ("" if beside else more)
+    sink = f"{{tool: {tool}, {more}}}" if beside else f"{{tool: {tool}}}"
+    diagnostics = check_source("t.yaml", f"{HEAD}  - step: start\n{TOOL}    sink: {sink}\n".encode()).diagnostics
+    found = [one for one in diagnostics if one.code == "NL901"]
+    assert [(one.span.line, says in one.message) for one in found] == [(7, True)]
+
+
+def test_a_sink_whose_tool_is_a_list() -> None:
+    diagnostics = check_source(
+        "t.yaml", f"{HEAD}  - step: start\n{TOOL}    sink: [{{tool: []}}]\n".encode()
+    ).diagnostics
+    assert [(one.code, one.span.line) for one in diagnostics] == [("NL102", 7)]
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "{in: [1], iterator: a, loop: {CURSOR, iterator: b}}",
+        "{CURSOR, iterator: a, loop: {in: [1], iterator: b}}",
+    ],
+)
+def test_a_cursor_beside_another_level_of_its_loop(loop: str) -> None:
+    """Rows would be claimed in each iteration."""
+    loop = loop.replace("CURSOR", "cursor: {kind: sqlite, database: x.db, claim: select 1}")
+    diagnostics = check_source("t.yaml", f"{HEAD}  - step: start\n    loop: {loop}\n{TOOL}".encode()).diagnostics
+    assert [(one.code, one.span.line) for one in diagnostics if one.severity >= Severity.ERROR] == [("NL903", 6)]
+
+
+def test_a_rule_that_reads_another_page_and_routes() -> None:
+    rule = "{collect: {into: all}, retry: {params: {p: 2}}, next: [{step: b}]}"
+    text = (
+        f"{HEAD}  - step: start\n{TOOL}    case: [{{when: '{{{{ result.more }}}}', then: {rule}}}]\n  - {{step: b}}\n"
+    )
+    found = [one for one in check_source("t.yaml", text.encode()).diagnostics if one.code == "NL903"]
+    assert [(one.span.line, "another page" in one.message) for one in found] == [(7, True)]
+
+
+@pytest.mark.parametrize("key", ["sink: {tool: {kind: noop}}", "retries: 3"])
+def test_a_key_that_an_iterator_does_not_have(key: str) -> None:
+    """It would go without a word."""
+    tool = f"{{kind: iterator, items: [1], item: x, task: {{kind: noop}}, {key}}}"
+    diagnostics = check_source("t.yaml", f"{HEAD}  - step: start\n    tool: {tool}\n".encode()).diagnostics
+    assert [(one.code, one.span.line) for one in diagnostics if one.severity >= Severity.ERROR] == [("NL101", 6)]
+
+
+@pytest.mark.parametrize("key", ["then", "else"])
+def test_a_branch_in_an_item_that_names_a_step(key: str) -> None:
+    item = f"{{step: b, when: '{{{{ workload.x }}}}', {key}: [{{step: b}}]}}"
+    text = (
+        f"{HEAD}  - step: start\n{TOOL}    next: [{{when: '{{{{ workload.y }}}}', then: [{item}]}}]\n  - {{step: b}}\n"
+    )
+    diagnostics = check_source("t.yaml", text.encode()).diagnostics
+    assert [(one.code, one.span.line) for one in diagnostics if one.severity >= Severity.ERROR] == [("NL101", 7)]

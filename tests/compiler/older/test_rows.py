@@ -37,7 +37,8 @@ ROWS: dict[str, str] = {
     ),
     "retry list": (
         "retry-list retry-list-errors retry-pages-exhausted retry-merge retry-two-lists case-pages case-pages-last "
-        "case-pages-told retry-list-order retry-collect-replace retry-page-names loop-pagination pages-into"
+        "case-pages-told retry-list-order retry-collect-replace retry-page-names loop-pagination pages-into "
+        "case-pages-chain"
     ),
     "poll": "poll poll-exhausted",
     "sink, save": (
@@ -53,7 +54,8 @@ ROWS: dict[str, str] = {
         "retry workbook-reference call-args workbook-own-args"
     ),
     "step.when, pass": "step-when skip-pass skip-when-pass skip-loop",
-    "set (D10)": "set-input-output set-task set-rule set-arc set-step-loop set-before-arcs",
+    "set (D10)": "set-input-output set-task set-rule set-arc set-step-loop set-before-arcs "
+    "set-arc-carried set-loop-arcs",
     "input, output (D10)": "set-input-output input-merge output-names output-arc output-ref output-store output-tiers",
     "loop.cursor (D11)": "cursor cursor-frame cursor-failed cursor-frame-whole",
     "on_error; of a loop": "on-error-ignore loop-on-error on-error-fail",

@@ -74,6 +74,7 @@ def test_a_canonical_playbook_starts_without_the_constructs_of_older_dialects() 
         "legacy_names",
         "case",
         "case.nodes",
+        "page_nodes",
         "repetition",
     }
     tables = {"passes", "hints", "loose", "dialects", *(f"dialects.{name}" for name in registry.names(PACKAGE))}

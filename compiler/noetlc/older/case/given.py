@@ -15,7 +15,8 @@ from noetlc.expr.errors import TemplateError
 from noetlc.expr.generated import computed, noop
 from noetlc.expr.parser import parse_expression, parse_template
 from noetlc.expr.shorthand import chosen, otherwise, path, static_path
-from noetlc.older.pages import Collect, Page, is_list, read_collect
+from noetlc.older.page_nodes import Collect, Page
+from noetlc.older.pages import is_list, read_collect
 from noetlc.older.variables import Result
 from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import is_empty, missing, wrong_shape

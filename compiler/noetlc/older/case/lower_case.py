@@ -38,6 +38,7 @@ from noetlc.older.case.routes import (
 )
 from noetlc.older.case.rules import (
     Ready,
+    apart,
     chained,
     events_of,
     failures,
@@ -47,6 +48,7 @@ from noetlc.older.case.rules import (
     is_for_loop,
     keeping,
     later_guard,
+    meanings_behind,
     merged_result,
     only_routes,
     policy_of,
@@ -60,7 +62,6 @@ from noetlc.older.case.rules import (
 from noetlc.older.case.settings import settled
 from noetlc.older.case.waits import called, guard_when_called, waiting_again, when_called
 from noetlc.older.legacy_names import declared_in, declared_names, renamed
-from noetlc.older.patching import meanings_after
 
 BY = "lower_case"
 
@@ -76,6 +77,7 @@ def lower_case(playbook: Playbook, note: Note) -> Playbook:
             steps.append(step._replace(extras=tuple(e for e in step.extras if not isinstance(e, CaseSetting))))
             continue
         case, rest = settled(rest, case)
+        case = apart(rest, case)
         own = declared_in(step, known)
         lowered = _Lowered(rest, case, own, made, note)
         arcs_only = lowered.becomes_arcs
@@ -177,7 +179,7 @@ class _Lowered(NamedTuple):
             asked = [
                 (one, when) for one in first_asked if (when := later_guard(one.rule, main, self.known)) is not None
             ]
-            taking = [rule for one, when in asked for rule in _taking(self._behind(one, main), when)]
+            taking = [rule for one, when in asked for rule in _taking(self._behind(one), when)]
             done = [rule for rule in taking if waits or rule.directive != "retry"]
             done = [rule._replace(when=None) if rule.when and rule.when.expr == TRUE else rule for rule in done]
             rest = jump(merge, span) if branches else Rule(None, "continue", span)
@@ -221,18 +223,18 @@ class _Lowered(NamedTuple):
             ]
         by_label = {one.rule.label: one for one in made}
         asked = [(by_label[rule.label], later_guard(rule, main, self.known)) for rule in leaving]
-        found = [rule for one, when in asked if when is not None for rule in _taking(self._behind(one, main), when)]
+        found = [rule for one, when in asked if when is not None for rule in _taking(self._behind(one), when)]
         done = [rule._replace(when=None) if rule.when and rule.when.expr == TRUE else rule for rule in found]
         span = self.case.span
         rest = jump(merge, span) if merge else Rule(None, "continue", span)
         return (noop(name, span, _until_else((*done, rest))),)
 
-    def _behind(self, branch: _Branch, main: Task) -> _Branch:
+    def _behind(self, branch: _Branch) -> _Branch:
         """A branch that is begun behind the tool: what it sets is of the tool's outcome."""
         sets = branch.rule.sets
         if sets is None:
             return branch
-        sets = rule_with(sets, renamed(meanings_after(main), self.known))
+        sets = rule_with(sets, renamed(meanings_behind(self.old), self.known))
         return branch._replace(rule=branch.rule._replace(sets=sets))
 
     def _when_called(self, first: Tasks, made: list[_Branch], tasks: Tasks) -> Tasks:
@@ -264,22 +266,11 @@ class _Lowered(NamedTuple):
 
     def _branch(self, rule: Ready, main: Task, merge: str) -> Tasks:
         """The tasks of a rule, and the end of its branch; none where it only goes to the merge point."""
-        work = chained(self.old, rule, in_chain(main, self._own(rule), self.known))
+        work = chained(self.old, rule, in_chain(self.old, rule.work, self.known))
         given = carried(rule)
         if not work and not given:
             return ()
-        return (*work, *in_chain(main, (end_of(self.old, rule, merge, given),), self.known))
-
-    def _own(self, rule: Ready) -> Tasks:
-        """The tasks of a branch; one whose name is taken by another branch is called after its own."""
-        others = {task.name for task in self.old.tasks}
-        for other in self.case.rules:
-            if other is rule.rule:
-                break
-            others |= {task.name for task in other.chain if not task.generated}
-        return tuple(
-            task._replace(name=f"{task.name}__{rule.label}") if task.name in others else task for task in rule.work
-        )
+        return (*work, *in_chain(self.old, (end_of(self.old, rule, merge, given),), self.known))
 
     def _entered(self, step: Step, rules: list[Ready]) -> Step:
         """Rules for `step.enter`: what they set is set before the tool."""

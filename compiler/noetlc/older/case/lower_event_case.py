@@ -29,7 +29,7 @@ from noetlc.older.case.waits import CALLED, LEFT, TIMER
 from noetlc.older.events import DONE, FAILED, LOOP, assuming, events_in
 from noetlc.older.legacy_names import Meanings, Path, renamed, rule_meanings
 from noetlc.older.names import OldNames
-from noetlc.older.pages import Pages
+from noetlc.older.page_nodes import Pages
 from noetlc.older.poll import Poll
 from noetlc.older.sinks import Sink
 from noetlc.older.variables import Assign

@@ -45,6 +45,7 @@ from noetlc.older.case.routes import ARGS, ROUTE, about_tool, after_loop, carrie
 from noetlc.older.case.rules import (
     Policy,
     Ready,
+    apart,
     chained,
     in_chain,
     in_order,
@@ -80,7 +81,7 @@ def lower_inclusive_case(playbook: Playbook, note: Note) -> Playbook:
             continue
         note(Change(BY, case.span, "`case` (inclusive)", "safe", "a firing set and guarded segments"))
         own = declared_in(step, known)
-        steps.append(_Segments(rest, about_tool(rest, case, own), own, made).step())
+        steps.append(_Segments(rest, about_tool(rest, apart(rest, case), own), own, made).step())
     return playbook._replace(steps=behind(tuple(steps), made))
 
 
@@ -211,8 +212,8 @@ class _Segments(NamedTuple):
         found = [noop(self._head(rule), span, (Rule(asked, "continue", span), jump(onward, span)))]
         if rule.sets is not None:
             sets = noop(generated_name(step.name, rule.label, "set"), span, (rule.sets,))
-            found += in_chain(main, (sets,), self.known)
-        chain = chained(step, rule, in_chain(main, rule.tasks, self.known))
+            found += in_chain(self.old, (sets,), self.known)
+        chain = chained(step, rule, in_chain(self.old, rule.tasks, self.known))
         end, patch = onward, tuple[tuple[str, Value], ...]()
         count = 0
         for task in chain:
@@ -224,7 +225,7 @@ class _Segments(NamedTuple):
             count += 1
             arcs += self._arcs_of(label, rule, route)
             if route.policy == "defer":
-                found += in_chain(main, (self._deferred(task, label, route),), self.known)
+                found += in_chain(self.old, (self._deferred(task, label, route),), self.known)
                 continue
             patch = (
                 (ROUTE, computed(otherwise(path("iter", ROUTE), Const(label)), route.span)),
@@ -233,7 +234,7 @@ class _Segments(NamedTuple):
             end = merge if route.policy == "end_step" else onward
             break
         last = generated_name(step.name, rule.label, "merge")
-        ending = in_chain(main, (noop(last, span, (jump(end, span, set_iter=patch),)),), self.known)
+        ending = in_chain(self.old, (noop(last, span, (jump(end, span, set_iter=patch),)),), self.known)
         return [*found, *ending]
 
     def _deferred(self, task: Task, label: str, route: Route) -> Task:

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 
 from noetlc.ast.bodies import Branch, Choose, Tasks
 from noetlc.ast.playbook import Guard, Rule, Task
+from noetlc.diag.change import Change
 from noetlc.expr.generated import noop
 from noetlc.older.case.given import Given, is_paged, read_given, result_of_rules
 from noetlc.older.case.nodes import Case, CaseRule, CaseSetting, Route
 from noetlc.older.evaluations import piped
 from noetlc.older.loose import read_loose_guard
-from noetlc.older.pages import Page, Pages, read_page, read_retry
+from noetlc.older.page_nodes import Page, Pages
+from noetlc.older.pages import read_page, read_retry
 from noetlc.older.repetition import Repetition
 from noetlc.older.sinks import read_sink
 from noetlc.older.targets import read_arcs
@@ -18,7 +20,6 @@ from noetlc.reading.drafts import StepDraft, StepSpecDraft
 from noetlc.reading.reader import Reader, no_effect, stray_key, take_all
 from noetlc.reading.shapes import choice_of, is_empty, mapping_of, missing, sequence_of, whole_of, wrong_shape
 from noetlc.reading.task import read_task
-from noetlc.reading.values import read_duration
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at
 
 _RULE = ("when", "then", "else", "priority", "spec", "retry", "name", "desc")
@@ -37,7 +38,7 @@ def take_case(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
     for item in listed.items:
         for rule, page in _rules(r, item, given):
             if page is not None:
-                pages.append(page)
+                pages.append(page._replace(chain=_of_page(r, rule.chain)))
             else:
                 rules.append(rule)
     paged = [one for one in given if is_paged(r, one, pages)]
@@ -49,6 +50,15 @@ def take_case(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
     if pages:
         draft.extras.append(Pages(tuple(pages), key.span))
     draft.extras.append(Case(tuple(rules), "exclusive", "on_entry", "source", "end_step", None, key.span))
+
+
+def _of_page(r: Reader, chain: Tasks) -> Tasks:
+    """What a rule does with a page before the next is read."""
+    for task in chain:
+        for route in [extra for extra in task.extras if isinstance(extra, Route)]:
+            why = "the next page is read first: route in a rule for the last page"
+            r.changes.append(Change("read", route.span, "`next` of a rule that reads another page", "refused", why))
+    return tuple(task for task in chain if not any(isinstance(extra, Route) for extra in task.extras))
 
 
 def _rules(r: Reader, node: Node, given: list[Given]) -> Iterator[tuple[CaseRule, Page | None]]:
@@ -220,12 +230,9 @@ def _route(r: Reader, key: Scalar, node: Node) -> Tasks:
     rank: Node | None = None
     arcs = read_arcs(r, node)
     if isinstance(node, Mapping):
-        given, rank, spec = node.get("policy"), node.get("priority"), node.get("spec")
+        given, rank = node.get("policy"), node.get("priority")
         policy = choice_of(r, given, "`policy`", POLICIES) or "" if given is not None else ""
         priority = whole_of(r, rank, "`priority`", -1_000_000) or 0 if rank is not None else 0
-        delay = spec.get("delay") if isinstance(spec, Mapping) else None
-        if delay is not None:
-            arcs = tuple(arc._replace(delay=read_duration(r, delay, "`delay`")) for arc in arcs)
     at, place = (None if one is None else one.span for one in (given, rank))
     return (_carrier("__next", key, Route(arcs, policy, priority, key.span, at, place)),)
 

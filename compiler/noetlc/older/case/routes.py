@@ -14,8 +14,9 @@ from noetlc.expr.templates import Pairs, arc_with, guard_with, maybe_with, nativ
 from noetlc.expr.values import expression_of
 from noetlc.older.branching import branch_arcs, branch_name
 from noetlc.older.case.nodes import Case, CaseRule, Route
-from noetlc.older.case.rules import Ready, is_for_loop, renamed_chain
+from noetlc.older.case.rules import Ready, is_for_loop
 from noetlc.older.case.settings import route_of
+from noetlc.older.chains import renamed_chain
 from noetlc.older.legacy_names import ROOTS, Meanings, own_meanings, renamed, rule_meanings
 from noetlc.older.patching import OUTCOME
 from noetlc.older.targets import Targets

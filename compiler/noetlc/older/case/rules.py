@@ -2,15 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 
-from noetl_ir.expr import Attribute, Const, Expr, Name, walk
+from noetl_ir.expr import Attribute, Binary, Const, Expr, Name, walk
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Choose, Tasks
 from noetlc.ast.playbook import Guard, Rule, Step, Task, Value
-from noetlc.ast.walk import expressions_in, rule_guards, rule_values, task_values
+from noetlc.ast.walk import expressions_in
 from noetlc.expr.counting import again
 from noetlc.expr.generated import constant, generated_name, guard, jump, noop
-from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import (
     FALSE,
     OUTCOME_ERROR,
@@ -22,12 +21,15 @@ from noetlc.expr.shorthand import (
     otherwise,
     path,
 )
-from noetlc.expr.templates import fields_with, guard_with, native, task_with
+from noetlc.expr.templates import Pairs, guard_with, native
+from noetlc.expr.values import expression_of
 from noetlc.older.case.nodes import Case, CaseRule, Route
 from noetlc.older.case.settings import reached, route_of, winner
+from noetlc.older.chains import named_in_chain, read_in, renamed_chain, with_inner, with_own_names
 from noetlc.older.events import EXIT, LOOP, events_in, on_failure, on_success
-from noetlc.older.hoisting import kept_words, with_meanings
-from noetlc.older.legacy_names import renamed
+from noetlc.older.hoisting import with_meanings
+from noetlc.older.legacy_names import ITSELF, Meanings, renamed
+from noetlc.older.page_nodes import tool_at
 from noetlc.older.patching import OUTCOME, kept, meanings_after
 from noetlc.older.repetition import Repetition
 
@@ -110,11 +112,21 @@ def _is_error(expr: Expr) -> bool:
             return False
 
 
+def apart(step: Step, case: Case) -> Case:
+    """The case in which a task whose name the step or another branch has is called after its own branch."""
+    taken = {task.name for task in step.tasks}
+    rules: list[CaseRule] = []
+    for number, rule in enumerate(case.rules):
+        rules.append(rule._replace(chain=with_own_names(rule.chain, taken, f"case{number}")))
+        taken |= {task.name for task in rule.chain if not task.generated}
+    return case._replace(rules=tuple(rules))
+
+
 def ready(step: Step, number: int, rule: CaseRule) -> Ready:
     """A rule with its guards and its chain."""
     label = f"case{number}"
     expr = TRUE if rule.when is None else rule.when.expr
-    tasks = _named(step, label, rule.chain)
+    tasks = named_in_chain(generated_name(step.name, label), rule.chain)
     sets = None
     is_whole = rule.retry is not None and rule.retry.scope == "chain"  # it begins anew with what it sets
     if not is_whole and tasks and _is_patch(tasks[0]):
@@ -126,29 +138,6 @@ def ready(step: Step, number: int, rule: CaseRule) -> Ready:
 def _is_patch(task: Task) -> bool:
     """Whether a task of a chain only sets something."""
     return task.generated and bool(task.rules) and bool(task.rules[0].set_ctx + task.rules[0].set_iter)
-
-
-def _named(step: Step, label: str, chain: Tasks) -> Tasks:
-    """The chain's generated tasks under names of their own, and a chain that repeats as a whole."""
-    taken: dict[str, int] = {}
-    found: list[Task] = []
-    for task in chain:
-        if task.generated:
-            word = task.name.removeprefix("__")
-            taken[word] = taken.get(word, 0) + 1
-            name = generated_name(step.name, label, word if taken[word] == 1 else f"{word}{taken[word]}")
-            task = _named_inside(task._replace(name=name))
-        found.append(task)
-    return tuple(found)
-
-
-def _named_inside(task: Task) -> Task:
-    """The task with the generated ones in its branches, which have names in their chain only, named after it."""
-
-    def own(tasks: Tasks) -> Tasks:
-        return tuple(t._replace(name=generated_name(task.name, t.name)) if t.generated else t for t in tasks)
-
-    return task._replace(extras=tuple(e.with_bodies(own) if isinstance(e, Choose) else e for e in task.extras))
 
 
 def success_guard(rule: Ready) -> Guard | None:
@@ -181,47 +170,43 @@ def span_of(rule: Ready) -> Span:
     return rule.rule.span if rule.rule.when is None else rule.rule.when.span
 
 
-def in_chain(main: Task, tasks: Tasks, known: frozenset[str]) -> Tasks:
-    """The tasks of chains, with the names of what the tool gave."""
-    meanings = meanings_after(main)
+def in_chain(step: Step, tasks: Tasks, known: frozenset[str]) -> Tasks:
+    """The tasks of chains, with the names of what the tool of their step gave."""
+    meanings = meanings_behind(step)
     return tuple(with_meanings(task, meanings, known) for task in renamed_chain(tasks, renamed(meanings, known)))
 
 
-def renamed_chain(tasks: Tasks, names: Replace) -> Tasks:
-    """The tasks of chains with other names."""
-    return tuple(_renamed(task, names) for task in tasks)
+_WHOLE = (
+    ("result",), ("data",), ("this", "data"), ("this", "result"), ("output", "data"), ("output", "result"),
+)  # fmt: skip
+"""What stands for all that a step gives, where `response` is the last answer."""
 
 
-def _renamed(task: Task, names: Replace) -> Task:
-    """The task with other names, in its branches too; its own policy is about its own outcome."""
-    task = task_with(task, names) if task.generated and not task.fields else fields_with(task, names)
-    return task._replace(extras=tuple(_branches(e, names) if isinstance(e, Choose) else e for e in task.extras))
+def meanings_behind(step: Step) -> Meanings:
+    """What old names mean when the tool of a step is not repeated any more: where pages are gathered, its result is
+    all of them (REAL.md, flow). A list has no keys: `result.total` beside it is the last page's.
+    """
+    _, main, after = split(step)
+    meanings = meanings_after(main)
+    for _, value in _gathered(after):
+        whole = expression_of(value.template)
+        itself = (ITSELF,) if _is_appended(main, whole) else ()
+        meanings = {**meanings, **{(*words, *itself): whole for words in (*_WHOLE, (main.name,))}}
+    return meanings
 
 
-def _branches(choose: Choose, names: Replace) -> Choose:
-    return choose._replace(
-        branches=tuple(
-            branch._replace(
-                when=None if branch.when is None else guard_with(branch.when, names),
-                tasks=tuple(_renamed(task, names) for task in branch.tasks),
-            )
-            for branch in choose.branches
-        )
+def _is_appended(main: Task, gathered: Expr) -> bool:
+    """Whether pages are gathered as a list."""
+    return any(
+        path("iter", name) == gathered and isinstance(expression_of(value.template), Binary)
+        for rule in main.rules
+        for name, value in rule.set_iter
     )
 
 
-def _with_inner(tasks: Tasks) -> Tasks:
-    """The tasks, and those in their branches."""
-    inner = [_with_inner(body) for t in tasks for e in t.extras if isinstance(e, Choose) for body in e.bodies()]
-    return (*tasks, *(task for body in inner for task in body))
-
-
-def _asked_inside(tasks: Tasks) -> Iterator[Guard]:
-    """The guards of branches in the tasks."""
-    for task in tasks:
-        for extra in task.extras:
-            if isinstance(extra, Choose):
-                yield from (branch.when for branch in extra.branches if branch.when is not None)
+def _gathered(after: Tasks) -> Pairs:
+    """What a loop over pages gives, by the task behind the tool that gives it; empty where nothing is gathered."""
+    return tuple(field for task in after if task.name.endswith("__result") for field in task.fields)
 
 
 def keeping(main: Task, tasks: Tasks, case: Case) -> Task:
@@ -231,12 +216,8 @@ def keeping(main: Task, tasks: Tasks, case: Case) -> Task:
 
 def read_by(tasks: Tasks, case: Case) -> Iterator[Expr]:
     """Every expression of the tasks, in their branches too, and of the routes."""
-    tasks = _with_inner(tasks)
-    for value in (value for task in tasks for value in (*task_values(task), *rule_values(task))):
-        yield from (expr for expr, _ in expressions_in(value))
-    yield from kept_words(value for task in tasks for value in task_values(task))
-    yield from (when.expr for task in tasks for when in rule_guards(task))
-    yield from (when.expr for when in _asked_inside(tasks))
+    yield from read_in(tasks)
+    tasks = with_inner(tasks)
     routes = [route for rule in case.rules for task in rule.chain if (route := route_of(task)) is not None]
     for arc in (arc for route in routes for arc in route.arcs):
         for value in (one for one in (arc.args, arc.delay) if one is not None):
@@ -248,7 +229,7 @@ def read_by(tasks: Tasks, case: Case) -> Iterator[Expr]:
 def split(step: Step) -> tuple[Tasks, Task, Tasks]:
     """The tasks before the tool, the tool, and what older constructs made of themselves behind it."""
     tasks = step.tasks
-    at = max((n for n, task in enumerate(tasks) if not task.generated), default=len(tasks) - 1)
+    at = tool_at(tasks) % len(tasks)
     return tasks[:at], tasks[at], tasks[at + 1 :]
 
 
@@ -359,9 +340,9 @@ def merged_result(main: Task, name: str, tasks: Tasks, *, after: Tasks, tool: st
     """
     if all(task.generated for task in tasks):
         return noop(name, main.span)
-    gathered = [field for task in after if task.name.endswith("__result") for field in task.fields]
+    gathered = _gathered(after)
     if gathered:
-        return noop(name, main.span, (), tuple(gathered))
+        return noop(name, main.span, (), gathered)
     if not main.name.isidentifier():
         return noop(name, main.span)
     value: Expr = Name(main.name)

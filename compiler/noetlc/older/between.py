@@ -1,0 +1,130 @@
+"""Steps between: what a loop sets when it is done, and what an arc sets when it is taken (LANGUAGE §6, D10).
+
+    loop: …, set: {ctx.n: …}, next: a          →  the step __s__set between the loop and `a`, which sets ctx.n
+    next: {arcs: [{step: a, set: {ctx.n: …}}]}  →  the step __s__arc0 between, which sets ctx.n
+
+What can only be read at the end of the step itself (its `event`, its token's `args`, its `iter`) is asked there, and
+the token of the step between carries it.
+"""
+
+from collections.abc import Container
+
+from noetl_ir.expr import Const, Expr, MapTemplate, Name, Template
+from noetl_ir.span import Span
+from noetlc.ast.playbook import Arc, Router, Rule, Step, Value
+from noetlc.ast.truth import LOOP_DONE_FACTS
+from noetlc.ast.walk import expressions_in
+from noetlc.ast.workbook import template_of_pairs
+from noetlc.expr.generated import PLAIN_SPEC, PREFIX, Pairs, computed, generated_name, guard, noop
+from noetlc.expr.paths import accesses
+from noetlc.expr.rewrite import Replace
+from noetlc.expr.shorthand import FALSE, TRUE, both, equal, otherwise, path, result_of, static_path
+from noetlc.expr.templates import arc_with, native, pairs_with
+from noetlc.older.events import DONE, LOOP, assuming, events_in, on_failed, reads_failure
+from noetlc.older.legacy_names import Meanings, arc_meanings, below, renamed, rule_meanings
+
+_EVERYWHERE = frozenset({"ctx", "workload", "execution_id", "steps"})
+"""What is the same in a step and in the one behind it, beside the results of steps and the values of the playbook."""
+_EVENT = path("event", "name")
+
+
+def after_loop(step: Step, name: str, span: Span, patch: Rule, known: Container[str]) -> tuple[Step, Step]:
+    """The loop, and the step `name` between it and where its success leads; what takes its failure stays."""
+    arcs = step.router.arcs if step.router is not None else ()
+    staying, onward = list[Arc](), list[Arc]()
+    brought: dict[str, Template] = {}
+    behind = _behind(step, brought, known)
+    for arc in arcs:
+        at_failure, at_success = _ways_of(arc)
+        if at_failure is not None:
+            staying.append(at_failure)
+        if at_success is not None:
+            onward.append(arc_with(at_success, behind))
+    mode = step.router.mode if step.router is not None else "exclusive"
+    task = noop(f"{name}__task", span, (patch,))
+    router = Router(mode, tuple(onward), span) if onward else None
+    between = Step(name, span, span, "", PLAIN_SPEC, None, (task,), router)
+    args = Value(MapTemplate(tuple(brought.items())), span, None) if brought else None
+    on_success = guard(equal(_EVENT, "loop.done"), span) if mode != "exclusive" and staying else None
+    way = Arc(name, span, on_success, args, None, 0, span)
+    return step._replace(router=Router(mode if staying else "exclusive", (*staying, way), span)), between
+
+
+def _ways_of(arc: Arc) -> tuple[Arc | None, Arc | None]:
+    """The arc as a failure takes it, and as a success does; None where it takes none."""
+    if arc.when is None:
+        return None, arc
+    asked, span = arc.when.expr, arc.when.span
+    failing = on_failed(asked) if events_in(asked) else asked if reads_failure(asked) else FALSE
+    succeeding = assuming(asked, lambda name, _: TRUE if name in DONE | LOOP else FALSE)
+    if LOOP_DONE_FACTS.verdict(succeeding) is False:
+        return arc, None
+    onward = arc._replace(when=None if succeeding == TRUE else guard(succeeding, span))
+    if failing == FALSE:
+        return None, onward
+    failed = equal(_EVENT, "step.failed")
+    return arc._replace(when=guard(failed if failing == TRUE else both(failed, failing), span)), onward
+
+
+def _behind(step: Step, brought: dict[str, Template], known: Container[str]) -> Replace:
+    """What is read behind the step between: the loop's result by its name, and by the token's args what else is there
+    no more, which `brought` gets.
+    """
+    result = result_of(step.name)
+    of_result = {
+        words: meaning for words, meaning in rule_meanings(Name("outcome"), result).items() if meaning == result
+    }
+    named = renamed({**of_result, ("event", "result"): result, ("output",): result}, known)
+
+    def replace(expr: Expr) -> Expr | None:
+        here = static_path(expr)
+        key = _carried_as(here)
+        if key is None:
+            return named(expr) if here[:2] not in _KEPT_OF_OUTPUT else None
+        brought[key] = native(otherwise(expr, Const(None)) if here[0] != "event" else expr)
+        return path("args", key)
+
+    return replace
+
+
+_KEPT_OF_OUTPUT = frozenset(("output", key) for key in ("status", "error", "http", "meta"))
+
+
+def _carried_as(here: tuple[str, ...]) -> str | None:
+    """The arg that carries what stands for something at the end of a step; None for what does not."""
+    match here:
+        case ("args",):
+            return "__args"
+        case ("args", key):
+            return key
+        case ("iter", key) if key.startswith(PREFIX):
+            return key
+        case ("event", key) if key not in ("name", "result"):
+            return f"{PREFIX}event_{key}"
+    return None
+
+
+def on_arc(step: Step, arc: Arc, pairs: Pairs, span: Span, number: int, known: Container[str]) -> tuple[Arc, Step]:
+    """The arc to the step between, which sets the pairs and leads on with what the arc gives."""
+    name, result = generated_name(step.name, f"arc{number}"), result_of(step.name)
+    of_outcome: Meanings = {words: path("event", "outcome", words[1]) for words in _KEPT_OF_OUTPUT}
+    there = pairs_with(pairs, renamed({**arc_meanings(result), ("output",): result, **of_outcome}, known))
+    given = arc.args
+    onward: Value | None = computed(Name("args"), arc.span)
+    if not all(_is_everywhere(value, step, known) for _, value in there):
+        carried = {"set": template_of_pairs({key: value.template for key, value in there})}
+        if given is not None:
+            carried["given"] = given.template
+        onward = computed(path("args", "given"), arc.span) if given is not None else None
+        given = Value(template_of_pairs(carried), span, None)
+        there = tuple((key, computed(below(path("args", "set"), (key,)), value.span)) for key, value in there)
+    task = noop(f"{name}__task", span, (Rule(None, "continue", span, set_ctx=there),))
+    router = Router("exclusive", (Arc(arc.target, arc.target_span, None, onward, None, 0, arc.span),), arc.span)
+    between = Step(name, arc.span, arc.span, "", PLAIN_SPEC, None, (task,), router)
+    return arc._replace(target=name, target_span=arc.span, args=given, extras=()), between
+
+
+def _is_everywhere(value: Value, step: Step, known: Container[str]) -> bool:
+    """Whether a value is the same in the step between as at the end of the step itself."""
+    roots = {one.root.name for expr, _ in expressions_in(value) for one in accesses(expr) if not one.called}
+    return all(name in _EVERYWHERE or name == step.name or name in known for name in roots)

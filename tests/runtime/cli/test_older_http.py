@@ -1,0 +1,322 @@
+"""Older playbooks with real tools and a real HTTP server: what a run gives, as it is written and as it is migrated.
+
+The server has four pages of three rows, and a body with keys that a result of http has too. What is right is counted
+by hand; what constructs mean says REAL.md (values, flow).
+"""
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from noetlc.migrate.migration import migrated
+from tool_doubles import http_server
+
+if TYPE_CHECKING:
+    from conftest import Home
+
+HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: tried, path: tests/tried}\n"
+ROWS = [{"id": page * 10 + row} for page in (1, 2, 3, 4) for row in (0, 1, 2)]
+USERS = [{"name": "Ada"}, {"name": "Bob"}]
+
+
+class Pages(BaseHTTPRequestHandler):
+    """Answers with JSON."""
+
+    def log_message(self, *words: object) -> None:
+        """Nothing is said about requests."""
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        page = int(dict(parse_qsl(url.query)).get("page", 1))
+        body: object = {"name": "Ada", "count": 2, "items": [4, 5]}
+        if url.path == "/users":
+            body = USERS
+        elif url.path == "/pages":
+            rows = ROWS[3 * (page - 1) :][:3]
+            body = {"data": rows, "total": 12, "paging": {"page": page, "hasMore": page < 4, "next": page + 1}}
+        data = json.dumps(body).encode()
+        self.send_response(404 if url.path == "/none" else 200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with http_server(Pages) as here:
+        yield here
+
+
+PARTS = {
+    "FETCH": "tool: {kind: http, method: GET, url: URL/pages, params: {page: 1}}",
+    "MORE": """
+      - when: "{{ response.data.paging.hasMore }}"
+        then:
+          next_call: {params: {page: "{{ response.data.paging.next }}"}}
+          collect: {strategy: append, path: data.data, into: all}""",
+}
+"""What several cases begin with."""
+FIN = """
+  - step: fin
+    tool: {kind: python, args: {got: "{{ args }}", ctx: "{{ ctx }}"}, code: "result = [got, ctx]"}
+"""
+"""Where all of them end: the result is what the last step was given, and `ctx`."""
+
+CASES = {
+    "what is set behind gathered pages is of all of them": (
+        """
+workflow:
+  - step: start
+    FETCH
+    retry:MORE
+    vars: {n: "{{ result | length }}", m: "{{ start | length }}", first: "{{ result[0].id }}"}
+    next: [{step: fin, args: {k: "{{ result[11].id }}"}}]
+""",
+        [{"k": 42}, {"n": 12, "m": 12, "first": 10}],
+    ),
+    "a rule of a case behind them sees all of them, the last page below a key, and the last response": (
+        """
+workflow:
+  - step: start
+    FETCH
+    retry:MORE
+    case:
+      - when: "{{ event.name == 'call.done' and not response.data.paging.hasMore }}"
+        then:
+          - set: {n: "{{ result | length }}", page: "{{ result.data.paging.page }}"}
+          - set: {status: "{{ response.status_code }}"}
+          - next: [{step: fin}]
+""",
+        [{}, {"n": 12, "page": 4, "status": 200}],
+    ),
+    "a rule that reads another page does its other actions with each": (
+        """
+workflow:
+  - step: start
+    FETCH
+    case:
+      - when: "{{ event.name == 'call.done' and response.data.paging.hasMore == true }}"
+        then:
+          - keep:
+              tool: {kind: python, args: {p: "{{ response.data.paging.page }}"}, code: "result = p * 10"}
+          - set: {seen: "{{ ctx.seen | default([]) + [keep] }}"}
+          - retry: {max_attempts: 10, args: {params: {page: "{{ response.data.paging.page + 1 }}"}}}
+      - when: "{{ event.name == 'call.done' and response.data.paging.hasMore != true }}"
+        then:
+          - keep:
+              tool: {kind: python, args: {p: "{{ response.data.paging.page }}"}, code: "result = p * 10"}
+          - set: {seen: "{{ ctx.seen + [keep] }}"}
+          - next: [{step: fin, args: {page: "{{ start.data.paging.page }}"}}]
+""",
+        [{"page": 4}, {"seen": [10, 20, 30, 40]}],
+    ),
+    "what a rule sets and gives of http is of the body": (
+        """
+workflow:
+  - step: start
+    tool: {kind: http, method: GET, url: URL/one}
+    case:
+      - when: "{{ event.name == 'call.done' and response.count == 2 }}"
+        then:
+          set: {c: "{{ response.count }}", items: "{{ result['items'] }}", n: "{{ result.get('name') }}"}
+          result: {from: response.name}
+          collect: {from: response.count, into: all, mode: append}
+          next: [{step: fin, args: {given: "{{ start }}"}}]
+""",
+        [{"given": "Ada"}, {"c": 2, "items": [4, 5], "n": "Ada", "all": [2]}],
+    ),
+    "what a rule sets of a failure is of the body that came with it": (
+        """
+workflow:
+  - step: start
+    tool: {kind: http, method: GET, url: URL/none}
+    case:
+      - when: "{{ event.name == 'call.error' }}"
+        then:
+          - set: {who: "{{ response.name }}", status: "{{ error.status }}"}
+          - next: [{step: fin}]
+""",
+        [{}, {"who": "Ada", "status": 404}],
+    ),
+    "loops go over what a body has, and over a body that is a list": (
+        """
+workflow:
+  - {step: start, tool: {kind: http, method: GET, url: URL/one}, next: each}
+  - step: each
+    loop: {in: "{{ start['items'] }}", iterator: x}
+    tool: {kind: python, args: {x: "{{ x }}", i: "{{ loop.index }}"}, code: "result = [x, i]"}
+    next: users
+  - {step: users, tool: {kind: http, method: GET, url: URL/users}, next: names}
+  - step: names
+    loop: {in: "{{ users }}", iterator: user}
+    tool: {kind: python, args: {n: "{{ user.name }}"}, code: "result = n"}
+    next: [{step: fin, args: {each: "{{ each }}", names: "{{ names }}"}}]
+""",
+        [{"each": [[4, 0], [5, 1]], "names": ["Ada", "Bob"]}, {}],
+    ),
+    "arcs behind a loop that sets something are asked of the loop": (
+        """
+workflow:
+  - step: start
+    loop: {in: [1, 2, 3], iterator: x}
+    tool: {kind: python, args: {x: "{{ x }}"}, code: "result = x * 2"}
+    set: {n: "{{ result | length }}"}
+    next:
+      - step: fin
+        when: "{{ event.name == 'loop.done' and event.total == 3 and event.failed == 0 and ctx.n == 3 }}"
+        args: {e: "{{ event.result }}", o: "{{ output.data }}", r: "{{ result }}", s: "{{ event.step }}"}
+""",
+        [{"e": [2, 4, 6], "o": [2, 4, 6], "r": [2, 4, 6], "s": "start"}, {"n": 3}],
+    ),
+    "what fails in such a loop takes the arc for it": (
+        """
+workflow:
+  - step: start
+    loop: {in: [1], iterator: x}
+    tool: {kind: python, code: "raise ValueError('no')"}
+    vars: {n: "{{ result | length }}"}
+    next:
+      - {step: fin, when: "{{ event.status == 'error' }}", args: {why: "{{ event.error.code }}"}}
+      - {step: start}
+""",
+        [{"why": "python.exception"}, {}],
+    ),
+    "what an arc sets is of the step that it leaves": (
+        """
+workflow:
+  - {step: start, tool: {kind: noop}, next: {arcs: [{step: two, args: {p: 7}}]}}
+  - step: two
+    tool: {kind: python, code: "result = {'v': 5}"}
+    next:
+      arcs:
+        - step: fin
+          set: {ctx.k: "{{ result.v }}", ctx.s: "{{ output.status }}", ctx.e: "{{ event.step }}", ctx.a: "{{ args.p }}"}
+          args: {t: "{{ output.status }}"}
+""",
+        [{"t": "ok"}, {"k": 5, "s": "ok", "e": "two", "a": 7}],
+    ),
+    "what a step sets sees what its task set, and wins": (
+        """
+workflow:
+  - step: start
+    tool:
+      - one: {kind: python, code: "result = {'v': 4}", set: {k: "{{ output.v }}", m: 0}}
+    set: {m: "{{ ctx.k + 1 }}"}
+    next: fin
+""",
+        [{}, {"k": 4, "m": 5}],
+    ),
+    "no error is no error": (
+        """
+workflow:
+  - step: start
+    tool: {kind: python, code: "result = {'v': 1}"}
+    case:
+      - {when: "{{ event.name == 'step.exit' and error is defined }}", then: {next: [{step: bad}]}}
+      - {when: "{{ event.name == 'step.exit' and output.error is defined }}", then: {next: [{step: bad}]}}
+      - when: "{{ event.name == 'step.exit' }}"
+        then: {next: [{step: fin, args: {d: "{{ error | default('none') }}", e: "{{ error is defined }}"}}]}
+  - {step: bad, tool: {kind: noop, result: bad}}
+""",
+        [{"d": "none", "e": False}, {}],
+    ),
+    "steps behind an else are asked one after the other": (
+        """
+workflow:
+  - step: start
+    tool: {kind: noop, result: {v: 1}}
+    next:
+      - {when: "{{ start.v == 2 }}", then: [{step: bad}]}
+      - else: [{step: fin, when: "{{ start.v == 1 }}", args: {x: 1}}, {step: bad}]
+  - {step: bad, tool: {kind: noop, result: bad}}
+""",
+        [{"x": 1}, {}],
+    ),
+    "guards that are texts compare what templates in quotes render": (
+        """
+workload: {mode: tear-down, n: 5}
+workflow:
+  - step: start
+    next:
+      - when: "{{ workload.n }} >= 5 and '{{ workload.mode }}' == 'tear-down'"
+        then: [{step: two}]
+      - else: [{step: bad}]
+  - step: two
+    next:
+      - {when: '"{{ workload.n }}" == "5" and "x-{{ workload.mode }}" != "x-tear"', then: [{step: fin}]}
+      - else: [{step: bad}]
+  - {step: bad, tool: {kind: noop, result: bad}}
+""",
+        [{}, {}],
+    ),
+    "an entry of the workbook reads what it is called with": (
+        """
+workload: {y: 1}
+workbook:
+  - name: add
+    tool: {kind: sqlite, database: ":memory:", query: "select {{ x }} + {{ y }} as v"}
+workflow:
+  - step: start
+    tool: {kind: workbook, name: add, args: {x: 3}}
+    next: [{step: fin, args: {v: "{{ start.rows[0].v }}"}}]
+""",
+        [{"v": 4}, {}],
+    ),
+    "an iterator of v1 names its element": (
+        """
+workflow:
+  - step: start
+    tool:
+      kind: iterator
+      items: [1, 2]
+      item: x
+      tool:
+        kind: python
+        args: {x: "{{ x }}"}
+        code: "result = x + 1"
+        sink: {tool: {kind: sqlite, database: made.db, query: "create table if not exists t{{ x }} (a)"}}
+    next: [{step: fin, args: {all: "{{ start }}"}}]
+""",
+        [{"all": [2, 3]}, {}],
+    ),
+    "args that are computed bring the names in them": (
+        """
+workload: {q: 5}
+workflow:
+  - {step: start, tool: {kind: noop, result: {x: 2}}, next: [{step: two, args: "{{ start }}"}]}
+  - {step: two, tool: {kind: noop, result: "{{ [x, q] }}"}, next: [{step: fin, args: {all: "{{ two }}"}}]}
+""",
+        [{"all": [2, 5]}, {}],
+    ),
+    "code of a sink that reads data gets what is stored": (
+        """
+workflow:
+  - step: start
+    tool: {kind: python, code: "result = {'id': 4}"}
+    sink: {tool: {kind: python, code: "open('stored.txt', 'w').write(str(data['id']))"}}
+    next: two
+  - {step: two, tool: {kind: shell, command: cat stored.txt}, next: [{step: fin, args: {id: "{{ two.stdout }}"}}]}
+""",
+        [{"id": "4"}, {}],
+    ),
+}
+
+
+@pytest.mark.parametrize("about", CASES)
+def test_a_run_gives_what_is_right_as_written_and_as_migrated(home: "Home", url: str, about: str) -> None:
+    text, expected = CASES[about]
+    for word, part in PARTS.items():
+        text = text.replace(word, part)
+    written = (HEAD + text + FIN).replace("URL", url).encode()
+    again = migrated("written.yaml", written)
+    assert again.after is not None, again.problems
+    for name, data in (("written.yaml", written), ("migrated.yaml", again.after)):
+        (home.folder / name).write_bytes(data)
+        document = home.json("run", name)
+        assert isinstance(document, dict) and document["status"] == "completed", document.get("error")
+        assert document["result"] == expected, name
