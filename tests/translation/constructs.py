@@ -84,11 +84,13 @@ def _poll(m: Making) -> None:
     }
 
 
-def _sink_node(m: Making, tag: str, *, failing: bool = False, when: bool = True) -> dict[str, Any]:
+def _sink_node(
+    m: Making, tag: str, *, failing: bool = False, when: bool = True, behind: bool = False
+) -> dict[str, Any]:
     node: dict[str, Any] = {
         "tool": {"kind": "postgres", "auth": "pg"},
         "table": "t",
-        "args": {"tag": tag, **m_i(m), "read": m.value(failing=failing)},
+        "args": {"tag": tag, **m_i(m), "read": m.value(failing=failing, behind=behind)},
     }
     if when and m.one(0, 0, 1):
         node["when"] = m.braced(m.guard())
@@ -96,6 +98,15 @@ def _sink_node(m: Making, tag: str, *, failing: bool = False, when: bool = True)
 
 
 def _actions(m: Making, number: int, failing: bool) -> list[dict[str, Any]]:
+    found = _work(m, number, failing)
+    if not found or m.one(0, 1, 1):
+        tasks = [key for action in found for key, node in action.items() if key not in ("sink", "set") and node]
+        found.append({"next": _next_node(m, failing, tasks)})
+    return found
+
+
+def _work(m: Making, number: int, failing: bool) -> list[dict[str, Any]]:
+    """What a rule does before it routes."""
     found: list[dict[str, Any]] = []
     for at in range(m.one(0, 0, 1, 1, 2)):
         tag = f"r{number}n{at}"
@@ -108,9 +119,6 @@ def _actions(m: Making, number: int, failing: bool) -> list[dict[str, Any]]:
                 found.append({"sink": _sink_node(m, tag, failing=failing, when=not failing)})
             case _:
                 found.append({"set": {m.one("c", "e"): m.value(failing=failing)}})
-    if not found or m.one(0, 1, 1):
-        tasks = [key for action in found for key, node in action.items() if key not in ("sink", "set") and node]
-        found.append({"next": _next_node(m, failing, tasks)})
     return found
 
 
@@ -124,7 +132,10 @@ def _next_node(m: Making, failing: bool, tasks: list[str]) -> Any:
         return arcs
     node: dict[str, Any] = {"to": arcs}
     if m.step.get("spec", {}).get("case_mode") == "inclusive":
-        node |= m.one({}, {"priority": 2}, {"policy": "break_chain"}, {"policy": "defer", "priority": 1})
+        own = [{}, {"priority": 2}, {"policy": "defer", "priority": 1}]
+        if m.step["spec"]["next_policy"] != "defer":  # which of the two wins then, nothing says
+            own.append({"policy": "break_chain"})
+        node |= m.one(*own)
     return node
 
 
@@ -172,10 +183,22 @@ def _case_paging(m: Making) -> None:
     m.is_paged = True
     field = "params" if m.kind == "http" else "args"
     m.args["page"] = 0
-    then = {
-        "collect": _collect(m),
-        "retry": {"max_attempts": m.one(1, 2, 5), field: {"page": m.braced(f"{m.body}.k + 1")}},
-    }
+    call = {"page": m.braced(f"{m.body}.k + 1")}
+    actions = [
+        *_work(m, 9, False),
+        {"collect": _collect(m)},
+        {
+            "retry": {
+                "max_attempts": m.one(1, 2, 5),
+                **(m.one({field: call}, {"args": {field: call}}) if m.kind == "http" else {field: call}),
+            }
+        },
+    ]
+    if len(actions) == 2 and m.one(0, 1):
+        actions = actions[1:]
+    then: Any = actions
+    if m.one(0, 1) and len({next(iter(action)) for action in actions}) == len(actions):
+        then = {key: node for action in actions for key, node in action.items()}
     more = _more(m).strip("{} ")
     rules = [{"when": m.braced(f"event.name == 'call.done' and {more}"), "then": then}]
     if m.one(0, 1):
@@ -184,18 +207,24 @@ def _case_paging(m: Making) -> None:
 
 
 def _vars(m: Making) -> None:
-    m.step["vars"] = {m.one("v", "v", "c"): m.of_list() if m.looped else m.value()}
+    m.step["vars"] = {m.one("v", "v", "c"): m.of_list() if m.looped else m.value(behind=True)}
 
 
 def _sink(m: Making) -> None:
-    m.step["sink"] = _sink_node(m, "sink")
+    m.step["sink"] = _sink_node(m, "sink", behind=True)
 
 
 def _set_step(m: Making) -> None:
-    key = m.one("ctx.v", "v", "ctx.u", "step.u")
-    m.step["set"] = {
-        key: m.of_list() if m.looped else "{{ " + m.one("s.data.k" if m.kind == "http" else "s.k", "workload.w") + " }}"
-    }
+    key = m.one("ctx.v", "v", "ctx.u", "step.u", "ctx.t")
+    texts = ["workload.w", *([] if m.is_paged else ["s.data.k" if m.kind == "http" else "s.k"])]
+    if "set" in m.tool:
+        texts += ["ctx.t", "ctx.t + 1"]
+    m.step["set"] = {key: m.of_list() if m.looped else "{{ " + m.one(*texts) + " }}"}
+
+
+def _set_task(m: Making) -> None:
+    texts = ["workload.w"] if m.is_paged else ["output.data.k" if m.kind == "http" else "output.k", "workload.w"]
+    m.tool["set"] = {"t": "{{ " + m.one(*texts) + " }}"}
 
 
 def _next_plain(m: Making) -> None:
@@ -232,8 +261,11 @@ def _next_ladder(m: Making) -> None:
                 branches.append({"when": asked, "then": _targets(m), "else": _targets(m)})
             case word:
                 branches.append({"step": m.one(*TARGETS), word: asked})
-    last = m.one("none", "else", "else then", "fallback")
-    if last == "fallback":
+    last = m.one("none", "else", "else then", "fallback", "else asked")
+    if last == "else asked":
+        asked = m.braced(_outside(m))
+        branches.append({"else": [{"step": m.one(*TARGETS), "when": asked}, {"step": m.one(*TARGETS)}]})
+    elif last == "fallback":
         branches.append({"step": m.one(*TARGETS)})
     elif last != "none":
         branches.append({"else": _targets(m) if last == "else" else {"then": _targets(m)}})
@@ -255,7 +287,9 @@ def _next_arcs(m: Making) -> None:
 def _set_arc(m: Making) -> None:
     _next_arcs(m)
     for arc in m.step["next"]["arcs"]:
-        arc["set"] = {"ctx.u": "{{ " + m.one("vars.c + 1", "workload.w") + " }}"}
+        of_end = ["event.name", "output.status"] if m.looped else ["event.name", "output.status", "result.k", "s.k"]
+        texts = ["vars.c + 1", "workload.w", *of_end]
+        arc["set"] = {"ctx.u": "{{ " + m.one(*texts) + " }}"}
 
 
 def _loop(m: Making) -> None:
@@ -298,6 +332,7 @@ CONSTRUCTS: dict[str, tuple[str, Callable[[Making], None]]] = {
     "case exclusive": ("case", _case),
     "case inclusive": ("case", _case_inclusive),
     "case paging": ("case", _case_paging),
+    "set of task": ("tool", _set_task),
     "vars": ("vars", _vars),
     "set of step": ("set", _set_step),
     "sink": ("sink", _sink),

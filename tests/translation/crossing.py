@@ -42,12 +42,12 @@ def crossed(random: Random, names: tuple[str, ...]) -> Crossed:
         CONSTRUCTS[name][1](m)
     workload = {"w": random.randint(0, 2)}
     if m.workbook is None:
-        m.step["tool"] = tool(m.kind, m.args)
+        m.step["tool"] = tool(m.kind, m.args) | m.tool
     else:
         given = {"read": "{{ b }}"} if "read" not in m.args and random.choice((0, 1)) else {}
         if given:
             m.step.setdefault("args", {})["b"] = "{{ workload.w }}"
-        m.workbook["tool"] = tool(m.kind, {**m.args, **given, **({"i": "{{ i }}"} if m.looped else {})})
+        m.workbook["tool"] = tool(m.kind, {**m.args, **given, **({"i": "{{ i }}"} if m.looped else {})}) | m.tool
         m.step["tool"] = {"kind": "workbook", "name": "entry"}
         if m.looped:  # an entry does not know where it is called from
             m.step["tool"]["args"] = {"i": "{{ loop_index }}"}

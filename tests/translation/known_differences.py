@@ -45,7 +45,6 @@ KNOWN = (
         "a page loop of an entry of the workbook is refused: its next call would have the fields of the first",
         lambda case: "workbook" in case.playbook and _is_paged(case),
     ),
-    Known("`error` is null on an arc of a success, not absent (REAL.md, values)", _text("error is defined", "next")),
     Known(
         "an arg of a step is evaluated where it is read, behind what the step has set (formal §3.4)",
         lambda case: "vars." in str(_step(case).get("args")) and "'set'" in str(_step(case).get("case")),

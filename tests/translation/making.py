@@ -7,13 +7,14 @@ TARGETS = ("a", "b", "c", "d")
 
 
 class Making:
-    """The step that is being made; `kind` is that of its tool."""
+    """The step that is being made; `kind` is that of its tool, and `tool` has keys of it besides."""
 
     def __init__(self, random: Random, kind: str, looped: bool) -> None:
         self.random = random
         self.kind = kind
         self.step: dict[str, Any] = {"step": "s"}
         self.args: dict[str, Any] = {"tag": "tool", **({"i": "{{ loop_index }}"} if looped else {})}
+        self.tool: dict[str, Any] = {}
         self.workbook: dict[str, Any] | None = None
         self.looped = looped
         self.sends = False
@@ -44,10 +45,10 @@ class Making:
             self.one(*texts, *(["error.status == 503", "status_code in [404, 503]"] if self.kind == "http" else []))
         )
 
-    def value(self, *, failing: bool = False) -> str:
-        """Something to store."""
+    def value(self, *, failing: bool = False, behind: bool = False) -> str:
+        """Something to store; `behind` all that repeats the tool."""
         outside = ["workload.w", "vars.c + 1", "7"]
-        if self.is_paged and self.kind == "http":
+        if self.is_paged and (behind or self.kind == "http"):
             return "{{ " + str(self.one(*outside)) + " }}"  # what is gathered is no answer any more
         if failing:
             return "{{ " + str(self.one(*outside, "error.code")) + " }}"

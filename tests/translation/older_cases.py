@@ -14,12 +14,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from translation.older_repeating import Ended, Failed, Outcome, seen_as
+from translation.older_repeating import Ended, Failed, Outcome, is_page, seen_as
 from translation.older_routing import Led, arrivals
 from translation.older_templates import is_true, reads, value_of
 
 _ABOUT_FAILURE = re.compile(r"\b(error|status_code)\b|this\.status|response\.status")
-_ABOUT_TOOL = re.compile(r"\b(result|response|this|data|error|success|s)\b")
+_ABOUT_TOOL = re.compile(r"\b(result|response|this|data|error|success|status_code|s)\b")
+_WORD = re.compile(r"'[^']*'")
 _EVENT = re.compile(r"\bevent\.name\b")
 
 
@@ -46,7 +47,7 @@ class Case:
     def __init__(self, run: Any) -> None:
         self.run = run
         self._left: list[set[str]] = []
-        self.rules: list[Any] = [rule for rule in run.step.get("case", []) if not _is_page(rule)]
+        self.rules: list[Any] = [rule for rule in run.step.get("case", []) if not is_page(rule)]
         spec = run.step.get("spec", {})
         self.is_inclusive = spec.get("case_mode") == "inclusive"
         self.policy = spec.get("next_policy", "end_step")
@@ -87,7 +88,7 @@ class Case:
         """What has happened, as the events that a rule can be about, one set after the other; a poll that is used up is
         the end.
         """
-        if ended.code == "poll.exhausted":
+        if ended.code == "poll.exhausted" and not self.only_routes:
             return []
         if ended.code is not None:
             return [{"call.error"}]
@@ -128,6 +129,10 @@ class Case:
             fired = asked[:1]
         return None
 
+    def with_page(self, rule: Any, here: Mapping[str, Any]) -> None:
+        """What a rule that reads another page does with the page that it is true of."""
+        self.actions(rule, dict(here), [], whole=False)
+
     def chain(self, rule: Any, here: dict[str, Any], reached: list[Chosen]) -> None:
         """The actions of a rule, all of them again where the chain is repeated as a whole."""
         retry = rule.get("retry", {})
@@ -151,7 +156,7 @@ class Case:
                 case "set" | "vars":
                     self.run.patch(_pairs(node), names)
                 case "sink" | "save":
-                    self.run.sink(node, names)
+                    self.run.sink(node, names, 1 if whole else None)  # a whole chain hides the step's retry
                 case "result":
                     value = value_of("{{ " + node["from"] + " }}", names)
                     self.run.execution.results[self.run.step["step"]] = value
@@ -176,14 +181,19 @@ class Case:
         """A skipped step is done, and routing goes on: an exclusive case that only routes by `event`, `ctx` and
         `workload` is that (LANGUAGE §6); any other is about a tool, which did not run.
         """
-        words = [word for rule in self.rules for word, _ in _chain(rule)]
-        if self.is_inclusive or set(words) - {"next", "call", "step"} or any(_attempts(rule) for rule in self.rules):
-            return None
-        if any(reads(rule.get("when"), _ABOUT_TOOL) for rule in self.rules):
+        if not self.only_routes:
             return None
         nothing = Outcome(None, None)
         ended = Ended(nothing, None, 1, None)
         return self.branches(self.fired(ended, nothing.names()), ended, nothing.names())
+
+    @property
+    def only_routes(self) -> bool:
+        """Whether it is arcs (LANGUAGE §6): a failed step leads on by them, and has no result."""
+        words = {word for rule in self.rules for word, _ in _chain(rule)}
+        if self.is_inclusive or words - {"next", "call", "step"} or any(_attempts(rule) for rule in self.rules):
+            return False
+        return not any(reads(_WORD.sub("", rule.get("when") or ""), _ABOUT_TOOL) for rule in self.rules)
 
     def of_loop(self, first: Chosen | None) -> Chosen | None:
         """The rules about the end of the loop, and what an iteration chose, in file order."""
@@ -205,12 +215,6 @@ class Case:
         is_gathered = "loop" not in self.run.step and chosen.here.get("is_gathered", False)
         words = dict.fromkeys(("result", "response", "data"), result) if is_gathered else {}
         return arrivals(self.run, chosen.targets, self.run.names({**chosen.here, **words}))
-
-
-def _is_page(rule: Any) -> bool:
-    then = rule.get("then")
-    retry = then.get("retry") if isinstance(then, dict) else None
-    return isinstance(retry, dict) and ("collect" in then or bool({"params", "next_call", "args"} & set(retry)))
 
 
 def _chain(rule: Any) -> list[tuple[str, Any]]:

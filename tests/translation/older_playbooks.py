@@ -145,7 +145,7 @@ class StepRun:
         listed = retry if isinstance(retry, tuple) and not isinstance(retry, Retry) else ()
         plain = retry if isinstance(retry, Retry) else None
         pages = (*listed, *pages_of_rules(self.step.get("case", [])))
-        repeating = Repeating(plain, pages, self.step.get("poll"), tool.call, self.sink)
+        repeating = Repeating(plain, pages, self.step.get("poll"), tool.call, self.sink, self.case.with_page)
         while True:
             ended = repeating.ended(self.names(scope))
             before = dict(self.execution.ctx)
@@ -163,9 +163,14 @@ class StepRun:
         here = {**scope, **ended.outcome.names(), **own}
         kept = {**scope, **ended.outcome._replace(result=ended.result).names(), **own}
         if ended.code is None:
+            before = dict(self.execution.ctx)
             self.assigned(tool.node, kept)
-            if results is None:
-                self.assigned(self.step, kept)
+            try:
+                if results is None:
+                    self.assigned(self.step, kept)
+            except Fault:
+                self.execution.ctx = before  # what a task and its step set is set at once
+                raise
         fired = self.case.fired(ended, here)
         if ended.code is not None and not fired:
             raise Failed(ended.outcome, ended.code)
@@ -173,7 +178,9 @@ class StepRun:
             for sink in (*tool.sinks(), *_listed(self.step.get("sink"))):
                 self.sink(sink, self.names(kept))
         chosen = self.case.branches(fired, ended, {**here, **self.in_chains(ended)})
-        if results is None:
+        if results is None and ended.code is not None and self.case.only_routes:
+            self.execution.results.pop(self.step["step"], None)
+        elif results is None:
             self.execution.results[self.step["step"]] = plain(ended.result)
         else:
             results.append(plain(ended.result))
@@ -211,12 +218,12 @@ class StepRun:
             if scope != "iter":
                 self.execution.ctx[name] = value
 
-    def sink(self, node: Mapping[str, Any], names: Mapping[str, Any]) -> None:
+    def sink(self, node: Mapping[str, Any], names: Mapping[str, Any], own: Any = None) -> None:
         """Store, unless `when` is false; a failure of it is one of the step."""
         if not is_true(node.get("when", True), names):
             return
         args = value_of(node["args"], names)
-        outcome, code = self.tried(args, None)
+        outcome, code = self.tried(args, own)
         if code is not None:
             raise Failed(outcome, code)
 
@@ -262,8 +269,8 @@ class Tool:
         names = {**self.run.names(self.scope), **self.args, "args": self.args, "attempt": attempt}
         field = "params" if self.node["kind"] == "http" else "args"
         given = value_of(self.node.get(field, {}), names)
-        for part in page.values():
-            given |= part
+        for part in page.values():  # `args` that hold fields of the kind are those fields
+            given |= part["params"] if field == "params" and "params" in part else part
         if self.entry:
             given = {**given, **{key: value for key, value in self.args.items() if key in given or field == "args"}}
         if self.node["kind"] == "noop":

@@ -72,13 +72,14 @@ def seen_as(value: Any) -> Any:
 
 
 class Page(NamedTuple):
-    """A policy of a list, or a rule of `case` that repeats the tool for more."""
+    """A policy of a list, or a rule of `case` that repeats the tool for more: `rule` has what it does besides."""
 
     when: Any
     attempts: int
     next_call: Mapping[str, Any]
     collect: Mapping[str, Any] | None
     sink: Any
+    rule: Any = None
 
     @property
     def is_success(self) -> bool:
@@ -143,28 +144,45 @@ def pages_of_rules(rules: list[Any]) -> tuple[Page, ...]:
     """The rules of a case that repeat the tool for more: their `retry` has the fields of the next call."""
     found = []
     for rule in rules:
-        then = rule.get("then")
-        retry = then.get("retry") if isinstance(then, dict) else None
-        if isinstance(retry, dict) and ("collect" in then or {"params", "next_call", "args"} & set(retry)):
-            kept = {key: then[key] for key in ("collect", "sink") if key in then}
-            found.append(_page(rule["when"], {**retry, **kept}))
+        named = actions_of(rule)
+        if is_page(rule):
+            kept = {"collect": named["collect"]} if "collect" in named else {}
+            found.append(_page(rule["when"], {**named["retry"], **kept})._replace(rule=rule))
     return tuple(found)
+
+
+def actions_of(rule: Any) -> dict[str, Any]:
+    """The actions of a rule by their words."""
+    body = rule.get("then", rule.get("else"))
+    pairs = body.items() if isinstance(body, dict) else [pair for item in body for pair in item.items()]
+    return dict(pairs)
+
+
+def is_page(rule: Any) -> bool:
+    """Whether a rule of a case repeats the tool for more."""
+    named = actions_of(rule)
+    retry = named.get("retry")
+    return isinstance(retry, dict) and ("collect" in named or bool({"params", "next_call", "args"} & set(retry)))
 
 
 Call = Callable[[Mapping[str, Any], int], Outcome]
 """Calls the tool with the fields of the next call, and tells which attempt it is."""
 Store = Callable[[Any, Mapping[str, Any]], None]
+"""Does what a sink, or what a rule says besides, of a page."""
 
 
 class Repeating:
-    """One step's calls. `names` are those of the step's scope, `store` runs a sink."""
+    """One step's calls. `names` are those of its scope, `store` runs a sink, `chain` what a rule does besides."""
 
-    def __init__(self, retry: Retry | None, pages: tuple[Page, ...], poll: Any, call: Call, store: Store) -> None:
+    def __init__(
+        self, retry: Retry | None, pages: tuple[Page, ...], poll: Any, call: Call, store: Store, chain: Store
+    ) -> None:
         self.retry = retry
         self.pages = pages
         self.poll = poll
         self._call = call
         self._store = store
+        self._chain = chain
         self.attempt = 0
         self._page: dict[str, Any] = {}
         self._rounds = 0
@@ -195,6 +213,8 @@ class Repeating:
             _gather(way.collect, outcome.result, gathered)
             if way.sink is not None:
                 self._store(way.sink, {**here, **counted})
+            if chosen is not None and chosen.rule is not None:
+                self._chain(chosen.rule, {**here, **counted})
             if chosen is None or self._paged >= chosen.attempts:
                 result = _together(way.collect, gathered) if way.collect else outcome.result
                 is_list = way.collect is not None and _strategy(way.collect) not in ("replace", "merge")
@@ -210,6 +230,7 @@ class Repeating:
                 return outcome, used_up
             self._rounds += 1
             if is_true(self.poll["until"], {**names, **outcome.names(), "attempt": self._rounds}):
+                self._rounds -= 1  # what is repeated by a rule of the case is counted on
                 return outcome, None
             if self._rounds >= self.poll.get("max_attempts", 1_000_000):
                 return outcome._replace(code="poll.exhausted", message=""), "poll.exhausted"

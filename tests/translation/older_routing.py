@@ -82,8 +82,11 @@ def _arcs(node: Any) -> list[tuple[Any, list[Any], list[Any] | None]]:
         elif "then" in item:
             found.append((item["when"], item["then"], item.get("else")))
         elif "else" in item:
-            other = item["else"]
-            found.append((None, other["then"] if isinstance(other, dict) else other, None))
+            other = item["else"]["then"] if isinstance(item["else"], dict) else item["else"]
+            if any("when" in target for target in other):
+                found += [(target.get("when"), [target], None) for target in other]
+            else:
+                found.append((None, other, None))
         else:
             found.append((item.get("when", item.get("condition")), [item], None))
     return found

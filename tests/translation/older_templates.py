@@ -117,8 +117,10 @@ def value_of(node: Any, names: Mapping[str, Any]) -> Any:
     lone = _LONE.fullmatch(node)
     try:
         found = _expression(lone.group(1).strip())(names) if lone else _jinja.from_string(node).render(names)
-    except (jinja2.UndefinedError, TypeError) as problem:
+    except jinja2.UndefinedError as problem:
         raise Fault("template.undefined") from problem
+    except TypeError as problem:
+        raise Fault("template.error") from problem
     if isinstance(found, jinja2.Undefined):
         raise Fault("template.undefined")
     return plain(found)

@@ -6,6 +6,8 @@ from typing import Any
 
 from translation.crossing import Crossed
 
+_WHOLE = frozenset({"retry", "collect", "next_call", "poll"})
+
 
 def smallest(crossed: Crossed, differs: Callable[[Crossed], bool]) -> Crossed:
     """The same with every key and item dropped without which `differs` still holds."""
@@ -38,13 +40,17 @@ def _paths(node: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 def _without(crossed: Crossed, path: tuple[Any, ...]) -> Crossed | None:
     if path[0] == 1 and (len(path) < 3 or len(crossed.answers[path[1]]) < 2):
         return None  # every tool keeps an answer
-    if path[:3] == (0, "workflow", 0):
+    if path[:3] == (0, "workflow", 0) or path[:2] == (0, "workload"):
         return None  # what begins and sets what everything reads
+    if len(path) > 3 and (_WHOLE & set(path[3:-1]) or path[-1] == "page"):
+        return None  # without one of its parts it is another construct
     copy = deepcopy(crossed)
     node: Any = copy
     try:
         for key in path[:-1]:
             node = node[key]
+        if "then" in path and (path[-1] in _WHOLE or (isinstance(node, list) and _WHOLE & set(node[path[-1]]))):
+            return None
         if isinstance(node, list) and len(node) == 1:
             return None
         del node[path[-1]]

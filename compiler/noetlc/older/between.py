@@ -19,9 +19,10 @@ from noetlc.expr.generated import PLAIN_SPEC, PREFIX, Pairs, computed, generated
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import FALSE, TRUE, both, equal, otherwise, path, result_of, static_path
-from noetlc.expr.templates import arc_with, native, pairs_with
+from noetlc.expr.templates import all_with, native, pairs_with
 from noetlc.older.events import DONE, LOOP, assuming, events_in, on_failed, reads_failure
 from noetlc.older.legacy_names import Meanings, arc_meanings, below, renamed, rule_meanings
+from noetlc.older.skips import may_be_skipped
 
 _EVERYWHERE = frozenset({"ctx", "workload", "execution_id", "steps"})
 """What is the same in a step and in the one behind it, beside the results of steps and the values of the playbook."""
@@ -39,7 +40,7 @@ def after_loop(step: Step, name: str, span: Span, patch: Rule, known: Container[
         if at_failure is not None:
             staying.append(at_failure)
         if at_success is not None:
-            onward.append(arc_with(at_success, behind))
+            onward.append(all_with(at_success, behind))
     mode = step.router.mode if step.router is not None else "exclusive"
     task = noop(f"{name}__task", span, (patch,))
     router = Router(mode, tuple(onward), span) if onward else None
@@ -74,19 +75,26 @@ def _behind(step: Step, brought: dict[str, Template], known: Container[str]) -> 
     of_result = {
         words: meaning for words, meaning in rule_meanings(Name("outcome"), result).items() if meaning == result
     }
-    named = renamed({**of_result, ("event", "result"): result, ("output",): result}, known)
+    certain: Meanings = {**_CERTAIN, ("event", "step"): Const(step.name)}
+    named = renamed({**of_result, ("event", "result"): result, ("output",): result, **certain}, known)
 
     def replace(expr: Expr) -> Expr | None:
         here = static_path(expr)
-        key = _carried_as(here)
+        key = _carried_as(here) if here[:2] not in certain else None
         if key is None:
-            return named(expr) if here[:2] not in _KEPT_OF_OUTPUT else None
+            return named(expr)
         brought[key] = native(otherwise(expr, Const(None)) if here[0] != "event" else expr)
         return path("args", key)
 
     return replace
 
 
+_CERTAIN: Meanings = {
+    ("event", "name"): Const("loop.done"),
+    **{(root, "status"): Const("ok") for root in ("event", "this", "output")},
+    **{(root, "error"): Const(None) for root in ("event", "this", "output")},
+}
+"""What is certain behind a loop that went well."""
 _KEPT_OF_OUTPUT = frozenset(("output", key) for key in ("status", "error", "http", "meta"))
 
 
@@ -99,7 +107,7 @@ def _carried_as(here: tuple[str, ...]) -> str | None:
             return key
         case ("iter", key) if key.startswith(PREFIX):
             return key
-        case ("event", key) if key not in ("name", "result"):
+        case ("event", key) if key != "result":
             return f"{PREFIX}event_{key}"
     return None
 
@@ -107,8 +115,9 @@ def _carried_as(here: tuple[str, ...]) -> str | None:
 def on_arc(step: Step, arc: Arc, pairs: Pairs, span: Span, number: int, known: Container[str]) -> tuple[Arc, Step]:
     """The arc to the step between, which sets the pairs and leads on with what the arc gives."""
     name, result = generated_name(step.name, f"arc{number}"), result_of(step.name)
+    meanings = arc_meanings(result, loop=step.loop is not None, may_be_skipped=may_be_skipped(step))
     of_outcome: Meanings = {words: path("event", "outcome", words[1]) for words in _KEPT_OF_OUTPUT}
-    there = pairs_with(pairs, renamed({**arc_meanings(result), ("output",): result, **of_outcome}, known))
+    there = pairs_with(pairs, renamed({**of_outcome, **meanings, ("output",): result}, known))
     given = arc.args
     onward: Value | None = computed(Name("args"), arc.span)
     if not all(_is_everywhere(value, step, known) for _, value in there):

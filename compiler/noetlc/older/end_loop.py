@@ -28,6 +28,7 @@ from noetlc.expr.shorthand import otherwise, path, result_of
 from noetlc.expr.templates import arc_with, native, task_with
 from noetlc.older.legacy_names import arc_meanings, renamed
 from noetlc.older.regions import Region, arcs_of, forks_of, keys_of, may_bind, obstacle, reads, region_of
+from noetlc.older.skips import may_be_skipped
 from noetlc.reading.drafts import StepDraft
 from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import reference_of
@@ -91,7 +92,10 @@ def _with_own_names(region: Region, known: frozenset[str]) -> Region:
         if step.router is None:
             return step
         own = {loop.iterator for loop in loops_of(step)} | {task.name for task in step.tasks}
-        meanings = renamed(arc_meanings(result_of(step.name)), known | region.names | own)
+        meanings = renamed(
+            arc_meanings(result_of(step.name), loop=step.loop is not None, may_be_skipped=may_be_skipped(step)),
+            known | region.names | own,
+        )
         return step._replace(router=step.router._replace(arcs=tuple(arc_with(arc, meanings) for arc in arcs_of(step))))
 
     return region._replace(steps=tuple(named(step) for step in region.steps))

@@ -97,9 +97,19 @@ def own_meanings(name: str, result: Expr = OUTCOME_RESULT) -> Meanings:
     return {(name,): result, **parts}
 
 
-def arc_meanings(result: Expr) -> Meanings:
-    """In the arcs of a step with that result."""
-    return {**rule_meanings(path("event", "outcome"), result), ("error",): path("event", "error")}
+def arc_meanings(result: Expr, *, loop: bool, may_be_skipped: bool) -> Meanings:
+    """In the arcs of a step with that result. A loop has no outcome: it went well, or it has an error; what is skipped
+    has none and went well.
+    """
+    found = {**rule_meanings(path("event", "outcome"), result), ("error",): path("event", "error")}
+    if loop:
+        for word in ("this", "output"):
+            found |= {(word, key): path("event", key) for key in ("status", "error")}
+        found |= {("success",): equal(path("event", "status"), "ok")}
+    elif may_be_skipped:
+        status = otherwise(path("event", "outcome", "status"), path("event", "status"))
+        found |= {("this", "status"): status, ("output", "status"): status, ("success",): equal(status, "ok")}
+    return found
 
 
 def _is_old(expr: Expr) -> bool:

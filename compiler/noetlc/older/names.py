@@ -37,6 +37,7 @@ from noetlc.older.legacy_names import (
 )
 from noetlc.older.page_nodes import tool_at
 from noetlc.older.patching import OUTCOME, kept
+from noetlc.older.skips import may_be_skipped
 
 
 class OldNames(Sugar):
@@ -147,7 +148,8 @@ def _router(step: Step, known: Container[str]) -> Router | None:
     if step.router is None:
         return None
     events = only_old(arc_events(loop=step.loop is not None))
-    meanings = only_old(renamed(arc_meanings(result_of(step.name)), known))
+    found = arc_meanings(result_of(step.name), loop=step.loop is not None, may_be_skipped=may_be_skipped(step))
+    meanings = only_old(renamed(found, known))
     arcs = tuple(arc_with(arc_with(arc, events), meanings) if _is_old(arc) else arc for arc in step.router.arcs)
     return step.router._replace(arcs=arcs)
 

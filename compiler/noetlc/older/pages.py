@@ -20,12 +20,13 @@ default would lose pages without a word.
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Attribute, Binary, Call, Const, Expr, ListOf, Literal, Name, Template, Test
+from noetl_ir.expr import Attribute, Binary, Call, Const, Expr, ListOf, Literal, MapOf, Name, Template, Test
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Tasks, change_lists, map_lists, taken, with_lists
 from noetlc.ast.playbook import Guard, Playbook, Rule, Step, Task, Value
-from noetlc.ast.walk import replace_steps
+from noetlc.ast.sugar import Sugar
+from noetlc.ast.walk import expressions_in, replace_steps
 from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.diag.change import Change, Class, Note
 from noetlc.expr.generated import computed, constant, generated_name, guard, jump, noop
@@ -46,7 +47,7 @@ from noetlc.expr.templates import Pairs, all_with, fields_with, guard_with, nati
 from noetlc.expr.values import expression_of
 from noetlc.older.chains import named_in_chain, read_in, renamed_chain, with_own_names
 from noetlc.older.events import events_in, on_success
-from noetlc.older.hoisting import with_meanings
+from noetlc.older.hoisting import kept_words, with_meanings
 from noetlc.older.legacy_names import IN_RULES, Meanings, declared_in, declared_names, renamed, rule_meanings
 from noetlc.older.loose import read_loose_guard
 from noetlc.older.page_nodes import Collect, Page, Pages, repeats_success
@@ -61,7 +62,7 @@ from noetlc.older.repetition import (
     retrying,
 )
 from noetlc.older.sinks import Sink, read_sink
-from noetlc.older.variables import Assign
+from noetlc.older.variables import Assign, raw_meanings
 from noetlc.reading.drafts import LoopDraft
 from noetlc.reading.kinds import kind_of
 from noetlc.reading.reader import Reader, stray_key
@@ -307,11 +308,14 @@ class _Paged(NamedTuple):
         last = ((self._key("more"), constant(None, span)), *collected)
         rules.append(Rule(guard(OUTCOME_OK, span), "continue", span, set_iter=last))
         fetching = self._calling([page for _, page in more])._replace(rules=tuple(rules))
-        later = tuple(extra for extra in task.extras if isinstance(extra, Sink | Assign)) if collected else ()
+        kinds = Sink | Assign if collected else Assign
+        later = tuple(extra for extra in task.extras if isinstance(extra, kinds))
         fetching = fetching._replace(extras=tuple(extra for extra in task.extras if extra not in later))
         again = noop(generated_name(task.name, "again"), span, self._onward(more))
+        if not collected:
+            again = again._replace(extras=tuple(self._of_last_page(extra) for extra in later))
         of_pages = (*self._sinks(more), *self._chains(more))
-        fetching = kept(fetching, tuple(read_in(of_pages)))
+        fetching = kept(fetching, (*read_in(of_pages), *_read_by(again.extras)))
         result: Tasks = ()
         if collected:
             whole = path("iter", collected[0][0])
@@ -387,7 +391,8 @@ class _Paged(NamedTuple):
         for name, value in [pair for page in more for pair in page.next_call]:
             here = path("iter", self._key(name))
             own = task.args if name == "args" else given.get(name)
-            made = _overlaid(here, value, own, self.pages.span)
+            # A null param is left out of a request; what else is null is there, and is not the same as absent.
+            made = _overlaid(here, value, own, self.pages.span, may_be_null=name == "params")
             if name == "args":
                 task = task._replace(args=made)
             else:
@@ -407,6 +412,13 @@ class _Paged(NamedTuple):
         page = result_of(self.task.name)
         meanings = {**rule_meanings(path("iter", OUTCOME), page), **self._counts(), ("page",): page}
         return {**meanings, (self.step.name,): page, **self.gathered()}
+
+    def _of_last_page(self, extra: Sugar) -> Sugar:
+        """What the task sets: once, of the last page, whose outcome is kept."""
+        outcome, page = path("iter", OUTCOME), result_of(self.task.name)
+        raw = isinstance(extra, Assign) and extra.word == "`set`"
+        meanings = {**self._of_page(), **(raw_meanings(self.task.kind, outcome, page) if raw else {})}
+        return all_with(extra, renamed(meanings, self.known))
 
     def _chains(self, more: list[tuple[int, Page]]) -> Tasks:
         """What rules do with the pages that they are true of."""
@@ -447,6 +459,15 @@ class _Paged(NamedTuple):
         return computed(Binary("*", expression_of(retry.delay.template), grown), page.span)
 
 
+def _read_by(extras: tuple[Sugar, ...]) -> Iterator[Expr]:
+    """The expressions of what is set."""
+    for extra in extras:
+        if isinstance(extra, Assign):
+            values = [value for _, value in (*extra.set_ctx, *extra.set_iter)]
+            yield from (expr for value in values for expr, _ in expressions_in(value))
+            yield from kept_words(values)
+
+
 def _keeps(rule: Rule) -> bool:
     """Whether a rule beside the list holds: a `retry`, and a failure with a code of its own."""
     return rule.directive == "retry" or (rule.directive == "fail" and rule.code is not None)
@@ -480,13 +501,18 @@ def is_list(expr: Expr) -> Expr:
     return both(Test(expr, "sequence", (), ()), *plain)
 
 
-def _overlaid(here: Expr, value: Value, own: Value | None, span: Span) -> Value:
-    """A field as the next call has it, key by key where it is a mapping, else as it was written."""
+def _overlaid(here: Expr, value: Value, own: Value | None, span: Span, *, may_be_null: bool) -> Value:
+    """A field as the next call has it, key by key where it is a mapping, else as it was written. A key that only the
+    next call has is not there before, or null where it `may_be_null`.
+    """
     keys = pairs_of(value.template)
     if keys is None:
         before = Const(None) if own is None else expression_of(own.template)
         return computed(chosen(here, here, before), span)
     below = {} if own is None else pairs_of(own.template) or {}
+    if not may_be_null and not keys.keys() <= below.keys():
+        before = MapOf(()) if own is None else expression_of(own.template)
+        return computed(Call(Name("dict"), (before,), (("**", here),)), span)
     made: dict[str, Template] = dict(below)
     for key in keys:
         first = expression_of(below[key]) if key in below else Const(None)

@@ -50,6 +50,12 @@ def take_pass(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
         draft.extras.append(Skip("pass", guard(negated(found.expr), found.span), key.span))
 
 
+def may_be_skipped(step: Step) -> bool:
+    """Whether a step has a condition, or had one."""
+    first = generated_name(step.name, "when"), generated_name(step.name, "pass")
+    return any(isinstance(extra, Skip) for extra in step.extras) or step.tasks[0].name in first
+
+
 BY = "lower_skip"
 
 

@@ -35,8 +35,10 @@ from noetlc.older.between import after_loop, on_arc
 from noetlc.older.branching import behind
 from noetlc.older.following import entered, followed
 from noetlc.older.legacy_names import (
+    OUTCOME_RESULT,
     RESERVED,
     Meanings,
+    below,
     declared_in,
     declared_names,
     own_meanings,
@@ -190,17 +192,18 @@ def take_root_hint(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> 
 
 BY_VARS = "lower_vars"
 
-_RESULT = path("outcome", "result")
-_RAW: Meanings = {
-    ("output",): _RESULT,
-    ("output", "response"): _RESULT,
-    ("output", "data"): otherwise(Attribute(_RESULT, "data"), _RESULT),
-    **{("output", key): path("outcome", key) for key in ("status", "error", "http", "meta")},
-}
-"""In a task's `set`, `output` is the tool's result (LANGUAGE §6): `output.data` is its key of that name, if it has one.
-What only the envelope has is read from there."""
-_RAW_OF_HTTP: Meanings = {word: meaning for word, meaning in _RAW.items() if word != ("output", "data")}
-"""For http, whose paths are complete (`complete_http_paths`)."""
+
+def raw_meanings(kind: str, outcome: Expr, result: Expr) -> Meanings:
+    """In a task's `set`, `output` is the tool's result (LANGUAGE §6): `output.data` is its key of that name, if it has
+    one. What only the envelope has is read from there. Paths into http are complete (`complete_http_paths`).
+    """
+    data: Expr = Attribute(result, "data")
+    return {
+        ("output",): result,
+        ("output", "response"): result,
+        ("output", "data"): data if kind == "http" else otherwise(data, result),
+        **{("output", key): below(outcome, (key,)) for key in ("status", "error", "http", "meta")},
+    }
 
 
 def lower_vars(playbook: Playbook, note: Note) -> Playbook:
@@ -218,8 +221,8 @@ def _of_task(task: Task, known: frozenset[str], note: Note) -> Task:
         assign, task = taken(task, Assign)
         if assign is None:
             return task
-        raw = _RAW_OF_HTTP if task.kind == "http" else _RAW
-        names = renamed({**own_meanings(task.name), **(raw if assign.word == "`set`" else {})}, known)
+        raw = raw_meanings(task.kind, Name("outcome"), OUTCOME_RESULT) if assign.word == "`set`" else {}
+        names = renamed({**own_meanings(task.name), **raw}, known)
         note(Change(BY_VARS, assign.span, assign.word, "exact", "a patch of the task's policy on success"))
         ctx, scratch = pairs_with(assign.set_ctx, names), pairs_with(assign.set_iter, names)
         task = on_success(task, set_ctx=ctx, set_iter=scratch)
@@ -255,7 +258,10 @@ def _taken_sets(step: Step) -> tuple[list[Assign | StepSet], Step]:
     """What a step sets of the outcome of its last task, and the step without it: `set` waits for a result of its own,
     and where sugar stands inside of a task, what is set waits for what it becomes.
     """
-    inside = any(isinstance(extra, HasBodies) for task in step.tasks for extra in task.extras)
+    ends_inside = any(isinstance(extra, HasBodies) for extra in step.tasks[-1].extras)
+    bodies = [extra.bodies() for task in step.tasks for extra in task.extras if isinstance(extra, HasBodies)]
+    inner = (task for lists in bodies for body in lists for task in all_tasks(body))
+    inside = ends_inside or any(rule.directive == "break" for task in inner for rule in task.rules)
     has_result = any(isinstance(extra, Result) for extra in step.extras)
     found: list[Assign | StepSet] = []
     while True:
@@ -289,16 +295,22 @@ def _set_of_step(step: Step, known: frozenset[str], made: dict[str, list[Step]],
     if result is not None:
         note(Change(BY_SET, result.span, "`result`", "exact", "a noop that gives the step's result"))
         step = _with_result(step, result, known)
+    found: list[StepSet] = []
     while True:
         assign, step = taken_of(step, StepSet)
         if assign is None:
-            return step
+            break
+        found.append(assign)
         if step.loop is not None:
             note(Change(BY_SET, assign.span, assign.word, "review", "it is set once, when the loop is done"))
-            step = _after_loop(step, assign, known, made)
         else:
             note(Change(BY_SET, assign.span, assign.word, "exact", "a task after the pipeline"))
-            step = _after_tasks(step, assign, known)
+    if not found:
+        return step
+    ctx = tuple(pair for assign in found for pair in assign.set_ctx)
+    scratch = tuple(pair for assign in found for pair in assign.set_iter)
+    whole = found[0]._replace(set_ctx=ctx, set_iter=scratch)
+    return _after_tasks(step, whole, known) if step.loop is None else _after_loop(step, whole, known, made)
 
 
 def _of_arcs(step: Step, known: frozenset[str], made: dict[str, list[Step]], note: Note) -> Step:
@@ -361,11 +373,10 @@ def _patch(assign: StepSet, names: Replace) -> Rule:
 
 def _after_loop(step: Step, assign: StepSet, known: frozenset[str], made: dict[str, list[Step]]) -> Step:
     """A step between the loop and where its success leads."""
-    others = made.setdefault(step.name, [])
-    name = generated_name(step.name, "set" if not others else f"set{len(others) + 1}")
+    name = generated_name(step.name, "set")
     patch = _patch(assign, renamed({**rule_meanings(Name("outcome"), result_of(step.name))}, known))
     step, between = after_loop(step, name, assign.span, patch, known)
-    others.insert(0, between)
+    made.setdefault(step.name, []).append(between)
     return step
 
 

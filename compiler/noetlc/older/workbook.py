@@ -5,7 +5,8 @@ share_workbook: the `sink`, `retry` and `vars` of a workbook's entry come along 
     workbook: [{name: load, kind: http, …, retry: 3}], tool: {kind: workbook, task: load}
         →  the entry without them, and the task that calls it with them
 
-What the calling task or its step says itself wins, but for a `sink`: both store. The entry is put in the task's place
+What the calling task or its step says itself wins, but for `sink`, `vars` and `set`: both store, and both set. The
+entry is put in the task's place
 when the net is built.
 """
 
@@ -15,6 +16,7 @@ from noetlc.ast.sugar import Sugar
 from noetlc.ast.workbook import workbook_name
 from noetlc.diag.change import Change, Note
 from noetlc.older.sinks import Sink
+from noetlc.older.variables import Assign
 
 
 def share_workbook(playbook: Playbook, note: Note) -> Playbook:
@@ -36,5 +38,5 @@ def share_workbook(playbook: Playbook, note: Note) -> Playbook:
 
 def _with(task: Task, step: Step, extras: tuple[Sugar, ...]) -> Task:
     own = {type(extra) for extra in (*task.extras, *step.extras)}
-    added = tuple(extra for extra in extras if type(extra) not in own or isinstance(extra, Sink))
+    added = tuple(extra for extra in extras if type(extra) not in own or isinstance(extra, Sink | Assign))
     return task._replace(extras=(*task.extras, *added)) if added else task
