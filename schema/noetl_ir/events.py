@@ -29,6 +29,8 @@ INPUT_EVENTS = WORKER_EVENTS | {
     "playbook.paused",
     "playbook.resumed",
     "playbook.cancelled",
+    "playbook.faulted",
+    "playbook.retried",
 }
 """Events that come from outside the fold. All others follow from the log before them, so a replay can check them."""
 

@@ -237,6 +237,11 @@ EVENTS: dict[str, EventType] = {
     "playbook.paused": EventType("Nothing new starts.", _ROW),
     "playbook.resumed": EventType("A pause is over.", _ROW),
     "playbook.cancelled": EventType("Somebody ended the execution.", _ROW),
+    "playbook.faulted": EventType(
+        "The engine made a mistake in a turn of the execution, which is over until somebody tries it again.",
+        {"error": _FAILURE},
+    ),
+    "playbook.retried": EventType("Somebody tries again what the engine made a mistake in.", {}),
     "workflow.finished": EventType(
         "The execution has ended.",
         {

@@ -61,7 +61,7 @@ def cluster_of(
     control = ControlPlane(
         bus, store=runtime.store, blobs=runtime.blobs, clock=clock,
         find=runtime.programs.find, load=runtime.programs.load, observe=observe, watch=Far(Leases(monotonic), roll),
-        environment=runtime.settings.environment.given,
+        environment=runtime.settings.environment.given, say=say,
     )  # fmt: skip
     bus.listen(sleeper.wake)
     service = Service(

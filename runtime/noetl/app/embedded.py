@@ -76,10 +76,10 @@ class Embedded:
         self._parts.control.start(program, execution_id, request)
         return self._drive(execution_id)
 
-    def resume(self, program: Program, execution_id: str) -> str:
-        """Take up an execution from its log and drive it."""
+    def resume(self, program: Program, execution_id: str, *, retry_fault: bool = False) -> str:
+        """Take up an execution from its log and drive it, with `retry_fault` one that a mistake of the engine ended."""
         control = self._parts.control
-        shell = control.resume(execution_id, program)
+        shell = control.resume(execution_id, program, retry_fault=retry_fault)
         if shell.execution.paused and not shell.execution.is_over:
             control.ask(execution_id, Ask("resume"))
         return self._drive(execution_id)
@@ -90,6 +90,8 @@ class Embedded:
         execution = control.shells[execution_id].execution
         while not self._interrupted:
             moved = control.step()
+            if (shell := control.shells.get(execution_id)) is not None:  # another one, where the engine made a mistake
+                execution = shell.execution
             if worker.step() or moved:
                 continue
             if execution.paused and not execution.is_over and not worker.busy:

@@ -51,7 +51,7 @@ class Ending(NamedTuple):
 
 def ending_of(runtime: Runtime, program: Program, execution: Execution, status: str) -> Ending:
     """How an execution stands at the end of this command; a large result is its reference."""
-    error, reason = execution.failure, None
+    error, reason = execution.fault or execution.failure, None
     if execution.is_over:
         for _, event in events_of(runtime, execution.execution_id, max(execution.position - 2, 0)):
             if event.event_type == "workflow.finished":

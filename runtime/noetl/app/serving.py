@@ -145,7 +145,7 @@ def service_of(runtime: Runtime, bell: Bell, say: Callable[[str], None]) -> Serv
     control = ControlPlane(
         bus, store=runtime.store, blobs=runtime.blobs, clock=clock, watch=Near(DEFAULT_POOL, settings.limits),
         find=runtime.programs.find, load=runtime.programs.load, observe=observe,
-        environment=settings.environment.given,
+        environment=settings.environment.given, say=say,
     )  # fmt: skip
     around = Surroundings(
         runtime.programs.load, runtime.blobs, root=str(settings.root), secrets_path=runtime.secrets_path,

@@ -45,6 +45,7 @@ from noetl.ports import Owned
 @server_option
 @store_option
 @json_option
+@click.option("--retry-fault", is_flag=True, help="Try again what the engine made a mistake in (engine.fault).")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 def resume(
     execution: str,
@@ -55,14 +56,18 @@ def resume(
     environment: Environment,
     url: str,
     as_json: bool,
+    retry_fault: bool,
     quiet: bool,
 ) -> int:
     """Go on with an execution from its log: after a pause, a stop, or the death of the process that ran it.
 
-    Of one that has ended it tells how. With --server it only asks the server to end a
+    Of one that has ended it tells how; one that ended by a mistake of the engine goes on with --retry-fault, where it
+    stood before. With --server it only asks the server to end a
     pause. ID may be the beginning of an id, or `last`.
     """
     if is_remote(url):
+        if retry_fault:
+            raise click.UsageError("--retry-fault works on a store, with no server that drives it: give --store")
         return ask(execution, "resume", url, as_json=as_json)
     require(url)
     shown = progress_for(quiet=quiet)
@@ -72,15 +77,15 @@ def resume(
     )
     with opened(url, settings) as runtime:
         row = row_of(runtime, execution)
-        if row.ended is not None:
-            look = look_at(runtime, row)
+        look = look_at(runtime, row) if row.ended is not None else None
+        if look is not None and not (retry_fault and look.execution.fault is not None):
             ending = ending_of(runtime, look.program, look.execution, look.execution.status)
             return tell(ending, url, as_json=as_json)
         if script is None and runtime.was_scripted(row.execution_id):
             raise click.UsageError("a script stood in for its tools: say with --script FILE which one goes on doing so")
         program = program_of(runtime, row.execution_id)
         shown.say(f"{row.execution_id}: {escaped(row.playbook)}")
-        go = partial(_resume, program, row.execution_id)
+        go = partial(_resume, program, row.execution_id, retry_fault)
         try:
             with owning_root(runtime, row):
                 return drive(runtime, program, Asked(row.execution_id, url, as_json), go, shown)
@@ -88,8 +93,8 @@ def resume(
             raise Stopped(f"a caller of it drives it: {problem}") from None
 
 
-def _resume(program: Program, execution_id: str, embedded: Embedded) -> str:
-    return embedded.resume(program, execution_id)
+def _resume(program: Program, execution_id: str, retry_fault: bool, embedded: Embedded) -> str:
+    return embedded.resume(program, execution_id, retry_fault=retry_fault)
 
 
 COMMAND = resume

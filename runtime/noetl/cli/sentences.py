@@ -133,6 +133,7 @@ _SENTENCES: dict[str, _Say] = {
     "token.ended": _ended,
     "playbook.paused": lambda execution, program, event: "paused",
     "playbook.resumed": lambda execution, program, event: "resumed",
+    "playbook.retried": lambda execution, program, event: "tried again",
     "playbook.cancelled": lambda execution, program, event: "cancelled",
 }
 _MATTERS = frozenset({"step.failed", "playbook.paused", "playbook.resumed", "playbook.cancelled"})

@@ -24,7 +24,8 @@ def evolve(program: Program, execution: Execution, event: Event) -> None:
     event_type = event.event_type
     if event_type in INPUT_EVENTS and not execution.paused:
         execution.agenda.clear()
-    if execution.status not in _OPEN and event_type != "playbook.processed":
+    may_follow = ("playbook.processed",) if execution.fault is None else ("playbook.processed", "playbook.retried")
+    if execution.status not in _OPEN and event_type not in may_follow:
         raise IllegalFiring(f"`{event_type}` after the end of the execution")
     apply = _APPLY.get(event_type)
     if apply is None:
@@ -82,6 +83,8 @@ _APPLY: dict[str, Callable[[Program, Execution, Event], None]] = {
     "playbook.paused": flow.paused,
     "playbook.resumed": flow.paused,
     "playbook.cancelled": flow.cancelled,
+    "playbook.faulted": flow.faulted,
+    "playbook.retried": flow.retried,
     "workflow.finished": flow.finished,
     "playbook.processed": _nothing,
 }

@@ -177,11 +177,26 @@ def cancelled(program: Program, execution: Execution, event: Event) -> None:
     execution.cancelled = True
 
 
+def faulted(program: Program, execution: Execution, event: Event) -> None:
+    for key, region in execution.regions.items():
+        call_off(execution, key, region)
+    execution.fault = mapping_of(event.data["error"])
+
+
+def retried(program: Program, execution: Execution, event: Event) -> None:
+    """It stands where it stood before the fault."""
+    execution.fault = None
+    execution.status = "running"
+    execution.ended = None
+
+
 def finished(program: Program, execution: Execution, event: Event) -> None:
     execution.status = str(event.data["status"])  # type: ignore[assignment]
-    if execution.failure is None and "error" in event.data:
-        execution.failure = mapping_of(event.data["error"])
     execution.ended = event.ts
     execution.agenda.clear()
+    if execution.fault is not None:  # what waits is there again when it is tried again
+        return
+    if execution.failure is None and "error" in event.data:
+        execution.failure = mapping_of(event.data["error"])
     execution.ready.clear()
     execution.timers.clear()

@@ -228,6 +228,7 @@ class Execution:
         "ended",
         "execution_id",
         "failure",
+        "fault",
         "folder",
         "inbox_row",
         "iter_parent",
@@ -303,6 +304,7 @@ class Execution:
         self.signals: list[tuple[str, Json]] = []
         self.waits: dict[str, frozenset[str]] = {}
         self.failure: Mapping | None = None
+        self.fault: Mapping | None = None
         self.last_step = -1
         self.return_step = -1
         self.returned: object = None

@@ -58,6 +58,10 @@ class _Checker:
 
     def see(self, event: Event) -> str:
         """What is wrong with the next event of the log, or an empty text."""
+        if event.event_type == "playbook.faulted" and self._input is not None and self._input.event_id == "s1":
+            # The first turn did not come to its end: of it the log has the request alone.
+            evolve(self._program, self._execution, self._input)
+            self._input = None
         if event.event_type in INPUT_EVENTS:
             why = self._settle(event.ts)
             if not why and self._expected:
@@ -110,6 +114,11 @@ class _Checker:
                 row = event.data.get("row")
                 name = str(event.data.get("name"))
                 reports.signal(turn, name, event.data.get("data"), row if isinstance(row, int) else None)
+            case "playbook.faulted":
+                problem = event.data.get("error")
+                reports.fault(turn, problem if isinstance(problem, dict) else {})
+            case "playbook.retried":
+                reports.retry_fault(turn)
             case _:
                 verb = {"playbook.paused": "pause", "playbook.resumed": "resume", "playbook.cancelled": "cancel"}
                 row = event.data.get("row")

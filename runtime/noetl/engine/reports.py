@@ -214,6 +214,22 @@ def signal(turn: Turn, name: str, data: Json, row: int | None) -> bool:
     return True
 
 
+def fault(turn: Turn, problem: dict[str, Json]) -> None:
+    """A mistake of the engine ends the execution: it is over until it is tried again."""
+    turn.emit("playbook.faulted", data={"error": problem})
+    turn.emit("workflow.finished", data={"status": "failed", "error": problem})
+    turn.emit("playbook.processed")
+
+
+def retry_fault(turn: Turn) -> bool:
+    """Go on with an execution that a mistake of the engine ended. False for any other, and for one that never began."""
+    execution = turn.execution
+    if execution.fault is None or not execution.marking.control:
+        return False
+    turn.emit("playbook.retried")
+    return True
+
+
 def control(turn: Turn, verb: str, row: int | None) -> bool:
     """Cancel, pause or resume. False when it changes nothing and no inbox row asked; `row` is answered by its event."""
     execution = turn.execution

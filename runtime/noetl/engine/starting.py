@@ -34,6 +34,21 @@ class Request(NamedTuple):
 
 def start(turn: Turn, request: Request) -> None:
     """Record the request and the workload, and put the entry token; a workload with a fault fails the run."""
+    record_request(turn, request)
+    plan = turn.program.plan
+    rendered = _rendered(turn, request)
+    if rendered.faults:
+        fault = rendered.faults[0]
+        error: Json = {"code": fault.code, "message": fault.message}
+        turn.emit("workflow.finished", data={"status": "failed", "error": error})
+        turn.emit("playbook.processed")
+        return
+    turn.emit("playbook.request.evaluated", data={"workload": rendered.workload})
+    turn.emit("workflow.started", step=plan.entry, run="1")
+
+
+def record_request(turn: Turn, request: Request) -> None:
+    """Record the request."""
     program, plan = turn.program, turn.program.plan
     data: dict[str, Json] = {
         "playbook": plan.name,
@@ -57,15 +72,6 @@ def start(turn: Turn, request: Request) -> None:
     if request.folder:
         data["folder"] = request.folder
     turn.emit("playbook.execution.requested", data=data)
-    rendered = _rendered(turn, request)
-    if rendered.faults:
-        fault = rendered.faults[0]
-        error: Json = {"code": fault.code, "message": fault.message}
-        turn.emit("workflow.finished", data={"status": "failed", "error": error})
-        turn.emit("playbook.processed")
-        return
-    turn.emit("playbook.request.evaluated", data={"workload": rendered.workload})
-    turn.emit("workflow.started", step=plan.entry, run="1")
 
 
 def unmet(program: Program, execution_id: str, request: Request) -> tuple[str, ...]:

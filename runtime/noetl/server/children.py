@@ -111,7 +111,7 @@ def outcome_of(shell: Shell) -> dict[str, Json]:
     if execution.status == "completed":
         result = execution.returned if execution.return_step >= 0 else execution.last_result
         return ok(plain_result(result)).as_json()
-    failure: dict[str, Json] = dict(execution.failure or {})
+    failure: dict[str, Json] = dict(execution.fault or execution.failure or {})
     message = f"playbook `{name}` ended {execution.status}"
     if failure.get("message"):
         message = f"{message}: {failure['message']}"

@@ -5,17 +5,19 @@ got something has one turn. Orders go to the bus after the commit (`orders`). Wh
 (`repeats`), and what a worker elsewhere claimed and left (`watch`); an order to stop is not, since the report of
 what was not stopped is refused.
 
-An execution whose log somebody else has extended is given up, and whoever it belongs to; all others go on.
+An execution whose log somebody else has extended is given up, and whoever it belongs to; all others go on. So they do
+when a turn of one raises what no turn may raise: that one ends with `engine.fault` (`faults`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from noetl.engine.effects import resume_with
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
-from noetl.ports import Blobs, Bus, Clock, Conflict, ExecutionRow, Owned, Store, Wanted
+from noetl.faults import CODE, fault_of
+from noetl.ports import Blobs, Bus, Clock, Conflict, ExecutionRow, Owned, Store, StoreFailure, Wanted
 from noetl.server.agenda import Agenda
 from noetl.server.children import Child, Family, NotFound, child_of, missed, outcome_of, request_of
 from noetl.server.hearing import Heard, Hearing
@@ -31,6 +33,9 @@ from noetl_ir.events import Event, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import error, ok
 
+FOREIGN = (Conflict, Owned, StoreFailure)
+"""What a turn may raise: it says something of what is around it, and nothing of the execution."""
+
 Observer = Callable[[Execution, Program, Event], None]
 """Hears every event once it is on disk."""
 
@@ -39,7 +44,7 @@ class ControlPlane:
     """Keeps executions. `find` gives the program of a child by the calling program and the path it names.
 
     `wall` tells the times that lists show where `clock` is a virtual one. `watch` is over the workers; `environment`
-    gives the variables that the workload of a child reads and may read.
+    gives the variables that the workload of a child reads and may read. `say` hears of mistakes of the engine.
     """
 
     def __init__(
@@ -55,7 +60,9 @@ class ControlPlane:
         watch: Watch,
         wall: Clock | None = None,
         environment: Callable[[Program], dict[str, Json] | None] = lambda program: None,
+        say: Callable[[str], None] = lambda text: None,
     ) -> None:
+        self._say = say
         self._environment = environment
         self._watch = watch
         self._store = store
@@ -83,13 +90,25 @@ class ControlPlane:
             execution_id, program.plan.path or program.plan.name, program.digest, "running", parent, now, None
         )
         shell = self._shell(program, execution_id)
-        self._after(shell, *shell.begin(request, row))
+        try:
+            begun = shell.begin(request, row)
+        except FOREIGN:
+            raise
+        except Exception as problem:
+            if self._store.execution(execution_id) is not None:  # it has begun, and its orders are still to be made
+                self._fault(shell, problem)
+                return self.shells.get(execution_id, shell)
+            shell = self._shell(program, execution_id)
+            begun = shell.begin_faulted(request, row, self._told(execution_id, problem))
+        self._after(shell, *begun)
         return shell
 
-    def resume(self, execution_id: str, program: Program) -> Shell:
-        """Take up an execution from its log."""
+    def resume(self, execution_id: str, program: Program, *, retry_fault: bool = False) -> Shell:
+        """Take up an execution from its log, with `retry_fault` one that a mistake of the engine ended."""
         shell = self._shell(program, execution_id)
         shell.load()
+        if retry_fault:
+            shell.retry_fault()
         if not shell.execution.is_over:
             self._after(shell, *shell.resume(self._watch.take_up(shell.execution, shell.running())))
             self._inbox.read_for(shell)
@@ -193,13 +212,15 @@ class ControlPlane:
             shell = self.shells.get(claim.execution_id)
             if shell is not None and shell.runs_under(claim.run, claim.claim):
                 try:
-                    self._after(shell, *shell.lose([claim.run]))
+                    with self._bulkhead(shell):
+                        self._after(shell, *shell.lose([claim.run]))
                 except (Conflict, Owned) as problem:
                     self._lose(claim.execution_id, problem)
         for execution_id, loop in left.loops:
-            shell = self.shells.get(execution_id)
-            for order in shell.order_loop_again(loop) if shell is not None else ():
-                self._queue(order)
+            if (shell := self.shells.get(execution_id)) is not None:
+                with self._bulkhead(shell):
+                    for order in shell.order_loop_again(loop):
+                        self._queue(order)
         return bool(left.claims or left.loops)
 
     def give_up(self, execution_id: str) -> None:
@@ -239,6 +260,48 @@ class ControlPlane:
             self._turn(shell, [], [ask], [])
 
     def _turn(self, shell: Shell, mine: list[Heard], requests: list[Ask], due: list[str]) -> None:
+        with self._bulkhead(shell, mine):
+            self._turn_of(shell, mine, requests, due)
+
+    @contextmanager
+    def _bulkhead(self, shell: Shell, mine: Sequence[Heard] = ()) -> Iterator[None]:
+        """What is raised inside that no turn may raise ends this execution, and nothing else; reports that came to
+        nothing are refused.
+        """
+        try:
+            yield
+        except FOREIGN:
+            raise
+        except Exception as problem:
+            self._fault(shell, problem)
+            for heard in mine:
+                heard.delivery.answer(Answer(0))
+
+    def _told(self, execution_id: str, problem: Exception) -> dict[str, Json]:
+        error = fault_of(problem)
+        self._say(f"execution {execution_id}: {error['message']}")
+        return error
+
+    def _fault(self, shell: Shell, problem: Exception) -> None:
+        """End an execution by a mistake of the engine: what is in memory is given up, and the log goes on from what is
+        on disk. One whose log cannot be folded is given up.
+        """
+        execution_id = shell.execution.execution_id
+        error = self._told(execution_id, problem)
+        try:
+            fresh = self._shell(shell.program, execution_id)
+            fresh.load()
+            if fresh.execution.is_over:  # its end is on disk, and others are still to be told
+                self._over(fresh)
+            else:
+                self._after(fresh, *fresh.fault(error))
+        except FOREIGN:
+            raise
+        except Exception as again:
+            self._say(f"execution {execution_id} is given up: {fault_of(again)['message']}")
+            self.give_up(execution_id)
+
+    def _turn_of(self, shell: Shell, mine: list[Heard], requests: list[Ask], due: list[str]) -> None:
         answers, events, orders = shell.take([heard.report for heard in mine], due, requests)
         for heard, answer in zip(mine, answers, strict=True):
             heard.delivery.answer(answer)
@@ -253,6 +316,10 @@ class ControlPlane:
                     self._queue(order)
 
     def _after(self, shell: Shell, events: list[Event], orders: list[Command]) -> None:
+        with self._bulkhead(shell):
+            self._follow(shell, events, orders)
+
+    def _follow(self, shell: Shell, events: list[Event], orders: list[Command]) -> None:
         execution = shell.execution
         observe, program = self._observe, shell.program
         self._watch.note(execution.execution_id, events)
@@ -290,12 +357,24 @@ class ControlPlane:
         shell = self.shells.get(child.parent)
         if shell is None:
             return
-        order = resume_with(shell.execution, child.run, shell.program, outcome)
-        if order is not None:
-            self._repeats.hand_up(child, order)
-            self._queue(order)
+        with self._bulkhead(shell):
+            order = resume_with(shell.execution, child.run, shell.program, outcome)
+            if order is not None:
+                self._repeats.hand_up(child, order)
+                self._queue(order)
 
     def _start_child(self, shell: Shell, order: StartChild) -> None:
+        """Start or find the child that an order is about. One that cannot be made is an error of the calling task."""
+        try:
+            self._child(shell, order)
+        except FOREIGN:
+            raise
+        except Exception as problem:
+            told = fault_of(problem)
+            self._say(f"execution {order.execution_id}: {told['message']}")
+            self._hand_up(Child(order.execution_id, order.run), error(CODE, str(told["message"])).as_json())
+
+    def _child(self, shell: Shell, order: StartChild) -> None:
         child = Child(order.execution_id, order.run)
         depth = shell.execution.children_depth + 1
         limit = shell.program.plan.limits.max_children_depth

@@ -14,9 +14,10 @@ from typing import Protocol, TypeVar
 
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
+from noetl.faults import fault_of
 from noetl.ports import Clock, Conflict, ExecutionRow, Owned, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound
-from noetl.server.control import ControlPlane
+from noetl.server.control import FOREIGN, ControlPlane
 from noetl_ir.rows import NamedTuple
 
 WAITING = 1_000
@@ -188,11 +189,14 @@ class Service:
             if swept:  # a round in between, of one who was only woken, says nothing of the store
                 self._pause, self._trouble = FIRST_PAUSE, None
         except StoreFailure as problem:
-            self._give_up(problem)
+            self._give_up(problem, f"the store failed, trying again: {problem}")
             did = False
         except Conflict as problem:
             self._say(f"another server goes on with an execution: {problem}")
             did = True
+        except Exception as problem:  # one of no single execution: all are read again from what is on disk
+            self._give_up(problem, f"the server made a mistake, going on: {fault_of(problem)['message']}")
+            did = False
         if not did:
             self._waiter.pass_time(self._next_due())
 
@@ -214,16 +218,21 @@ class Service:
         times = (self._control.next_due(), self._crew.due())
         return min((time for time in times if time is not None), default=self._sweep_due)
 
-    def _give_up(self, problem: Exception) -> None:
-        """The store failed: forget what is in memory, and take it up again from the log after a pause."""
+    def _give_up(self, problem: Exception, what: str) -> None:
+        """Forget what is in memory, and take it up again from the log after a pause."""
         if self._trouble is None:
-            self._say(f"the store failed, trying again: {problem}")
+            self._say(what)
         self._trouble = str(problem)
         self._crew.drop_all()
         self._control.drop()
         self._found.clear()
         self._sweep_due = self._clock.now() + self._pause
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
+
+    def _cannot_go_on(self, execution_id: str, why: str) -> None:
+        if execution_id not in self._told:
+            self._told.add(execution_id)
+            self._say(f"execution {execution_id} cannot go on: {why}")
 
     def _sweep(self) -> None:
         """Find the executions that are not over and that nobody drives; a child that waits for its caller is his."""
@@ -250,7 +259,9 @@ class Service:
             except (Owned, Conflict):  # whoever was quicker goes on with it
                 continue
             except (NotFound, IllegalFiring, Missing) as problem:
-                if name not in self._told:
-                    self._told.add(name)
-                    self._say(f"execution {name} cannot go on: {problem}")
+                self._cannot_go_on(name, str(problem))
+            except FOREIGN:
+                raise
+            except Exception as problem:
+                self._cannot_go_on(name, str(fault_of(problem)["message"]))
         return count > 0

@@ -13,7 +13,7 @@ from noetl.engine.effects import effects, recover
 from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
-from noetl.engine.starting import Request, start
+from noetl.engine.starting import Request, record_request, start
 from noetl.engine.turn import Turn
 from noetl.ports import Blobs, Clock, ExecutionRow, Record, Store, StoreFailure
 from noetl.recent import Recent
@@ -71,6 +71,31 @@ class Shell:
         row = row._replace(status=status_of(execution), ended=self._listed(execution.ended))
         self._store.create(row, self._records(turn.events))
         return turn.events, effects(self.program, execution)
+
+    def begin_faulted(
+        self, request: Request, row: ExecutionRow, problem: dict[str, Json]
+    ) -> tuple[list[Event], list[Command]]:
+        """The same for one whose first turn the engine makes a mistake in: it is in the store, and over."""
+        turn = self._turn()
+        record_request(turn, request)
+        reports.fault(turn, problem)
+        row = row._replace(status=status_of(self.execution), ended=self._listed(self.execution.ended))
+        self._store.create(row, self._records(turn.events))
+        return turn.events, []
+
+    def fault(self, problem: dict[str, Json]) -> tuple[list[Event], list[Command]]:
+        """A mistake of the engine ends the execution."""
+        turn = self._turn()
+        reports.fault(turn, problem)
+        return self._commit(turn)
+
+    def retry_fault(self) -> bool:
+        """Whether an execution goes on that such a mistake ended; what waits for a worker is to be ordered again."""
+        turn = self._turn()
+        if not reports.retry_fault(turn):
+            return False
+        self._commit(turn)
+        return True
 
     def load(self) -> None:
         """Fold the log again. Raises IllegalFiring when it is no run of the plan's net."""

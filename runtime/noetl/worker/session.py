@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 from noetl.engine.body import Directive, fault_directive, judge
 from noetl.engine.program import Program
+from noetl.faults import CODE, fault_of
+from noetl.ports import StoreFailure
 from noetl.worker.fields import Rendered, Renderer, kind_of
 from noetl.worker.results import Results
 from noetl.worker.scope import NO_NAMES, field_scope, rule_scope
@@ -98,6 +100,10 @@ class Session:
             rendered = None if lost else self._renderer.render(row, scope, self)
         except Fault as fault:
             return Attempt(row, None, fault, lost)
+        except StoreFailure:
+            raise
+        except Exception as problem:
+            return Attempt(row, None, _mistake(problem), lost)
         self._inline = _inline_of(rendered)
         return Attempt(row, rendered, None, lost)
 
@@ -124,7 +130,16 @@ class Session:
         """`task.done` or `retry.started` after an outcome; the session moves on to where the directive leads.
 
         Rules see the outcome whole; the log gets its result with secrets hidden, and a reference where it is large.
+        What raises what it may not ends the task, and nothing else.
         """
+        try:
+            return self._judged(now, outcome)
+        except StoreFailure:
+            raise
+        except Exception as problem:
+            return self.faulted(now, _mistake(problem))
+
+    def _judged(self, now: int, outcome: Outcome) -> Event:
         outcome, shown = self._kit.results.recorded(self.order.step, outcome, self.row.kind, self._inline)
         number = self.attempt_number
         envelope, row = _envelope(outcome), self.row
@@ -210,6 +225,11 @@ class Session:
         visit, number = self.visits.get(task, 1), self.attempt_number
         event_id = f"{order.run}:{task}:{visit}:{number}:{order.claim}:{letter}"
         return event_of((event_id, event_type, now, order.step, order.run, task, visit, number, order.claim, (), data))
+
+
+def _mistake(problem: Exception) -> Fault:
+    """A mistake of ours in one pipeline."""
+    return Fault(CODE, str(fault_of(problem)["message"]))
 
 
 def _inline_of(rendered: Rendered | None) -> int | None:
