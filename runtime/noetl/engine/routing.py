@@ -12,6 +12,7 @@ from noetl_ir.kinds import seconds_of
 from noetl_ir.net import Transition
 
 _CHAIN = ("c", "n", "s")
+_KINDS = {list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
 
 
 class _Walk:
@@ -115,7 +116,11 @@ def _taken(walk: _Walk, transition: Transition, token: str) -> dict[str, Json]:
     if arc.target < 0:
         row["ends"] = True
     if arc.args >= 0:
-        row["args"] = program.value(arc.args)(walk.scope)
+        args = program.value(arc.args)(walk.scope)
+        if args is not None and not isinstance(args, dict):
+            kind = _KINDS.get(type(args), "no data")
+            raise Fault("arc.args", f"the args are {kind}, and have to be a mapping: write `args: {{name: …}}`")
+        row["args"] = args or {}
     if arc.delay >= 0:
         value = program.value(arc.delay)(walk.scope)
         delay = seconds_of(value)
