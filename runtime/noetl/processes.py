@@ -28,7 +28,8 @@ for g in $groups; do kill -s KILL -- "-$g" 2>/dev/null; done
 _GATE = 'read -r _ || exit 125; [ -z "$0" ] || ulimit -v "$0" || exit 125; exec "$@"'
 """The prelude of a child: wait for a line, limit memory (`$0`, in KiB or empty), become the program."""
 
-_PRIVATE = ("NOETL_CREDENTIAL_KEY",)
+_PRIVATE = ("NOETL_", "PG")
+"""How the variables begin that are the engine's own: tokens, the URL of the store with its password, libpq's."""
 
 ACTION_ID = "NOETL_ACTION_ID"
 """The variable that tells a program of a task the task's `action_id`, unless its `env` says something else."""
@@ -123,9 +124,9 @@ def has_ended(child: "subprocess.Popen[bytes]") -> bool:
 
 
 def child_environ(extra: Mapping[str, str | None]) -> dict[str, str]:
-    """This process's environment without our own secrets, with `extra` over it; None removes a variable."""
-    merged = {**os.environ, **extra}
-    return {name: value for name, value in merged.items() if value is not None and name not in _PRIVATE}
+    """This process's environment without what is the engine's own, with `extra` over it; None removes a variable."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_PRIVATE)}
+    return {name: value for name, value in {**kept, **extra}.items() if value is not None}
 
 
 def bytes_of(size: object) -> int | None:

@@ -142,6 +142,9 @@ class ServerProcess:
     def open(self) -> None:
         """`Waiter.open`."""
 
+    def poll(self) -> None:
+        """`Waiter.poll`."""
+
     def pass_time(self, due: int | None) -> bool:
         """`Waiter.pass_time`: the step ends here."""
         self._due = due

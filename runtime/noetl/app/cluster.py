@@ -108,6 +108,9 @@ class Sleeper:
         self._woken.clear()
         return True
 
+    def poll(self) -> None:
+        """`Waiter.poll`."""
+
     def wake(self) -> None:
         """`Waiter.wake`."""
         self._woken.set()

@@ -1,8 +1,8 @@
 """Server and worker in one process and one thread: the embedded runtime.
 
-Each round the server takes what waits and commits, then the worker does what it can; only when neither has anything
-to do are tools given time. The process owns the execution it drives; whoever wants something of it writes to the
-inbox.
+Each round the server takes what waits and commits, then the worker does what it can; tools are given time between, and
+wait for what comes when neither has anything to do. The process owns the execution it drives; whoever wants something
+of it writes to the inbox.
 """
 
 from collections.abc import Callable
@@ -25,6 +25,10 @@ class Waiter(Launcher, Protocol):
         """Wait until `due` or until something happens; False when nothing ever will."""
         ...
 
+    def poll(self) -> None:
+        """Give tools some time, and wait for nothing."""
+        ...
+
     def close(self) -> None:
         """Stop every tool."""
         ...
@@ -40,6 +44,7 @@ class Ticking:
         self.launch = launcher.launch
         self.finished = launcher.finished
         self.stop = launcher.stop
+        self.poll = launcher.poll
         self.close = launcher.close
 
     def pass_time(self, due: int | None) -> bool:
@@ -93,6 +98,7 @@ class Embedded:
             if (shell := control.shells.get(execution_id)) is not None:  # another one, where the engine made a mistake
                 execution = shell.execution
             if worker.step() or moved:
+                self._parts.launcher.poll()
                 continue
             if execution.paused and not execution.is_over and not worker.busy:
                 return "paused"

@@ -11,6 +11,11 @@ from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
 from noetl_ir.net import Transition
 
+MAX_STEP_RUNS = 1_000_000
+"""How many step runs an execution may have: one that goes round without end comes to one."""
+MAX_TOKENS = 100_000
+"""How many of its tokens may be on the way at once."""
+
 _CHAIN = ("c", "n", "s")
 _KINDS = {list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
 
@@ -52,11 +57,16 @@ def route(turn: Turn, place: int, key: str) -> None:
     except Fault as fault:
         _end_by_fault(walk, step, place, fault)
         return
-    if walk.arcs:
+    if walk.arcs and (over := _over(walk)) is not None:
+        # Nothing fires, for the net has no alternative for it: the token stays, and the execution ends with the reason.
+        error: Json = {"code": over.code, "message": over.message, "step": program.plan.steps[step].name}
+        ended: dict[str, Json] = {"reason": "a bound of the execution", "unhandled": True, "error": error}
+        turn.emit("token.ended", step=step, run=key, data=ended)
+    elif walk.arcs:
         turn.emit("next.selected", step=step, run=key, fired=tuple(walk.fired), data={"arcs": walk.arcs})
     elif net.places[place].role == "failed":
-        error = turn.execution.runs[key].error
-        data: dict[str, Json] = {"reason": "no arc takes the failure", "unhandled": True, "error": error}
+        failure = turn.execution.runs[key].error
+        data: dict[str, Json] = {"reason": "no arc takes the failure", "unhandled": True, "error": failure}
         turn.emit("token.ended", step=step, run=key, fired=tuple(walk.fired), data=data)
     else:
         leaf = not program.plan.steps[step].arcs
@@ -64,6 +74,15 @@ def route(turn: Turn, place: int, key: str) -> None:
         if not leaf:
             data["asked"] = walk.asked
         turn.emit("token.ended", step=step, run=key, fired=tuple(walk.fired), data=data)
+
+
+def _over(walk: _Walk) -> Fault | None:
+    """The bound that the tokens of a walk come to; None for none."""
+    if walk.next_key - 1 > MAX_STEP_RUNS:
+        return Fault("limit.step_runs", f"an execution may have {MAX_STEP_RUNS:,} step runs")
+    if walk.turn.execution.marking.control + len(walk.arcs) - 1 > MAX_TOKENS:
+        return Fault("limit.tokens", f"an execution may have {MAX_TOKENS:,} tokens on their way at once")
+    return None
 
 
 def _walk(walk: _Walk, place: int) -> None:

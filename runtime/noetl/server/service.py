@@ -64,6 +64,8 @@ class Waiter(Protocol):
 
     def pass_time(self, due: int | None) -> bool: ...
 
+    def poll(self) -> None: ...
+
     def wake(self) -> None: ...
 
     def close(self) -> None: ...
@@ -197,7 +199,9 @@ class Service:
         except Exception as problem:  # one of no single execution: all are read again from what is on disk
             self._give_up(problem, f"the server made a mistake, going on: {fault_of(problem)['message']}")
             did = False
-        if not did:
+        if did:
+            self._waiter.poll()
+        else:
             self._waiter.pass_time(self._next_due())
 
     def _work_off(self) -> bool:

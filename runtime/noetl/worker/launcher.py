@@ -1,8 +1,8 @@
 """Runs tools beside the worker, on an event loop that exists only once a tool has to wait.
 
 Tools without effects never wait: they are stepped once, on the spot, and asyncio is never imported for them. The
-loop runs only while the driver has nothing else to do (`pass_time`), so the worker and the server share one thread
-without locks.
+loop runs while the driver has nothing else to do (`pass_time`), and for moments beside what it does (`poll`), so the
+worker and the server share one thread without locks.
 """
 
 from __future__ import annotations
@@ -34,6 +34,11 @@ MOST_PARTS = 50_000_000
 LONGEST_SLEEP = 0.2
 """Seconds; requests from outside are seen within this time."""
 
+POLL_EVERY = 0.01
+"""Seconds between two looks at tools beside work that never waits."""
+_TURNS = 10
+"""Turns of the loop in such a look."""
+
 
 class AsyncLauncher:
     """The launcher of real tools. `env_of` gives the surroundings of a call."""
@@ -46,6 +51,7 @@ class AsyncLauncher:
         self._stopped: list[asyncio.Task[None]] = []
         self._outcomes: list[tuple[object, Outcome]] = []
         self._woken: asyncio.Event | None = None
+        self._poll_due = 0.0
 
     def immediate(self, call: Call) -> Outcome | None:
         kind = kind_of(call.kind)
@@ -90,6 +96,15 @@ class AsyncLauncher:
         else:
             self._loop.run_until_complete(self._pause(limit))
         return True
+
+    def poll(self) -> None:
+        """Give tools some time and wait for nothing, beside work that never waits itself; not more often than they need
+        it.
+        """
+        if self._loop is None or not self._tasks or (now := time.monotonic()) < self._poll_due:
+            return
+        self._loop.run_until_complete(_turns())
+        self._poll_due = now + POLL_EVERY
 
     def open(self) -> None:
         """Make the loop now: before that `wake` ends no wait."""
@@ -153,6 +168,14 @@ class AsyncLauncher:
         self._outcomes.append((ticket, outcome))
         if self._woken is not None:
             self._woken.set()
+
+
+async def _turns() -> None:
+    """What a tool does from one thing that it waits for to the next takes several turns of the loop."""
+    import asyncio
+
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
 
 
 async def _all_done(tasks: list[asyncio.Task[None]]) -> None:

@@ -174,6 +174,9 @@ class ScriptedLauncher:
             self._signal(self._signals.popleft())
         return True
 
+    def poll(self) -> None:
+        """No time passes beside work: the clock is a virtual one."""
+
     def close(self) -> None:
         self._real.close()
 

@@ -245,10 +245,12 @@ def test_one_run_leaves_nothing_to_the_next(env: Surroundings) -> None:
     assert ran(env, code).result == [False, False, False, os.path.realpath(env.root())]
 
 
-def test_our_own_key_is_not_in_its_environment(env: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NOETL_CREDENTIAL_KEY", "k")
+def test_what_is_ours_is_not_in_its_environment(env: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["NOETL_CREDENTIAL_KEY", "NOETL_TOKEN", "NOETL_BUS", "PGPASSWORD"]
+    for name in names:
+        monkeypatch.setenv(name, "k")
     python.close()
-    assert ran(env, "import os; result = 'NOETL_CREDENTIAL_KEY' in os.environ").result is False
+    assert ran(env, f"import os; result = sorted(set(os.environ) & {set(names)})").result == []
 
 
 def test_the_action_is_in_its_environment(env: Surroundings) -> None:

@@ -148,10 +148,14 @@ def test_memory_is_bounded(env: Surroundings) -> None:
     assert failed(ran(env, "true", knobs={"memory": "lots"}))["code"] == "fields.invalid"
 
 
-def test_our_own_key_is_not_in_its_environment(env: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NOETL_CREDENTIAL_KEY", "k")
-    outcome = ran(env, "echo ${NOETL_CREDENTIAL_KEY-unset}")
+@pytest.mark.parametrize("name", ["NOETL_CREDENTIAL_KEY", "NOETL_TOKEN", "NOETL_STORE", "NOETL_BUS", "PGPASSWORD"])
+def test_what_is_ours_is_not_in_its_environment(env: Surroundings, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "k")
+    outcome = ran(env, f"echo ${{{name}-unset}}")
     assert isinstance(outcome.result, dict) and outcome.result["stdout"] == "unset\n"
+    fields: dict[str, Json] = {"command": f"echo ${name}", "env": {name: "given"}}
+    outcome = waited(shell.run(call_of("shell", fields), env))
+    assert isinstance(outcome.result, dict) and outcome.result["stdout"] == "given\n"
 
 
 def test_the_action_is_in_its_environment_unless_the_task_says_another(env: Surroundings) -> None:

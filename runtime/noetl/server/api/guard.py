@@ -2,11 +2,13 @@
 
 A server without tokens answers everybody who can reach it, and so listens on loopback only (`check_binding`). There it
 also refuses requests that name another host, so that a page in a browser cannot speak to it under a name of its own.
+With tokens and without, what changes something is refused where a page of another site can have sent it.
 """
 
 import hmac
 from collections.abc import Callable, Sequence
 from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection
 
@@ -41,7 +43,8 @@ class Guard:
         return True
 
     def check(self, connection: HTTPConnection, role: str) -> None:
-        """Raises BadRequest with 401 or 403, and with 429 after many wrong tokens of one client."""
+        """Raises BadRequest with 401, 403 or 415, and with 429 after many wrong tokens of one client."""
+        _check_site(connection)
         tokens = self._tokens()
         self._open = self._open and not tokens
         if self._open:
@@ -56,6 +59,28 @@ class Guard:
             raise BadRequest("a valid token is needed: send `Authorization: Bearer TOKEN`", 401)
         if role not in MAY[token.role]:
             raise BadRequest(f"the token `{token.name}` has the role `{token.role}`; this needs `{role}`", 403)
+
+
+_LOOKS = frozenset({"GET", "HEAD", "OPTIONS"})
+_OWN_SITES = frozenset({"same-origin", "none"})
+"""Values of `Sec-Fetch-Site` (W3C Fetch Metadata §2.4): a page of this server, or somebody who typed the address."""
+_OF_FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"})
+"""What a page may send anywhere without being asked (Fetch §2.2.2)."""
+
+
+def _check_site(connection: HTTPConnection) -> None:
+    """Raises BadRequest for a request that changes something and that a page of another site can have sent: browsers
+    name the site, and send what forms send without asking first.
+    """
+    if connection.scope.get("method", "GET") in _LOOKS:
+        return
+    headers = connection.headers
+    origin = headers.get("origin")
+    is_own = origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+    if not is_own or headers.get("sec-fetch-site", "none").lower() not in _OWN_SITES:
+        raise BadRequest("a page of another site may change nothing here", 403)
+    if headers.get("content-type", "").partition(";")[0].strip().lower() in _OF_FORMS:
+        raise BadRequest("a body of this type is what forms send: give `Content-Type: application/json`", 415)
 
 
 def _token_of(connection: HTTPConnection, tokens: Sequence[Token]) -> Token | None:

@@ -56,6 +56,32 @@ def test_without_a_valid_token_nothing_is_told(tmp_path: Path, header: str | Non
                 assert answer.headers["www-authenticate"] == "Bearer"
 
 
+@pytest.mark.parametrize("tokens", [(), tuple(TOKENS)], ids=["open", "tokens"])
+def test_a_page_of_another_site_changes_nothing(tmp_path: Path, tokens: tuple[Token, ...]) -> None:
+    """Browsers send `Origin` with every POST of a page, and what forms send without asking first."""
+    with served(tmp_path, *tokens) as server:
+        admin = {"authorization": "Bearer secret-admin"} if tokens else {}
+        own = str(server.client.base_url).rstrip("/")
+        foreign = [
+            {"origin": "http://pages.example"}, {"origin": "null"}, {"origin": f"{own}1"},
+            {"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"},
+        ]  # fmt: skip
+        changing = [row for row in ROUTES if row.method not in ("GET", "HEAD") and row.role]
+        assert len(changing) > 5
+        for row in changing:
+            path = row.path.replace("{execution_id}", "e").replace("{digest}", "d").replace("{path:path}", "p")
+            for head in foreign:
+                assert server.client.request(row.method, path, headers={**admin, **head}).status_code == 403, path
+            for kind in ("text/plain", "application/x-www-form-urlencoded; charset=utf-8", "multipart/form-data"):
+                answer = server.client.request(row.method, path, content=b"{}", headers={**admin, "content-type": kind})
+                assert answer.status_code == 415, path
+        for head in ({"origin": own}, {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}, {}):
+            answer = server.client.post("/executions", json={"path": "none"}, headers={**admin, **head})
+            assert answer.status_code not in (403, 415), head
+        looks = server.client.get("/executions", headers={**admin, "origin": "http://pages.example"})
+        assert looks.status_code == 200  # nothing is said of what it may read: no page gets the answer
+
+
 def test_without_tokens_only_names_of_this_machine_are_answered(tmp_path: Path) -> None:
     """A page in a browser that made its own name lead to 127.0.0.1 gets nothing."""
     with served(tmp_path, host="http://evil.example") as server:
