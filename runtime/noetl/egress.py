@@ -46,7 +46,7 @@ class Egress:
             return None
         for one in _meant(target):
             if not one.is_global or one.is_multicast:
-                return f"the address {one} is not public, and this server does not allow it"
+                return f"the address {one} is not public: start the server with `--allow-address {one}` to allow it"
         return None
 
 

@@ -127,7 +127,17 @@ async def _sent(request: Request, bounds: Bounds, fence: Fence | None) -> Answer
 
     import httpx
 
+    async def kept_at_home(sent: httpx.Request) -> None:
+        """What a request was given goes to the origin that it was made for, and to no other one on a redirect."""
+        if _same_origin(first, sent.url):
+            return
+        if request.content and sent.method not in ("GET", "HEAD"):
+            raise NotAllowed(f"a redirect to {sent.url.host}, another origin, would take the body along")
+        for name in [name for name in sent.headers if name.lower() not in _ANYWHERE]:
+            del sent.headers[name]
+
     begun = perf_counter()
+    first = httpx.URL(request.url)
     verify = _trust() if bounds.verify else False
     parts = dict.fromkeys(("connect", "read", "write", "pool"), bounds.total if not bounds.parts else SECONDS)
     async with (
@@ -139,6 +149,7 @@ async def _sent(request: Request, bounds: Bounds, fence: Fence | None) -> Answer
             verify=verify,
             follow_redirects=bounds.follow,
             max_redirects=REDIRECTS,
+            event_hooks={"request": [kept_at_home]},
         ) as client,
         client.stream(
             request.method,
@@ -157,6 +168,22 @@ async def _sent(request: Request, bounds: Bounds, fence: Fence | None) -> Answer
         url = str(response.url.copy_with(userinfo=b""))
         elapsed = round(perf_counter() - begun, 6)
         return Answer(response.status_code, headers, bytes(content), response.charset_encoding, url, elapsed)
+
+
+_ANYWHERE = frozenset({
+    "accept", "accept-encoding", "accept-language", "connection", "content-length", "content-type", "host",
+    "user-agent",
+})  # fmt: skip
+"""Headers that go along on a redirect to another origin: they say what is wanted, and not who asks."""
+
+
+def _same_origin(one: "httpx.URL", other: "httpx.URL") -> bool:
+    """The origins of RFC 6454 §4; that of the same host over TLS instead of plain HTTP is the same."""
+    ports = [url.port or _PORTS.get(url.scheme, 0) for url in (one, other)]
+    if one.host != other.host:
+        return False
+    upgraded = (one.scheme, other.scheme) == ("http", "https") and ports == [80, 443]
+    return upgraded or (one.scheme == other.scheme and ports[0] == ports[1])
 
 
 def _fenced(fence: Fence, verify: "ssl.SSLContext | bool") -> "httpx.AsyncBaseTransport":

@@ -53,7 +53,21 @@ def execution_document(runtime: Runtime, look: Look, *, owned: bool, why: Why) -
 def verdict_of(runtime: Runtime, row: ExecutionRow) -> tuple[Program, Verdict]:
     """Whether a log is a legal run of its plan. Raises Unreadable."""
     program = program_of(runtime, row.execution_id)
-    return program, checked(program, row.execution_id, (event for _, event in events_of(runtime, row.execution_id)))
+    verdict = checked(program, row.execution_id, (event for _, event in events_of(runtime, row.execution_id)))
+    if verdict.wrong is None and (gone := _gone(row, verdict)) is not None:
+        verdict = verdict._replace(wrong=(verdict.events, gone))
+    return program, verdict
+
+
+def _gone(row: ExecutionRow, verdict: Verdict) -> str | None:
+    """What the row of an execution knows and its log does not say: the end of the log is missing. Who drives it may
+    be ahead of the row, never behind.
+    """
+    execution = verdict.execution
+    if row.ended is None or execution.is_over:
+        return None
+    said = "paused" if execution.paused else execution.status
+    return f"the end of the log is missing: the execution is {row.status}, and the log ends where it is {said}"
 
 
 def marking_of(program: Program, verdict: Verdict) -> list[tuple[str, Json]]:

@@ -121,6 +121,9 @@ def _latest(runtime: Runtime, row: ExecutionRow, step: str | None) -> tuple[Look
     look = look_at(runtime, row, attend)
     if step is not None and step not in look.program.step_numbers:
         raise Unreadable(_unknown(look.program, step))
+    if step is None and look.execution.status != "completed":
+        status = "not over" if not look.execution.is_over else look.execution.status
+        raise Unreadable(f"the execution is {status} and has no result; name a step for what that came to")
     if not latest:
         raise Unreadable(f"step `{step}` has not succeeded" if step is not None else "no step has succeeded")
     return look, plain_result(latest[0])

@@ -139,6 +139,7 @@ def _request_of(event: Event) -> Request:
         str(data.get("trace_id", "")),
         str(data.get("return_step", "")),
         data.get("detached") is True,
+        data.get("scripted") is True,
         call=str(data.get("call", "")),
         env=env if isinstance(env, dict) else None,
         folder=str(data.get("folder", "")),

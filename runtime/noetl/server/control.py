@@ -257,7 +257,7 @@ class ControlPlane:
         """Cancel, pause or resume, handed down to children; or a signal."""
         shell = self.shells.get(execution_id)
         if shell is not None:
-            self._turn(shell, [], [ask], [])
+            self._turn(shell, [], [ask], shell.due(self._clock.now()))
 
     def _turn(self, shell: Shell, mine: list[Heard], requests: list[Ask], due: list[str]) -> None:
         with self._bulkhead(shell, mine):

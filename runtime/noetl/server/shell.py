@@ -151,12 +151,12 @@ class Shell:
     ) -> tuple[list[Answer], list[Event], list[Command]]:
         """One turn: worker reports, due timers by name, and requests from outside."""
         turn = self._turn()
-        for ask in asked:
-            if _apply(turn, ask):
-                decide(turn)
-        for name in due:
+        for name in due:  # before what is asked: it was due when that came, or in the same moment
             if name in self.execution.timers and not (self.execution.is_over or self.execution.paused):
                 reports.fire_timer(turn, name)
+                decide(turn)
+        for ask in asked:
+            if _apply(turn, ask):
                 decide(turn)
         answers = [self._answer(turn, report) for report in said]
         events, orders = self._commit(turn)

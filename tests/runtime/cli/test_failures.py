@@ -145,7 +145,9 @@ def test_what_an_earlier_step_came_to_is_no_outcome_of_a_failed_run(home: "Home"
     document = home.json("run", plan)
     assert isinstance(document, dict)
     assert document["result"] is None
-    assert home.json("result", "last") == "early"
+    said = home.run("result", "last")
+    assert said.returncode == 1 and "the execution is failed and has no result" in said.stderr
+    assert home.json("result", "last", "start") == "early"
 
 
 def test_a_child_says_why_and_its_caller_where_it_was_called(home: "Home") -> None:

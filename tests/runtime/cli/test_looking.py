@@ -4,6 +4,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -342,3 +343,39 @@ def test_a_credential_needs_fields(home: "Home", words: list[str]) -> None:
     done = home.run("credential", "add", "db", *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert "s3cret" not in done.stderr
+
+
+DUE = """
+workflow:
+  - {step: start, tool: {kind: wait, events: [go], timers: {late: 0.6}}}
+"""
+
+
+def test_a_timer_that_was_due_before_a_signal_came_ends_the_wait(home: "Home") -> None:
+    """Nobody drove the execution when it was due; its time is in the log."""
+    child = home.start("run", home.plan(DUE), until="start: started")
+    time.sleep(0.2)
+    child.kill()
+    child.wait()
+    time.sleep(0.7)
+    home.run("signal", "last", "--name", "go")
+    home.run("resume", "last")
+    document = home.json("result", "last")
+    assert isinstance(document, dict) and document["name"] != "go"
+
+
+def test_a_log_whose_end_is_gone_is_no_legal_run(home: "Home") -> None:
+    home.run("run", home.plan("workflow:\n  - {step: start, tool: {kind: noop, result: 1}}\n"))
+    assert home.run("replay", "last").returncode == 0
+    with sqlite3.connect(home.folder / ".noetl/noetl.db") as store:
+        store.execute("DROP TRIGGER events_never_go")
+        store.execute("DELETE FROM events WHERE key > (SELECT max(key) FROM events) - 2")
+    done = home.run("replay", "last")
+    assert done.returncode == 1 and "the end of the log is missing" in done.stdout + done.stderr
+
+
+def test_a_run_that_a_script_stood_in_for_is_replayed(home: "Home") -> None:
+    (home.folder / "x.script").write_text("outcomes: [{task: start_task, outcome: {result: {stdout: a}}}]\n")
+    plan = home.plan("workflow:\n  - {step: start, tool: {kind: shell, command: x}}\n")
+    assert home.run("run", plan, "--script", "x.script").returncode == 0
+    assert home.run("replay", "last").returncode == 0

@@ -6,6 +6,7 @@ from base64 import b64decode
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -46,6 +47,8 @@ class Handler(BaseHTTPRequestHandler):
                 status, content = 204, b""
             case "/moved":
                 status, content = 302, b""
+            case path if path.startswith("/away/"):
+                status, content = int(path.removeprefix("/away/")), b""
             case path if path[1:].isdigit():
                 status = int(path[1:])
         self.send_response(status)
@@ -53,7 +56,9 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(content)))
         self.send_header("x-two", "a")
         self.send_header("x-two", "b")
-        if status == 302:
+        if self.path.startswith("/away/"):
+            self.send_header("location", unquote(self.path.partition("?to=")[2]))
+        elif status == 302:
             self.send_header("location", "/there")
         self.end_headers()
         self.wfile.write(content)
@@ -184,6 +189,26 @@ def test_a_bad_status_is_an_error_that_keeps_the_answer(env: Surroundings, url: 
     assert isinstance(outcome.result, dict) and isinstance(outcome.extras["http"], dict)
     assert outcome.result["status_code"] == outcome.extras["http"]["status"] == status
     assert isinstance(outcome.result["data"], dict) and outcome.result["data"]["path"] == f"/{status}"
+
+
+def test_a_redirect_to_another_origin_takes_nothing_along_that_says_who_asks(env: Surroundings, url: str) -> None:
+    """Whatever the header is called: any of them may hold a key (curl's CVE-2018-1000007)."""
+    env.credentials["shop"] = {"token": "shop-key-0001", "header": "X-Api-Key"}
+    given = {"X-Shop": "shop-key-0002", "Cookie": "k=shop-key-0003", "Accept": "text/plain"}
+    with http_server(Handler) as other:
+        for status in (301, 302, 303, 307, 308):
+            away, home = f"{url}/away/{status}?to={other}/there", f"{url}/away/{status}?to={url}/there"
+            seen = echo_of(sent(env, url=away, auth="shop", headers=given, follow_redirects=True))
+            assert "shop-key" not in str(seen) and seen["headers"]["accept"] == "text/plain"
+            seen = echo_of(sent(env, url=home, auth="shop", headers=given, follow_redirects=True))
+            assert "shop-key-0001" in str(seen) and "shop-key-0002" in str(seen)
+        for status in (307, 308):
+            away = f"{url}/away/{status}?to={other}/there"
+            problem = failed(sent(env, url=away, method="POST", json={"key": "shop-key-0001"}, follow_redirects=True))
+            assert problem["code"] == "http.refused" and "take the body along" in str(problem["message"])
+        away = f"{url}/away/303?to={other}/there"
+        seen = echo_of(sent(env, url=away, method="POST", json={"key": "shop-key-0001"}, follow_redirects=True))
+        assert seen["method"] == "GET" and "shop-key" not in str(seen)
 
 
 def test_redirects_are_followed_only_when_asked_for(env: Surroundings, url: str) -> None:

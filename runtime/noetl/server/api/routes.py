@@ -13,7 +13,7 @@ from noetl.server.api.desk import Desk
 from noetl.server.api.guard import Guard
 from noetl.server.api.operation import Handler, Operation
 from noetl.server.api.pages import Paged
-from noetl.server.api.problems import answering, problem_of
+from noetl.server.api.problems import BadRequest, answering, problem_of
 from noetl.server.api.streams import Streams
 from noetl.user_sessions import Sessions
 
@@ -95,10 +95,20 @@ def _guarded(row: Operation, guard: Guard) -> Handler:
     async def guarded(request: Request) -> Response:
         if row.role:
             guard.check(request, row.role)
+            _check_query(row, request)
         request.state.may_go_on = lambda: not row.role or guard.lets(request, row.role)
         return await row.handler(request)
 
     return guarded
+
+
+def _check_query(row: Operation, request: Request) -> None:
+    """Raises BadRequest for a parameter that the operation does not have: left out of a filter, it would show more."""
+    known = (*row.query, *(("limit", row.pages.cursor) if row.pages is not None else ()))
+    for name in request.query_params:
+        if name not in known:
+            there = ", ".join(f"`{one}`" for one in known) or "none"
+            raise BadRequest(f"unknown query parameter `{name}`; known here: {there}", 400)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
