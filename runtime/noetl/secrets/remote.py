@@ -199,7 +199,7 @@ class Fetcher:
     def _json(self, request: Request, what: str) -> dict[str, Json]:
         """The mapping that a server answers with. Raises NotFetched."""
         if not is_there():
-            raise NotFetched("what is asked for over HTTP needs the extra: pip install 'noetlc[http]'")
+            raise NotFetched("what is asked for over HTTP needs httpx, which is not installed: pip install httpx")
         answer = answered(request, Bounds(SECONDS, most=ANSWER_BYTES), self._fence)
         if isinstance(answer, Outcome):
             raise NotFetched(f"{shown(request.url)}: {(answer.error or {}).get('message')}")

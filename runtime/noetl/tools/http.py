@@ -33,7 +33,7 @@ class Invalid(Exception):
 async def run(call: Call, env: Env) -> Outcome:
     """Send the request and read the answer; the connection is closed when this returns or is cancelled."""
     if not is_there():
-        return error("extra.missing", "the http tool needs the extra: pip install 'noetlc[http]'")
+        return error("extra.missing", "the http tool needs httpx, which is not installed: pip install httpx")
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))
     try:

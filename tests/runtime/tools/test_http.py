@@ -305,4 +305,4 @@ def test_scenario_68_an_address_that_ends_like_a_file_is_an_address(env: Surroun
 def test_without_the_library_the_outcome_names_the_extra(env: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "httpx", None)
     error = failed(sent(env, url="http://127.0.0.1:1"))
-    assert (error["code"], "noetlc[http]" in str(error["message"])) == ("extra.missing", True)
+    assert (error["code"], "pip install httpx" in str(error["message"])) == ("extra.missing", True)
