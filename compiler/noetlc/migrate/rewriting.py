@@ -12,7 +12,10 @@ there.
                                     - step: b
 """
 
+from collections.abc import Iterator
+
 from noetl_ir.expr import Native, Text
+from noetl_ir.span import Span
 from noetlc.ast.playbook import Guard, Value
 from noetlc.ast.printing import Keys, Placed, Tree, plain_tree
 from noetlc.ast.yaml_text import entry_lines, scalar_text
@@ -30,14 +33,15 @@ def rewritten_document(text: str, root: Mapping, tree: Placed, read: Placed, tou
 
     Raises Refusal where the text cannot be rewritten.
     """
-    return _Document(text, root, touched).rewritten(root, Here(tree, read, DOCUMENT, moved=False))
+    return _Document(text, root, touched, read).rewritten(root, Here(tree, read, DOCUMENT, moved=False))
 
 
 class _Document:
     """The source of a document, what changes in it, and which of its mappings have become another."""
 
-    def __init__(self, text: str, root: Mapping, touched: Touched) -> None:
+    def __init__(self, text: str, root: Mapping, touched: Touched, read: Placed) -> None:
         self._text = text
+        self._read = dict(_items_in(read))
         self._touched = touched
         self._copies = Copies(text, root)
         self._used: set[int] = set()
@@ -221,6 +225,8 @@ class _Document:
         """The lines of an item that was not in this list; its mapping may have stood elsewhere."""
         here = here.opened()
         span = here.tree.span if isinstance(here.tree, Placed) else None
+        if here.read is None and span is not None:
+            here = here._replace(read=self._read.get(span) or self._of_another(span))
         if isinstance(here.tree, dict) and here.tree:
             node = self._copies.mapping_at(span) if span is not None else None
             lines = _dashed(self._mapping(here._replace(moved=True), node, column + DEEPER), column, DEEPER)
@@ -231,6 +237,11 @@ class _Document:
         if span is not None:
             self._copies.comes_from(span, lines[0])
         return lines
+
+    def _of_another(self, span: Span) -> Keys:
+        """What another construct was read as that becomes an item: none of its keys stays by its name."""
+        node = self._copies.mapping_at(span)
+        return dict.fromkeys((key.text for key, _ in node.entries), None) if node is not None else {}
 
     # Values
 
@@ -311,6 +322,14 @@ class _Document:
         if here.read is None or here.moved or self._touched.has_legacy(start, stop):
             return False
         return is_same(value, plain_tree(here.read))
+
+
+def _items_in(tree: Tree) -> Iterator[tuple[Span, Placed]]:
+    """The items of all lists of a tree that stand somewhere, by where they stand."""
+    for part in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        if isinstance(tree, list) and isinstance(part, Placed):
+            yield part.span, part
+        yield from _items_in(part)
 
 
 def _stood_in(spec: Entry | None, tree: Tree) -> bool:

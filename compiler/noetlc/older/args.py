@@ -46,7 +46,7 @@ def take_step_args(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None
     draft.extras.append(StepArgs(f"`{key.text}`", tuple(read_pairs(r, node, f"`{key.text}`")), key.span))
 
 
-_CALLED = frozenset({"python", "playbook", "workbook", "script", "noop", "container", "quantum"})
+CALLED = frozenset({"python", "playbook", "workbook", "script", "noop", "container", "quantum"})
 """Kinds whose args are what they are called with."""
 
 _ARGS = pattern(r"\bargs\.([^\W\d]\w*)")
@@ -89,7 +89,7 @@ def _unread(step: Step, args: StepArgs) -> list[tuple[str, Value]]:
 
     all_with(step._replace(extras=tuple(e for e in step.extras if not isinstance(e, StepArgs))), looked)
     tasks = [task for listed in _lists(step) for task in listed if not task.generated]
-    called = [task for task in tasks if task.kind in _CALLED]
+    called = [task for task in tasks if task.kind in CALLED]
     own = [set() if task.args is None else set(pairs_of(task.args.template) or {}) for task in called]
     if any(True for task in tasks for value in task_values(task) for _ in blocks_in(value)) or "args" in seen:
         return []
@@ -135,7 +135,7 @@ def _task(task: Task, defaults: dict[str, Value], before: dict[str, Value]) -> T
     after = _reading(defaults, _unreserved(defaults))
     task = task._replace(rules=all_with(task.rules, after), extras=all_with(task.extras, after))
     task = _bound(fields_with(task, _reading(defaults, before)), defaults)
-    if task.kind not in _CALLED or task.generated:
+    if task.kind not in CALLED or task.generated:
         return task
     given = {key: computed(_read(key, value), value.span).template for key, value in defaults.items()}
     own = {} if task.args is None else pairs_of(task.args.template)

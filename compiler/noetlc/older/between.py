@@ -9,7 +9,7 @@ the token of the step between carries it.
 
 from collections.abc import Container
 
-from noetl_ir.expr import Const, Expr, MapTemplate, Name, Template
+from noetl_ir.expr import Const, Expr, Filter, MapTemplate, Name, Template
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Arc, Router, Rule, Step, Value
 from noetlc.ast.truth import LOOP_DONE_FACTS
@@ -79,11 +79,16 @@ def _behind(step: Step, brought: dict[str, Template], known: Container[str]) -> 
     named = renamed({**of_result, ("event", "result"): result, ("output",): result, **certain}, known)
 
     def replace(expr: Expr) -> Expr | None:
-        here = static_path(expr)
+        # An arg with a default is brought with it: what is not there is null behind the loop.
+        given = expr.of if isinstance(expr, Filter) and expr.name in ("default", "d") else expr
+        here = static_path(given)
         key = _carried_as(here) if here[:2] not in certain else None
-        if key is None:
+        if key is None or (given is not expr and here[:1] != ("args",)):
             return named(expr)
-        brought[key] = native(otherwise(expr, Const(None)) if here[0] != "event" else expr)
+        asked = native(otherwise(expr, Const(None)) if given is expr and here[0] != "event" else expr)
+        if brought.get(key, asked) != asked:
+            key = f"{PREFIX}{key.removeprefix(PREFIX)}_{len(brought)}"
+        brought[key] = asked
         return path("args", key)
 
     return replace

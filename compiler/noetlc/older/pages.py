@@ -30,6 +30,7 @@ from noetlc.ast.walk import expressions_in, replace_steps
 from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.diag.change import Change, Class, Note
 from noetlc.expr.generated import computed, constant, generated_name, guard, jump, noop
+from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import (
     OUTCOME_ERROR,
     OUTCOME_OK,
@@ -43,8 +44,9 @@ from noetlc.expr.shorthand import (
     path,
     result_of,
 )
-from noetlc.expr.templates import Pairs, all_with, fields_with, guard_with, native, pairs_with
+from noetlc.expr.templates import Pairs, all_with, fields_with, guard_with, native, pairs_with, value_with
 from noetlc.expr.values import expression_of
+from noetlc.older.args import CALLED
 from noetlc.older.chains import named_in_chain, read_in, renamed_chain, with_own_names
 from noetlc.older.events import events_in, on_success
 from noetlc.older.hoisting import kept_words, with_meanings
@@ -302,7 +304,9 @@ class _Paged(NamedTuple):
             return (task._replace(rules=(*rules, *(rest or (Rule(None, "continue", span),)))),)
         collected = self._collected([page for _, page in more])
         for number, page in more:
-            patch = ((self._key("more"), constant(number, page.span)), *self._next(page), *collected)
+            # What a rule does besides comes before the next call, which may read it.
+            following = () if page.chain else self._next(page, renamed({**IN_RULES, **self._counts()}, self.known))
+            patch = ((self._key("more"), constant(number, page.span)), *following, *collected)
             when = guard(both(OUTCOME_OK, self._asked(page)), page.span)
             rules.append(Rule(when, "continue", page.span, set_iter=patch))
         last = ((self._key("more"), constant(None, span)), *collected)
@@ -315,7 +319,7 @@ class _Paged(NamedTuple):
         if not collected:
             again = again._replace(extras=tuple(self._of_last_page(extra) for extra in later))
         of_pages = (*self._sinks(more), *self._chains(more))
-        fetching = kept(fetching, (*read_in(of_pages), *_read_by(again.extras)))
+        fetching = kept(fetching, (*read_in((*of_pages, again)), *_read_by(again.extras)))
         result: Tasks = ()
         if collected:
             whole = path("iter", collected[0][0])
@@ -363,9 +367,8 @@ class _Paged(NamedTuple):
         pairs += [(self._key(name), Value(Literal({}), span, None)) for name in sorted(fields)]
         return noop(self._key("start"), span, (Rule(None, "continue", span, set_iter=tuple(pairs)),))
 
-    def _next(self, page: Page) -> Pairs:
+    def _next(self, page: Page, names: Replace) -> Pairs:
         """What the next call is made with."""
-        names = renamed({**IN_RULES, **self._counts()}, self.known)
         return tuple((self._key(name), value) for name, value in pairs_with(page.next_call, names))
 
     def _collected(self, more: list[Page]) -> Pairs:
@@ -395,9 +398,19 @@ class _Paged(NamedTuple):
             made = _overlaid(here, value, own, self.pages.span, may_be_null=name == "params")
             if name == "args":
                 task = task._replace(args=made)
+                if task.kind not in CALLED:
+                    given = self._with_args(given, here, value)
             else:
                 given[name] = made
         return task._replace(fields=tuple(given.items()))
+
+    def _with_args(self, given: dict[str, Value], here: Expr, value: Value) -> dict[str, Value]:
+        """The fields of a task that is called with no args, which read those of the next call where they read args."""
+        meanings: Meanings = {}
+        for key in pairs_of(value.template) or {}:
+            asked = otherwise(Attribute(here, key), path("args", key))
+            meanings = {**meanings, ("args", key): asked, **({} if key in self.known else {(key,): asked})}
+        return {name: value_with(field, renamed(meanings, ())) for name, field in given.items()}
 
     def _sinks(self, more: list[tuple[int, Page]]) -> Tasks:
         """The task that stores every page."""
@@ -413,6 +426,18 @@ class _Paged(NamedTuple):
         meanings = {**rule_meanings(path("iter", OUTCOME), page), **self._counts(), ("page",): page}
         return {**meanings, (self.step.name,): page, **self.gathered()}
 
+    def _taken(self, number: int) -> set[str]:
+        """The names that tasks of the step have, and those of the chains of pages before."""
+        names = {task.name for task in self.step.tasks}
+        return names | {task.name for page in self.pages.policies[:number] for task in page.chain}
+
+    def _behind_chain(self, page: Page, number: int) -> Replace:
+        """What names mean behind the chain of a page: what the page was, and the tasks of the chain."""
+        own = with_own_names(page.chain, self._taken(number), f"page{number}")
+        pairs = zip(page.chain, own, strict=True)
+        tasks: Meanings = {(old.name,): Name(new.name) for old, new in pairs if not old.generated}
+        return renamed({**self._of_page(), **tasks}, self.known)
+
     def _of_last_page(self, extra: Sugar) -> Sugar:
         """What the task sets: once, of the last page, whose outcome is kept."""
         outcome, page = path("iter", OUTCOME), result_of(self.task.name)
@@ -424,13 +449,11 @@ class _Paged(NamedTuple):
         """What rules do with the pages that they are true of."""
         made: list[Task] = []
         meanings = self._of_page()
-        taken = {task.name for task in self.step.tasks}
         for number, page in more:
             if not page.chain:
                 continue
             name, span = self._key(f"page{number}"), page.span
-            own = with_own_names(page.chain, taken, f"page{number}")
-            taken |= {task.name for task in own}
+            own = with_own_names(page.chain, self._taken(number), f"page{number}")
             own = renamed_chain(named_in_chain(name, own), renamed(meanings, self.known))
             own = tuple(with_meanings(task, meanings, self.known) for task in own)
             done = noop(generated_name(name, "done"), span)
@@ -446,7 +469,9 @@ class _Paged(NamedTuple):
             asked = equal(path("iter", self._key("more")), number)
             within = (compared(done, "<", Const(page.retry.attempts)),) if page.is_bounded else ()
             left = guard(both(asked, *within), page.span)
-            counted = ((self._key("page"), computed(done, page.span)),)
+            counted: Pairs = ((self._key("page"), computed(done, page.span)),)
+            if page.chain:
+                counted = (*counted, *self._next(page, self._behind_chain(page, number)))
             back = jump(self.task.name, page.span, when=left, set_iter=counted)
             rules.append(back._replace(delay=self._delay(page)))
         return (*rules, Rule(None, "continue", self.pages.span))

@@ -5,11 +5,13 @@ from typing import TypeAlias
 
 from noetl_ir.expr import Expr, Name, walk
 from noetlc.ast.playbook import Rule, Task
+from noetlc.ast.truth import Facts
 from noetlc.expr.generated import computed, guard
+from noetlc.expr.rewrite import rewritten
 from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, path
 from noetlc.expr.templates import Pairs, pairs_with
 from noetlc.expr.values import expression_of
-from noetlc.older.legacy_names import Meanings, renamed, rule_meanings
+from noetlc.older.legacy_names import IN_RULES, Meanings, renamed, rule_meanings
 
 _GOES_ON = frozenset({"continue", "break", "jump"})
 OUTCOME, RESULT = "__outcome", "__result"
@@ -17,8 +19,14 @@ OUTCOME, RESULT = "__outcome", "__result"
 
 
 def on_success(task: Task, *, set_ctx: Pairs = (), set_iter: Pairs = ()) -> Task:
-    """The task, which sets these besides when it succeeds; what its rules set themselves wins."""
-    return _patched(task, set_ctx, set_iter, _below)
+    """The task, which sets these besides when it succeeds; what its rules set themselves wins. A rule for errors that
+    lets the run go on is no success.
+    """
+
+    def below(rule: Rule, set_ctx: Pairs, set_iter: Pairs) -> Rule:
+        return rule if _takes_errors_only(rule) else _below(rule, set_ctx, set_iter)
+
+    return _patched(task, set_ctx, set_iter, below)
 
 
 def set_after(task: Task, set_ctx: Pairs, set_iter: Pairs) -> Task:
@@ -55,6 +63,13 @@ def _patched(task: Task, set_ctx: Pairs, set_iter: Pairs, patched: "_Patched") -
         rules = (*rules, Rule(ok, "continue", span, set_iter=set_iter, set_ctx=set_ctx))
     return task._replace(rules=rules)
 
+
+def _takes_errors_only(rule: Rule) -> bool:
+    return rule.when is not None and _WENT_WELL.verdict(rewritten(rule.when.expr, _TODAY)) is False
+
+
+_WENT_WELL = Facts({("outcome", "status"): "ok"})
+_TODAY = renamed(IN_RULES, ())
 
 _Patched: TypeAlias = Callable[[Rule, Pairs, Pairs], Rule]
 
@@ -96,4 +111,9 @@ def kept(task: Task, readers: tuple[Expr, ...]) -> Task:
     wanted = {(name, value) for name, value in ((OUTCOME, ("outcome",)), (RESULT, ("outcome", "result")))}
     read = {part.name for expr in readers for part in walk(expr) if hasattr(part, "name")}
     pairs = tuple((name, computed(path(*keys), task.span)) for name, keys in sorted(wanted) if name in read)
-    return on_success(task, set_iter=pairs)
+    return keeps(task, pairs)
+
+
+def keeps(task: Task, set_iter: Pairs) -> Task:
+    """The task, which sets these wherever the run goes on, behind an error too: what follows reads its outcome."""
+    return _patched(task, (), set_iter, _below)

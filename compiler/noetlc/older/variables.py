@@ -236,7 +236,7 @@ def _vars_of_step(step: Step, inputs: frozenset[str], note: Note) -> Step:
         later = [extra for extra in step.extras if isinstance(extra, Assign)]
         sets = [StepSet(assign.word, assign.set_ctx, assign.set_iter, assign.span) for assign in later]
         rest = [extra for extra in step.extras if not isinstance(extra, Assign)]
-        return step._replace(extras=(*rest, *sets)) if later else step
+        return step._replace(extras=(*sets, *rest)) if later else step
     found, step = _taken_sets(step)
     if not found:
         return step
@@ -307,9 +307,9 @@ def _set_of_step(step: Step, known: frozenset[str], made: dict[str, list[Step]],
             note(Change(BY_SET, assign.span, assign.word, "exact", "a task after the pipeline"))
     if not found:
         return step
-    ctx = tuple(pair for assign in found for pair in assign.set_ctx)
-    scratch = tuple(pair for assign in found for pair in assign.set_iter)
-    whole = found[0]._replace(set_ctx=ctx, set_iter=scratch)
+    ctx = dict(pair for assign in found for pair in assign.set_ctx)
+    scratch = dict(pair for assign in found for pair in assign.set_iter)
+    whole = found[0]._replace(set_ctx=tuple(ctx.items()), set_iter=tuple(scratch.items()))
     return _after_tasks(step, whole, known) if step.loop is None else _after_loop(step, whole, known, made)
 
 

@@ -304,6 +304,88 @@ workflow:
 """,
         [{"id": "4"}, {}],
     ),
+    "the args of the next call are read where the tool has no args of its own": (
+        """
+workflow:
+  - step: start
+    args: {page: 1}
+    tool: {kind: http, method: GET, url: URL/pages, params: {page: "{{ args.page }}"}}
+    case:
+      - when: "{{ event.name == 'call.done' and response.paging.hasMore }}"
+        then:
+          - set: {seen: "{{ ctx.seen | default([]) + [response.paging.page] }}"}
+          - retry: {max_attempts: 9, args: {page: "{{ response.paging.next }}"}}
+    next: [{step: fin, args: {last: "{{ start.paging.page }}"}}]
+""",
+        [{"last": 4}, {"seen": [1, 2, 3]}],
+    ),
+    "the next call reads what its rule has set and done": (
+        """
+workflow:
+  - step: start
+    FETCH
+    case:
+      - when: "{{ event.name == 'call.done' and response.paging.page < 4 }}"
+        then:
+          - far: {tool: {kind: python, args: {p: "{{ response.paging.page }}"}, code: "result = p + 2"}}
+          - set: {to: "{{ far }}", seen: "{{ ctx.seen | default([]) + [response.paging.page] }}"}
+          - retry: {max_attempts: 9, params: {page: "{{ [ctx.to, far, 4] | min }}"}}
+    next: [{step: fin, args: {last: "{{ start.paging.page }}"}}]
+""",
+        [{"last": 4}, {"to": 5, "seen": [1, 3]}],
+    ),
+    "behind a loop that sets something, args have their defaults": (
+        """
+workflow:
+  - step: start
+    args: {who: x}
+    loop: {in: [1], iterator: i}
+    tool: {kind: noop, args: {i: "{{ i }}"}}
+    set: {ctx.n: 1}
+    next: {arcs: [{step: bad, when: "{{ args.who != 'x' }}"}, {step: fin, args: {who: "{{ args.who }}"}}]}
+  - {step: bad, tool: {kind: noop, result: bad}}
+""",
+        [{"who": "x"}, {"n": 1}],
+    ),
+    "what a task sets it sets when it went well, though an error passes": (
+        """
+workflow:
+  - step: start
+    tool:
+      - name: t
+        kind: python
+        code: "raise ValueError('x')"
+        set: {ctx.loaded: true}
+        spec: {policy: {rules: [{when: "{{ output.status == 'error' }}", then: {do: continue, set: {ctx.k: 1}}}]}}
+      - {name: u, kind: noop, args: {n: 7}}
+    next: fin
+""",
+        [{}, {"k": 1}],
+    ),
+    "a loop that sets something leads on by its end": (
+        """
+workflow:
+  - step: start
+    loop: {in: [1, 2], iterator: x}
+    tool: {kind: python, args: {x: "{{ x }}"}, code: "result = x"}
+    vars: {all: "{{ result }}"}
+    next: {arcs: [{step: fin, when: "{{ event.name == 'loop.done' }}", set: {ctx.f: "{{ event.failed }}"}}]}
+""",
+        [{}, {"all": [1, 2], "f": 0}],
+    ),
+    "a rule for the end of a loop stands behind what the loop sets": (
+        """
+workflow:
+  - step: start
+    loop: {in: [1, 2], iterator: x}
+    tool: {kind: python, args: {x: "{{ x }}"}, code: "result = x"}
+    set: {ctx.first: "{{ output.data[0] }}"}
+    case:
+      - when: "{{ event.name == 'loop.done' }}"
+        then: [{set: {all: "{{ result }}"}}, {next: [{step: fin}]}]
+""",
+        [{}, {"first": 1, "all": [1, 2]}],
+    ),
 }
 
 

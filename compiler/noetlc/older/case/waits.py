@@ -12,7 +12,7 @@ from noetlc.older.case.nodes import Case
 from noetlc.older.case.rules import Ready, policy_of, read_by, span_of
 from noetlc.older.events import on_failure, on_success
 from noetlc.older.legacy_names import renamed, rule_meanings
-from noetlc.older.patching import on_success as on_success_set
+from noetlc.older.patching import keeps
 
 CALLED = "__called"
 """Where a run that waits keeps the outcome of its tool."""
@@ -49,7 +49,7 @@ def called(tool: Task, failing: tuple[Rule, ...], tasks: Tasks, case: Case) -> T
     rules = (*policy.before, *failing, onward, Rule(None, "continue" if policy.ignores else "fail", tool.span))
     tool = tool._replace(rules=rules) if failing else tool
     read = any(isinstance(p, Attribute) and p.name == CALLED for expr in read_by(tasks, case) for p in walk(expr))
-    return on_success_set(tool, set_iter=((CALLED, computed(Name("outcome"), tool.span)),)) if read else tool
+    return keeps(tool, ((CALLED, computed(Name("outcome"), tool.span)),)) if read else tool
 
 
 def waiting_again(wait: str, timeout: Value | None, span: Span) -> Rule:
