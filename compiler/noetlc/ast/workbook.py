@@ -1,6 +1,6 @@
 """Tasks of the workbook put in the place of the tasks that name them (LANGUAGE §6)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from noetl_ir.expr import Literal, MapTemplate, Template
 from noetlc.ast.playbook import Playbook, Step, Task, Value
@@ -17,6 +17,14 @@ def workbook_name(task: Task) -> str | None:
         if name == "task" and isinstance(value.template, Literal):
             return str(value.template.value)
     return ""
+
+
+def kind_called(task: Task, kinds: Mapping[str, str]) -> str:
+    """The kind that a task runs as, by the kinds of the workbook's entries: that of the entry where it calls one, which
+    may be `workbook` again.
+    """
+    name = workbook_name(task)
+    return task.kind if name is None else kinds.get(name, task.kind)
 
 
 def as_written(entry: Task, args: Value | None) -> Task:

@@ -20,7 +20,7 @@ from noetlc.ast.bodies import HasBodies, Tasks, all_tasks
 from noetlc.ast.playbook import Arc, Guard, Loop, Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in, loops_of
-from noetlc.ast.workbook import pairs_of, workbook_name
+from noetlc.ast.workbook import kind_called, pairs_of
 from noetlc.diag.change import Change, Note
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import FALSE, TRUE, compared, negated, static_path
@@ -190,7 +190,9 @@ the names of their classes: a canonical playbook starts without the constructs.
 def complete_http_paths(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which every path into an http result begins with a key of it."""
     kinds = {name: task.kind for name, task in playbook.workbook}
-    if not any(_kind(task, kinds) == KIND for step in playbook.steps for task in all_tasks(step.tasks, step.extras)):
+    if not any(
+        kind_called(task, kinds) == KIND for step in playbook.steps for task in all_tasks(step.tasks, step.extras)
+    ):
         return playbook
     declared, nearer = declared_names(playbook), _names_before_results(playbook)
     whole = [step for step in playbook.steps if _gives_http(step, kinds)]
@@ -221,17 +223,11 @@ def _names_before_results(playbook: Playbook) -> frozenset[str]:
     return frozenset(found)
 
 
-def _kind(task: Task, kinds: dict[str, str]) -> str:
-    """The kind that a task runs as: that of the workbook's entry where it calls one, which may be `workbook` again."""
-    name = workbook_name(task)
-    return task.kind if name is None else kinds.get(name, task.kind)
-
-
 def _gives_http(step: Step, kinds: dict[str, str]) -> bool:
     """Whether the result of a step is surely that of an http task, page by page or as a whole."""
     last = step.tasks[-1]
     inside = [extra for extra in last.extras if isinstance(extra, HasBodies) and not isinstance(extra, Pages)]
-    if _kind(last, kinds) != KIND or inside:
+    if kind_called(last, kinds) != KIND or inside:
         return False
     if any(_name_of(extra) == "Result" for extra in step.extras):
         return False
@@ -239,7 +235,7 @@ def _gives_http(step: Step, kinds: dict[str, str]) -> bool:
         return False
     leaves = {"break", "jump"}
     return not any(
-        rule.directive in leaves for task in step.tasks[:-1] for rule in task.rules if _kind(task, kinds) != KIND
+        rule.directive in leaves for task in step.tasks[:-1] for rule in task.rules if kind_called(task, kinds) != KIND
     )
 
 
@@ -263,7 +259,7 @@ class _Scope(NamedTuple):
         own = frozenset([loop.iterator for loop in loops_of(step)])
         inside = [task for task in all_tasks(step.tasks, step.extras) if not task.generated]
         taken = own.union([task.name for task in inside])
-        asked = frozenset([task.name for task in inside if _kind(task, self.kinds) == KIND])
+        asked = frozenset([task.name for task in inside if kind_called(task, self.kinds) == KIND])
         return self._replace(
             hidden=(self.hidden - {step.name}) | own, names=(self.names - taken) | asked, listed=self.listed - taken
         )
@@ -293,7 +289,7 @@ class _Scope(NamedTuple):
     def step(self, step: Step) -> Step:
         """The step with every path completed."""
         last = step.tasks[-1]
-        tool = _OF_TOOL if _kind(last, self.kinds) == KIND else _NOTHING
+        tool = _OF_TOOL if kind_called(last, self.kinds) == KIND else _NOTHING
         behind = _RESPONSES if tool and gathers((*last.extras, *step.extras)) else tool
         once = behind if step.loop is None else _NOTHING
         extras = tuple([self.extra(extra, tool, behind, once) for extra in step.extras])
@@ -336,9 +332,9 @@ class _Scope(NamedTuple):
         return tasks if _same(tuple(made), tasks) else tuple(made)
 
     def task(self, task: Task, before: Task | None, fields: Words, extras: bool) -> Task:
-        http = _OF_TOOL if _kind(task, self.kinds) == KIND else _NOTHING
+        http = _OF_TOOL if kind_called(task, self.kinds) == KIND else _NOTHING
         behind = _RESPONSES if http and gathers(task.extras) else http
-        previous = before is not None and _kind(before, self.kinds) == KIND
+        previous = before is not None and kind_called(before, self.kinds) == KIND
         rendered = self.completing(fields, previous)
         given = tuple([(name, self.each(value, rendered)) for name, value in task.fields])
         args = None if task.args is None else self.each(task.args, rendered)

@@ -25,7 +25,7 @@ from noetlc.ast.playbook import Guard, Playbook, Rule, Step, Task, Value
 from noetlc.ast.python_code import code_of
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in, replace_steps, rule_guards, task_values
-from noetlc.ast.workbook import pairs_of, template_of_pairs
+from noetlc.ast.workbook import kind_called, pairs_of, template_of_pairs
 from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import generated_name, jump, noop
 from noetlc.expr.rewrite import Replace
@@ -163,12 +163,14 @@ def widen_sinks(playbook: Playbook, note: Note) -> Playbook:
     """The playbook whose sinks find a key of the result where it is: in it, or in its `data` (REAL.md, values)."""
     del note
     known = declared_names(playbook)
+    kinds = {name: task.kind for name, task in playbook.workbook}
 
     def of_step(step: Step) -> Step:
         own = declared_in(step, known)
         last = step.tasks[-1]
-        tool = "" if gathers((*last.extras, *step.extras)) else last.kind
-        tasks = tuple(_widened(task, "" if gathers(task.extras) else task.kind, own) for task in step.tasks)
+        tool = "" if gathers((*last.extras, *step.extras)) else kind_called(last, kinds)
+        asked = [(task, "" if gathers(task.extras) else kind_called(task, kinds)) for task in step.tasks]
+        tasks = tuple(_widened(task, kind, own) for task, kind in asked)
         extras = tuple(_of_extra(extra, tool, own) for extra in step.extras)
         return step._replace(tasks=tasks, extras=extras)
 
