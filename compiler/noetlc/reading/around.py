@@ -51,18 +51,22 @@ class Around:
         given, and what is bare in any step with one.
         """
         called: dict[str, frozenset[str]] = {}
+        loops: dict[str, list[tuple[str, ...]]] = {}
         for step in self._playbook.steps:
             for task in step.tasks:
                 if (name := workbook_name(task)) is not None:
                     names = self.names(step)
                     bare = _union([names.args, names.tasks, names.iter, frozenset(names.iterators), _given(task)])
                     called[name] = _union([called.get(name, frozenset()), bare])
+                    loops.setdefault(name, []).append(names.iterators)
         for _ in self._playbook.workbook:  # an entry may stand for another
             for own, task in self._playbook.workbook:
                 if own in called and (name := workbook_name(task)) is not None:
                     called[name] = _union([called.get(name, frozenset()), called[own], _given(task)])
         for name, task in self._playbook.workbook:
-            yield task, self._outside._replace(args=called.get(name, frozenset()))
+            levels = loops.get(name, [()])
+            iterators = levels[0] if all(levels) else ()  # `iter.index` is there where all that call it are loops
+            yield task, self._outside._replace(args=called.get(name, frozenset()), iterators=iterators)
 
 
 def _given(task: Task) -> frozenset[str]:

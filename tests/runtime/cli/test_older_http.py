@@ -386,6 +386,18 @@ workflow:
 """,
         [{}, {"first": 1, "all": [1, 2]}],
     ),
+    "an entry of the workbook that loops call reads the element and its number": (
+        """
+workbook:
+  - {name: each, tool: {kind: python, args: {who: "{{ city }}", i: "{{ iter.index }}"}, code: "result = [who, i]"}}
+workflow:
+  - step: start
+    loop: {in: [a, b], iterator: city}
+    tool: {kind: workbook, name: each}
+    next: [{step: fin, args: {all: "{{ start }}"}}]
+""",
+        [{"all": [["a", 0], ["b", 1]]}, {}],
+    ),
 }
 
 
