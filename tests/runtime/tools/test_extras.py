@@ -11,7 +11,6 @@ from noetl_ir.registry import load
 from tool_doubles import Surroundings, call_of, failed, waited
 
 CALLS: dict[str, tuple[str, str, dict[str, Json]]] = {
-    "http": ("httpx", "http", {"url": "http://x"}),
     "gcs": ("httpx", "gcs", {"operation": "list", "bucket": "b"}),
     "postgres": ("psycopg", "postgres", {"command": "SELECT 1", "dsn": "x"}),
     "duckdb": ("duckdb", "duckdb", {"command": "SELECT 1"}),
