@@ -95,6 +95,21 @@ def test_children_are_embedded_and_their_digest_is_checked() -> None:
         read_plan(write_plan(plan._replace(children=(Child("a", digest_of(data), other),))))
 
 
+def test_a_plan_of_the_first_format_is_read_and_stays_what_it_is() -> None:
+    data = write_plan(ONE._replace(edition=1))
+    assert data[8:10] == b"\x00\x01" and data[8:10] != write_plan(ONE)[8:10]
+    plan = read_plan(data)
+    assert plan.edition == 1 and open_plan(data).edition == 1 and write_plan(plan) == data
+    form = plan_to_json(plan)
+    assert form["version_of_format"] == 1 and plan_from_json(form) == plan
+    jsonschema.validate(form, plan_schema())
+    for other in (0, 3, True, 1.0, "1", None):
+        with pytest.raises(PlanError, match="format"):
+            plan_from_json({**form, "version_of_format": other})
+    with pytest.raises(PlanError, match="altered"):
+        plan_from_json({**form, "version_of_format": 2})
+
+
 def test_the_digest_changes_with_the_plan_and_needs_no_reading() -> None:
     data = write_plan(ONE)
     assert digest_of(data) == write_plan(ONE)[18:50].hex()
@@ -112,7 +127,7 @@ def test_the_digest_changes_with_the_plan_and_needs_no_reading() -> None:
         (write_plan(ONE)[:-1], "truncated"),
         (write_plan(ONE) + b"x", "altered"),
         (write_plan(ONE)[:-1] + b"\x00", "altered"),
-        (sealed(b"\x00", version=2), "newer"),
+        (sealed(b"\x00", version=3), "newer"),
         (sealed(b"\x00", version=0), "not the one known"),
         (sealed(b"\xff\xff"), "damaged"),
         (sealed(codec.pack([])), "damaged"),

@@ -116,7 +116,7 @@ def _latest(runtime: Runtime, row: ExecutionRow, step: str | None) -> tuple[Look
         """Results that no expression reads are not kept: take each as it is made."""
         over = event.event_type in ("step.done", "loop.done") and not event.data.get("level")
         if over and (step is None or program.plan.steps[event.step].name == step):
-            latest[:] = [execution.last_result]
+            latest[:] = [execution.runs[event.run].result]
 
     look = look_at(runtime, row, attend)
     if step is not None and step not in look.program.step_numbers:

@@ -2,6 +2,7 @@
 
 from noetl.engine.evolve_loops import call_off, keep_result, note_row, unpark
 from noetl.engine.execution import Arrival, Execution, Mapping, Region, Run, Timer
+from noetl.engine.lines import Line, merged
 from noetl.engine.payload import mapping_of, texts_of
 from noetl.engine.program import Program
 from noetl.engine.views import counts_of, errors_of, terminal_event
@@ -37,7 +38,8 @@ def workflow_started(program: Program, execution: Execution, event: Event) -> No
         key = event.run if flows else ""
         execution.marking.put(place, key, count)
         if flows:
-            execution.arrivals[key] = Arrival({}, {"name": "workflow.started", "status": "ok", "ts": event.ts})
+            bringing: Mapping = {"name": "workflow.started", "status": "ok", "ts": event.ts}
+            execution.arrivals[key] = Arrival({}, bringing, execution.line)
             execution.agenda.append((place, key))
     execution.next_key = 2
 
@@ -46,14 +48,23 @@ def joined(program: Program, execution: Execution, event: Event) -> None:
     """The joined token takes the place of those it was made of; args merge in file order of the sources."""
     args: Mapping = {}
     completing = execution.arrivals[event.run]
+    lines: list[Line] = []
     for key in texts_of(event.data["tokens"]):
         arrival = execution.arrivals.pop(key)
         args = {**args, **arrival.args}
-    execution.arrivals[event.run] = Arrival(args, completing.event, completing.priority)
+        lines.append(arrival.line)
+    line = execution.line if execution.line in lines else lines[0]
+    if event.step in program.counting:
+        # Who comes too late goes on with what this wave began, not with what came before it.
+        line = execution.waves[event.step] = line if line is execution.line else Line()
+    execution.line = merged(execution.line, lines, line)
+    execution.arrivals[event.run] = Arrival(args, completing.event, line, completing.priority)
 
 
 def token_gone(program: Program, execution: Execution, event: Event) -> None:
-    execution.arrivals.pop(event.run, None)
+    arrival = execution.arrivals.pop(event.run, None)
+    if arrival is not None and event.event_type == "token.swallowed":
+        execution.line = merged(execution.line, [arrival.line], execution.waves[event.step])
     execution.waiting.pop(event.run, None)
 
 
@@ -99,7 +110,7 @@ def step_done(program: Program, execution: Execution, event: Event) -> None:
     run = execution.runs[event.run]
     run.result, run.iter, run.outcome, run.ended = region.result, region.iter, region.outcome, event.ts
     execution.timers.pop(f"timeout {event.run}", None)
-    keep_result(program, execution, event.step, region.result)
+    keep_result(program, execution, run)
 
 
 def step_failed(program: Program, execution: Execution, event: Event) -> None:
@@ -126,6 +137,7 @@ def selected(program: Program, execution: Execution, event: Event) -> None:
     run = execution.runs.pop(event.run)
     bringing = terminal_event(program, execution, event.run, run)
     taken = event.data["arcs"]
+    line: Line | None = run.line
     for arc in taken if isinstance(taken, list) else ():
         row = mapping_of(arc)
         key, args = str(row["key"]), mapping_of(row.get("args") or {})
@@ -133,7 +145,8 @@ def selected(program: Program, execution: Execution, event: Event) -> None:
         if row.get("ends"):
             continue
         arc_number = int(str(row["arc"]))
-        execution.arrivals[key] = Arrival(args, bringing, program.plan.arcs[arc_number].priority)
+        execution.arrivals[key] = Arrival(args, bringing, line or Line(), program.plan.arcs[arc_number].priority)
+        line = None  # every other branch has one of its own
         due = row.get("due")
         if isinstance(due, int):
             execution.timers[f"land {key}"] = Timer(due, "land", arc_number)

@@ -1,6 +1,6 @@
 """Folding the events of loops: their runs, their iterations, and how both stop (LANGUAGE §5)."""
 
-from noetl.engine.execution import Execution, LoopRun, Mapping, Region
+from noetl.engine.execution import Execution, LoopRun, Mapping, Region, Run
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.payload import mapping_of
 from noetl.engine.program import Program
@@ -93,16 +93,19 @@ def loop_done(program: Program, execution: Execution, event: Event) -> None:
     run.stats, run.errors = counts_of(loop), errors_of(loop)
     run.result = loop_value(loop)
     execution.timers.pop(f"timeout {event.run}", None)
-    keep_result(program, execution, event.step, run.result)
+    keep_result(program, execution, run)
 
 
-def keep_result(program: Program, execution: Execution, step: int, result: object) -> None:
-    """Remember the result of a step's latest successful run, as far as anything will ask for it."""
-    if program.plan.steps[step].kept:
-        execution.results[step] = result
-    if step == execution.return_step:
-        execution.returned = result
-    execution.last_step, execution.last_result = step, result
+def keep_result(program: Program, execution: Execution, run: Run) -> None:
+    """Remember the result of a run that ended well, as far as anything will ask for it: it may be the step's latest
+    and the execution's. A plan of format 1 has that of whichever run was the last.
+    """
+    if program.plan.steps[run.step].kept:
+        execution.results[run.step] = run.result
+    if run.step == execution.return_step:
+        execution.returned = run.result
+    line = run.line if program.plan.edition > 1 else execution.line
+    line.result = run.result
 
 
 def stop_loop(program: Program, execution: Execution, loop_key: str) -> None:

@@ -7,6 +7,7 @@ name; dictionaries that others may hold (`ctx`, `iter`, results) are replaced, n
 from collections import deque
 from typing import Literal, TypeAlias
 
+from noetl.engine.lines import NOTHING, Line
 from noetl.engine.marking import Marking
 from noetl.engine.program import Program
 from noetl_ir.expr import Json
@@ -21,11 +22,12 @@ Status: TypeAlias = Literal["new", "running", "completed", "failed", "cancelled"
 class Arrival:
     """A flow token on its way to a step: its args, and the event that brought it as guards see it."""
 
-    __slots__ = ("args", "event", "priority")
+    __slots__ = ("args", "event", "line", "priority")
 
-    def __init__(self, args: Mapping, event: Mapping, priority: int = 0) -> None:
+    def __init__(self, args: Mapping, event: Mapping, line: Line, priority: int = 0) -> None:
         self.args = args
         self.event = event
+        self.line = line
         self.priority = priority
 
 
@@ -44,6 +46,7 @@ class Run:
         "error",
         "errors",
         "iter",
+        "line",
         "ordinal",
         "outcome",
         "priority",
@@ -58,6 +61,7 @@ class Run:
         self.step = step
         self.args = arrival.args
         self.priority = arrival.priority
+        self.line = arrival.line
         self.ctx = ctx
         self.ctx_at = ctx_at
         self.ordinal = ordinal
@@ -212,7 +216,8 @@ class Parked(NamedTuple):
 class Execution:
     """The fold. `agenda` holds (place, key) that got tokens and are not decided yet; `ready` the
     regions to run, `calling` the parked ones whose child is to be started, `answered` those whose outcome
-    is here, `stopped` the claims to be called off; `now` is the time of the last event."""
+    is here, `stopped` the claims to be called off; `now` is the time of the last event; `line` is that of the entry
+    token, `waves` by step that of the run which a wave of a counting join began."""
 
     __slots__ = (
         "agenda",
@@ -232,8 +237,7 @@ class Execution:
         "folder",
         "inbox_row",
         "iter_parent",
-        "last_result",
-        "last_step",
+        "line",
         "loops",
         "marking",
         "next_key",
@@ -260,6 +264,7 @@ class Execution:
         "trace_id",
         "waiting",
         "waits",
+        "waves",
         "workload",
     )
 
@@ -305,16 +310,21 @@ class Execution:
         self.waits: dict[str, frozenset[str]] = {}
         self.failure: Mapping | None = None
         self.fault: Mapping | None = None
-        self.last_step = -1
         self.return_step = -1
         self.returned: object = None
-        self.last_result: object = None
+        self.line = Line()
+        self.waves: dict[int, Line] = {}
         self.counts: dict[str, int] = {"passed_errors": 0, "tasks": 0, "retries": 0}
 
     def _weigh(self, weight: Weight, key: str) -> int:
         """What a loop run fixed for its key when it started."""
         loop = self.loops[key]
         return len(loop.items) if weight is Weight.ITEMS else loop.slots
+
+    @property
+    def last_result(self) -> object:
+        """The result of the last run on the line that ended well; null where none did."""
+        return None if self.line.result is NOTHING else self.line.result
 
     @property
     def is_over(self) -> bool:

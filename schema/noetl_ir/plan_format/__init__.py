@@ -54,7 +54,9 @@ from noetl_ir.verify import verify
 T = TypeVar("T")
 
 MAGIC = b"NOETLPLN"
-VERSION = 1
+VERSION = 2
+READABLE = (1, 2)
+"""The versions that are read: each keeps its meaning, which `Plan.edition` tells."""
 MAX_BYTES = 1 << 30
 MAX_DEPTH = 300
 MAX_ITEMS = 100_000_000
@@ -102,7 +104,7 @@ def write_plan(plan: Plan) -> bytes:
     """The bytes of a plan."""
     with uncollected():
         body = codec.pack_record(_body(plan))
-    head = MAGIC + VERSION.to_bytes(2, "big") + len(body).to_bytes(8, "big")
+    head = MAGIC + plan.edition.to_bytes(2, "big") + len(body).to_bytes(8, "big")
     children = [child.data for child in plan.children]
     return b"".join([head, _sha256([head, body, *children]), body, *children])
 
@@ -125,9 +127,10 @@ def digest_of(data: bytes) -> str:
 
 
 def _read(data: bytes, rows: "_Kept") -> Plan:
-    body, children = _split(data)
+    edition, body, children = _split(data)
     try:
-        plan = _plan(codec.Parts(body, max_depth=MAX_DEPTH, max_items=MAX_ITEMS), children, rows)
+        parts = codec.Parts(body, max_depth=MAX_DEPTH, max_items=MAX_ITEMS)
+        plan = _plan(parts, children, rows)._replace(edition=edition)
     except (codec.CodecError, Malformed, BadNodes) as problem:
         raise PlanError(f"the plan is damaged: {problem}") from problem
     problems = verify(plan)
@@ -142,7 +145,8 @@ class _Kept(Protocol):
     def __call__(self, rows: Packed[T], /) -> Sequence[T]: ...
 
 
-def _split(data: bytes) -> tuple[memoryview, memoryview]:
+def _split(data: bytes) -> tuple[int, memoryview, memoryview]:
+    """The version, the body and the embedded plans."""
     if not data.startswith(MAGIC):
         raise PlanError("this is not a plan" if data else "the plan is empty")
     if len(data) < HEADER:
@@ -150,7 +154,7 @@ def _split(data: bytes) -> tuple[memoryview, memoryview]:
     if len(data) > MAX_BYTES:
         raise PlanError(f"the plan is larger than {MAX_BYTES} bytes")
     version = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 2], "big")
-    if version != VERSION:
+    if version not in READABLE:
         age = "newer than" if version > VERSION else "not"
         raise PlanError(f"the plan has format {version}, which is {age} the one known here ({VERSION})")
     length = int.from_bytes(data[len(MAGIC) + 2 : _LENGTHS], "big")
@@ -159,7 +163,7 @@ def _split(data: bytes) -> tuple[memoryview, memoryview]:
     view = memoryview(data)
     if _sha256([view[:_LENGTHS], view[HEADER:]]) != data[_LENGTHS:HEADER]:
         raise PlanError("the plan was altered or cut: its digest is not that of its content")
-    return view[HEADER : HEADER + length], view[HEADER + length :]
+    return version, view[HEADER : HEADER + length], view[HEADER + length :]
 
 
 def _sha256(parts: Iterable[bytes | memoryview]) -> bytes:

@@ -14,7 +14,7 @@ from noetl_ir.codec import CodecError
 from noetl_ir.expr import Json, Template
 from noetl_ir.net import PlaceClass, Trigger, Weight
 from noetl_ir.plan import Plan
-from noetl_ir.plan_format import VERSION, PlanError, digest_of, write_plan
+from noetl_ir.plan_format import READABLE, VERSION, PlanError, digest_of, write_plan
 from noetl_ir.plan_format.columns import Malformed
 from noetl_ir.plan_format.nodes import BadNodes, ExpressionReader, Expressions
 from noetl_ir.plan_format.templates import row_of, template_of
@@ -30,7 +30,7 @@ EXPRESSION_WORDS = (
 TEMPLATE_WORDS = ("literal", "native", "text", "map", "list", "block")
 """The words for the tags of rows, by tag."""
 
-_APART = frozenset({"templates"})
+_APART = frozenset({"templates", "edition"})
 _HEAD = frozenset({"format", "version_of_format", "digest"})
 _SCALARS = (bool, int, float, str)
 
@@ -41,7 +41,7 @@ def plan_to_json(plan: Plan) -> dict[str, Json]:
     rows = [row_of(template, expressions) for template in plan.templates]
     return {
         "format": FORMAT,
-        "version_of_format": VERSION,
+        "version_of_format": plan.edition,
         "digest": digest_of(write_plan(plan)),
         **{name: _written(value) for name, value in plan._asdict().items() if name not in _APART},
         "expressions": [_worded(row, EXPRESSION_WORDS) for row in expressions.listed()],
@@ -53,14 +53,15 @@ def plan_from_json(value: Json) -> Plan:
     """The plan of a JSON form, checked through and through. Raises PlanError."""
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise PlanError("this is not a plan")
-    if value.get("version_of_format") != VERSION:
-        raise PlanError(f"the plan has format {value.get('version_of_format')}, and {VERSION} is known here")
+    edition = value.get("version_of_format")
+    if type(edition) is not int or edition not in READABLE:
+        raise PlanError(f"the plan has format {edition}, and {VERSION} is known here")
     given = {key: item for key, item in value.items() if key not in _HEAD}
     try:
         reader = ExpressionReader(_tagged(given.pop("expressions", None), EXPRESSION_WORDS))
         rows = _tagged(given.pop("templates", None), TEMPLATE_WORDS)
         templates = tuple([template_of(row, reader) for row in rows])
-        plan = cast("Plan", _record(Plan, {"templates": ()}, given))._replace(templates=templates)
+        plan = cast("Plan", _record(Plan, {"templates": (), "edition": edition}, given))._replace(templates=templates)
     except (Malformed, BadNodes) as problem:
         raise PlanError(f"the plan is damaged: {problem}") from problem
     for child in plan.children:
@@ -89,7 +90,7 @@ def plan_schema() -> dict[str, Json]:
     properties.update(
         {
             "format": {"const": FORMAT},
-            "version_of_format": {"const": VERSION},
+            "version_of_format": {"enum": [*READABLE]},
             "digest": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
             "expressions": {"type": "array", "items": _row_schema(EXPRESSION_WORDS)},
             "templates": {"type": "array", "items": {"$ref": "#/$defs/Row"}},
@@ -274,7 +275,8 @@ def _record_schema(kind: type, definitions: dict[str, Json]) -> dict[str, Json]:
         name: _schema(hint, definitions) for name, hint in _hints(kind).items() if hint != Template
     }
     if kind is Plan:
-        properties.pop("templates", None)
+        for name in _APART:
+            properties.pop(name, None)
     return {
         "type": "object",
         "properties": properties,

@@ -223,4 +223,4 @@ workflow:
 """,
         sent((3, "go", 9)),
     )
-    assert ran.status == "completed" and ran.execution.last_result == {"k": 9}
+    assert ran.status == "completed" and ran.result("j") == {"k": 9}
