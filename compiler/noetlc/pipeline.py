@@ -36,7 +36,7 @@ from noetlc.diag.change import Change
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.diag.findings import sorted_findings
 from noetlc.diag.told import told
-from noetlc.older import AUTHORING, LOWERING, READ, BrokenPass, Lowering, read
+from noetlc.older import AUTHORING, LOWERING, READ, BrokenPass, Lowering, forks_of, read
 from noetlc.reading.check import check_document
 from noetlc.reading.places import Unknown
 from noetlc.rules import check_net, check_playbook
@@ -160,6 +160,8 @@ def understood(source: Source, node: Node | None, observer: Observer = QUIET) ->
         r.legacy_seen = r.legacy_seen or any(change.by not in AUTHORING for change in changes)
         unknown = check_document(r, playbook, node)
     findings = [*r.findings, *(told(change) for change in changes if change.by not in AUTHORING)]
+    if playbook is not None and r.legacy_seen:
+        findings += forks_of(playbook)
     return Document(playbook, None, sorted_findings(findings), changes, unknown=unknown, meant=r.meant, was=was)
 
 

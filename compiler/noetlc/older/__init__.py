@@ -5,12 +5,14 @@ file a construct: its nodes, its reader, the pass that removes them. Constructs 
 freely in a file, also with those of today (`choose`, `while`, `until`), whose passes stand in the same order.
 """
 
+from collections.abc import Iterable
 from functools import cache
 
 from noetl_ir.rows import NamedTuple
 from noetlc.ast.playbook import Playbook
 from noetlc.ast.sugar import Sugar
 from noetlc.diag.change import Change
+from noetlc.diag.diagnostic import Diagnostic
 from noetlc.dialects import PACKAGE as CANONICAL
 from noetlc.dialects import canonical, dialects_of, merged
 from noetlc.older.absent import ABSENT
@@ -24,7 +26,7 @@ from noetlc.source.nodes import Mapping, Node, Scalar
 from noetlc.source.text import Source
 
 __all__ = [
-    "ABSENT", "AUTHORING", "LOWERING", "PACKAGE", "READ", "BrokenPass", "Canonical", "Lowering", "combined", "is_guess",
+    "ABSENT", "AUTHORING", "LOWERING", "PACKAGE", "READ", "BrokenPass", "Canonical", "Lowering", "combined", "forks_of", "is_guess",
     "read", "reader_of", "written",
 ]  # fmt: skip
 
@@ -70,6 +72,13 @@ def reader_of(source: Source) -> Reader:
 def written(r: Reader, node: Node | None) -> Playbook | None:
     """The playbook as it is written, with the sugar of all dialects; None where the document is no mapping."""
     return read_document(r, node)
+
+
+def forks_of(playbook: Playbook) -> Iterable[Diagnostic]:
+    """What to say about the forks of a lowered playbook that was of an older dialect."""
+    from noetlc.older.ending_apart import ending_apart
+
+    return ending_apart(playbook)
 
 
 def is_guess(node: Sugar) -> bool:
