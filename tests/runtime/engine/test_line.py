@@ -23,7 +23,11 @@ def fork(*targets: str) -> str:
 
 def step(name: str, to: str = "", takes: bool = True, more: str = "") -> str:
     """A step whose task gives its name; with an arc to each of the names in `to`."""
-    tool = f"tool: {{name: {name}, kind: python, code: 'result = 1'}}" if takes else f"tool: {{kind: noop, result: {name}}}"
+    tool = (
+        f"tool: {{name: {name}, kind: python, code: 'result = 1'}}"
+        if takes
+        else f"tool: {{kind: noop, result: {name}}}"
+    )
     arcs = ", ".join(f"{{step: {target}}}" for target in to.split())
     following = f", next: {{spec: {{mode: inclusive}}, arcs: [{arcs}]}}" if to else ""
     return f"  - {{step: {name}, {tool}{following}{more}}}\n"
@@ -36,7 +40,11 @@ def join(kind: str) -> str:
 
 def times(**seconds: float) -> dict[str, Any]:
     """A script in which each task takes so long and gives its name."""
-    return {"outcomes": [{"task": name, "takes": each, "outcome": {"status": "ok", "result": name}} for name, each in seconds.items()]}
+    return {
+        "outcomes": [
+            {"task": name, "takes": each, "outcome": {"status": "ok", "result": name}} for name, each in seconds.items()
+        ]
+    }
 
 
 @pytest.mark.parametrize(("quick", "slow"), [(1, 4), (4, 1)], ids=["the first arc is quick", "the first arc is slow"])
@@ -91,9 +99,14 @@ def test_what_stood_before_the_race_on_the_winning_branch_is_not_the_result() ->
 
 
 def test_a_failure_that_an_arc_takes_is_on_the_line_and_has_no_result() -> None:
-    taken = ', next: {arcs: [{step: end, when: "{{ event.status == \'error\' }}"}]}'
+    taken = ", next: {arcs: [{step: end, when: \"{{ event.status == 'error' }}\"}]}"
     text = fork("a", "b") + step("a", "", True, taken) + step("b")
-    script = {"outcomes": [{"task": "a", "outcome": {"status": "error", "error": {"code": "x", "message": "no"}}}, {"task": "b", "takes": 3}]}
+    script = {
+        "outcomes": [
+            {"task": "a", "outcome": {"status": "error", "error": {"code": "x", "message": "no"}}},
+            {"task": "b", "takes": 3},
+        ]
+    }
     ran = run(text, script)
     assert ran.status == "completed" and ran.execution.last_result == "start"
 
@@ -105,7 +118,9 @@ workflow:
     tool: {name: a, kind: http, url: "http://x"}
     next: {arcs: [{step: end, when: "{{ event.status == 'error' }}"}]}
 """
-    ran = run(text, {"outcomes": [{"task": "a", "outcome": {"status": "error", "error": {"code": "x", "message": "no"}}}]})
+    ran = run(
+        text, {"outcomes": [{"task": "a", "outcome": {"status": "error", "error": {"code": "x", "message": "no"}}}]}
+    )
     assert ran.status == "completed" and ran.execution.last_result is None
 
 
@@ -228,5 +243,3 @@ def _is_wave(event: Event, step: int) -> bool:
 def _result_of(ran: Ran, event: Event) -> Any:
     done = [row for row in ran.of("task.done") if row.run == event.run]
     return done[-1].data.get("result")
-
-
