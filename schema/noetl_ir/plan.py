@@ -159,8 +159,8 @@ class Plan(NamedTuple):
     `workload` is the pool index of its mapping, rendered once at start with `order` naming the keys in
     dependency order. `source` is the file's base name, for messages. `executor` is the effective executor
     spec without `policy`. `kinds` are the tool kinds used. `aliases` says that the source had legacy
-    constructs. `edition` is the format whose meaning the plan has: in one of format 1 the result of an execution is that
-    of its last run, since then that of the last run on the line of its entry.
+    constructs. `edition` is the format whose meaning the plan has: in one of format 1 the result of an
+    execution is that of its last run, since then that of the last run on the line of its entry.
     """
 
     name: str

@@ -26,8 +26,8 @@ from noetlc.source.nodes import Mapping, Node, Scalar
 from noetlc.source.text import Source
 
 __all__ = [
-    "ABSENT", "AUTHORING", "LOWERING", "PACKAGE", "READ", "BrokenPass", "Canonical", "Lowering", "combined", "forks_of", "is_guess",
-    "read", "reader_of", "written",
+    "ABSENT", "AUTHORING", "LOWERING", "PACKAGE", "READ", "BrokenPass", "Canonical", "Lowering", "combined", "forks_of",
+    "is_guess", "read", "reader_of", "written",
 ]  # fmt: skip
 
 PACKAGE = "noetlc.older.dialects"

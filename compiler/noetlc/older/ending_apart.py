@@ -1,6 +1,6 @@
 """Forks of an older file whose branches end apart: the old engines' result is not ours there (EXTENSIONS.md §2).
 
-    next: [{step: a}, {step: b}]   # neither leads on: the result is that of `a`, the first; it was that of the slower one
+    next: [{step: a}, {step: b}]   # and neither leads on: the result is that of `a`; it was that of the slower one
 
 Where all branches come to one join that waits for them, both are the same, and nothing is said.
 """
@@ -27,8 +27,8 @@ def ending_apart(playbook: Playbook) -> Iterator[Diagnostic]:
             first = playbook.steps[branches[0]].name
             yield finding(
                 "NL912",
-                f"the result of a run is that of the last step on the way by `{first}`, the first branch here; the old engines "
-                "took that of whichever branch ended last",
+                f"the result of a run is that of the last step on the way by `{first}`, the first branch here; the old "
+                "engines took that of whichever branch ended last",
                 step.router.span,
                 help="write the branch first whose result is meant, or let all lead to a step with `join: all`",
             )
