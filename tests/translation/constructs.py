@@ -272,12 +272,16 @@ def _next_ladder(m: Making) -> None:
     m.step["next"] = branches
 
 
+_STATUSES = ("output.status == 'error'", "output.status == 'ok'", "output.error != None")
+"""What an arc asks of how its step ended."""
+
+
 def _next_arcs(m: Making) -> None:
     arcs = []
     for _ in range(m.one(1, 2, 2)):
         arc: dict[str, Any] = {"step": m.one(*TARGETS)}
         if m.one(0, 1):
-            arc["when"] = m.braced(_outside(m))
+            arc["when"] = m.braced(m.one(_outside(m), _outside(m), *_STATUSES))
         if m.one(0, 1):
             arc["args"] = {"x": "{{ vars.c }}"}
         arcs.append(arc)

@@ -93,6 +93,7 @@ class StepRun:
         given = {**step.get("input", {}), **step.get("args", {})}
         self.args = {**value_of(given, {**execution.names(), **token, "args": token}), **token}
         self.case = Case(self)
+        self.last = Outcome(None, None)
 
     def names(self, scope: Mapping[str, Any] = {}) -> dict[str, Any]:
         """What a template of the step sees; `scope` is that of the iteration."""
@@ -110,7 +111,15 @@ class StepRun:
             else:
                 chosen = self.case.of_skipped()
         except Failed as failure:
+            nothing = Ended(failure.outcome, failure.code, 1, None)
+            if "loop" not in self.step and self.case.only_routes and (fired := self.case.fired(nothing, {})):
+                return self.case.arrivals(self.case.branches(fired, nothing, failure.outcome.names()) or fired[0])
             led = following(self, failure.outcome, failure.code)
+            if led is None:
+                raise
+            return led
+        except Fault as fault:  # no rule is asked; an arc may take it (LANGUAGE §2)
+            led = following(self, Outcome(None, str(fault)), str(fault))
             if led is None:
                 raise
             return led
@@ -160,6 +169,7 @@ class StepRun:
         """
         own = {self.step["step"]: seen_as(ended.result), "attempt": ended.attempt}
         own["is_gathered"] = ended.result is not ended.outcome.result
+        self.last = ended.outcome
         here = {**scope, **ended.outcome.names(), **own}
         kept = {**scope, **ended.outcome._replace(result=ended.result).names(), **own}
         if ended.code is None:

@@ -1,7 +1,8 @@
 """Where a step of the old dialects leads, said as plainly as LANGUAGE §6 and §3 do: `next` in its forms.
 
 A name, or a list of names, is a fork; conditions are a ladder, and arcs are asked in order, the first or all. Of a
-failure only conditions that read `error` or the event are asked; what an arc gives that is not there then is a fault.
+failure only conditions that read `error`, a status or the event are asked; what an arc gives that is not there then is
+a fault.
 """
 
 import re
@@ -11,8 +12,9 @@ from typing import Any, Protocol
 from translation.older_repeating import Outcome
 from translation.older_templates import is_true, reads, value_of
 
+_OF_TOOL = ("this", "output")
 Led = list[tuple[str, dict[str, Any]]]
-_FAILURE = re.compile(r"\berror\b|event\.(name|status|error)")
+_FAILURE = re.compile(r"\berror\b|output\.status|event\.(name|status|error)")
 
 
 class Run(Protocol):
@@ -20,6 +22,7 @@ class Run(Protocol):
 
     step: Mapping[str, Any]
     execution: Any
+    last: Outcome
 
     def names(self, scope: Mapping[str, Any] = ...) -> dict[str, Any]: ...
     def patch(self, pairs: Mapping[str, Any], names: Mapping[str, Any]) -> None: ...
@@ -29,10 +32,14 @@ def following(run: Run, failure: Outcome | None, code: str | None) -> Led | None
     """Where `next` leads after a success, or after a failure that no rule took; None where nothing takes that."""
     node = run.step.get("next", [])
     result = run.execution.results.get(run.step["step"])
-    outcome = Outcome(result, None) if failure is None else failure._replace(code=code)
+    outcome = Outcome(result, None) if failure is None else failure._replace(result=None, code=code)
     is_loop = "loop" in run.step
     event = "step.failed" if failure is not None else "loop.done" if is_loop else "step.done"
-    names = {**run.names(outcome.names()), "event": {"name": event, "status": "error" if failure else "ok"}}
+    words = outcome.names()
+    if failure is None and not is_loop:  # a rule may have let an error pass: they are the tool's
+        last = run.last.names()
+        words |= {word: words[word] | {key: last["output"][key] for key in ("status", "error")} for word in _OF_TOOL}
+    names = {**run.names(words), "event": {"name": event, "status": "error" if failure else "ok"}}
     arcs = _arcs(node)
     taken = []
     for when, targets, has_else in arcs:

@@ -121,8 +121,7 @@ def on_arc(step: Step, arc: Arc, pairs: Pairs, span: Span, number: int, known: C
     """The arc to the step between, which sets the pairs and leads on with what the arc gives."""
     name, result = generated_name(step.name, f"arc{number}"), result_of(step.name)
     meanings = arc_meanings(result, loop=step.loop is not None, may_be_skipped=may_be_skipped(step))
-    of_outcome: Meanings = {words: path("event", "outcome", words[1]) for words in _KEPT_OF_OUTPUT}
-    there = pairs_with(pairs, renamed({**of_outcome, **meanings, ("output",): result}, known))
+    there = pairs_with(pairs, renamed({**meanings, ("output",): result, **_meant_by_arcs(step, meanings)}, known))
     given = arc.args
     onward: Value | None = computed(Name("args"), arc.span)
     if not all(_is_everywhere(value, step, known) for _, value in there):
@@ -136,6 +135,12 @@ def on_arc(step: Step, arc: Arc, pairs: Pairs, span: Span, number: int, known: C
     router = Router("exclusive", (Arc(arc.target, arc.target_span, None, onward, None, 0, arc.span),), arc.span)
     between = Step(name, arc.span, arc.span, "", PLAIN_SPEC, None, (task,), router)
     return arc._replace(target=name, target_span=arc.span, args=given, extras=()), between
+
+
+def _meant_by_arcs(step: Step, meanings: Meanings) -> Meanings:
+    """What of the outcome the arc itself is to find the meaning of, as it does of its guard; a loop has only these."""
+    asked: Meanings = {words: path(*words) for words in _KEPT_OF_OUTPUT}
+    return asked if step.loop is None else {words: meanings.get(words, own) for words, own in asked.items()}
 
 
 def _is_everywhere(value: Value, step: Step, known: Container[str]) -> bool:

@@ -107,7 +107,7 @@ def arc_meanings(result: Expr, *, loop: bool, may_be_skipped: bool) -> Meanings:
             found |= {(word, key): path("event", key) for key in ("status", "error")}
         found |= {("success",): equal(path("event", "status"), "ok")}
     elif may_be_skipped:
-        status = otherwise(path("event", "outcome", "status"), path("event", "status"))
+        status = otherwise(path("event", "outcome", "status"), Const("ok"))
         found |= {("this", "status"): status, ("output", "status"): status, ("success",): equal(status, "ok")}
     return found
 

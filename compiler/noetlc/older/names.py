@@ -10,6 +10,7 @@ Passes that move a construct to another place rename what is in it; this one is 
 """
 
 from collections.abc import Container, Iterator
+from itertools import chain
 
 from noetl_ir.expr import Expr
 from noetl_ir.span import Span
@@ -20,24 +21,23 @@ from noetlc.ast.walk import expressions_in, loops_of, rule_guards, rule_values, 
 from noetlc.diag.change import Change, Note
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace, rewritten
-from noetlc.expr.shorthand import FALSE, path, result_of
+from noetlc.expr.shorthand import FALSE, path
 from noetlc.expr.templates import arc_with, fields_with, guard_with, maybe_with, rule_with, value_with
 from noetlc.older.absent import without_absent
 from noetlc.older.events import on_failed
+from noetlc.older.failing_arcs import meant_arcs
 from noetlc.older.legacy_names import (
     CTX,
     IN_RULES,
     Known,
     arc_events,
-    arc_meanings,
     declared_names,
     has_old_names,
     only_old,
     renamed,
 )
-from noetlc.older.page_nodes import tool_at
+from noetlc.older.page_nodes import tool_before_branches
 from noetlc.older.patching import OUTCOME, kept
-from noetlc.older.skips import may_be_skipped
 
 
 class OldNames(Sugar):
@@ -80,18 +80,16 @@ def _renamed(step: Step, shared: frozenset[str]) -> Step:
             items=value_with(loop.items, everywhere), max_in_flight=maybe_with(loop.max_in_flight, everywhere)
         )
     tasks = tuple(_task(task, known) for task in step.tasks)
-    return step._replace(loop=loop, tasks=tasks, spec=_spec(step, everywhere), router=_router(step, known))
+    return step._replace(loop=loop, tasks=tasks, spec=_spec(step, everywhere), router=_router(step, tasks, known))
 
 
 def _with_outcome(step: Step) -> Step:
     """The step whose arcs read the outcome of its tool, where older constructs have become tasks behind it.
 
-    The outcome of a failure is that of the task that failed. Where there are branches, their pass has seen to it.
+    The outcome of a failure is that of the task that failed.
     """
-    tool = tool_at(step.tasks)
+    tool = tool_before_branches(step.tasks)
     if step.loop is not None or step.router is None or tool in (-1, len(step.tasks) - 1):
-        return step
-    if {rule.to for task in step.tasks for rule in task.rules} - {None, step.tasks[tool].name}:
         return step
     arcs = tuple(arc_with(arc, _OF_TOOL) if _is_success(arc) else arc for arc in step.router.arcs)
     if all(arc is old or arc == old for arc, old in zip(arcs, step.router.arcs, strict=True)):
@@ -144,14 +142,13 @@ def _spec(step: Step, everywhere: Replace) -> StepSpec:
     return step.spec._replace(admit=admit._replace(rules=rules))
 
 
-def _router(step: Step, known: Container[str]) -> Router | None:
+def _router(step: Step, tasks: tuple[Task, ...], known: Container[str]) -> Router | None:
     if step.router is None:
         return None
     events = only_old(arc_events(loop=step.loop is not None))
-    found = arc_meanings(result_of(step.name), loop=step.loop is not None, may_be_skipped=may_be_skipped(step))
-    meanings = only_old(renamed(found, known))
-    arcs = tuple(arc_with(arc_with(arc, events), meanings) if _is_old(arc) else arc for arc in step.router.arcs)
-    return step.router._replace(arcs=arcs)
+    meant = meant_arcs(step, tasks, known)
+    arcs = chain.from_iterable(meant(arc_with(arc, events)) if _is_old(arc) else (arc,) for arc in step.router.arcs)
+    return step.router._replace(arcs=tuple(arcs))
 
 
 def _is_old(arc: Arc) -> bool:
@@ -169,10 +166,9 @@ def _tell(before: Step, after: Step, note: Note) -> None:
         for (old, span), (new, _) in zip(_expressions(task), _expressions(made), strict=True):
             if old is not new:
                 note(Change(BY, span, "old names", "exact", "their canonical names"))
-    arcs = before.router.arcs if before.router is not None else ()
-    others = after.router.arcs if after.router is not None else ()
-    for arc, other in zip(arcs, others, strict=True):
-        if arc is not other and arc != other:
+    named = frozenset(after.router.arcs if after.router is not None else ())
+    for arc in before.router.arcs if before.router is not None else ():
+        if arc not in named:
             note(Change(BY, arc.span, "old names", "exact", "their canonical names"))
 
 

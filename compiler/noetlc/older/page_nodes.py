@@ -71,3 +71,10 @@ def tool_at(tasks: Tasks) -> int:
     names = {task.name for task in tasks}
     paged = [number for number, task in enumerate(tasks) if generated_name(task.name, "again") in names]
     return paged[-1] if paged else max((n for n, task in enumerate(tasks) if not task.generated), default=-1)
+
+
+def tool_before_branches(tasks: Tasks) -> int:
+    """The same where a case may have made branches of tasks behind the tool: what leads on to them comes first."""
+    places = {task.name: place for place, task in enumerate(tasks)}
+    leading = (n for n, task in enumerate(tasks) if any(places.get(rule.to or "", n) > n for rule in task.rules))
+    return tool_at(tasks[: next(leading, len(tasks)) + 1])

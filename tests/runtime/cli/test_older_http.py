@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from older_runs import results_of
 
-from noetlc.migrate.migration import migrated
 from tool_doubles import http_server
 
 if TYPE_CHECKING:
     from conftest import Home
 
-HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: tried, path: tests/tried}\n"
 ROWS = [{"id": page * 10 + row} for page in (1, 2, 3, 4) for row in (0, 1, 2)]
 USERS = [{"name": "Ada"}, {"name": "Bob"}]
 
@@ -61,12 +60,6 @@ PARTS = {
           collect: {strategy: append, path: data.data, into: all}""",
 }
 """What several cases begin with."""
-FIN = """
-  - step: fin
-    tool: {kind: python, args: {got: "{{ args }}", ctx: "{{ ctx }}"}, code: "result = [got, ctx]"}
-"""
-"""Where all of them end: the result is what the last step was given, and `ctx`."""
-
 CASES = {
     "what is set behind gathered pages is of all of them": (
         """
@@ -406,11 +399,4 @@ def test_a_run_gives_what_is_right_as_written_and_as_migrated(home: "Home", url:
     text, expected = CASES[about]
     for word, part in PARTS.items():
         text = text.replace(word, part)
-    written = (HEAD + text + FIN).replace("URL", url).encode()
-    again = migrated("written.yaml", written)
-    assert again.after is not None, again.problems
-    for name, data in (("written.yaml", written), ("migrated.yaml", again.after)):
-        (home.folder / name).write_bytes(data)
-        document = home.json("run", name)
-        assert isinstance(document, dict) and document["status"] == "completed", document.get("error")
-        assert document["result"] == expected, name
+    assert results_of(home, text.replace("URL", url)) == [expected, expected]

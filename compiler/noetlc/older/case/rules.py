@@ -82,10 +82,12 @@ def is_for_loop(rule: CaseRule, step: Step) -> bool:
 
 
 def only_routes(rules: Iterable[CaseRule]) -> bool:
-    """Whether rules look at `event`, `ctx` and `workload` only and do nothing but route (LANGUAGE §6)."""
+    """Whether rules look at `event`, `ctx` and `workload` only and do nothing but route (LANGUAGE §6). A rule that does
+    nothing leads nowhere when it is taken, and takes a failure.
+    """
     roots = {"event", "ctx", "workload", "vars"}
     for rule in rules:
-        if rule.again is not None or any(route_of(task) is None for task in rule.chain):
+        if rule.again is not None or not rule.chain or any(route_of(task) is None for task in rule.chain):
             return False
         if rule.when is not None and any(isinstance(p, Name) and p.name not in roots for p in walk(rule.when.expr)):
             return False
@@ -94,6 +96,8 @@ def only_routes(rules: Iterable[CaseRule]) -> bool:
 
 def sees_cause(step: Step, rule: CaseRule) -> bool:
     """Whether a rule reads what went wrong behind a retry: in arcs a used-up one is the error, its cause in rules."""
+    if rule.when is None or on_failure(rule.when.expr) == FALSE:
+        return False
     if not any(one.directive == "retry" for one in split(step)[1].rules):
         return False
     routes = [route for task in rule.chain if (route := route_of(task)) is not None]

@@ -1,0 +1,112 @@
+"""Arcs that ask for a failure in old words: such an arc takes the failure, as a rule of `case` does (REAL.md, flow).
+
+    when: "{{ output.status == 'error' }}"     →  event.status == 'error'
+    when: "{{ output.error != None }}"         →  not event.error | default(none) is none
+    when: "{{ output.http.status == 404 }}"    →  event.name in ['step.done', 'step.failed'] and …
+
+Where a rule of the step lets an error pass there are two arcs, for such a success and for the failure. Guards that
+only a success makes true stay as they are, for success alone (LANGUAGE §3).
+"""
+
+from collections.abc import Callable, Container
+
+from noetl_ir.expr import Compare, Const, Expr, ListOf, Test, walk
+from noetlc.ast.pipeline import asked_rules
+from noetlc.ast.playbook import Arc, Guard, Step, Task
+from noetlc.ast.truth import ERROR_FACTS, truth_of
+from noetlc.expr.generated import guard
+from noetlc.expr.rewrite import rewritten
+from noetlc.expr.shorthand import FALSE, TRUE, both, equal, one_of, path, result_of, static_path
+from noetlc.expr.templates import arc_with
+from noetlc.older.events import events_in, folded, on_failure
+from noetlc.older.legacy_names import Meanings, Path, arc_meanings, has_old_names, only_old, renamed
+from noetlc.older.page_nodes import tool_before_branches
+from noetlc.older.skips import may_be_skipped
+
+_EVENT = path("event", "name")
+_STATUSES = frozenset({("this", "status"), ("output", "status")})
+_ERRORS = frozenset({("error",), ("_err",), ("this", "error"), ("output", "error")})
+_OF_HTTP = frozenset({("status_code",), ("response", "status_code"), ("output", "http"), ("this", "http")})
+
+
+def meant_arcs(step: Step, tasks: tuple[Task, ...], known: Container[str]) -> Callable[[Arc], tuple[Arc, ...]]:
+    """What an arc of a step becomes, with canonical names; `tasks` are those of the step with theirs."""
+    is_loop = step.loop is not None
+    found = arc_meanings(result_of(step.name), loop=is_loop, may_be_skipped=may_be_skipped(step))
+    if is_loop:
+        usual = only_old(renamed(found, known))
+        return lambda arc: (arc_with(arc, usual),)
+    passes = any(map(_lets_errors_pass, tasks))
+    is_last = tool_before_branches(tasks) in (-1, len(tasks) - 1)
+    return lambda arc: _arcs(arc, found, known, passes, is_last)
+
+
+def _arcs(arc: Arc, found: Meanings, known: Container[str], passes: bool, is_last: bool) -> tuple[Arc, ...]:
+    """The arc, or the two for success and for failure."""
+    usual = arc_with(arc, only_old(renamed(found, known)))
+    failing = FALSE if arc.when is None else _at_failure(arc.when.expr, known)
+    if failing == FALSE:
+        return (usual,)
+    of_end = arc_with(arc, only_old(renamed({**found, **_OF_END}, known)))
+    assert usual.when is not None and of_end.when is not None
+    if not passes and not _reads_outcome(of_end.when):
+        return (of_end,)
+    asked, span = usual.when.expr, usual.when.span
+    failed = equal(_EVENT, "step.failed")
+    if is_last and not passes:
+        return (of_end._replace(when=guard(both(one_of(_EVENT, ("step.done", "step.failed")), asked), span)),)
+    also = failed if failing == TRUE else both(failed, rewritten(failing, renamed({**found, **_OF_END}, known)))
+    return usual, of_end._replace(when=guard(also, span))
+
+
+_OF_END: Meanings = {
+    **{(word, key): path("event", key) for word in ("this", "output") for key in ("status", "error")},
+    ("success",): equal(path("event", "status"), "ok"),
+}
+"""What is meant where the step has failed, or where no error passes."""
+
+
+def _at_failure(expr: Expr, known: Container[str]) -> Expr:
+    """The guard where the step has failed; false where it is no question in old words, or one for success only."""
+    if not has_old_names(expr) or events_in(expr) or not any(_tells(static_path(part), known) for part in walk(expr)):
+        return FALSE
+    return folded(rewritten(on_failure(expr), _failed))
+
+
+def _tells(here: Path, known: Container[str]) -> bool:
+    return bool(here) and here[0] not in known and any(here[:n] in _TELLING for n in (1, 2))
+
+
+_TELLING = _STATUSES | _ERRORS | _OF_HTTP | {("success",)}
+
+
+def _failed(expr: Expr) -> Expr | None:
+    """What is certain of a failure."""
+    match expr:
+        case Compare(first=first, rest=(("==" | "!=" as op, Const(value=str(word))),)):
+            if static_path(first) in _STATUSES:
+                return TRUE if (word == "error") == (op == "==") else FALSE
+        case Compare(first=first, rest=(("==" | "!=" as op, Const(value=None)),)) if static_path(first) in _ERRORS:
+            return TRUE if op == "!=" else FALSE
+        case Compare(first=first, rest=(("in", ListOf(items=items)),)) if static_path(first) in _STATUSES:
+            return TRUE if Const("error") in items else FALSE
+        case Test(of=of, name="defined" | "none" | "undefined" as name) if static_path(of) in _ERRORS:
+            return TRUE if name == "defined" else FALSE
+    return None
+
+
+def _reads_outcome(asked: Guard) -> bool:
+    return any(static_path(part)[:2] == ("event", "outcome") for part in walk(asked.expr))
+
+
+def _lets_errors_pass(task: Task) -> bool:
+    """Whether the step may go on, or end well, after an error of the task."""
+    if task.kind == "noop":
+        return False
+    for rule in asked_rules(task):
+        caught = truth_of(rule.when, ERROR_FACTS)
+        if caught is not False and rule.directive not in ("fail", "retry"):
+            return True
+        if caught is True and rule.directive == "fail":
+            return False
+    return bool(task.rules)
