@@ -5,8 +5,8 @@ from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING
 
 import pytest
-from older_runs import results_of
 
+from older_runs import results_of
 from tool_doubles import http_server
 
 if TYPE_CHECKING:

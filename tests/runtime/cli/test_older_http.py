@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from older_runs import results_of
 
+from older_runs import results_of
 from tool_doubles import http_server
 
 if TYPE_CHECKING:
