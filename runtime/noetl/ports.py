@@ -19,6 +19,15 @@ class Conflict(Exception):
     """The log did not end where the writer expected, or an event id is there with another body."""
 
 
+class Taken(Conflict):
+    """The key of a start is that of another execution: its id, and the hash of what was asked for then."""
+
+    def __init__(self, execution_id: str, request: str) -> None:
+        super().__init__(f"the key started execution {execution_id} already")
+        self.execution_id = execution_id
+        self.request = request
+
+
 class StoreFailure(Exception):
     """The store could not do what was asked. The text says why, in plain words; the log says what is on disk.
 
@@ -29,6 +38,17 @@ class StoreFailure(Exception):
 
 class Refused(StoreFailure):
     """The store will not do it, however often it is asked."""
+
+
+class Damaged(StoreFailure):
+    """The log of one execution is not what was written: an event was changed, or is missing. All others are whole.
+
+    `what` says it without naming the store.
+    """
+
+    def __init__(self, store: str, what: str) -> None:
+        super().__init__(f"{store}: {what}")
+        self.what = what
 
 
 class Owned(Exception):
@@ -65,6 +85,13 @@ class ExecutionRow(NamedTuple):
     parent_execution_id: str | None
     started: int
     ended: int | None
+
+
+class StartKey(NamedTuple):
+    """What makes a start happen once: a `key` that its caller chose, and a hash of what it asked for with it."""
+
+    key: str
+    request: str
 
 
 class Wanted(NamedTuple):
@@ -105,12 +132,18 @@ class Store(Protocol):
     dropped: str | None
     """What the process before left unfinished, and was dropped on opening, in words; None for nothing."""
 
-    def create(self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = ()) -> None:
-        """Add an execution, with its first events in the same transaction.
+    def create(
+        self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
+    ) -> None:
+        """Add an execution, with its first events and the key of its start in the same transaction.
 
         One that is there with the same playbook, plan and parent stays as it is; its events must be there
-        too. Raises Conflict.
+        too. Raises Conflict, and Taken where another execution has the key: then nothing is added.
         """
+        ...
+
+    def started_with(self, key: str) -> tuple[str, str] | None:
+        """The execution that was started with a key, and the hash of what was asked for then."""
         ...
 
     def append(
@@ -132,8 +165,9 @@ class Store(Protocol):
     def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
         """The events behind position `after`, in order, a page at a time; none for an unknown execution.
 
-        A damaged or missing event is a StoreFailure that names it. A position behind the end of the log, from
-        which a snapshot newer than the log would read on, is a Conflict.
+        A damaged or missing event is a StoreFailure that names it, also at the end: the row of the execution has the
+        number and the checksum of its events. A position behind the end of the log, from which a snapshot newer than
+        the log would read on, is a Conflict.
         """
         ...
 

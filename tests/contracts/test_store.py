@@ -5,12 +5,13 @@
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import ModuleType
 
 import pytest
 
-from noetl.ports import Conflict, ExecutionRow, InboxRow, Owned, Record, Store, StoreFailure, Wanted
+from noetl.ports import Conflict, ExecutionRow, InboxRow, Owned, Record, StartKey, Store, StoreFailure, Taken, Wanted
 from noetl_ir.expr import Json
 
 ROW = ExecutionRow("e1", "demo/one", "d" * 64, "running", None, 1_000, None)
@@ -178,6 +179,39 @@ def test_creating_again_is_harmless_when_it_is_the_same(store: Store) -> None:
         store.create(row, [("a", b"1"), ("b", b"3")])
     with pytest.raises(Conflict):
         store.create(row, [*first, ("c", b"3")])
+
+
+def test_a_key_starts_one_execution(store: Store) -> None:
+    first, second = ROW._replace(execution_id="e2"), ROW._replace(execution_id="e3")
+    assert store.started_with("k") is None
+    store.create(first, [("a", b"1")], key=StartKey("k", "asked"))
+    store.create(first, [("a", b"1")], key=StartKey("k", "asked"))
+    assert store.started_with("k") == ("e2", "asked") and store.started_with("K") is None
+    for asked in ("asked", "something else"):
+        with pytest.raises(Taken) as taken:
+            store.create(second, [("a", b"1")], key=StartKey("k", asked))
+        assert (taken.value.execution_id, taken.value.request) == ("e2", "asked")
+        assert store.execution("e3") is None and list(store.read("e3")) == []
+    store.create(second, [("a", b"1")], key=StartKey("k2", "asked"))
+    assert store.started_with("k2") == ("e3", "asked")
+
+
+def test_of_many_that_start_with_one_key_at_once_one_does(open_store: Open) -> None:
+    stores = [open_store() for _ in range(4)]
+    names = [f"e{number}" for number in range(2, 18)]
+
+    def begun(number: int) -> str:
+        row = ROW._replace(execution_id=names[number])
+        try:
+            stores[number % 4].create(row, [("a", b"1")], key=StartKey("k", "asked"))
+        except Taken as taken:
+            return taken.execution_id
+        return row.execution_id
+
+    with ThreadPoolExecutor(len(names)) as pool:
+        answers = {*pool.map(begun, range(len(names)))}
+    assert len(answers) == 1
+    assert [name for name in names if stores[0].execution(name) is not None] == [*answers]
 
 
 def test_odd_text_is_kept_or_refused_in_words(store: Store) -> None:

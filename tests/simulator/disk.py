@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
-from noetl.ports import Conflict, ExecutionRow, StoreFailure
+from noetl.ports import Conflict, ExecutionRow, StartKey, StoreFailure
 from noetl.store.memory import MemoryStore
 
 
@@ -51,9 +51,11 @@ class Disk:
             owning.close()
         self._owned.clear()
 
-    def create(self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = ()) -> None:
+    def create(
+        self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
+    ) -> None:
         """`Store.create`."""
-        self._commit(lambda: self._shared.create(row, records))
+        self._commit(lambda: self._shared.create(row, records, key=key))
 
     def append(
         self, execution_id: str, expected: int, records: Sequence[tuple[str, bytes]], *, status: str, ended: int | None

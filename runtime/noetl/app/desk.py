@@ -24,12 +24,13 @@ from noetl.app.vault import unresolvable, workload_of
 from noetl.catalogue import PlanRow, Versions
 from noetl.engine.program import Program
 from noetl.engine.starting import Request, unmet
-from noetl.ports import ExecutionRow, Record, Wanted
-from noetl.server.api.desk import Faulty, Prepared, Refused, Start, Unknown
+from noetl.ports import ExecutionRow, Record, StartKey, Taken, Wanted
+from noetl.server.api.desk import Begun, Faulty, Prepared, Refused, Start, Unknown
 from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane
 from noetl.server.roll import Roll
 from noetl.server.service import Service, Standing
+from noetl.starts import other
 from noetl_ir.commands import Check, Presence
 from noetl_ir.envelope import Origin, envelope_of, origin_of
 from noetl_ir.expr import Json
@@ -163,6 +164,11 @@ class StoreDesk:
 
     def prepare(self, start: Start) -> Prepared:
         """`Desk.prepare`."""
+        if start.key is not None and (there := self._runtime.store.started_with(start.key.key)) is not None:
+            known, nothing = Future[Begun](), Future[tuple[str, ...]]()
+            known.set_result(_again(start.key, *there))
+            nothing.set_result(())
+            return Prepared(nothing, lambda: known)
         with _told():
             program = self._runtime.programs.load(self._digest(start))
             execution_id = self._runtime.new_execution_id()
@@ -170,9 +176,13 @@ class StoreDesk:
             if told := unmet(program, execution_id, request):
                 raise Refused("; ".join(["nothing was started", *told]))
 
-            def begin(control: ControlPlane) -> str:
-                control.begin(program, execution_id, request)
-                return execution_id
+            def begin(control: ControlPlane) -> Begun:
+                try:
+                    control.begin(program, execution_id, request, start.key)
+                except Taken as taken:  # somebody was quicker
+                    assert start.key is not None
+                    return _again(start.key, taken.execution_id, taken.request)
+                return Begun(execution_id)
 
             return Prepared(self._lacking(program, execution_id, request), partial(self._service.do, begin))
 
@@ -301,6 +311,13 @@ class StoreDesk:
         rows = self._runtime.store.plans(Versions(newest=True, limit=_NEAR))
         near = nearest(path, [row.path for row in rows])
         return f"no playbook `{path}` is registered" + (f"; did you mean `{near}`?" if near else "")
+
+
+def _again(key: StartKey, execution_id: str, request: str) -> Begun:
+    """The execution that a key has started. Raises Refused where it was another start."""
+    if request != key.request:
+        raise Refused(other(key, execution_id))
+    return Begun(execution_id, fresh=False)
 
 
 @contextmanager

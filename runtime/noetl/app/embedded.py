@@ -10,7 +10,7 @@ from typing import Protocol
 
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
-from noetl.ports import Blobs, Bus, Clock, Store
+from noetl.ports import Blobs, Bus, Clock, StartKey, Store
 from noetl.server.control import ControlPlane
 from noetl.server.shell import Ask
 from noetl.worker.shell import Launcher, Worker
@@ -76,9 +76,12 @@ class Embedded:
         """Stop after the current round; safe in a signal handler."""
         self._interrupted = True
 
-    def start(self, program: Program, execution_id: str, request: Request) -> str:
-        """Start an execution and drive it; returns its status, `paused` or `interrupted` when it stopped early."""
-        self._parts.control.start(program, execution_id, request)
+    def start(self, program: Program, execution_id: str, request: Request, key: StartKey | None = None) -> str:
+        """Start an execution and drive it; returns its status, `paused` or `interrupted` when it stopped early.
+
+        Raises Taken where another one was started with the key.
+        """
+        self._parts.control.start(program, execution_id, request, key)
         return self._drive(execution_id)
 
     def resume(self, program: Program, execution_id: str, *, retry_fault: bool = False) -> str:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from contextlib import closing
+from time import sleep
 
 import click
 
 from noetl.cli.stores import SERVER_VARIABLE, server_url
 from noetl.cli.text import Problem
 from noetl.ports import StoreFailure
-from noetl.store.http import Connection, NotThere
+from noetl.store.http import Connection, NotThere, Unanswered
 from noetl_ir.expr import Json
+
+PAUSES = (0.5, 1.0, 2.0, 4.0)
+"""Seconds before a request whose answer was lost is made again."""
 
 DEFAULT_SERVER = "http://127.0.0.1:8082"
 
@@ -29,11 +33,19 @@ class Unknown(Problem):
     """The server does not know what was named."""
 
 
-def asked(server: str, method: str, path: str, data: Json = None) -> dict[str, Json]:
-    """The JSON object that a server answers; what it refuses is a Problem, what it does not know is Unknown."""
+def asked(server: str, method: str, path: str, data: Json = None, *, key: str = "") -> dict[str, Json]:
+    """The JSON object that a server answers; what it refuses is a Problem, what it does not know is Unknown.
+
+    With a `key` the request happens once, and is made again as long as its answer is lost.
+    """
     try:
         with closing(Connection(server)) as connection:
-            return connection.json(method, path, data=data)
+            for pause in PAUSES if key else ():
+                try:
+                    return connection.json(method, path, data=data, key=key)
+                except Unanswered:
+                    sleep(pause)
+            return connection.json(method, path, data=data, key=key)
     except NotThere as problem:
         raise Unknown(str(problem)) from None
     except StoreFailure as problem:

@@ -9,18 +9,23 @@ from pathlib import Path
 import click
 
 from noetl.app.embedded import Embedded
+from noetl.app.ending import ending_of
+from noetl.app.looking import look_at
 from noetl.app.runtime import DEFAULT_SLOTS, Runtime, Settings
 from noetl.cli.buses import pool_limit_option
 from noetl.cli.driving import Asked, drive
+from noetl.cli.ending import tell
 from noetl.cli.environment import env_option
 from noetl.cli.inputs import STANDARD_INPUT, payload_of, plan_bytes, script_of
-from noetl.cli.stores import json_option, opened, path_option, store_option
+from noetl.cli.stores import command_with, json_option, opened, path_option, store_option
 from noetl.cli.text import Problem, escaped
 from noetl.cli.watching import progress_for
 from noetl.engine.program import Program
 from noetl.engine.starting import Request, unmet
 from noetl.environment import Environment
+from noetl.ports import StartKey
 from noetl.server.children import NotFound
+from noetl.starts import BadKey, other, start_key
 
 
 @click.command("run", short_help="Run a plan or a playbook.")
@@ -28,6 +33,7 @@ from noetl.server.children import NotFound
 @path_option
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="Set one value: a.b=v.")
 @click.option("--payload", metavar="JSON|@FILE", help="Values that replace those of the workload.")
+@click.option("--key", metavar="KEY", help="Run once: a second run with this key only tells how the first stands.")
 @click.option("--script", metavar="FILE", help="Replace tools by the outcomes listed there, on a virtual clock.")
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
 @pool_limit_option
@@ -40,6 +46,7 @@ def run(
     folders: tuple[Path, ...],
     sets: tuple[str, ...],
     payload: str | None,
+    key: str | None,
     script: str | None,
     slots: int,
     limits: dict[str, int],
@@ -68,17 +75,42 @@ def run(
     )
     with opened(url, settings) as runtime:
         program = _kept(runtime, source, plan)
+        once = _key_of(key, program, request)
+        if once is not None and (there := runtime.store.started_with(once.key)) is not None:
+            return _tell_first(runtime, once, there, Asked(there[0], url, as_json))
         execution_id = runtime.new_execution_id()
         request = request._replace(env=environment.given(program))
         _check_inputs(program, execution_id, request)
         _check_keychain(runtime, program, execution_id, request)
         shown.say(f"{execution_id}: {escaped(program.plan.path or program.plan.name)}")
-        start = partial(_start, program, execution_id, request)
+        start = partial(_start, program, execution_id, request, once)
         return drive(runtime, program, Asked(execution_id, url, as_json), start, shown)
 
 
-def _start(program: Program, execution_id: str, request: Request, embedded: Embedded) -> str:
-    return embedded.start(program, execution_id, request)
+def _start(program: Program, execution_id: str, request: Request, key: StartKey | None, embedded: Embedded) -> str:
+    return embedded.start(program, execution_id, request, key)
+
+
+def _key_of(key: str | None, program: Program, request: Request) -> StartKey | None:
+    if key is None:
+        return None
+    try:
+        return start_key(key, {"digest": program.digest, "payload": request.payload})
+    except BadKey as problem:
+        raise click.UsageError(f"--key: {problem}") from None
+
+
+def _tell_first(runtime: Runtime, key: StartKey, there: tuple[str, str], asked: Asked) -> int:
+    """How the execution stands that a key has started."""
+    execution_id, request = there
+    if request != key.request:
+        raise Problem(other(key, execution_id))
+    row = runtime.store.execution(execution_id)
+    if row is None or row.ended is None:
+        again = command_with(asked.url, "status", execution_id)
+        raise Problem(f"execution {execution_id} was started with this key and is not over: {escaped(again)}")
+    look = look_at(runtime, row)
+    return tell(ending_of(runtime, look.program, look.execution, row.status), asked.url, as_json=asked.as_json)
 
 
 def _folder(source: str) -> str:

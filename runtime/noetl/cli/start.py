@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from uuid import uuid4
 
 import click
 
@@ -20,6 +21,7 @@ from noetl_ir.expr import Json
 @path_option
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="Set one value: a.b=v.")
 @click.option("--payload", metavar="JSON|@FILE", help="Values that replace those of the workload.")
+@click.option("--key", metavar="KEY", help="Start once: all starts with this key are one execution.")
 @click.option("--follow", is_flag=True, help="Tell what happens, and how it ended.")
 @connected
 @json_option
@@ -28,19 +30,24 @@ def start(
     folders: tuple[Path, ...],
     sets: tuple[str, ...],
     payload: str | None,
+    key: str | None,
     follow: bool,
     server: str,
     as_json: bool,
 ) -> int:
     """Start an execution on a server: of a playbook of its catalogue, or of a file, which is registered first.
 
-    It returns once the execution is on the server's disk. Exit codes with --follow: 0 completed, 1 failed, 4 blocked
-    or cancelled, 5 when the server went away and none came back at its address.
+    It returns once the execution is on the server's disk. A request whose answer is lost is made again, and starts one
+    execution all the same. With --key that holds for other calls of the command too: the second one names the execution
+    of the first, and is refused where it asks for another playbook or payload.
+
+    Exit codes with --follow: 0 completed, 1 failed, 4 blocked or cancelled, 5 when the server went away and none came
+    back at its address.
     """
     given = payload_of(payload, sets)
     body = {**_named(what, folders, server), "payload": given}
     try:
-        execution_id = str(asked(server, "POST", "/executions", body).get("execution_id"))
+        execution_id = str(asked(server, "POST", "/executions", body, key=key or str(uuid4())).get("execution_id"))
     except Unknown as problem:
         raise Problem(f"{_as_file(what)}{problem.message}") from None
     if follow:

@@ -17,7 +17,7 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.faults import CODE, fault_of
-from noetl.ports import Blobs, Bus, Clock, Conflict, ExecutionRow, Owned, Store, StoreFailure, Wanted
+from noetl.ports import Blobs, Bus, Clock, Conflict, ExecutionRow, Owned, StartKey, Store, StoreFailure, Wanted
 from noetl.server.agenda import Agenda
 from noetl.server.children import Child, Family, NotFound, child_of, missed, outcome_of, request_of
 from noetl.server.hearing import Heard, Hearing
@@ -82,8 +82,8 @@ class ControlPlane:
         self._hearing = Hearing(bus, store=store, blobs=blobs, shells=self.shells, watch=self._watch)
         self._children = Family()
 
-    def start(self, program: Program, execution_id: str, request: Request) -> Shell:
-        """Create an execution and run its first turn."""
+    def start(self, program: Program, execution_id: str, request: Request, key: StartKey | None = None) -> Shell:
+        """Create an execution and run its first turn. Raises Taken where another one was started with the key."""
         parent = request.parent[0] if request.parent else None
         now = (self._wall or self._clock).now()
         row = ExecutionRow(
@@ -91,7 +91,7 @@ class ControlPlane:
         )
         shell = self._shell(program, execution_id)
         try:
-            begun = shell.begin(request, row)
+            begun = shell.begin(request, row, key)
         except FOREIGN:
             raise
         except Exception as problem:
@@ -99,7 +99,7 @@ class ControlPlane:
                 self._fault(shell, problem)
                 return self.shells.get(execution_id, shell)
             shell = self._shell(program, execution_id)
-            begun = shell.begin_faulted(request, row, self._told(execution_id, problem))
+            begun = shell.begin_faulted(request, row, self._told(execution_id, problem), key)
         self._after(shell, *begun)
         return shell
 
@@ -119,10 +119,10 @@ class ControlPlane:
                 self.ask(execution_id, Ask(verb))
         return shell
 
-    def begin(self, program: Program, execution_id: str, request: Request) -> None:
-        """Own a new execution and start it."""
+    def begin(self, program: Program, execution_id: str, request: Request, key: StartKey | None = None) -> None:
+        """Own a new execution and start it. Raises Taken."""
         with self._owning(execution_id):
-            self.start(program, execution_id, request)
+            self.start(program, execution_id, request, key)
 
     def take_up(self, execution_id: str, program: Program) -> None:
         """Own an execution that is there and go on with it; raises Owned."""

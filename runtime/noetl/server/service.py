@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
 from noetl.faults import fault_of
-from noetl.ports import Clock, Conflict, ExecutionRow, Owned, Store, StoreFailure, Wanted
+from noetl.ports import Clock, Conflict, Damaged, ExecutionRow, Owned, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound
 from noetl.server.control import FOREIGN, ControlPlane
 from noetl_ir.rows import NamedTuple
@@ -256,13 +256,15 @@ class Service:
         for _ in range(count):
             name = self._found.popleft().execution_id
             row = self._store.execution(name)  # some time may have passed since it was found
-            if row is None or row.ended is not None or name in self._control.shells or self._skips(name):
+            if row is None or row.ended is not None or name in self._control.shells:
                 continue
             try:
+                if self._skips(name):
+                    continue
                 self._control.take_up(name, self._load(row.plan_digest))
             except (Owned, Conflict):  # whoever was quicker goes on with it
                 continue
-            except (NotFound, IllegalFiring, Missing) as problem:
+            except (NotFound, IllegalFiring, Missing, Damaged) as problem:
                 self._cannot_go_on(name, str(problem))
             except FOREIGN:
                 raise

@@ -15,7 +15,7 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request, record_request, start
 from noetl.engine.turn import Turn
-from noetl.ports import Blobs, Clock, ExecutionRow, Record, Store, StoreFailure
+from noetl.ports import Blobs, Clock, ExecutionRow, Record, StartKey, Store, StoreFailure
 from noetl.recent import Recent
 from noetl.server.unclaimed import Unclaimed, waiting
 from noetl_ir import codec
@@ -62,25 +62,27 @@ class Shell:
         self._answers: Recent[tuple[str, str], Answer] = Recent(ANSWERS_KEPT)
         self._begun: dict[str, tuple[str, int]] = {}
 
-    def begin(self, request: Request, row: ExecutionRow) -> tuple[list[Event], list[Command]]:
-        """The first turn of a new execution: it is in the store with its first events, or not at all."""
+    def begin(
+        self, request: Request, row: ExecutionRow, key: StartKey | None = None
+    ) -> tuple[list[Event], list[Command]]:
+        """The first turn of a new execution: it is in the store with its first events, or not at all. Raises Taken."""
         turn = self._turn()
         start(turn, request)
         decide(turn)
         execution = self.execution
         row = row._replace(status=status_of(execution), ended=self._listed(execution.ended))
-        self._store.create(row, self._records(turn.events))
+        self._store.create(row, self._records(turn.events), key=key)
         return turn.events, effects(self.program, execution)
 
     def begin_faulted(
-        self, request: Request, row: ExecutionRow, problem: dict[str, Json]
+        self, request: Request, row: ExecutionRow, problem: dict[str, Json], key: StartKey | None = None
     ) -> tuple[list[Event], list[Command]]:
         """The same for one whose first turn the engine makes a mistake in: it is in the store, and over."""
         turn = self._turn()
         record_request(turn, request)
         reports.fault(turn, problem)
         row = row._replace(status=status_of(self.execution), ended=self._listed(self.execution.ended))
-        self._store.create(row, self._records(turn.events))
+        self._store.create(row, self._records(turn.events), key=key)
         return turn.events, []
 
     def fault(self, problem: dict[str, Json]) -> tuple[list[Event], list[Command]]:

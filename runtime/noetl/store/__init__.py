@@ -38,6 +38,11 @@ def missing(
     return list(fresh.items())
 
 
+def cut_off(execution_id: str, position: int, count: int) -> str:
+    """What is wrong with a log that ends at `position` where its row says that there are `count` events."""
+    return f"the end of the log of {execution_id!r} is missing: it has {position} events, and had {count}"
+
+
 SELECT_EXECUTIONS = (
     "SELECT execution_id, playbook, plan_digest, status, parent_execution_id, started, ended FROM executions"
 )

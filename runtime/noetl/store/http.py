@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from noetl.catalogue import EVERY, PlanRow, Versions
-from noetl.ports import ALL, Blobs, ExecutionRow, InboxRow, Record, Store, StoreFailure, Wanted
+from noetl.ports import ALL, Blobs, ExecutionRow, InboxRow, Record, StartKey, Store, StoreFailure, Wanted
+from noetl.starts import KEY
 from noetl_ir import codec
 from noetl_ir.expr import Json
 from noetl_ir.plan_format import PlanError, digest_of
@@ -46,6 +47,10 @@ class Unreachable(StoreFailure):
     """The server does not answer, or cannot do it now: another one may, and this one later."""
 
 
+class Unanswered(Unreachable):
+    """A request may have reached the server, and its answer did not come, or the server says to try again."""
+
+
 class Connection:
     """Requests to a server at `url`. Raises StoreFailure with the server's own words where it refuses."""
 
@@ -61,14 +66,17 @@ class Connection:
         query: Mapping[str, str] | None = None,
         data: Json = None,
         raw: bytes | None = None,
+        key: str = "",
     ) -> Answer:
-        """One request; any status but those of failure and refusal comes back, and 404 too."""
+        """One request; any status but those of failure and refusal comes back, 404 too. With a `key` it is done once."""
         body = raw if raw is not None else json.dumps(data).encode() if data is not None else None
-        kind = {"content-type": "application/octet-stream" if raw is not None else "application/json"}
+        headers = {"content-type": "application/octet-stream" if raw is not None else "application/json"}
+        if body is None:
+            headers = {}
+        if key:
+            headers[KEY] = key
         with self._speaking() as client:
-            got = client.request(
-                method, self.url + path, params=query, content=body, headers=kind if body is not None else None
-            )
+            got = client.request(method, self.url + path, params=query, content=body, headers=headers)
         return self._taken(Answer(got.status_code, got.content, got.headers))
 
     def lines(self, path: str, query: Mapping[str, str]) -> Iterator[str]:
@@ -81,10 +89,10 @@ class Connection:
             yield from got.iter_lines()
 
     def json(
-        self, method: str, path: str, *, query: Mapping[str, str] | None = None, data: Json = None
+        self, method: str, path: str, *, query: Mapping[str, str] | None = None, data: Json = None, key: str = ""
     ) -> dict[str, Json]:
         """The JSON object that is answered. Raises NotThere, StoreFailure."""
-        answer = self.ask(method, path, query=query, data=data)
+        answer = self.ask(method, path, query=query, data=data, key=key)
         if answer.status == 404:
             raise NotThere(f"{self.url}: {_detail(answer)}")
         return self.object_of(answer)
@@ -126,14 +134,15 @@ class Connection:
         try:
             yield self._opened()
         except httpx.HTTPError as error:
-            raise Unreachable(f"{self.url} cannot be reached: {error or type(error).__name__}") from None
+            kind = Unreachable if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) else Unanswered
+            raise kind(f"{self.url} cannot be reached: {error or type(error).__name__}") from None
         except (httpx.InvalidURL, UnicodeError) as error:
             raise StoreFailure(f"{self.url} is no address of a server: {error}") from None
 
     def _taken(self, answer: Answer) -> Answer:
         """The answer, unless it is one of failure or refusal."""
         if answer.status >= 500 or answer.status == 429:
-            raise Unreachable(f"{self.url}: {_detail(answer)}")
+            raise Unanswered(f"{self.url}: {_detail(answer)}")
         if answer.status >= 400 and answer.status != 404:
             raise StoreFailure(f"{self.url}: {_detail(answer)}")
         return answer
@@ -179,8 +188,14 @@ class RemoteStore:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def create(self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = ()) -> None:
+    def create(
+        self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
+    ) -> None:
         """Refused: the server does it."""
+        raise self._refused()
+
+    def started_with(self, key: str) -> tuple[str, str] | None:
+        """Refused: the server looks at keys."""
         raise self._refused()
 
     def append(

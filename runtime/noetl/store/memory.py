@@ -11,7 +11,21 @@ from itertools import islice
 
 from noetl.catalogue import EVERY, PlanRow, Versions
 from noetl.files import file_name_of
-from noetl.ports import ALL, Blobs, Conflict, ExecutionRow, Hook, InboxRow, Owned, Record, Store, StoreFailure, Wanted
+from noetl.ports import (
+    ALL,
+    Blobs,
+    Conflict,
+    ExecutionRow,
+    Hook,
+    InboxRow,
+    Owned,
+    Record,
+    StartKey,
+    Store,
+    StoreFailure,
+    Taken,
+    Wanted,
+)
 from noetl.store import missing
 from noetl_ir.expr import Json
 from noetl_ir.outcome import reference
@@ -47,14 +61,21 @@ class MemoryStore:
         self._plans: dict[str, bytes] = {}
         self._paths: dict[str, list[str]] = {}
         self._inbox: list[InboxRow] = []
+        self._starts: dict[str, tuple[str, str]] = {}
         self._owned: set[str] = set()
         self._hook = hook
         self._closed = False
 
-    def create(self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = ()) -> None:
+    def create(
+        self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
+    ) -> None:
         """`Store.create`."""
         with self._lock:
             self._reach("create.before_write")
+            if key is not None:
+                mine = row.execution_id, key.request
+                if (there := self._starts.get(key.key, mine))[0] != row.execution_id:
+                    raise Taken(*there)
             known = self._rows.get(row.execution_id)
             if known is None:
                 fresh = missing(0, 0, records, lambda _: None)
@@ -62,6 +83,8 @@ class MemoryStore:
                 self._rows[row.execution_id] = row
                 self._logs[row.execution_id], self._ids[row.execution_id] = [], {}
                 self._extend(row.execution_id, fresh)
+                if key is not None:
+                    self._starts[key.key] = mine
             elif (known.playbook, known.plan_digest, known.parent_execution_id) != (
                 row.playbook,
                 row.plan_digest,
@@ -71,6 +94,12 @@ class MemoryStore:
             elif self._missing(row.execution_id, 0, records):
                 raise Conflict(f"execution {row.execution_id!r} is there already, without these events")
             self._reach("create.after_commit")
+
+    def started_with(self, key: str) -> tuple[str, str] | None:
+        """`Store.started_with`."""
+        with self._lock:
+            self._reach()
+            return self._starts.get(key)
 
     def append(
         self,

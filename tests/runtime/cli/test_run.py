@@ -318,3 +318,15 @@ def test_a_terminal_shows_retries_counting_down_in_place(home: "Home") -> None:
     assert "start / call: attempt 2 in 0." in text
     assert "tests/tried: " in text
     assert text.splitlines()[-1].endswith("start: failed")
+
+
+def test_a_run_with_a_key_runs_once(home: "Home") -> None:
+    plan = home.plan("workload: {n: 1}\nworkflow:\n  - {step: start, tool: {kind: shell, command: echo x >> ran}}\n")
+    first = home.run("run", plan, "--key", "k", "--json")
+    assert first.returncode == 0 and home.run("run", plan, "--key", "k", "--json").stdout == first.stdout
+    other = home.run("run", plan, "--key", "k", "--set", "n=2")
+    assert other.returncode == 1 and "with another playbook or payload" in other.stderr
+    assert home.run("run", plan, "--key", "").returncode == 2
+    assert (home.folder / "ran").read_text() == "x\n"
+    assert home.run("run", plan, "--key", "k2").returncode == 0
+    assert (home.folder / "ran").read_text() == "x\nx\n"

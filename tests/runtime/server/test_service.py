@@ -1,5 +1,6 @@
 """The service that drives a store: what it takes up, what it gives up, and when it ends."""
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,22 @@ def test_what_waits_is_bounded() -> None:
             service.do(lambda control: None)
         with pytest.raises(Busy, match="1000"):
             service.do(lambda control: None)
+
+
+def test_a_log_that_was_cut_stops_no_other_execution(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        begun(server, compiled(WAITS), "e1")
+        begun(server, compiled(WAITS), "e2")
+        path = str(getattr(server.runtime.store, "path"))  # noqa: B009  (of SQLite alone)
+    with sqlite3.connect(path) as other:
+        other.execute("DROP TRIGGER events_never_go")
+        other.execute("DELETE FROM events WHERE key & 4294967295 > 5 AND key >> 32 = 1")
+    other.close()
+    with served(tmp_path) as server:
+        until(lambda: server.runtime.store.is_owned("e2"))
+        assert server.client.get("/readyz").status_code == 200
+        server.client.post("/executions/e2/signal", json={"name": "go"})
+        until(lambda: stands(server.runtime, "e2") == "completed")
+        assert server.client.get("/readyz").status_code == 200
+        told = server.client.get("/executions/e1")
+        assert told.status_code >= 400 and "the end of the log of" in told.text

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from zlib import crc32
 
 import psycopg
 import pytest
@@ -239,6 +240,22 @@ def test_the_log_cannot_be_changed(store: PostgresStore, url: str) -> None:
         with pytest.raises(errors.RaiseException, match="append-only"):
             asked(url, statement)
     assert names(store) == ["a"]
+
+
+def test_a_log_that_was_cut_is_not_read(store: PostgresStore, url: str) -> None:
+    for number in range(3):
+        add(store, number, f"v{number}")
+    asked(url, "ALTER TABLE events DISABLE TRIGGER USER; DELETE FROM events WHERE position > 1")
+    with pytest.raises(StoreFailure, match="the end of the log of 'e1' is missing: it has 1 events, and had 3"):
+        list(store.read("e1"))
+
+
+def test_a_log_whose_end_was_made_anew_is_not_read(store: PostgresStore, url: str) -> None:
+    add(store, 0, "v0")
+    chain = crc32(b"x", crc32(b"v0"))
+    asked(url, f"ALTER TABLE events DISABLE TRIGGER USER; UPDATE events SET body = 'x', chain = {chain}")
+    with pytest.raises(StoreFailure, match="event 1 of 'e1' is damaged"):
+        list(store.read("e1"))
 
 
 @pytest.mark.parametrize(

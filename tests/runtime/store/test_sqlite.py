@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import closing, suppress
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -168,6 +169,32 @@ def test_other_files_are_refused_untouched(path: str) -> None:
         os.unlink(path)
 
 
+TAMPERED = {
+    "DELETE FROM events WHERE key & 4294967295 > 2": "end of the log of 'e1' is missing: it has 2 events, and had 4",
+    "DELETE FROM events": "the end of the log of 'e1' is missing: it has 0 events, and had 4",
+    "UPDATE events SET body = x'00' WHERE key & 4294967295 = 4": "event 4 of 'e1' is damaged",
+    # Somebody who knows how the checksums are made.
+    f"UPDATE events SET body = x'00', chain = {crc32(bytes(1), crc32(b'v0'))} WHERE key & 4294967295 = 1;"
+    "DELETE FROM events WHERE key & 4294967295 > 1; UPDATE executions SET events = 1": "event 1 of 'e1' is damaged",
+}
+
+
+@pytest.mark.parametrize("statements", TAMPERED)
+def test_a_log_that_was_cut_or_changed_is_not_read(path: str, statements: str) -> None:
+    store = filled(path, 2)
+    assert store.append("e1", 2, [("v2", b"2")], status="running", ended=None) == 3
+    assert store.append("e1", 3, [("v3", b"3")], status="running", ended=None) == 4
+    store.close()
+    for name in ("events_never_change", "events_never_go"):
+        sql(path, f"DROP TRIGGER {name}")
+    for statement in statements.split(";"):
+        sql(path, statement)
+    store = SqliteStore(path)
+    with pytest.raises(StoreFailure, match=TAMPERED[statements]):
+        list(store.read("e1"))
+    store.close()
+
+
 def test_a_newer_schema_is_refused(path: str) -> None:
     filled(path, 1).close()
     sql(path, f"INSERT INTO migrations VALUES ({schema.VERSION + 1}, 'later')")
@@ -210,10 +237,14 @@ def test_a_database_of_schema_2_goes_on(path: str, monkeypatch: pytest.MonkeyPat
         older.setattr(schema, "VERSION", 2)
         two = schema.files()[:2]
         older.setattr(schema, "files", lambda: two)
-        before = filled(path, 2)
-        before.append("e1", 2, [("s3", b"x"), ("7:1", b"y")], status="running", ended=None)
-        before.close()
+        SqliteStore(path).close()
+    sql(path, "INSERT INTO executions VALUES (1, 'e1', 'p', 'd', 'running', NULL, 1, NULL)")
+    chain = 0
+    for position, (name, body) in enumerate([("v0", b"0"), ("v1", b"1"), ("s3", b"x"), ("7:1", b"y")], start=1):
+        chain = crc32(body, crc32(name.encode(), chain))
+        sql(path, f"INSERT INTO events VALUES ((1 << 32) + {position}, '{name}', x'{body.hex()}', {chain})")
     store = SqliteStore(path)
+    assert [record.event_id for record in store.read("e1")] == ["v0", "v1", "s3", "7:1"], "its row knows no end"
     assert store.append("e1", 2, [("s3", b"x"), ("7:1", b"y"), ("s5", b"z")], status="running", ended=None) == 5
     with pytest.raises(Conflict, match="7:1"):
         store.append("e1", 5, [("7:1", b"z")], status="running", ended=None)

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from typing import Protocol
 
 from noetl.catalogue import Versions
-from noetl.ports import Record, Wanted
+from noetl.ports import Record, StartKey, Wanted
 from noetl.server.service import Standing
 from noetl_ir.commands import Presence
 from noetl_ir.expr import Json
@@ -26,21 +26,32 @@ class Faulty(Exception):
 
 
 class Start(NamedTuple):
-    """Which plan to run: by `digest`, or the newest under `path`, or its version there; and with what."""
+    """Which plan to run: by `digest`, or the newest under `path`, or its version there; and with what.
+
+    All starts with one `key` are one; without a key each is its own.
+    """
 
     digest: str
     path: str
     version: int | None
     payload: dict[str, Json]
+    key: StartKey | None = None
+
+
+class Begun(NamedTuple):
+    """The execution that a start gave; `fresh` where it did not give it before."""
+
+    execution_id: str
+    fresh: bool = True
 
 
 class Prepared(NamedTuple):
     """A start that can be made. `lacking` is what of its secrets cannot be had, once that is known, a sentence each;
-    `begin` gives the id of the new execution, once its first events are on disk.
+    `begin` gives the new execution, once its first events are on disk.
     """
 
     lacking: Future[tuple[str, ...]]
-    begin: Callable[[], Future[str]]
+    begin: Callable[[], Future[Begun]]
 
 
 class Desk(Protocol):

@@ -28,6 +28,7 @@ from noetl.server.api.pages import LAST_POSITION, limit_of, page, position_of
 from noetl.server.api.problems import BadRequest, problem
 from noetl.server.api.streams import Streams
 from noetl.server.questions import WITHIN
+from noetl.starts import KEY, BadKey, start_key
 from noetl_ir import codec
 from noetl_ir.expr import Json
 
@@ -94,17 +95,25 @@ async def get_row(request: Request) -> Response:
 
 
 async def start_execution(request: Request) -> Response:
-    """Start an execution; answered once its first events are on disk."""
+    """Start an execution; answered once its first events are on disk. What has one `Idempotency-Key` starts one."""
     body = await body_of(request, StartBody)
     start = Start(body.playbook_id or "", body.path or "", body.version, dict[str, Json](body.payload))
+    if (key := request.headers.get(KEY)) is not None:
+        try:
+            start = start._replace(key=start_key(key, body.model_dump()))
+        except BadKey as problem:
+            raise BadRequest(f"`{KEY}`: {problem}") from None
     prepared = await run_in_threadpool(desk_of(request).prepare, start)
     # What follows waits without a thread: of those there are few, and others look meanwhile.
     with suppress(TimeoutError):
         async with timeout(WITHIN):
             if lacking := await wrap_future(prepared.lacking):
                 raise Refused("; ".join(["nothing was started", *lacking]))
-    execution_id = await wrap_future(prepared.begin())
-    return JSONResponse({"execution_id": execution_id}, 201, {"Location": f"/executions/{execution_id}"})
+    begun = await wrap_future(prepared.begin())
+    headers = {"Location": f"/executions/{begun.execution_id}"}
+    if not begun.fresh:
+        headers["Idempotent-Replayed"] = "true"
+    return JSONResponse({"execution_id": begun.execution_id}, 201 if begun.fresh else 200, headers)
 
 
 async def get_execution(request: Request) -> Response:

@@ -9,6 +9,7 @@ from noetl.server.api.bodies import BLOB_BYTES, BODY_BYTES, LAST_VERSION, SOURCE
 from noetl.server.api.operation import Operation
 from noetl.server.api.pages import LAST_POSITION, LONGEST_PAGE, PAGE, Paged
 from noetl.server.api.problems import TYPE
+from noetl.starts import LONGEST
 from noetl_ir.expr import Json
 
 _FLAG: Json = {"type": "string", "enum": ["true", "false"]}
@@ -58,7 +59,8 @@ def _operation(row: Operation) -> dict[str, Json]:
     operation: dict[str, Json] = {
         "operationId": name,
         "summary": (row.handler.__doc__ or "").strip(),
-        "parameters": [*_in_path(row), *(_in_query(name) for name in row.query), *_of_pages(row.pages)],
+        "parameters": [*_in_path(row), *(_in_query(name) for name in row.query), *_of_pages(row.pages)]
+        + [_in_header(name) for name in row.headers],
         "responses": {str(row.status): answer, "default": wrong},
     }
     if row.role:
@@ -85,6 +87,10 @@ def _in_path(row: Operation) -> list[Json]:
 
 def _in_query(name: str) -> Json:
     return {"name": name, "in": "query", "required": False, "schema": _QUERY.get(name, {"type": "string"})}
+
+
+def _in_header(name: str) -> Json:
+    return {"name": name, "in": "header", "required": False, "schema": {"type": "string", "maxLength": LONGEST}}
 
 
 def _of_pages(pages: Paged | None) -> list[Json]:

@@ -13,7 +13,9 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Operation(NamedTuple):
-    """One operation. `role` is who may, empty for everybody; `query` names its parameters, beside those of pages."""
+    """One operation. `role` is who may, empty for everybody; `query` names its parameters, beside those of pages,
+    `headers` the request headers that it reads.
+    """
 
     method: str
     path: str
@@ -23,3 +25,4 @@ class Operation(NamedTuple):
     query: tuple[str, ...] = ()
     status: int = 200
     pages: Paged | None = None
+    headers: tuple[str, ...] = ()

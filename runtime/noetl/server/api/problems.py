@@ -6,7 +6,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from noetl.ports import Conflict, StoreFailure
+from noetl.ports import Conflict, Damaged, StoreFailure
 from noetl.server.api.desk import Faulty, Refused, Unknown
 from noetl.server.service import Busy
 
@@ -47,6 +47,8 @@ def problem_of(error: Exception) -> Response:
             return problem(404, str(error))
         case Refused() | Conflict():
             return problem(409, str(error))
+        case Damaged():
+            return problem(409, error.what)
         case Faulty():
             return problem(422, str(error))
         case Busy():

@@ -15,6 +15,7 @@ from noetl.server.api.operation import Handler, Operation
 from noetl.server.api.pages import Paged
 from noetl.server.api.problems import BadRequest, answering, problem_of
 from noetl.server.api.streams import Streams
+from noetl.starts import KEY
 from noetl.user_sessions import Sessions
 
 _ONE = "/executions/{execution_id}"
@@ -33,7 +34,7 @@ ROUTES = (
         pages=Paged("executions", "the id of the execution before", cursor="before"),
     ),
     Operation("GET", "/counts", "viewer", handlers.get_counts),
-    Operation("POST", "/executions", "operator", handlers.start_execution, StartBody, status=201),
+    Operation("POST", "/executions", "operator", handlers.start_execution, StartBody, status=201, headers=(KEY,)),
     Operation("GET", _ONE, "viewer", handlers.get_execution),
     Operation("GET", f"{_ONE}/row", "viewer", handlers.get_row),
     Operation("GET", f"{_ONE}/ctx", "viewer", handlers.get_ctx),

@@ -13,8 +13,8 @@ from zlib import crc32
 
 from psycopg.errors import UniqueViolation
 
-from noetl.ports import ALL, Conflict, ExecutionRow, Record, StoreFailure, Wanted
-from noetl.store import SELECT_EXECUTIONS, condition, missing
+from noetl.ports import ALL, Conflict, Damaged, ExecutionRow, Record, StartKey, Taken, Wanted
+from noetl.store import SELECT_EXECUTIONS, condition, cut_off, missing
 from noetl.store.postgres.access import Access
 from noetl.store.postgres.pool import Connection
 from noetl.store.postgres.texts import read, written
@@ -30,8 +30,9 @@ _BATCH = """unnest(%(positions)b::integer[], %(ids)b::text[], %(bodies)b::bytea[
   AS fresh (position, event_id, body, chain)"""
 _CREATE = f"""
 WITH made AS (
-  INSERT INTO executions (execution_id, playbook, plan_digest, status, parent_execution_id, started, ended)
-  VALUES (%(name)s, %(playbook)s, %(digest)s, %(status)s, %(parent)s, %(started)s, %(ended)s)
+  INSERT INTO executions
+    (execution_id, playbook, plan_digest, status, parent_execution_id, started, ended, events, chain)
+  VALUES (%(name)s, %(playbook)s, %(digest)s, %(status)s, %(parent)s, %(started)s, %(ended)s, %(count)s, %(chain)s)
   ON CONFLICT (execution_id) DO NOTHING RETURNING number
 ), logged AS (
   INSERT INTO events SELECT number, fresh.* FROM made, {_BATCH}
@@ -40,15 +41,19 @@ SELECT number FROM made
 """
 # An owner who was taken for dead, and whose execution another one has now, writes nothing.
 _OWNED = "(%(holder)s = 0 OR EXISTS (SELECT FROM owners WHERE execution_id = %(name)s AND holder = %(holder)s))"
-_INSERT = f"INSERT INTO events SELECT %(number)s, fresh.* FROM {_BATCH} WHERE {_OWNED}"
-_INSERT_AND_SUM_UP = f"""
-WITH logged AS ({_INSERT} RETURNING position), summed AS (
-  UPDATE executions SET status = %(status)s, ended = %(ended)s
+_INSERT = f"""
+WITH logged AS (
+  INSERT INTO events SELECT %(number)s, fresh.* FROM {_BATCH} WHERE {_OWNED} RETURNING position
+), summed AS (
+  UPDATE executions SET status = %(status)s, ended = %(ended)s, events = %(count)s, chain = %(chain)s
   WHERE number = %(number)s AND EXISTS (SELECT FROM logged)
 )
 SELECT FROM logged
 """
 _HEAD = "SELECT number, status, ended FROM executions WHERE execution_id = %s FOR UPDATE"
+_END = "SELECT number, events, chain FROM executions WHERE execution_id = %s"
+_KEEP = "INSERT INTO starts VALUES (%s, %s, %s) ON CONFLICT (key) DO NOTHING"
+_STARTED = "SELECT execution_id, request FROM starts WHERE key = %s"
 _LAST = "SELECT position, chain FROM events WHERE execution = %s ORDER BY position DESC LIMIT 1"
 _STORED = "SELECT event_id, position, body FROM events WHERE execution = %s AND event_id = ANY(%s)"
 _READ = f"""
@@ -76,7 +81,7 @@ class Log:
         self._heads: dict[str, Head] = {}
         self._lock = threading.Lock()
 
-    def create(self, row: ExecutionRow, records: Records = ()) -> None:
+    def create(self, row: ExecutionRow, records: Records = (), *, key: StartKey | None = None) -> None:
         """`Store.create`."""
         self._access.reach("create.before_write")
         fresh = missing(0, 0, records, lambda _: None)
@@ -93,13 +98,29 @@ class Log:
             number = connection.execute(_CREATE, values).fetchone()
             return None if number is None else Head(number[0], position, chain, row.status, row.ended)
 
+        def keyed(connection: Connection) -> Head | None:
+            """Of two with one key the second waits here for the first."""
+            if key is None:
+                return made(connection)
+            with connection.transaction():
+                connection.execute(_KEEP, (written(key.key), written(row.execution_id), key.request))
+                holder, request = connection.execute(_STARTED, (written(key.key),)).fetchone() or ("", "")
+                if read(holder) != row.execution_id:
+                    raise Taken(read(holder), request)
+                return made(connection)
+
         self._access.reach("create.before_commit")
-        head = self._access.run(made)
+        head = self._access.run(keyed)
         if head is not None:
             self._remember(row.execution_id, head)
         else:
             self._access.run(lambda connection: self._check_same(connection, row, records))
         self._access.reach("create.after_commit")
+
+    def started_with(self, key: str) -> tuple[str, str] | None:
+        """`Store.started_with`."""
+        found = self._access.rows(_STARTED, (written(key),))
+        return (read(found[0][0]), found[0][1]) if found else None
 
     def append(self, execution_id: str, expected: int, records: Records, *, status: str, ended: int | None) -> int:
         """`Store.append`. The quick way trusts the head seen last; the keys of the table catch the rest."""
@@ -135,10 +156,10 @@ class Log:
 
     def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
         """`Store.read`. Each page is a transaction of its own, so a slow reader holds nothing open."""
-        found = self._access.rows("SELECT number FROM executions WHERE execution_id = %s", (written(execution_id),))
+        found = self._access.rows(_END, (written(execution_id),))
         if not found:
             return
-        number, position, chain = found[0][0], after, 0
+        (number, count, last), position, chain = found[0], after, 0
         if after:
             before = self._access.rows(
                 "SELECT chain FROM events WHERE execution = %s AND position = %s", (number, after)
@@ -150,11 +171,11 @@ class Log:
             for at, stored, body, stated in page:
                 position, event_id = position + 1, read(stored)
                 chain = crc32(body, crc32(event_id.encode(), chain))
-                if at != position or chain != stated:
-                    raise StoreFailure(
-                        f"{self._access.shown}: event {position} of {execution_id!r} is damaged or missing"
-                    )
+                if at != position or chain != stated or (position == count and chain != last):
+                    raise Damaged(self._access.shown, f"event {position} of {execution_id!r} is damaged or missing")
                 yield Record(position, event_id, body)
+        if count is not None and position < count:
+            raise Damaged(self._access.shown, cut_off(execution_id, position, count))
 
     def execution(self, execution_id: str) -> ExecutionRow | None:
         """`Store.execution`."""
@@ -188,8 +209,7 @@ class Log:
             "number": head.number, "name": written(execution_id), "status": status, "ended": ended,
             "holder": holder.number if execution_id in holder.names else 0, **batch,
         }  # fmt: skip
-        query = _INSERT if (status, ended) == (head.status, head.ended) else _INSERT_AND_SUM_UP
-        if connection.execute(query, values).rowcount != len(records):
+        if connection.execute(_INSERT, values).rowcount != len(records):
             raise Conflict(f"execution {execution_id!r} is owned by another process now")
         return Head(head.number, position, chain, status, ended)
 
@@ -249,6 +269,8 @@ def _batch(head: Head, records: Sequence[tuple[str, bytes]]) -> tuple[dict[str, 
         "ids": [written(event_id) for event_id, _ in records],
         "bodies": [body for _, body in records],
         "chains": chains,
+        "count": position,
+        "chain": chain,
     }
     return batch, position, chain
 

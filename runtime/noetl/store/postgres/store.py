@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from noetl.catalogue import EVERY, PlanRow, Versions
-from noetl.ports import ALL, ExecutionRow, Hook, InboxRow, Record, Wanted
+from noetl.ports import ALL, ExecutionRow, Hook, InboxRow, Record, StartKey, Wanted
 from noetl.store.postgres.access import Access
 from noetl.store.postgres.address import address_of
 from noetl.store.postgres.catalogue import Catalogue
@@ -33,9 +33,15 @@ class PostgresStore:
             self._pool.close()
             raise
 
-    def create(self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = ()) -> None:
+    def create(
+        self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
+    ) -> None:
         """`Store.create`."""
-        self._log.create(row, records)
+        self._log.create(row, records, key=key)
+
+    def started_with(self, key: str) -> tuple[str, str] | None:
+        """`Store.started_with`."""
+        return self._log.started_with(key)
 
     def append(
         self,

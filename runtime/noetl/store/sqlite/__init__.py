@@ -1,9 +1,9 @@
 """The store in one SQLite file: what runs are kept in on one machine.
 
 Write-ahead log, `synchronous=FULL`: a commit is on disk when it returns, readers and the one writer never
-wait for each other. Every append is one transaction of one prepared `executemany`; the executions row is
-touched only when its status changes. What the log says is checked as it is read: positions without gaps, a
-checksum that chains the events of an execution.
+wait for each other. Every append is one transaction of one prepared `executemany`, and of the executions row, which
+says how the log ends. What the log says is checked as it is read: positions without gaps, a checksum that chains the
+events of an execution, and its end.
 
 Threads and processes: any thread may call, one lock lets them in one at a time, and a reader takes it page
 by page. Several processes may open the file. A store does not survive a fork: the child has to open its
@@ -21,8 +21,21 @@ from typing import Any, TypeVar
 from zlib import crc32
 
 from noetl.catalogue import EVERY, PlanRow, Versions
-from noetl.ports import ALL, Conflict, ExecutionRow, Hook, InboxRow, Record, Store, StoreFailure, Wanted
-from noetl.store import SELECT_EXECUTIONS, condition, missing
+from noetl.ports import (
+    ALL,
+    Conflict,
+    Damaged,
+    ExecutionRow,
+    Hook,
+    InboxRow,
+    Record,
+    StartKey,
+    Store,
+    StoreFailure,
+    Taken,
+    Wanted,
+)
+from noetl.store import SELECT_EXECUTIONS, condition, cut_off, missing
 from noetl.store.sqlite.catalogue import Catalogue
 from noetl.store.sqlite.failures import TRANSLATED, failure
 from noetl.store.sqlite.opening import connect
@@ -54,6 +67,8 @@ SELECT key & 4294967295, body FROM events WHERE key >> 32 = ?1 AND event_id = ?2
 """
 """An event by its id: the server's own stand at the position that they name, all others are in the index."""
 
+_SUM_UP = "UPDATE executions SET status = ?, ended = ?, events = ?, chain = ? WHERE number = ?"
+_STARTED = "SELECT execution_id, request FROM starts WHERE key = ?"
 _READ = f"SELECT key, event_id, body, chain FROM events WHERE key > ? AND key < ? ORDER BY key LIMIT {_PAGE}"
 _T = TypeVar("_T")
 _open: "weakref.WeakSet[SqliteStore]" = weakref.WeakSet()
@@ -99,10 +114,19 @@ class SqliteStore:
         self._cursor = self._connection.cursor()
         _open.add(self)
 
-    def create(self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = ()) -> None:
+    def create(
+        self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
+    ) -> None:
         """`Store.create`."""
 
         def work(cursor: sqlite3.Cursor) -> None:
+            if key is not None:
+                cursor.execute(
+                    "INSERT OR IGNORE INTO starts VALUES (?, ?, ?)", (key.key, row.execution_id, key.request)
+                )
+                holder, request = cursor.execute(_STARTED, (key.key,)).fetchone()
+                if holder != row.execution_id:
+                    raise Taken(holder, request)
             there = cursor.execute(f"{SELECT_EXECUTIONS} WHERE execution_id = ?", (row.execution_id,)).fetchone()
             if there is None:
                 cursor.execute(
@@ -112,7 +136,8 @@ class SqliteStore:
                     row,
                 )
                 head = self._head(cursor, row.execution_id)
-                self._insert(cursor, head, missing(0, 0, records, lambda _: None))
+                head = self._insert(cursor, head, missing(0, 0, records, lambda _: None))
+                cursor.execute(_SUM_UP, (row.status, row.ended, head.position, head.chain, head.number))
             else:
                 known = ExecutionRow(*there)
                 if (known.playbook, known.plan_digest, known.parent_execution_id) != (row[1], row[2], row[4]):
@@ -122,6 +147,11 @@ class SqliteStore:
             self.reach("create.after_write")
 
         self.write("create", work)
+
+    def started_with(self, key: str) -> tuple[str, str] | None:
+        """`Store.started_with`."""
+        found = self.rows(_STARTED, (key,))
+        return (found[0][0], found[0][1]) if found else None
 
     def append(
         self,
@@ -165,10 +195,11 @@ class SqliteStore:
 
     def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
         """`Store.read`. Each page is a transaction of its own, so a slow reader holds nothing open."""
-        found = self.rows("SELECT number FROM executions WHERE execution_id = ?", (execution_id,))
+        found = self.rows("SELECT number, events, chain FROM executions WHERE execution_id = ?", (execution_id,))
         if not found:
             return
-        base, position, chain = int(found[0][0]) << 32, after, 0
+        (number, count, last), position, chain = found[0], after, 0
+        base = int(number) << 32
         if after:
             before = self.rows("SELECT chain FROM events WHERE key = ?", (base + after,))
             if not before:
@@ -181,9 +212,11 @@ class SqliteStore:
                     chain = crc32(body, crc32(event_id.encode(), chain))
                 except (TypeError, AttributeError):
                     chain = -1  # not even of its type
-                if key != base + position or chain != stated:
-                    raise StoreFailure(f"{self.path}: event {position} of {execution_id!r} is damaged or missing")
+                if key != base + position or chain != stated or (position == count and chain != last):
+                    raise Damaged(self.path, f"event {position} of {execution_id!r} is damaged or missing")
                 yield Record(position, event_id, body)
+        if count is not None and position < count:
+            raise Damaged(self.path, cut_off(execution_id, position, count))
 
     def execution(self, execution_id: str) -> ExecutionRow | None:
         """`Store.execution`."""
@@ -350,9 +383,7 @@ class SqliteStore:
 
     def _sum_up(self, cursor: sqlite3.Cursor, head: Head, status: str, ended: int | None) -> Head:
         self.reach("append.after_write")
-        if head.status == status and head.ended == ended:
-            return head
-        cursor.execute("UPDATE executions SET status = ?, ended = ? WHERE number = ?", (status, ended, head.number))
+        cursor.execute(_SUM_UP, (status, ended, head.position, head.chain, head.number))
         return head._replace(status=status, ended=ended)
 
     def reach(self, point: str) -> None:

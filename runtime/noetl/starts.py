@@ -1,0 +1,34 @@
+"""Starts that happen once: a key that whoever asks has chosen, and what it was asked with.
+
+The same key with the same request is one start, however often and of whom it is asked; with another request it is a
+mistake (the Idempotency-Key header, draft-ietf-httpapi-idempotency-key-header). A key is kept as long as its execution.
+"""
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+
+from noetl.ports import StartKey
+from noetl_ir.expr import Json
+
+KEY = "Idempotency-Key"
+LONGEST = 255
+
+
+class BadKey(ValueError):
+    """A text that is no key; the exception says what one is."""
+
+
+def start_key(key: str, asked: Mapping[str, Json]) -> StartKey:
+    """The key of a start, with the hash of what is asked for. Raises BadKey."""
+    name = key[1:-1] if len(key) > 1 and key[0] == key[-1] == '"' else key
+    if not (0 < len(name) <= LONGEST and name.isascii() and name.isprintable()):
+        raise BadKey(f"the key of a start is 1 to {LONGEST} printable ASCII characters")
+    return StartKey(name, sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest())
+
+
+def other(key: StartKey, execution_id: str) -> str:
+    """What to say where a key was used for another start."""
+    return (
+        f"nothing was started: the key `{key.key}` started execution {execution_id}, with another playbook or payload"
+    )
