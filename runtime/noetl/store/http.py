@@ -68,7 +68,7 @@ class Connection:
         raw: bytes | None = None,
         key: str = "",
     ) -> Answer:
-        """One request; any status but those of failure and refusal comes back, 404 too. With a `key` it is done once."""
+        """One request; any status but those of failure and refusal comes back, 404 too. With a `key` done once."""
         body = raw if raw is not None else json.dumps(data).encode() if data is not None else None
         headers = {"content-type": "application/octet-stream" if raw is not None else "application/json"}
         if body is None:
