@@ -177,7 +177,7 @@ def fire_timer(turn: Turn, name: str) -> None:
         region = execution.regions[key]
         event_id = f"{name}:{region.task}:{region.visits[region.task]}:{region.attempt}"
         late = error("timeout", "the task was not done in time", retryable=True)
-        over = ok({"name": "timer.fired", "data": {"timer_id": waited}})
+        over = ok({"name": waited if program.plan.edition > 1 else "timer.fired", "data": {"timer_id": waited}})
         data["outcome"] = (over if timer.kind == "wait" else late).as_json()
         event = Event(event_id, "timer.fired", turn.now, region.step, key, data=data)
     elif timer.kind == "wake":

@@ -11,6 +11,6 @@ KIND = Kind(
             ("map",), doc="Timer names to durations; the first that is over ends the wait. One that is null is not set."
         ),
     },
-    result="{name, data}: the signal or timer that ended the wait",
+    result="{name, data} of what ended the wait: the name of the signal and what it carries, or the id of the timer",
     parks=True,
 )

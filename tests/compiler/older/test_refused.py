@@ -22,6 +22,7 @@ def case(when: str) -> str:
         (STEP + TOOL + case("event.name == 'step.exit' and event.step == 'b'"), 9, "other steps"),
         (STEP + case("workload.n"), 7, "no rule names an event"),
         (STEP + case("event.name == 'timer.fired'"), 7, "spec.timeout"),
+        (STEP.replace("on_event", "on_event, timeout: 3s") + case("event.name == 'timeout'"), 7, "that name"),
         (STEP + "    poll: {until: '{{ true }}'}\n" + case("event.name == 'go'"), 7, "no tool to repeat"),
     ],
 )

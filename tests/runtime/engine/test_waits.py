@@ -11,6 +11,7 @@ from harness.killing import finish, left_in, process
 from harness.running import HEAD, Ran, compiled, resume_prefix, run
 from noetl.app.runtime import Settings, open_runtime
 from noetl.engine.starting import Request
+from noetl_ir.plan_format import read_plan, write_plan
 
 GO = "{name: w, kind: wait, events: [go]}"
 SLEEP = '{name: a, kind: http, url: "http://x"}'
@@ -88,7 +89,9 @@ TIMER = "{name: w, kind: wait, events: [go], timers: {late: 9, soon: '{{ 1 + 1 }
 
 def test_the_first_timer_ends_a_wait_and_the_others_are_gone() -> None:
     ran = run(tasks(TIMER, SLEEP), "outcomes: [{task: a, takes: 20}]")
-    assert woken(ran) == [(2, "timer.fired", {"timer_id": "soon"})]
+    assert woken(ran) == [(2, "soon", {"timer_id": "soon"})]
+    old = write_plan(read_plan(compiled(tasks(TIMER, SLEEP)))._replace(edition=1))
+    assert woken(run(old, "outcomes: [{task: a, takes: 20}]")) == [(2, "timer.fired", {"timer_id": "soon"})]
     assert len(ran.of("timer.fired")) == 1 and ran.log[-1].ts == 22_000_000
 
 

@@ -10,14 +10,14 @@ that no rule takes, in inclusive mode one for which the firing set is empty, is 
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Compare, Const, Expr, Literal, MapTemplate, Name, Not, Test, walk
+from noetl_ir.expr import Compare, Conditional, Const, Expr, ListOf, Literal, MapTemplate, Name, Not, Test, walk
 from noetlc.ast.bodies import taken_of
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import guard
-from noetlc.expr.rewrite import rewritten
+from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import FALSE, equal, otherwise, path, static_path
 from noetlc.expr.templates import arc_with, fields_with, guard_with, native, pairs_with, task_with
 from noetlc.expr.unparse import unparse
@@ -25,9 +25,9 @@ from noetlc.expr.values import expression_of
 from noetlc.older.case.nodes import Case, CaseRule, Route
 from noetlc.older.case.routes import own_named
 from noetlc.older.case.settings import idle, settled
-from noetlc.older.case.waits import CALLED, LEFT, TIMER
+from noetlc.older.case.waits import CALLED, LEFT, TIMEOUT, TIMER
 from noetlc.older.events import DONE, FAILED, LOOP, assuming, events_in
-from noetlc.older.legacy_names import Meanings, Path, renamed, rule_meanings
+from noetlc.older.legacy_names import Meanings, Path, below, renamed, rule_meanings
 from noetlc.older.names import OldNames
 from noetlc.older.page_nodes import Pages
 from noetlc.older.poll import Poll
@@ -78,7 +78,7 @@ _OTHERS = (
 
 _EMPTY = "true of any answer without it, that of a 503 too: ask for `response.status_code` besides"
 
-_TIMER_ID = ("event", "data", "timer_id")
+_NAME = ("event", "name")
 
 
 def lower_event_case(playbook: Playbook, note: Note) -> Playbook:
@@ -116,12 +116,12 @@ def _waiting(case: Case, step: Step, note: Note) -> Step:
         note(Change(BY, case.span, "`eval_mode: on_event`", "review", said))
         return step._replace(extras=(*step.extras, case._replace(eval="on_entry")))
     note(Change(BY, case.span, "`eval_mode: on_event`", "review", "a `wait` that is asked again until a rule matches"))
-    wait = _wait(step, signals)
+    wait, timed = _wait(step, signals), step.spec.timeout is not None
     if called:
         step = _before_wait(step)
     else:
-        step = step._replace(extras=tuple(_of_event(extra) for extra in step.extras), tasks=())
-    rules = tuple(_about(rule, wait.name, called[-1].name if called else "") for rule in case.rules)
+        step = step._replace(extras=tuple(_of_event(extra, timed) for extra in step.extras), tasks=())
+    rules = tuple(_about(rule, wait.name, called[-1].name if called else "", timed) for rule in case.rules)
     case = case._replace(rules=rules, timeout=step.spec.timeout, tool=called[-1].name if called else "")
     spec = step.spec._replace(timeout=None)
     return step._replace(tasks=(*step.tasks, wait), spec=spec, extras=(case, *step.extras))
@@ -150,6 +150,9 @@ def _refused(case: Case, step: Step, names: frozenset[str]) -> Change | None:
     if not called and step.spec.timeout is None and names and names <= {TIMER}:
         said = "nothing that could come ends the wait: write `spec.timeout`, which starts the timer `timeout`"
         return Change(BY, case.span, "a timer", "refused", said)
+    if step.spec.timeout is not None and TIMEOUT in names:
+        said = "the timer of the step has that name: give the event another one"
+        return Change(BY, case.span, f"an event `{TIMEOUT}` beside `spec.timeout`", "refused", said)
     if not called and not names:
         return Change(BY, case.span, "`eval_mode: on_event`", "refused", "no rule names an event that could come")
     repeats = next((extra for extra in step.extras if isinstance(extra, Poll | Pages)), None)
@@ -166,9 +169,9 @@ def _before_wait(step: Step) -> Step:
     return step._replace(tasks=(*step.tasks[:-1], last), extras=rest)
 
 
-def _of_event(extra: Sugar) -> Sugar:
+def _of_event(extra: Sugar, timed: bool) -> Sugar:
     """What a step without a tool sets or stores, about the event that ends its waiting: that is its result."""
-    names = renamed({("event",): Name("result")}, frozenset())
+    names = _named(Name("result"), timed)
     if isinstance(extra, Assign):
         return extra._replace(set_ctx=pairs_with(extra.set_ctx, names), set_iter=pairs_with(extra.set_iter, names))
     if isinstance(extra, Sink):
@@ -182,17 +185,16 @@ def _wait(step: Step, names: frozenset[str]) -> Task:
     fields = [("events", Value(Literal([*sorted(names)]), span, None))]
     if timeout is not None:
         left = otherwise(path("iter", LEFT), expression_of(timeout.template))
-        fields.append(("timers", Value(MapTemplate((("timeout", native(left)),)), timeout.span, None)))
+        fields.append(("timers", Value(MapTemplate(((TIMEOUT, native(left)),)), timeout.span, None)))
     return Task(f"{step.name}_wait", span, "wait", span, span, "", tuple(fields), None, (), None, (), False)
 
 
-def _about(rule: CaseRule, wait: str, tool: str) -> CaseRule:
+def _about(rule: CaseRule, wait: str, tool: str, timed: bool) -> CaseRule:
     """A rule about what the wait gave instead of an event; `own` is what it asks when the tool has ended."""
     if _events(rule) == {"step.enter"}:
         return rule
-    when = None if rule.when is None else guard(_asked(rule.when.expr, tool), rule.when.span)
-    given: Meanings = {("event",): Name(wait), **_of_tool(tool)}
-    names = renamed(given, frozenset())
+    when = None if rule.when is None else guard(_asked(rule.when.expr, tool, timed), rule.when.span)
+    names = _named(Name(wait), timed, tool)
 
     def told(task: Task) -> Task:
         return task_with(task, names)._replace(extras=tuple(routed(extra) for extra in task.extras))
@@ -201,12 +203,36 @@ def _about(rule: CaseRule, wait: str, tool: str) -> CaseRule:
         # Arcs see the step's result, which is that of the wait.
         if not isinstance(extra, Route):
             return extra
-        result: Meanings = {("event",): path("event", "result"), **_of_tool(tool)}
-        arcs = tuple(arc_with(arc, renamed(result, frozenset())) for arc in extra.arcs)
+        result = _named(path("event", "result"), timed, tool)
+        arcs = tuple(arc_with(arc, result) for arc in extra.arcs)
         return extra._replace(arcs=arcs)
 
     own = rule.when if tool else None
     return rule._replace(when=when, own=own, chain=tuple(told(task) for task in rule.chain))
+
+
+def _named(result: Expr, timed: bool, tool: str = "") -> Replace:
+    """Puts what the wait gave in the place of the event, `timed` where it has the timer `timeout`."""
+    plain = renamed({("event",): result, **_of_tool(tool)}, frozenset())
+    name = below(result, ("name",))
+
+    def replace(expr: Expr) -> Expr | None:
+        if timed and isinstance(expr, Compare) and static_path(expr.first) == _NAME:
+            return Compare(name, tuple((op, rewritten(_by_id(right), plain)) for op, right in expr.rest))
+        if timed and static_path(expr) == _NAME:
+            return Conditional(equal(name, TIMEOUT), Const(TIMER), name)
+        return plain(expr)
+
+    return replace
+
+
+def _by_id(expr: Expr) -> Expr:
+    match expr:
+        case Const(value=value) if value == TIMER:
+            return Const(TIMEOUT)
+        case ListOf(items=items):
+            return ListOf(tuple(map(_by_id, items)))
+    return expr
 
 
 def _of_tool(tool: str) -> Meanings:
@@ -214,11 +240,10 @@ def _of_tool(tool: str) -> Meanings:
     return rule_meanings(path("iter", CALLED), path("iter", CALLED, "result")) if tool else {}
 
 
-def _asked(expr: Expr, tool: str) -> Expr:
+def _asked(expr: Expr, tool: str, timed: bool) -> Expr:
     """The guard in the policy of the wait: it gives the name and the data of the event, never one of the step's own."""
-    given: Meanings = {("event",): path("outcome", "result"), **_of_tool(tool)}
     named = events_in(expr) & OWN
     asked = (
         assuming(expr, lambda name, _: FALSE if name in OWN else equal(path("event", "name"), name)) if named else expr
     )
-    return rewritten(asked, renamed(given, frozenset()))
+    return rewritten(asked, _named(path("outcome", "result"), timed, tool))

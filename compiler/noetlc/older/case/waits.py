@@ -23,6 +23,9 @@ LEFT = "__left"
 TIMER = "timer.fired"
 """The event of a timer, whose id is `event.data.timer_id`."""
 
+TIMEOUT = "timeout"
+"""The id of the timer that `step.spec.timeout` starts, which the wait gives as the name."""
+
 
 def when_called(rule: Ready) -> Ready:
     """A rule about events as it is asked when the tool before the wait has ended: `else` waits for the others."""
@@ -57,5 +60,5 @@ def waiting_again(wait: str, timeout: Value | None, span: Span) -> Rule:
     if timeout is None:
         return jump(wait, span)
     left = filtered(ListOf((Const(0), Binary("-", seconds(timeout), Name("_elapsed")))), "max")
-    rest = Conditional(equal(path("outcome", "result", "name"), TIMER), Const(None), left)
+    rest = Conditional(equal(path("outcome", "result", "name"), TIMEOUT), Const(None), left)
     return jump(wait, span, set_iter=((LEFT, computed(rest, span)),))

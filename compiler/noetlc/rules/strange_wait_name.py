@@ -1,0 +1,89 @@
+"""strange-wait-name: a guard asks for a name that the wait before it never gives.
+
+Why it matters
+    A `wait` gives the name of the signal that ended it, or the timer's own id. A comparison with any other word is
+    always false, so the branch is never taken.
+Example
+    tool: {kind: wait, events: [go], timers: {late: 1h}}
+    next: {arcs: [{step: remind, when: "{{ event.result.name == 'timer.fired' }}"}, {step: pay}]}
+Instead
+    next: {arcs: [{step: remind, when: "{{ event.result.name == 'late' }}"}, {step: pay}]}
+When to ignore
+    Never: the comparison cannot become true.
+"""
+
+from collections.abc import Iterator
+
+from noetl_ir.expr import ListTemplate, Literal, MapTemplate
+from noetl_ir.nearest import nearest
+from noetlc.ast.playbook import Guard, Step, Task
+from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.expr.closed import words_compared
+from noetlc.rules import Rule, Unit
+
+_TIMER = "timer.fired"
+
+
+def check(unit: Unit) -> Iterator[Diagnostic]:
+    """Each such word at its place."""
+    for step in unit.playbook.steps:
+        for task in step.tasks:
+            if task.kind == "wait" and (names := _names(task)) is not None:
+                for guard, path in _guards(step, task):
+                    yield from _strange(unit, guard, path, names)
+
+
+def _guards(step: Step, task: Task) -> Iterator[tuple[Guard, tuple[str, ...]]]:
+    """The guards that ask what the wait gave, and where it stands there."""
+    for rule in task.rules:
+        if rule.when is not None:
+            yield rule.when, ("outcome", "result", "name")
+    if task is step.tasks[-1] and step.loop is None and step.router is not None:
+        for arc in step.router.arcs:
+            if arc.when is not None:
+                yield arc.when, ("event", "result", "name")
+
+
+def _names(task: Task) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """The names of signals and of timers; None where they are computed."""
+    fields = dict(task.fields)
+    signals, timers = list[str](), list[str]()
+    if (events := fields.get("events")) is not None:
+        template = events.template
+        parts = template.items if isinstance(template, ListTemplate) else (template,)
+        for part in parts:
+            if not isinstance(part, Literal):
+                return None
+            signals += map(str, part.value if isinstance(part.value, list) else [part.value])
+    if (set_ := fields.get("timers")) is not None:
+        template = set_.template
+        if isinstance(template, MapTemplate):
+            timers += [name for name, _ in template.items]
+        elif isinstance(template, Literal) and isinstance(template.value, dict):
+            timers += template.value
+        else:
+            return None
+    return tuple(signals), tuple(timers)
+
+
+def _strange(
+    unit: Unit, guard: Guard, path: tuple[str, ...], names: tuple[tuple[str, ...], tuple[str, ...]]
+) -> Iterator[Diagnostic]:
+    signals, timers = names
+    known = (*signals, *timers)
+    for where, const in words_compared(guard.expr):
+        word = str(const.value)
+        if where != path or word in known or guard.node is None or const.end <= const.start:
+            continue
+        span = unit.source.inner_span(guard.node, const.start, const.end)
+        given = ", ".join(f"`{name}`" for name in known) or "none"
+        if word == _TIMER and timers:
+            help = f"the name that a timer gives is its own id: {', '.join(f'`{name}`' for name in timers)}"
+        elif near := nearest(word, known):
+            help = f"did you mean `{near}`?"
+        else:
+            help = f"it gives the name of its signal or the id of its timer: {given}"
+        yield RULE.finding(f"the wait never gives the name `{word}`", span, help=help)
+
+
+RULE = Rule("NL316", Severity.WARNING, "ast", check)
