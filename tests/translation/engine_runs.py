@@ -38,7 +38,7 @@ def run_of(text: str, answers: Answers) -> Seen:
     if errors:
         raise Refused(errors[0])
     answering = Answering(answers)
-    with answered(answering), open_runtime(MEMORY, Settings(script=Script((), ())), no_compiler) as runtime:
+    with answered(answering), open_runtime(MEMORY, Settings(script=Script((), (), set())), no_compiler) as runtime:
         program = runtime.programs.add(write_plan(done.plans[0]))
         started: list[int] = []
 

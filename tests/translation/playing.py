@@ -62,7 +62,7 @@ def played(playbook: Mapping[str, Any], answers: Answers, signals: Sequence[Sign
     answering = Answering(answers)
     with (
         answered(answering),
-        open_runtime(MEMORY, Settings(script=Script((), tuple(signals))), no_compiler) as runtime,
+        open_runtime(MEMORY, Settings(script=Script((), tuple(signals), set())), no_compiler) as runtime,
     ):
         program = runtime.programs.add(plan)
         with runtime.driver("e1", lambda *_: None) as driver:

@@ -24,6 +24,7 @@ from noetl.app.vault import unresolvable, workload_of
 from noetl.catalogue import PlanRow, Versions
 from noetl.engine.program import Program
 from noetl.engine.starting import Request, unmet
+from noetl.engine.unread import unread
 from noetl.ports import ExecutionRow, Record, StartKey, Taken, Wanted
 from noetl.server.api.desk import Begun, Faulty, Prepared, Refused, Start, Unknown
 from noetl.server.children import NotFound
@@ -184,7 +185,8 @@ class StoreDesk:
                     return _again(start.key, taken.execution_id, taken.request)
                 return Begun(execution_id)
 
-            return Prepared(self._lacking(program, execution_id, request), partial(self._service.do, begin))
+            lacking = self._lacking(program, execution_id, request)
+            return Prepared(lacking, partial(self._service.do, begin), unread(program, start.payload))
 
     def register(self, data: bytes, name: str) -> dict[str, Json]:
         """`Desk.register`."""

@@ -18,10 +18,11 @@ from noetl.cli.ending import tell
 from noetl.cli.environment import env_option
 from noetl.cli.inputs import STANDARD_INPUT, payload_of, plan_bytes, script_of
 from noetl.cli.stores import command_with, json_option, opened, path_option, store_option
-from noetl.cli.text import Problem, escaped
+from noetl.cli.text import Problem, escaped, warn
 from noetl.cli.watching import progress_for
 from noetl.engine.program import Program
 from noetl.engine.starting import Request, unmet
+from noetl.engine.unread import unread
 from noetl.environment import Environment
 from noetl.ports import StartKey
 from noetl.server.children import NotFound
@@ -81,10 +82,14 @@ def run(
         execution_id = runtime.new_execution_id()
         request = request._replace(env=environment.given(program))
         _check_inputs(program, execution_id, request)
+        warn(unread(program, request.payload))
         _check_keychain(runtime, program, execution_id, request)
         shown.say(f"{execution_id}: {escaped(program.plan.path or program.plan.name)}")
         start = partial(_start, program, execution_id, request, once)
-        return drive(runtime, program, Asked(execution_id, url, as_json), start, shown)
+        code = drive(runtime, program, Asked(execution_id, url, as_json), start, shown)
+        if scripted is not None:
+            warn(scripted.unused(program.step_numbers))
+        return code
 
 
 def _start(program: Program, execution_id: str, request: Request, key: StartKey | None, embedded: Embedded) -> str:

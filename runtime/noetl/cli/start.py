@@ -12,7 +12,7 @@ from noetl.cli.following import follow_to_its_end
 from noetl.cli.inputs import STANDARD_INPUT, payload_of, plan_bytes
 from noetl.cli.remote import Unknown, asked, connected, registered
 from noetl.cli.stores import command_with, json_option, path_option
-from noetl.cli.text import Problem, escaped, json_text
+from noetl.cli.text import Problem, escaped, json_text, warn
 from noetl_ir.expr import Json
 
 
@@ -47,9 +47,11 @@ def start(
     given = payload_of(payload, sets)
     body = {**_named(what, folders, server), "payload": given}
     try:
-        execution_id = str(asked(server, "POST", "/executions", body, key=key or str(uuid4())).get("execution_id"))
+        answer = asked(server, "POST", "/executions", body, key=key or str(uuid4()))
     except Unknown as problem:
         raise Problem(f"{_as_file(what)}{problem.message}") from None
+    execution_id, warnings = str(answer.get("execution_id")), answer.get("warnings")
+    warn(map(str, warnings) if isinstance(warnings, list) else ())
     if follow:
         click.echo(f"{execution_id}: started", err=True)
         return _followed(server, execution_id, as_json=as_json)

@@ -39,6 +39,12 @@ def escaped(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
+def warn(sentences: Iterable[str]) -> None:
+    """Tell on standard error what is strange and stops nothing; also where progress is not wanted."""
+    for sentence in sentences:
+        click.echo(f"warning: {escaped(sentence)}", err=True)
+
+
 def json_text(value: Json, indent: int | None = None) -> str:
     """JSON, on one line unless `indent` is given, with everything that is not printable written as JSON escapes."""
     import json

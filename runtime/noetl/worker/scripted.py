@@ -11,13 +11,14 @@ attempt that no entry fits runs for real where its kind has no effects, else it 
 
 import heapq
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from noetl.ports import Call
 from noetl.rows import result_of
 from noetl.worker.launcher import AsyncLauncher
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
+from noetl_ir.nearest import nearest
 from noetl_ir.outcome import Outcome, error
 from noetl_ir.rows import NamedTuple
 
@@ -41,10 +42,24 @@ class _Entry(NamedTuple):
 
 
 class Script(NamedTuple):
-    """A read script."""
+    """A read script. `used` are the numbers of the entries that an attempt fitted so far."""
 
     entries: tuple[_Entry, ...]
     signals: tuple[Signal, ...]
+    used: set[int]
+
+    def unused(self, steps: Iterable[str]) -> tuple[str, ...]:
+        """A sentence for each entry that fitted no attempt; `steps` are the names of steps that there are."""
+        known, told = tuple(steps), []
+        for number, entry in enumerate(self.entries):
+            if number in self.used:
+                continue
+            said, step = f"outcome {number} of the script was never used", entry.keys.get("step")
+            if isinstance(step, str) and step not in known:
+                near = nearest(step, known)
+                said += f": there is no step `{step}`" + (f"; did you mean `{near}`?" if near else "")
+            told.append(said)
+        return tuple(told)
 
 
 _KEYS = ("step", "task", "run", "index", "visit", "attempt")
@@ -60,6 +75,7 @@ def read_script(document: Json) -> Script:
     return Script(
         tuple(_entry(number, row) for number, row in enumerate(outcomes)),
         tuple(sorted((_signal(number, row) for number, row in enumerate(signals)), key=lambda s: s.at)),
+        set(),
     )
 
 
@@ -186,10 +202,11 @@ class ScriptedLauncher:
             "attempt": call.attempt,
         }  # fmt: skip
         generated = call.kind == "noop" and call.task.startswith("__")
-        for entry in self._script.entries:
+        for number, entry in enumerate(self._script.entries):
             if generated and "task" not in entry.keys:
                 continue
             if all(place.get(key) == value for key, value in entry.keys.items()):
+                self._script.used.add(number)
                 return entry
         return None
 

@@ -47,11 +47,12 @@ class Begun(NamedTuple):
 
 class Prepared(NamedTuple):
     """A start that can be made. `lacking` is what of its secrets cannot be had, once that is known, a sentence each;
-    `begin` gives the new execution, once its first events are on disk.
+    `begin` gives the new execution, once its first events are on disk; `warnings` is what is strange about the request.
     """
 
     lacking: Future[tuple[str, ...]]
     begin: Callable[[], Future[Begun]]
+    warnings: tuple[str, ...] = ()
 
 
 class Desk(Protocol):

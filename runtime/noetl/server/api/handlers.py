@@ -113,7 +113,10 @@ async def start_execution(request: Request) -> Response:
     headers = {"Location": f"/executions/{begun.execution_id}"}
     if not begun.fresh:
         headers["Idempotent-Replayed"] = "true"
-    return JSONResponse({"execution_id": begun.execution_id}, 201 if begun.fresh else 200, headers)
+    answer: dict[str, Json] = {"execution_id": begun.execution_id}
+    if prepared.warnings:
+        answer["warnings"] = [*prepared.warnings]
+    return JSONResponse(answer, 201 if begun.fresh else 200, headers)
 
 
 async def get_execution(request: Request) -> Response:

@@ -1,0 +1,103 @@
+"""Names of a payload that nothing reads: a slip, for which the run would go on with the default.
+
+Known are the keys of `workload`, what an expression reads as `workload.NAME`, `payload.NAME` or by its bare name, and
+every word of texts and programs. Where all of the workload is read at once, as by `workload | tojson`, any name may be
+meant; then only a name is told that is much like one which is known.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from noetl.engine.program import Program
+from noetl_ir.expr import (
+    Attribute,
+    Block,
+    Const,
+    Expr,
+    Item,
+    Json,
+    ListTemplate,
+    Literal,
+    MapTemplate,
+    Name,
+    Template,
+    Text,
+    expressions_of,
+    walk,
+)
+from noetl_ir.nearest import nearest
+
+_GIVEN = ("workload", "payload")
+_WHOLE = frozenset({"workload", "payload", "context"})
+_PROGRAM = "python"
+
+
+def unread(program: Program, payload: Mapping[str, Json]) -> tuple[str, ...]:
+    """A sentence for each name of a payload that nothing reads."""
+    plan = program.plan
+    declared = _keys(plan.templates[plan.workload]) if plan.workload >= 0 else ()
+    fresh = [name for name in payload if name not in declared]
+    if not fresh:
+        return ()
+    read, whole = set[str](), False
+    for template in plan.templates:
+        for expr in expressions_of(template):
+            names, all_of_it = _read(expr)
+            read |= names
+            whole = whole or all_of_it
+        for text in _texts(template):
+            read |= {*re.findall(r"\w+", text)}
+    programs = (row.fields for row in plan.tasks if row.kind == _PROGRAM and row.fields >= 0)
+    whole = whole or any(_WHOLE & {*re.findall(r"\w+", t)} for f in programs for t in _texts(plan.templates[f]))
+    told = []
+    for name in fresh:
+        near = nearest(name, declared)
+        if name not in read and (near or not whole):
+            said = f"; did you mean `{near}`?" if near else ""
+            told.append(f"nothing reads `{name}` of the payload, and `workload` has no such key{said}")
+    return tuple(told)
+
+
+def _keys(template: Template) -> tuple[str, ...]:
+    if isinstance(template, MapTemplate):
+        return tuple(name for name, _ in template.items)
+    return tuple(template.value) if isinstance(template, Literal) and isinstance(template.value, dict) else ()
+
+
+def _read(expr: Expr) -> tuple[set[str], bool]:
+    """The names that an expression may read from the workload, and whether it reads all of it."""
+    names, whole = set[str](), 0
+    for part in walk(expr):
+        match part:
+            case Attribute(of=Name(name=scope), name=name) | Item(of=Name(name=scope), key=Const(value=str(name))):
+                if scope in _GIVEN:
+                    names.add(name)
+                    whole -= 1
+            case Name(name=name):
+                names.add(name)
+                whole += name in _GIVEN
+    return names, whole > 0
+
+
+def _texts(template: Template) -> Iterator[str]:
+    """The texts in a template, programs and block templates included."""
+    match template:
+        case Literal(value=value):
+            yield from _strings(value)
+        case Block(text=text) | Text(text=text):
+            yield text
+        case MapTemplate(items=pairs):
+            for _, inner in pairs:
+                yield from _texts(inner)
+        case ListTemplate(items=items):
+            for inner in items:
+                yield from _texts(inner)
+        case _:
+            return
+
+
+def _strings(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _strings(inner)

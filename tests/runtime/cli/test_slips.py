@@ -1,0 +1,97 @@
+"""Slips that would go without a word: names of a payload, of a signal, entries of a script."""
+
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.running import compiled
+from noetl.engine.program import Program
+from noetl.engine.unread import unread
+from noetl_ir.plan_format import read_plan
+
+if TYPE_CHECKING:
+    from tests.runtime.cli.conftest import Home
+
+PAY = "workload: {amount: 5000, pay: {to: x}}\nworkflow:\n  - {step: start, tool: {kind: noop, result: %s}}\n"
+
+
+@pytest.mark.parametrize(
+    ("result", "payload", "said"),
+    [
+        ('"{{ workload.amount }}"', {"amuont": 1}, ["nothing reads `amuont`", "did you mean `amount`?"]),
+        ('"{{ workload.amount }}"', {"amount": 1, "pay": {"for": 1}}, []),
+        ('"{{ workload.amount }}"', {"zebra": 1}, ["nothing reads `zebra`"]),
+        ('"{{ workload.zebra }}"', {"zebra": 1}, []),
+        ("\"{{ workload['zebra'] }}\"", {"zebra": 1}, []),
+        ('"{{ workload | tojson }}"', {"zebra": 1}, []),
+        ('"{{ workload | tojson }}"', {"amuont": 1}, ["did you mean `amount`?"]),
+        ('"{% if workload.zebra %}1{% endif %}"', {"zebra": 1}, []),
+    ],
+)
+def test_names_of_a_payload_that_nothing_reads(result: str, payload: dict[str, object], said: list[str]) -> None:
+    plan = read_plan(compiled(PAY % result))
+    told = unread(Program(plan, ""), payload)  # type: ignore[arg-type]
+    assert len(told) == bool(said) and all(part in told[0] for part in said)
+
+
+@pytest.mark.parametrize(
+    ("code", "told"), [("result = zebra", 0), ("result = workload['ze' + 'bra']", 0), ("result = 1", 1)]
+)
+def test_names_that_a_program_may_read(code: str, told: int) -> None:
+    text = f"workload: {{n: 1}}\nworkflow:\n  - step: start\n    tool:\n      kind: python\n      code: {code}\n"
+    if "zebra" in code:
+        text += '      args: {zebra: "{{ workload.zebra }}"}\n'
+    assert len(unread(Program(read_plan(compiled(text)), ""), {"zebra": 1})) == told
+
+
+def test_run_and_start_tell_a_name_that_nothing_reads(home: "Home") -> None:
+    plan = home.plan(PAY % '"{{ workload.amount }}"')
+    done = home.run("run", plan, "--set", "amuont=1", "--quiet")
+    assert done.returncode == 0
+    assert done.stderr.splitlines() == [
+        "warning: nothing reads `amuont` of the payload, and `workload` has no such key; did you mean `amount`?"
+    ]
+    with home.serving() as (_, url):
+        started = home.run("start", plan, "--server", url, "--set", "amuont=1")
+        assert started.returncode == 0 and "did you mean `amount`?" in started.stderr
+        assert "warning" not in home.run("start", plan, "--server", url, "--set", "amount=1").stderr
+
+
+def test_a_signal_that_nothing_waits_for_is_told(home: "Home") -> None:
+    plan = home.plan(
+        "workflow:\n  - {step: start, tool: {kind: wait, events: [approved, rejected], timers: {late: 20s}}}\n"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-m", "noetl.cli", "run", plan, "--quiet"],
+        cwd=home.folder,
+        env=home.env,
+        stdout=subprocess.DEVNULL,
+    )
+    home.started.append(child)  # type: ignore[arg-type]
+    for _ in range(100):
+        if (home.folder / ".noetl/noetl.db").exists() and home.json("list"):
+            break
+        time.sleep(0.1)
+    told = home.run("signal", "last", "--name", "aproved")
+    assert "nothing in the playbook waits for a signal `aproved`; did you mean `approved`?" in told.stderr
+    assert "(waited for: `approved`, `rejected`)" in told.stderr
+    assert "warning" not in home.run("signal", "last", "--name", "approved").stderr
+
+
+def test_entries_of_a_script_that_fit_nothing_are_told(home: "Home") -> None:
+    plan = home.plan(
+        'workflow:\n  - step: start\n    loop: {in: "{{ [1, 2] }}", iterator: n}\n    tool: {kind: shell, command: x}\n'
+        "    next: {arcs: [{step: summary}]}\n  - {step: summary, tool: {kind: noop}}\n"
+    )
+    (home.folder / "s.yaml").write_text(
+        "outcomes: [{step: sumary}, {step: start, index: 99}, {step: start, index: 0}, {step: start}]\n"
+    )
+    done = home.run("run", plan, "--script", "s.yaml", "--quiet")
+    assert done.returncode == 0
+    assert done.stderr.splitlines() == [
+        "warning: outcome 0 of the script was never used: there is no step `sumary`; did you mean `summary`?",
+        "warning: outcome 1 of the script was never used",
+    ]
