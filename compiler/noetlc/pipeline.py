@@ -270,7 +270,7 @@ class _Run:
         from noetlc.build.net import build_plan
 
         observer.begun(BUILD)
-        plan = _verified(BUILD, build_plan(member.playbook, base_name(member.file), children))
+        plan = _verified(BUILD, build_plan(member.playbook, base_name(member.file), children), assembled=True)
         observer.ended(BUILD, plan)
         for row in TRANSFORMS:
             observer.begun(row.name)
@@ -279,10 +279,10 @@ class _Run:
         return plan
 
 
-def _verified(stage: str, plan: Plan) -> Plan:
+def _verified(stage: str, plan: Plan, *, assembled: bool = False) -> Plan:
     from noetl_ir.verify import verify
 
-    problems = verify(plan)
+    problems = verify(plan, assembled=assembled)
     if problems:
         raise BrokenPass(f"the plan of {plan.name!r} is not sound after {stage}: {problems[0]}")
     return plan

@@ -11,6 +11,9 @@ from noetl_ir.net import Net
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 
+ENTRY = "@entry"
+"""Stands for the entry token among the sources of a join."""
+
 
 class Limits(NamedTuple):
     """Bounds of an execution (`executor.spec.policy.limits`); payload in bytes, the others counts."""
@@ -24,7 +27,7 @@ class Limits(NamedTuple):
 class Join(NamedTuple):
     """`mode` is `any`, `all`, `taken` or `count`; `count` starts on the `n`-th token of a wave (LANGUAGE §3).
 
-    `sources` are step names in file order; `@entry` stands for the entry token.
+    `sources` are step names in file order; `ENTRY` stands for the entry token.
     """
 
     mode: str

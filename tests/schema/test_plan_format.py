@@ -1,6 +1,5 @@
 """noetl_ir.plan_format, as bytes and as JSON: round trips, refusals, and what no bytes may do to the loader."""
 
-import hashlib
 import json
 import subprocess
 import sys
@@ -13,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import goldens
+from harness.mutating import sealed
 from nets import plan_of, steps
 from noetl_ir import codec
 from noetl_ir.expr import Const, Literal, MapTemplate, Name, Native
 from noetl_ir.plan import Child, Plan
-from noetl_ir.plan_format import HEADER, MAGIC, PlanError, digest_of, open_plan, read_plan, write_plan
+from noetl_ir.plan_format import HEADER, PlanError, digest_of, open_plan, read_plan, write_plan
 from noetl_ir.plan_format.json import plan_from_json, plan_schema, plan_to_json
 from noetlc.pipeline import compile_source
 
@@ -27,12 +27,6 @@ ONE = plan_of(steps("step: start"))
 
 def plan_in(path: Path) -> Plan:
     return compile_source(path.name, path.read_bytes()).plans[0]
-
-
-def sealed(body: bytes, children: bytes = b"", version: int = 1) -> bytes:
-    """Any body under a head that fits it."""
-    head = MAGIC + version.to_bytes(2, "big") + len(body).to_bytes(8, "big")
-    return head + hashlib.sha256(head + body + children).digest() + body + children
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

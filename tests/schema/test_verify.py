@@ -6,8 +6,10 @@ import pytest
 
 import goldens
 from nets import plan_of, steps
+from noetl_ir.expr import Native
 from noetl_ir.net import Arc, PlaceClass, Transition, Trigger
-from noetl_ir.plan import Plan
+from noetl_ir.plan import Plan, Rule
+from noetl_ir.span import NOWHERE
 from noetl_ir.verify import verify
 from noetlc.pipeline import compile_source
 
@@ -17,9 +19,13 @@ FORK = plan_of(
         "step: start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b, when: '{{ ctx.x }}'}]}",
         "step: a, next: {arcs: [{step: j}]}",
         "step: b, next: {arcs: [{step: j}]}",
-        "step: j, spec: {policy: {join: first}}, loop: {in: '{{ [1] }}', iterator: x}, tool: {kind: noop}",
+        "step: j, spec: {policy: {join: first}}, "
+        "loop: {in: '{{ [1] }}', iterator: x}, tool: {kind: noop, result: {v: 1}}",
     )
 )
+
+LOOPED = next(number for number, each in enumerate(FORK.templates) if not isinstance(each, Native))
+RETRY = Rule(-1, "retry", NOWHERE)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -49,6 +55,12 @@ def place(id: str) -> int:
         ("admit a", lambda t: t._replace(outputs=(Arc(9999),)), "arc to no place"),
         ("admit a", lambda t: t._replace(step=99), "of no step"),
         ("admit a", lambda t: t._replace(guard=10_000), "of no step, task, arc or guard"),
+        ("admit a", lambda t: t._replace(guard=LOOPED), "a guard that is no expression"),
+        ("start b b_task", lambda t: t._replace(task=t.task - 1), "is not what the tables give here"),
+        ("ok b b_task continue", lambda t: t._replace(outcome="error"), "is not what the tables give here"),
+        ("ok b b_task continue", lambda t: None, "`ok b b_task continue`"),
+        ("take+ start ok 1", lambda t: t._replace(arc=2), "is not what the tables give here"),
+        ("begin j 0", lambda t: t._replace(level=1), "is not what the tables give here"),
         ("admit a", lambda t: t._replace(span=None), "neither a span nor a maker"),
         ("admit a", lambda t: t._replace(id="admit b"), "one id twice"),
         ("admit a", lambda t: t._replace(inputs=(t.inputs[0]._replace(weight=2),)), "weight 2 where it must be 1"),
@@ -76,6 +88,11 @@ def test_what_is_broken_is_named(id: str, change: Callable[[Transition], Transit
         (FORK._replace(steps=FORK.steps[:1] * 4), "same name twice"),
         (FORK._replace(tasks=FORK.tasks[1:]), "not its own"),
         (FORK._replace(arcs=(FORK.arcs[0]._replace(target=44), *FORK.arcs[1:])), "arc to no step"),
+        (FORK._replace(arcs=(FORK.arcs[0]._replace(target=3), *FORK.arcs[1:])), "a join over other sources"),
+        (FORK._replace(steps=(*FORK.steps[:1], FORK.steps[1]._replace(gated=True), *FORK.steps[2:])), "another gate"),
+        (FORK._replace(tasks=(FORK.tasks[0]._replace(rules=(RETRY,)), *FORK.tasks[1:])), "what the tables give here"),
+        (FORK._replace(workload_order=("x",)), "another order than its keys"),
+        (FORK._replace(tasks=(FORK.tasks[0]._replace(knobs=0), *FORK.tasks[1:])), "no mapping"),
         (FORK._replace(net=FORK.net._replace(initial=())), "one token at the entry"),
         (
             FORK._replace(

@@ -3,10 +3,8 @@
 rules: [{when: a, allow}, {when: b, deny}, {else: allow}]   →   true if a else (false if b else true)
 """
 
-from noetl_ir.expr import Conditional, Const, Expr, Literal
-from noetlc.ast.playbook import Admit, Step
-from noetlc.build.loop import Ends
-from noetlc.build.making import CTX, NOTHING, Arcs, NetMaker
+from noetl_ir.expr import Conditional, Const, Expr
+from noetlc.ast.playbook import Admit
 from noetlc.build.pool import Pool
 
 _TRUE, _FALSE = Const(True), Const(False)
@@ -37,21 +35,3 @@ def _folded(admit: Admit) -> tuple[Expr, str]:
             expr = Conditional(rule.when.expr, verdict, expr)
             text = f"{word} if {rule.when.text} else ({text})"
     return expr, text
-
-
-def build_gate(maker: NetMaker, step: Step, index: int, *, gate: Arcs, ends: Ends, guard: int) -> None:
-    """Add the transitions that leave the gate."""
-    name, admit, ready = step.name, step.spec.admit, ends.ready
-    span = step.name_span if admit is None else admit.span
-    bound = step.spec.lifecycle_timeout
-    if guard < 0:
-        maker.now(f"admit {name}", "admit", gate, ready, step=index, span=span)
-        if bound is not None and not isinstance(bound.template, Literal):  # it may be no duration
-            maker.now(f"admit err {name}", "admit_fault", gate, ends.failed, step=index, span=span, fault=True)
-        return
-    if admit is not None and admit.waits:
-        maker.later(f"admit {name}", "admit", gate, ready, trigger=CTX, step=index, span=span, guard=guard)
-    else:
-        maker.now(f"admit {name}", "admit", gate, ready, step=index, span=span, guard=guard)
-        maker.now(f"deny {name}", "deny", gate, NOTHING, step=index, span=span)
-    maker.now(f"admit err {name}", "admit_fault", gate, ends.failed, step=index, span=span, fault=True)

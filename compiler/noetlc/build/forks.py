@@ -6,12 +6,11 @@ crosses a branch. An arc that only a failure can take (`event.name == 'step.fail
 """
 
 from noetl_ir.expr import Attribute, Compare, Const, Expr, Logic, Name
+from noetl_ir.plan import ENTRY
 from noetl_ir.rows import NamedTuple
 from noetlc.ast.playbook import Guard, Playbook, Step
 from noetlc.build.dominators import dominators_of
-from noetlc.build.join import Arrivals
-from noetlc.build.making import NOTHING, Arcs
-from noetlc.build.sources import ENTRY, entry_of, sources_of
+from noetlc.build.sources import entry_of, sources_of
 
 
 class Fork(NamedTuple):
@@ -36,15 +35,18 @@ def taken_joins(playbook: Playbook) -> dict[str, Fork | Illegal]:
     return {step.name: graph.fork_of(step) for step in joins}
 
 
-def dead_places(playbook: Playbook, arrivals: list[Arrivals]) -> dict[tuple[str, int], Arcs]:
-    """(step, arc number) → the places that get a dead token when the step's router does not take that arc."""
-    found: dict[tuple[str, int], Arcs] = {}
+def dead_places(playbook: Playbook) -> dict[tuple[str, int], tuple[tuple[int, str], ...]]:
+    """(step, arc number) → the dead tokens that there are when the step's router does not take that arc.
+
+    Each as the index of the join's step and the source of the join that it stands for.
+    """
+    found: dict[tuple[str, int], tuple[tuple[int, str], ...]] = {}
     numbers = {step.name: index for index, step in enumerate(playbook.steps)}
     for join, fork in taken_joins(playbook).items():
         if isinstance(fork, Fork):
             for number, source in fork.branches:
                 key = (fork.step, number)
-                found[key] = found.get(key, NOTHING) + arrivals[numbers[join]].dead[source]
+                found[key] = (*found.get(key, ()), (numbers[join], source))
     return found
 
 

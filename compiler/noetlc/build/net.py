@@ -3,28 +3,26 @@
 Input: a playbook without findings of severity error, of `refusals_of` among others. Output: a plan for which
 `verify` finds nothing. The work is linear in the playbook.
 
-    start: {tool: t, next: {arcs: [{step: end}]}}   →   (in start @entry) [enter] (gate start) [admit]
-    (ready start)
-        [begin] (at start t) [start] (run start t) [ok … continue] (out start) [out] (done start) [take] ∅
+The tables are made here, and the net of them by `noetl_ir.assembly`.
 """
 
+from noetl_ir.assembly import Marks, Tables, Way, Ways, assemble
+from noetl_ir.assembly.making import NetMaker
 from noetl_ir.plan import Arc, Child, Plan, Step, Task
+from noetl_ir.span import Span
 from noetlc.ast import playbook as ast
+from noetlc.ast.routing import takes_part_on_failure
 from noetlc.ast.workbook import inline_workbook
 from noetlc.ast.workload import workload_order
-from noetlc.build.admit import build_gate, guard_of
-from noetlc.build.body import build_body, build_expiry, build_stops, stations_of
+from noetlc.build.admit import guard_of
 from noetlc.build.forks import dead_places
-from noetlc.build.join import Arrivals, arrivals_of, build_join
-from noetlc.build.loop import Ends, build_loops, ends_of
-from noetlc.build.making import NOTHING, Arcs, NetMaker
 from noetlc.build.pool import Pool
 from noetlc.build.reads import reads_of
-from noetlc.build.routing import Link, arcs_of, build_chains, targets_of
 from noetlc.build.sources import arrival_spans, entry_of, sources_of, with_tasks
 from noetlc.build.statements import keep_statements
 from noetlc.build.tables import arc_rows, executor_of, join_of, keychain_rows, limits_of, loop_rows, task_rows
 from noetlc.expr.calling import called_with
+from noetlc.reading.kinds import kind_of
 
 
 def build_plan(playbook: ast.Playbook, source: str = "", children: tuple[Child, ...] = ()) -> Plan:
@@ -38,7 +36,6 @@ class _Build:
     def __init__(self, playbook: ast.Playbook) -> None:
         self._playbook = playbook
         self._pool = Pool()
-        self._maker = NetMaker()
         self._numbers = {step.name: index for index, step in enumerate(playbook.steps)}
         self._sources = sources_of(playbook)
         self._reads = reads_of(playbook, self._sources)
@@ -53,13 +50,17 @@ class _Build:
         keychain = keychain_rows(playbook, pool)
         for index, step in enumerate(playbook.steps):
             self._steps.append(self._tabulate(step, index))
-        self._build_net()
+        ways = self._ways(dead_places(playbook))
+        spans = arrival_spans(playbook)
+        tables = Tables(pool.templates, self._steps, self._tasks, self._arcs, _parks)
+        maker = NetMaker()
+        assemble(tables, ways, maker, [_marks(step, spans[step.name]) for step in playbook.steps])
         return Plan(
             name=playbook.name,
             path=playbook.path,
             version=playbook.version,
             source=source,
-            net=self._maker.net(),
+            net=maker.net(),
             templates=tuple(pool.templates),
             template_spans=tuple(pool.spans),
             steps=tuple(self._steps),
@@ -105,53 +106,37 @@ class _Build:
         self._arcs += arcs
         return row
 
-    def _build_net(self) -> None:
-        steps = self._playbook.steps
-        spans = arrival_spans(self._playbook)
-        arrivals = [arrivals_of(self._maker, row, index, spans[row.name]) for index, row in enumerate(self._steps)]
-        dead = dead_places(self._playbook, arrivals)
-        for index, step in enumerate(steps):
-            ends = self._build_region(step, index, arrivals[index])
-            self._build_router(step, index, ends=ends, arrivals=arrivals, dead=dead)
+    def _ways(self, dead: dict[tuple[str, int], tuple[tuple[int, str], ...]]) -> list[Ways]:
+        """What the net has of each step beyond its row."""
+        made = []
+        for step, admit in zip(self._playbook.steps, self._admits, strict=True):
+            ways = [
+                Way(self._pool.guard(arc.when), takes_part_on_failure(arc), dead.get((step.name, number), ()))
+                for number, arc in enumerate(_arcs_of(step))
+            ]
+            made.append(Ways(admit, tuple(ways)))
+        return made
 
-    def _build_region(self, step: ast.Step, index: int, arrivals: Arrivals) -> Ends:
-        maker, row = self._maker, self._steps[index]
-        gate = maker.place(f"gate {step.name}", "gate", index, span=step.name_span)
-        build_join(maker, row, index, arrivals=arrivals, gate=gate, span=step.spec.join_span or step.name_span)
-        ends = ends_of(maker, step, index, 0)
-        build_gate(maker, step, index, gate=gate, ends=ends, guard=self._admits[index])
-        first = row.tasks[0]
-        stations = stations_of(maker, step, index, first)
-        out = maker.place(f"out {step.name}", "out", index, span=step.name_span)
-        bad = maker.place(f"bad {step.name}", "bad", index, span=step.name_span)
-        body = Ends(stations[0].at, out, bad)
-        level = build_loops(maker, step, index, loops=row.loops, outer=ends, body=body)
-        build_body(maker, step, index, first=first, stations=stations, ends=body)
-        if level is not None:
-            build_stops(maker, step, index, first=first, stations=stations, level=level)
-        if row.timeout >= 0:
-            build_expiry(maker, step, index, first=first, stations=stations, bad=bad)
-        return ends
 
-    def _build_router(
-        self,
-        step: ast.Step,
-        index: int,
-        *,
-        ends: Ends,
-        arrivals: list[Arrivals],
-        dead: dict[tuple[str, int], Arcs],
-    ) -> None:
-        rows = self._steps[index].arcs
-        into = [self._arrival(self._arcs[row].target, step.name, arrivals) for row in rows]
-        targets = targets_of(self._maker, step, index, first=rows[0] if rows else 0, into=into)
-        links = []
-        for number, (arc, row, target) in enumerate(zip(arcs_of(step), rows, targets, strict=True)):
-            guard = self._pool.guard(arc.when)
-            asks = guard >= 0 or arc.args is not None or arc.delay is not None
-            lost = dead.get((step.name, number), NOTHING)
-            links.append(Link(number, row, guard, target, lost, arc.span, asks))
-        build_chains(self._maker, step, index, links=links, ends=ends)
+def _arcs_of(step: ast.Step) -> tuple[ast.Arc, ...]:
+    return step.router.arcs if step.router is not None else ()
 
-    def _arrival(self, target: int, source: str, arrivals: list[Arrivals]) -> Arcs:
-        return arrivals[target].live[source] if target >= 0 else NOTHING
+
+def _marks(step: ast.Step, arrivals: dict[str, Span]) -> Marks:
+    """Where the parts of a step stand in the file: its name for what is not written."""
+    name, spec = step.name_span, step.spec
+    return Marks(
+        name=name,
+        join=spec.join_span or name,
+        admit=name if spec.admit is None else spec.admit.span,
+        lifecycle=name if spec.lifecycle_timeout is None else spec.lifecycle_timeout.span,
+        router=step.router.span if step.router is not None else name,
+        arrivals=arrivals,
+        tasks=tuple([task.name_span for task in step.tasks]),
+        delays=tuple([arc.span if arc.delay is None else arc.delay.span for arc in _arcs_of(step)]),
+    )
+
+
+def _parks(task: Task) -> bool:
+    kind = kind_of(task.kind)
+    return kind is not None and kind.parks

@@ -1,11 +1,9 @@
 """What leads where: the entry step, the sources of each step's join, and the places in the file for them."""
 
+from noetl_ir.plan import ENTRY
 from noetl_ir.span import NOWHERE, Span
 from noetlc.ast.graph import ENTRY as START
 from noetlc.ast.playbook import Playbook, Step, Task
-
-ENTRY = "@entry"
-"""Stands for the entry token among the sources of a join."""
 
 
 def entry_of(playbook: Playbook) -> str:

@@ -2,13 +2,14 @@
 
 Indices name something; ids are unique; every element has a span or names its maker; arcs stand where the
 net's order promises; choices are total; pipelines are state machines; the resources of joins and loops are
-neither made nor lost. Linear in the plan.
+neither made nor lost; and the net is the one that the tables give. Linear in the plan.
 """
 
 from collections.abc import Iterator
 
 from noetl_ir.plan import Plan
 from noetl_ir.rows import NamedTuple
+from noetl_ir.verify.fit import fit_problems
 from noetl_ir.verify.net import net_problems
 from noetl_ir.verify.tables import table_problems
 
@@ -26,10 +27,13 @@ class Problem(NamedTuple):
 MAX_PROBLEMS = 20
 
 
-def verify(plan: Plan) -> tuple[Problem, ...]:
-    """The first problems of a plan; none when it can be run. Tables first: the net's checks rely on them."""
+def verify(plan: Plan, *, assembled: bool = False) -> tuple[Problem, ...]:
+    """The first problems of a plan; none when it can be run. Each part relies on those before it.
+
+    `assembled` says that the net was put together of these tables just now, so that it is not done again.
+    """
     found: list[Problem] = []
-    for part in (table_problems, net_problems):
+    for part in (table_problems, net_problems, *(() if assembled else (fit_problems,))):
         if not found:
             found += _first(part(plan))
     return tuple(found)

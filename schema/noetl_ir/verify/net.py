@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from noetl_ir.net import PlaceClass, Transition, Trigger, Weight
 from noetl_ir.plan import Plan
+from noetl_ir.verify.tables import guard_problems
 
 Found: TypeAlias = Iterator[tuple[str, str]]
 _Side: TypeAlias = str | tuple[tuple[str, int | Weight, bool], ...]
@@ -139,8 +140,10 @@ def _transitions(plan: Plan, decisions: "_Decisions") -> Found:
         ids.add(id)
         if not (0 <= step < steps and -1 <= task < tasks and -1 <= arc < arcs and -1 <= guard < pool):
             yield id, "is of no step, task, arc or guard"
-        if guard >= 0 and role not in ASKING:
+        elif guard >= 0 and role not in ASKING:
             yield id, f"has a guard, which {role!r} has not"
+        elif guard >= 0:
+            yield from guard_problems(plan, id, guard)
         if span is None and not maker:
             yield id, "has neither a span nor a maker"
         sides: list[_Side] = []

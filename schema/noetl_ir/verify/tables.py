@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from noetl_ir.expr import Literal, MapTemplate, Native, Template
 from noetl_ir.plan import Plan, Rule, Step, Task
 
 Found = Iterator[tuple[str, str]]
@@ -18,9 +19,9 @@ def table_problems(plan: Plan) -> Found:
         yield "templates", "not every template has a span"
     if not 0 <= plan.entry < steps:
         yield "entry", "names no step"
-    yield from _indices("workload", pool, plan.workload)
+    yield from _workload(plan)
     for entry in plan.keychain:
-        yield from _indices(f"keychain {entry.name}", pool, entry.fields)
+        yield from _mappings(plan, f"keychain {entry.name}", entry.fields)
     if min(plan.limits) < 0:
         yield "limits", "are below zero"
     if len({step.name for step in plan.steps}) != steps:
@@ -32,6 +33,14 @@ def table_problems(plan: Plan) -> Found:
         yield "tasks", "belong to no step, or to several"
     if sum(len(step.arcs) for step in plan.steps) != len(plan.arcs):
         yield "arcs", "belong to no step, or to several"
+
+
+def _workload(plan: Plan) -> Found:
+    yield from _mappings(plan, "workload", plan.workload)
+    if -1 <= plan.workload < len(plan.templates):
+        keys = _keys(plan.templates[plan.workload]) if plan.workload >= 0 else ()
+        if keys is not None and sorted(keys) != sorted(plan.workload_order):
+            yield "workload", "has another order than its keys"
 
 
 def _step(plan: Plan, number: int, step: Step, known: set[str]) -> Found:
@@ -52,11 +61,11 @@ def _step(plan: Plan, number: int, step: Step, known: set[str]) -> Found:
         if loop.items < 0:
             yield at, "has a loop without items"
         yield from _indices(at, pool, loop.items)
-    for row in step.tasks:
+    for row, following in zip(step.tasks, (*step.tasks[1:], -1), strict=False):
         if not 0 <= row < len(plan.tasks) or plan.tasks[row].step != number:
             yield at, "has a task that is not its own"
             return
-        yield from _task(at, pool, step, plan.tasks[row])
+        yield from _task(plan, at, step, plan.tasks[row], following)
     for row in step.arcs:
         if not 0 <= row < len(plan.arcs) or plan.arcs[row].step != number:
             yield at, "has an arc that is not its own"
@@ -67,17 +76,22 @@ def _step(plan: Plan, number: int, step: Step, known: set[str]) -> Found:
             yield at, "has an arc to no step"
 
 
-def _task(at: str, pool: int, step: Step, task: Task) -> Found:
+def _task(plan: Plan, at: str, step: Step, task: Task, following: int) -> Found:
     at = f"{at}, task {task.name}"
-    yield from _indices(at, pool, task.fields, task.args, task.knobs, task.timeout)
-    if task.following != -1 and task.following not in step.tasks:
-        yield at, "is followed by a task of another step"
+    yield from _mappings(plan, at, task.fields, task.knobs)
+    yield from _indices(at, len(plan.templates), task.args, task.timeout)
+    if task.following != following:
+        yield at, "is followed by another task than the next one"
+    if task.passes_errors != (bool(task.rules) and task.rules[-1].when >= 0):
+        yield at, "has another end of its rules than its row says"
     for rule in task.rules:
-        yield from _rule(at, pool, step, rule)
+        yield from _rule(plan, at, step, rule)
 
 
-def _rule(at: str, pool: int, step: Step, rule: Rule) -> Found:
-    yield from _indices(at, pool, rule.when, rule.delay, rule.max_delay, rule.code, rule.message)
+def _rule(plan: Plan, at: str, step: Step, rule: Rule) -> Found:
+    pool = len(plan.templates)
+    yield from guard_problems(plan, at, rule.when)
+    yield from _indices(at, pool, rule.delay, rule.max_delay, rule.code, rule.message)
     for pairs in (rule.set_iter, rule.set_ctx):
         for _, value in pairs:
             if not 0 <= value < pool:
@@ -88,6 +102,33 @@ def _rule(at: str, pool: int, step: Step, rule: Rule) -> Found:
         yield at, "jumps out of its step"
     if rule.attempts < 1:
         yield at, "has fewer than one attempt"
+
+
+def guard_problems(plan: Plan, at: str, guard: int) -> Found:
+    """What is wrong with a guard: it is a lone expression of the pool, or -1 for none."""
+    if not -1 <= guard < len(plan.templates):
+        yield at, "names a template that is not there"
+    elif guard >= 0 and not isinstance(plan.templates[guard], Native):
+        yield at, "has a guard that is no expression"
+
+
+def _mappings(plan: Plan, at: str, *indices: int) -> Found:
+    """Templates that stand for mappings, -1 for none."""
+    for index in indices:
+        if not -1 <= index < len(plan.templates):
+            yield at, "names a template that is not there"
+        elif index >= 0 and _keys(plan.templates[index]) is None:
+            yield at, "names a template that is no mapping"
+
+
+def _keys(template: Template) -> list[str] | None:
+    match template:
+        case MapTemplate(items=items):
+            return [name for name, _ in items]
+        case Literal(value=dict() as value):
+            return list(value)
+        case _:
+            return None
 
 
 def _indices(at: str, size: int, *indices: int) -> Found:

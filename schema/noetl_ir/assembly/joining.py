@@ -9,11 +9,12 @@ one; when all have come, the gate opens if it is warm and the wave ends silently
     (gate)+(cold)+Σ(free s) [meet none]: m·(got)+(cold)+Σ(held s) → (cold)+Σ(free s)
 """
 
-from noetl_ir.plan import Join, Step
+from collections.abc import Mapping
+
+from noetl_ir.assembly.making import CONTROL, MEMO, NOTHING, Arcs, Maker, times
+from noetl_ir.plan import ENTRY, Join, Step
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
-from noetlc.build.making import CONTROL, MEMO, NOTHING, Arcs, NetMaker, times
-from noetlc.build.sources import ENTRY
 
 
 class Arrivals(NamedTuple):
@@ -25,7 +26,7 @@ class Arrivals(NamedTuple):
     dead: dict[str, Arcs]
 
 
-def arrivals_of(maker: NetMaker, step: Step, index: int, spans: dict[str, Span]) -> Arrivals:
+def arrivals_of(maker: Maker, step: Step, index: int, spans: Mapping[str, Span]) -> Arrivals:
     """Make the places where tokens arrive at a step; `spans` has a place in the file for each source."""
     name, join = step.name, step.join
     live = {
@@ -45,7 +46,7 @@ def arrivals_of(maker: NetMaker, step: Step, index: int, spans: dict[str, Span])
     return Arrivals(live, dead)
 
 
-def build_join(maker: NetMaker, step: Step, index: int, *, arrivals: Arrivals, gate: Arcs, span: Span) -> None:
+def build_join(maker: Maker, step: Step, index: int, *, arrivals: Arrivals, gate: Arcs, span: Span) -> None:
     """Add the join's own places and the transitions from the arrivals to the gate; nothing without a
     source.
     """
@@ -67,7 +68,7 @@ def build_join(maker: NetMaker, step: Step, index: int, *, arrivals: Arrivals, g
 
 
 class _Making(NamedTuple):
-    maker: NetMaker
+    maker: Maker
     name: str
     own: int
     join: Join

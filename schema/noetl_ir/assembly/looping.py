@@ -5,11 +5,11 @@ Level 0 is the step itself; an inner level stands in place of the pipeline of th
 loop the pipeline stands between them alone.
 """
 
+from noetl_ir.assembly.making import CONTROL, SLOT, Arcs, Maker, times
 from noetl_ir.net import Weight
-from noetl_ir.plan import Loop
+from noetl_ir.plan import Loop, Step
 from noetl_ir.rows import NamedTuple
-from noetlc.ast.playbook import Step
-from noetlc.build.making import CONTROL, SLOT, Arcs, NetMaker, times
+from noetl_ir.span import Span
 
 ITEMS, SLOTS = Weight.ITEMS, Weight.SLOTS
 
@@ -30,10 +30,9 @@ class Level(NamedTuple):
     fin: Arcs
 
 
-def ends_of(maker: NetMaker, step: Step, index: int, level: int) -> Ends:
+def ends_of(maker: Maker, step: Step, index: int, level: int, span: Span) -> Ends:
     """Make the places around the step itself (level 0) or around an inner loop."""
     suffix = f" {level}" if level else ""
-    span = step.name_span
     ready, done, failed = (
         maker.place(f"{role} {step.name}{suffix}", role, index, span=span, level=level)
         for role in ("ready", "done", "failed")
@@ -41,32 +40,30 @@ def ends_of(maker: NetMaker, step: Step, index: int, level: int) -> Ends:
     return Ends(ready, done, failed)
 
 
-def build_loops(
-    maker: NetMaker, step: Step, index: int, *, loops: tuple[Loop, ...], outer: Ends, body: Ends
-) -> Level | None:
+def build_loops(maker: Maker, step: Step, index: int, *, outer: Ends, body: Ends, span: Span) -> Level | None:
     """Add the levels between the step's ends and its pipeline's; returns the innermost level, None without
     one.
     """
-    if not loops:
-        _straight(maker, step, index, outer, body)
+    if not step.loops:
+        _straight(maker, step, index, outer=outer, body=body, span=span)
         return None
     inner_most = None
-    for level, loop in enumerate(loops):
-        last = level + 1 == len(loops)
-        inner = body if last else ends_of(maker, step, index, level + 1)
+    for level, loop in enumerate(step.loops):
+        last = level + 1 == len(step.loops)
+        inner = body if last else ends_of(maker, step, index, level + 1, span)
         inner_most = _level(maker, step, index, level=level, loop=loop, outer=outer, inner=inner)
         outer = inner
     return inner_most
 
 
-def _straight(maker: NetMaker, step: Step, index: int, outer: Ends, body: Ends) -> None:
-    name, span = step.name, step.name_span
+def _straight(maker: Maker, step: Step, index: int, *, outer: Ends, body: Ends, span: Span) -> None:
+    name = step.name
     maker.now(f"begin {name}", "begin", outer.ready, body.ready, step=index, span=span)
     maker.now(f"out {name}", "out", body.done, outer.done, step=index, span=span)
     maker.now(f"bad {name}", "bad", body.failed, outer.failed, step=index, span=span)
 
 
-def _level(maker: NetMaker, step: Step, index: int, *, level: int, loop: Loop, outer: Ends, inner: Ends) -> Level:
+def _level(maker: Maker, step: Step, index: int, *, level: int, loop: Loop, outer: Ends, inner: Ends) -> Level:
     name, span = step.name, loop.span
 
     def place(role: str) -> Arcs:

@@ -3,7 +3,7 @@
 A place is handed out as a tuple of one arc to it, so that the arcs of a transition are sums of such tuples.
 """
 
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from noetl_ir.net import Arc, Net, Place, PlaceClass, Transition, Trigger, Weight
 from noetl_ir.span import Span
@@ -14,6 +14,63 @@ NOTHING: Arcs = ()
 _new = tuple.__new__  # a named tuple's own constructor costs three times as much, and there are many
 CONTROL, MEMO, SLOT = PlaceClass.CONTROL, PlaceClass.MEMO, PlaceClass.SLOT
 NOW, REPORT, TIME, SIGNAL, CTX = Trigger.NOW, Trigger.REPORT, Trigger.TIME, Trigger.SIGNAL, Trigger.CTX
+
+
+class Maker(Protocol):
+    """Takes the elements of a net in their order: a `NetMaker` keeps them, `verify` compares them."""
+
+    def place(
+        self,
+        id: str,
+        role: str,
+        step: int,
+        *,
+        span: Span,
+        task: int = -1,
+        level: int = -1,
+        kind: PlaceClass = CONTROL,
+        tokens: int = 0,
+    ) -> Arcs:
+        """A place that holds `tokens` at first; returns the arc to it."""
+        ...
+
+    def now(
+        self,
+        id: str,
+        role: str,
+        inputs: Arcs,
+        outputs: Arcs,
+        *,
+        step: int,
+        span: Span,
+        guard: int = -1,
+        fault: bool = False,
+        task: int = -1,
+        level: int = -1,
+        arc: int = -1,
+    ) -> None:
+        """A transition that the server fires in the same turn."""
+        ...
+
+    def later(
+        self,
+        id: str,
+        role: str,
+        inputs: Arcs,
+        outputs: Arcs,
+        *,
+        trigger: Trigger,
+        step: int,
+        span: Span,
+        guard: int = -1,
+        fault: bool = False,
+        task: int = -1,
+        level: int = -1,
+        arc: int = -1,
+        outcome: str = "",
+    ) -> None:
+        """A transition that waits for a report, a time, a signal or a change of ctx."""
+        ...
 
 
 class NetMaker:
@@ -38,7 +95,6 @@ class NetMaker:
         kind: PlaceClass = CONTROL,
         tokens: int = 0,
     ) -> Arcs:
-        """Add a place that holds `tokens` at first, and return the arc to it."""
         index = len(self._places)
         self._places.append(_new(Place, (id, kind, role, step, task, level, span, "")))
         if tokens:
@@ -60,7 +116,6 @@ class NetMaker:
         level: int = -1,
         arc: int = -1,
     ) -> None:
-        """Add a transition that the server fires in the same turn."""
         self._transitions.append(
             _new(
                 Transition,
@@ -85,7 +140,6 @@ class NetMaker:
         arc: int = -1,
         outcome: str = "",
     ) -> None:
-        """Add a transition that waits for a report, a time, a signal or a change of ctx."""
         self._transitions.append(
             _new(
                 Transition,

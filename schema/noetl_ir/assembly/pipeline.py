@@ -4,15 +4,17 @@ One control token in, one out, per transition. Which directive follows an outcom
 there is one transition for every directive that a rule, or the default, could give.
 """
 
+from collections.abc import Callable, Sequence
+
+from noetl_ir.assembly.looping import Ends, Level
+from noetl_ir.assembly.making import REPORT, SIGNAL, TIME, Arcs, Maker
 from noetl_ir.net import Trigger
+from noetl_ir.plan import Rule, Step, Task
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
-from noetlc.ast.playbook import Rule, Step, Task
-from noetlc.build.loop import Ends, Level
-from noetlc.build.making import REPORT, SIGNAL, TIME, Arcs, NetMaker
-from noetlc.reading.kinds import kind_of
 
 SIGNALLED = "wait"
+"""The kind whose parked tasks end by a signal or a timer."""
 
 
 class Stations(NamedTuple):
@@ -24,58 +26,83 @@ class Stations(NamedTuple):
     parked: Arcs | None
 
 
-def stations_of(maker: NetMaker, step: Step, index: int, first: int) -> tuple[Stations, ...]:
-    """Make the places of a step's tasks; `first` is the index of its first task in the plan's table."""
-    delayed = _delayed(step)
+def stations_of(
+    maker: Maker,
+    step: Step,
+    index: int,
+    *,
+    tasks: Sequence[Task],
+    parks: Callable[[Task], bool],
+    spans: Sequence[Span],
+) -> tuple[Stations, ...]:
+    """Make the places of a step's tasks; `spans` has where each task has its name."""
+    delayed = _delayed(step, tasks)
     made = []
-    for offset, task in enumerate(step.tasks):
-        made.append(_stations(maker, step, index, task=task, row=first + offset, due=task.name in delayed))
+    for row, task, span in zip(step.tasks, tasks, spans, strict=True):
+        path = f"{step.name} {task.name}"
+        made.append(
+            Stations(
+                maker.place(f"at {path}", "at", index, task=row, span=span),
+                maker.place(f"run {path}", "run", index, task=row, span=span),
+                maker.place(f"due {path}", "due", index, task=row, span=span) if row in delayed else None,
+                maker.place(f"parked {path}", "parked", index, task=row, span=span) if parks(task) else None,
+            )
+        )
     return tuple(made)
 
 
-def _stations(maker: NetMaker, step: Step, index: int, *, task: Task, row: int, due: bool) -> Stations:
-    span, path = task.name_span, f"{step.name} {task.name}"
-    return Stations(
-        maker.place(f"at {path}", "at", index, task=row, span=span),
-        maker.place(f"run {path}", "run", index, task=row, span=span),
-        maker.place(f"due {path}", "due", index, task=row, span=span) if due else None,
-        maker.place(f"parked {path}", "parked", index, task=row, span=span) if _parks(task) else None,
-    )
-
-
 def build_body(
-    maker: NetMaker, step: Step, index: int, *, first: int, stations: tuple[Stations, ...], ends: Ends
+    maker: Maker,
+    step: Step,
+    index: int,
+    *,
+    tasks: Sequence[Task],
+    stations: tuple[Stations, ...],
+    ends: Ends,
+    spans: Sequence[Span],
 ) -> None:
     """Add the transitions of a pipeline whose places are made."""
-    at = {task.name: place for task, place in zip(step.tasks, stations, strict=True)}
-    for offset, task in enumerate(step.tasks):
+    at = dict(zip(step.tasks, stations, strict=True))
+    names = {row: task.name for row, task in zip(step.tasks, tasks, strict=True)}
+    for offset, (row, task, span) in enumerate(zip(step.tasks, tasks, spans, strict=True)):
         following = stations[offset + 1].at if offset + 1 < len(stations) else ends.done
-        _Body(maker, step, index, task, first + offset, at, following, ends).build()
+        _Body(maker, step, index, task, row, at, names, following, ends, span).build()
 
 
 def build_stops(
-    maker: NetMaker, step: Step, index: int, *, first: int, stations: tuple[Stations, ...], level: Level
+    maker: Maker,
+    step: Step,
+    index: int,
+    *,
+    tasks: Sequence[Task],
+    stations: tuple[Stations, ...],
+    level: Level,
+    spans: Sequence[Span],
 ) -> None:
     """Add what ends an iteration that nothing runs for, after a failure or timeout elsewhere in the loop."""
     ended = level.fin + level.slot
-    for offset, (task, place) in enumerate(zip(step.tasks, stations, strict=True)):
+    for row, task, place, span in zip(step.tasks, tasks, stations, spans, strict=True):
         for role, here in (("at", place.at), ("due", place.due), ("parked", place.parked)):
             if here is not None:
-                id, row = f"stop {step.name} {role} {task.name}", first + offset
-                maker.now(id, "stop", here, ended, step=index, span=task.name_span, level=level.depth, task=row)
+                id = f"stop {step.name} {role} {task.name}"
+                maker.now(id, "stop", here, ended, step=index, span=span, level=level.depth, task=row)
 
 
 def build_expiry(
-    maker: NetMaker, step: Step, index: int, *, first: int, stations: tuple[Stations, ...], bad: Arcs
+    maker: Maker,
+    step: Step,
+    index: int,
+    *,
+    tasks: Sequence[Task],
+    stations: tuple[Stations, ...],
+    bad: Arcs,
+    span: Span,
 ) -> None:
     """Add what ends a run whose `lifecycle.timeout_s` is over, wherever it stands."""
-    bound = step.spec.lifecycle_timeout
-    span = step.name_span if bound is None else bound.span
-    for offset, (task, place) in enumerate(zip(step.tasks, stations, strict=True)):
+    for row, task, place in zip(step.tasks, tasks, stations, strict=True):
         for role, here in zip(Stations._fields, place, strict=True):
             if here is not None:
                 id = f"expire {step.name} {role} {task.name}"
-                row = first + offset
                 maker.later(id, "expire", here, bad, trigger=TIME, step=index, task=row, span=span)
 
 
@@ -89,19 +116,21 @@ class _Exit(NamedTuple):
 
 
 class _Body(NamedTuple):
-    """What the transitions of one task are made from."""
+    """What the transitions of one task are made from; `at` and `names` by the row of each task of the step."""
 
-    maker: NetMaker
+    maker: Maker
     step: Step
     own: int
     task: Task
     row: int
-    at: dict[str, Stations]
+    at: dict[int, Stations]
+    names: dict[int, str]
     following: Arcs
     ends: Ends
+    span: Span
 
     def build(self) -> None:
-        here, path, own = self.at[self.task.name], f"{self.step.name} {self.task.name}", self.task.name_span
+        here, path, own = self.at[self.row], f"{self.step.name} {self.task.name}", self.span
         self._add(f"start {path}", "start", here.at, here.run, span=own)
         self._add(f"lost {path}", "lost", here.run, here.at, trigger=TIME, span=own)
         leaving, trigger = here.run, REPORT
@@ -126,16 +155,16 @@ class _Body(NamedTuple):
         """
         task = self.task
         if not task.rules:
-            return [self._exit("continue", "", task.span)], [self._exit("fail", "", task.span)]
-        found: dict[tuple[str, str], Span] = {}
+            return [self._exit("continue", -1, task.span)], [self._exit("fail", -1, task.span)]
+        found: dict[tuple[str, int], Span] = {}
         for rule in task.rules:
-            found.setdefault((_directive(rule), _target(rule)), rule.span)
-        if task.rules[-1].when is not None:  # no rule matches: continue, on either outcome (LANGUAGE §4)
-            found.setdefault(("continue", ""), task.span)
+            found.setdefault((_directive(rule), rule.to), rule.span)
+        if task.rules[-1].when >= 0:  # no rule matches: continue, on either outcome (LANGUAGE §4)
+            found.setdefault(("continue", -1), task.span)
         either = [self._exit(directive, to, span) for (directive, to), span in found.items()]
         return either, either
 
-    def _exit(self, directive: str, to: str, span: Span) -> _Exit:
+    def _exit(self, directive: str, to: int, span: Span) -> _Exit:
         match directive:
             case "continue":
                 return _Exit(directive, directive, self.following, span)
@@ -144,11 +173,11 @@ class _Body(NamedTuple):
             case "fail":
                 return _Exit(directive, directive, self.ends.failed, span)
             case "jump":
-                return _Exit(directive, f"jump {to}", self.at[to].at, span)
+                return _Exit(directive, f"jump {self.names[to]}", self.at[to].at, span)
             case "retry":
-                return _Exit(directive, directive, _due(self.at[self.task.name]), span)
+                return _Exit(directive, directive, _due(self.at[self.row]), span)
             case _:
-                return _Exit(directive, f"jump {to} later", _due(self.at[to]), span)
+                return _Exit(directive, f"jump {self.names[to]} later", _due(self.at[to]), span)
 
     def _fault(self, id: str, inputs: Arcs) -> None:
         self.maker.later(
@@ -159,7 +188,7 @@ class _Body(NamedTuple):
             trigger=REPORT,
             step=self.own,
             task=self.row,
-            span=self.task.name_span,
+            span=self.span,
             fault=True,
             outcome="error",
         )
@@ -186,25 +215,16 @@ def _due(place: Stations) -> Arcs:
 
 
 def _directive(rule: Rule) -> str:
-    return "jump_later" if rule.directive == "jump" and rule.delay is not None else rule.directive
+    return "jump_later" if rule.directive == "jump" and rule.delay >= 0 else rule.directive
 
 
-def _target(rule: Rule) -> str:
-    return rule.to or "" if rule.directive == "jump" else ""
-
-
-def _delayed(step: Step) -> set[str]:
-    """The tasks of a step at which a delay can end: those that retry, and the targets of delayed jumps."""
-    found: set[str] = set()
-    for task in step.tasks:
+def _delayed(step: Step, tasks: Sequence[Task]) -> set[int]:
+    """The rows of the tasks at which a delay can end: those that retry, and the targets of delayed jumps."""
+    found: set[int] = set()
+    for row, task in zip(step.tasks, tasks, strict=True):
         for rule in task.rules:
             if rule.directive == "retry":
-                found.add(task.name)
-            elif rule.directive == "jump" and rule.delay is not None and rule.to is not None:
+                found.add(row)
+            elif rule.directive == "jump" and rule.delay >= 0:
                 found.add(rule.to)
     return found
-
-
-def _parks(task: Task) -> bool:
-    kind = kind_of(task.kind)
-    return kind is not None and kind.parks

@@ -10,12 +10,13 @@ mode ends the chain. Only arcs whose guard reads `event.name`, `event.status` or
 failure chain.
 """
 
+from collections.abc import Sequence
+
+from noetl_ir.assembly.looping import Ends
+from noetl_ir.assembly.making import NOTHING, TIME, Arcs, Maker
+from noetl_ir.plan import Arc, Step
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
-from noetlc.ast.playbook import Arc, Step
-from noetlc.ast.routing import takes_part_on_failure
-from noetlc.build.loop import Ends
-from noetlc.build.making import NOTHING, TIME, Arcs, NetMaker
 
 
 class Link(NamedTuple):
@@ -23,7 +24,8 @@ class Link(NamedTuple):
 
     `number` is its place in the step's list, `row` its index in the plan's table, `guard` a pool index.
     `target` is where its token goes, nothing for a token that ends; `dead` the places that a `taken` join
-    wants marked when it is not taken. A link that is never taken only marks those.
+    wants marked when it is not taken. `on_failure` says whether a failed run asks it too. A link that is never
+    taken only marks the dead ones.
     """
 
     number: int
@@ -33,45 +35,37 @@ class Link(NamedTuple):
     dead: Arcs
     span: Span
     asks: bool
+    on_failure: bool
     takes: bool = True
 
 
-def arcs_of(step: Step) -> tuple[Arc, ...]:
-    """The arcs of a step's router, none for a leaf."""
-    return step.router.arcs if step.router is not None else ()
-
-
-def targets_of(maker: NetMaker, step: Step, index: int, *, first: int, into: list[Arcs]) -> list[Arcs]:
+def targets_of(
+    maker: Maker, step: Step, index: int, *, arcs: Sequence[Arc], into: list[Arcs], spans: Sequence[Span]
+) -> list[Arcs]:
     """Where each arc puts its token: the target's place, or a place to fly from until its delay is over.
 
-    `first` is the index of the step's first arc in the plan's table.
+    `into` has the place of each arc's target, `spans` where its delay is written.
     """
     made = []
-    for number, (arc, place) in enumerate(zip(arcs_of(step), into, strict=True)):
-        if arc.delay is None or not place:
+    for number, (arc, place, span) in enumerate(zip(arcs, into, spans, strict=True)):
+        if arc.delay < 0 or not place:
             made.append(place)
             continue
-        span = arc.delay.span
         fly = maker.place(f"fly {step.name} {number}", "fly", index, span=span)
-        id, row = f"land {step.name} {number}", first + number
+        id, row = f"land {step.name} {number}", step.arcs[number]
         maker.later(id, "land", fly, place, trigger=TIME, step=index, arc=row, span=span)
         made.append(fly)
     return made
 
 
-def build_chains(maker: NetMaker, step: Step, index: int, *, links: list[Link], ends: Ends) -> None:
+def build_chains(maker: Maker, step: Step, index: int, *, links: list[Link], ends: Ends, span: Span) -> None:
     """Add both chains of a step's router; a leaf's token ends at once."""
-    arcs = arcs_of(step)
-    inclusive = step.router is not None and step.router.mode == "inclusive"
-    telling = []
-    for link, arc in zip(links, arcs, strict=True):
-        if takes_part_on_failure(arc):
-            telling.append(link)
-        elif link.dead:
-            telling.append(link._replace(takes=False))
+    telling = [
+        link if link.on_failure else link._replace(takes=False) for link in links if link.on_failure or link.dead
+    ]
     if not any(link.takes for link in telling):
         telling = []
-    span = step.router.span if step.router else step.name_span
+    inclusive = step.inclusive
     asked = links if inclusive else _until_certain(links)
     for word, chain, first in (("ok", asked, ends.done), ("ko", telling, ends.failed)):
         build = _inclusive if inclusive else _exclusive
@@ -89,7 +83,7 @@ def _until_certain(links: list[Link]) -> list[Link]:
 
 
 class _Chain(NamedTuple):
-    maker: NetMaker
+    maker: Maker
     name: str
     own: int
     word: str

@@ -1,0 +1,132 @@
+"""The net of a plan, put together from its tables (NET.md).
+
+    start: {tool: t, next: {arcs: [{step: end}]}}   →   (in start @entry) [enter] (gate start) [admit]
+    (ready start)
+        [begin] (at start t) [start] (run start t) [ok … continue] (out start) [out] (done start) [take] ∅
+
+The compiler makes the net here, and `verify` makes it again of the tables of a plan that was read: a net that is not
+the one of its tables would have transitions that no event can name, or lack those that one does. The tables leave open
+what a `Ways` says; where the author wrote the parts is in a `Marks`, and means nothing to a run. Linear in the tables.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from noetl_ir.assembly.gate import build_gate
+from noetl_ir.assembly.joining import Arrivals, arrivals_of, build_join
+from noetl_ir.assembly.looping import Ends, build_loops, ends_of
+from noetl_ir.assembly.making import NOTHING, Arcs, Maker
+from noetl_ir.assembly.pipeline import build_body, build_expiry, build_stops, stations_of
+from noetl_ir.assembly.routing import Link, build_chains, targets_of
+from noetl_ir.expr import Template
+from noetl_ir.plan import Arc, Step, Task
+from noetl_ir.rows import NamedTuple
+from noetl_ir.span import NOWHERE, Span
+
+
+class Way(NamedTuple):
+    """What the net says of one arc of a router.
+
+    `guard` is a pool index, -1 for none; `on_failure` whether it is asked of a failed run. `dead` names the places that
+    get a dead token where it is not taken: the index of the `taken` join and the source that it stands for.
+    """
+
+    guard: int = -1
+    on_failure: bool = False
+    dead: tuple[tuple[int, str], ...] = ()
+
+
+class Ways(NamedTuple):
+    """What the net says of a step beyond its row: the guard of its gate (a pool index, -1 for none) and of its arcs."""
+
+    admit: int
+    arcs: tuple[Way, ...]
+
+
+class Marks(NamedTuple):
+    """Where the author wrote the parts of a step; `arrivals` by source, `tasks` and `delays` by position."""
+
+    name: Span
+    join: Span
+    admit: Span
+    lifecycle: Span
+    router: Span
+    arrivals: Mapping[str, Span]
+    tasks: tuple[Span, ...]
+    delays: tuple[Span, ...]
+
+
+class Tables(NamedTuple):
+    """The tables of a plan that give its net. `parks` says of a task whether it ends by another's report or signal."""
+
+    templates: Sequence[Template]
+    steps: Sequence[Step]
+    tasks: Sequence[Task]
+    arcs: Sequence[Arc]
+    parks: Callable[[Task], bool]
+
+
+def assemble(tables: Tables, ways: Sequence[Ways], maker: Maker, marks: Sequence[Marks] | None = None) -> None:
+    """Give a maker the elements of the net of some tables, whose indices must all name something.
+
+    Without `marks` every part is nowhere in a file.
+    """
+    if marks is None:
+        marks = [_unmarked(step) for step in tables.steps]
+    _Assembly(tables, ways, maker, marks).build()
+
+
+def _unmarked(step: Step) -> Marks:
+    tasks, arcs = (NOWHERE,) * len(step.tasks), (NOWHERE,) * len(step.arcs)
+    return Marks(*(NOWHERE,) * 5, dict.fromkeys(step.join.sources, NOWHERE), tasks, arcs)
+
+
+class _Assembly:
+    def __init__(self, tables: Tables, ways: Sequence[Ways], maker: Maker, marks: Sequence[Marks]) -> None:
+        self._tables = tables
+        self._ways = ways
+        self._marks = marks
+        self._maker = maker
+
+    def build(self) -> None:
+        steps = self._tables.steps
+        arrivals = [
+            arrivals_of(self._maker, step, index, mark.arrivals)
+            for index, (step, mark) in enumerate(zip(steps, self._marks, strict=True))
+        ]
+        for index, step in enumerate(steps):
+            ends = self._build_region(step, index, arrivals[index])
+            self._build_router(step, index, ends=ends, arrivals=arrivals)
+
+    def _build_region(self, step: Step, index: int, arrivals: Arrivals) -> Ends:
+        maker, marks, templates = self._maker, self._marks[index], self._tables.templates
+        span = marks.name
+        gate = maker.place(f"gate {step.name}", "gate", index, span=span)
+        build_join(maker, step, index, arrivals=arrivals, gate=gate, span=marks.join)
+        ends = ends_of(maker, step, index, 0, span)
+        bound = templates[step.timeout] if step.timeout >= 0 else None
+        admit = self._ways[index].admit
+        build_gate(maker, step, index, gate=gate, ends=ends, guard=admit, bound=bound, span=marks.admit)
+        tasks = [self._tables.tasks[row] for row in step.tasks]
+        stations = stations_of(maker, step, index, tasks=tasks, parks=self._tables.parks, spans=marks.tasks)
+        out = maker.place(f"out {step.name}", "out", index, span=span)
+        bad = maker.place(f"bad {step.name}", "bad", index, span=span)
+        body = Ends(stations[0].at, out, bad)
+        level = build_loops(maker, step, index, outer=ends, body=body, span=span)
+        build_body(maker, step, index, tasks=tasks, stations=stations, ends=body, spans=marks.tasks)
+        if level is not None:
+            build_stops(maker, step, index, tasks=tasks, stations=stations, level=level, spans=marks.tasks)
+        if step.timeout >= 0:
+            build_expiry(maker, step, index, tasks=tasks, stations=stations, bad=bad, span=marks.lifecycle)
+        return ends
+
+    def _build_router(self, step: Step, index: int, *, ends: Ends, arrivals: list[Arrivals]) -> None:
+        marks, rows = self._marks[index], [self._tables.arcs[row] for row in step.arcs]
+        into = [arrivals[row.target].live[step.name] if row.target >= 0 else NOTHING for row in rows]
+        targets = targets_of(self._maker, step, index, arcs=rows, into=into, spans=marks.delays)
+        links = []
+        for number, (way, row, target) in enumerate(zip(self._ways[index].arcs, rows, targets, strict=True)):
+            asks = way.guard >= 0 or row.args >= 0 or row.delay >= 0
+            dead: Arcs = sum((arrivals[join].dead[source] for join, source in way.dead), NOTHING)
+            link = Link(number, step.arcs[number], way.guard, target, dead, row.span, asks, way.on_failure)
+            links.append(link)
+        build_chains(self._maker, step, index, links=links, ends=ends, span=marks.router)
