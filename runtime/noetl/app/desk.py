@@ -26,6 +26,7 @@ from noetl.engine.program import Program
 from noetl.engine.starting import Request, unmet
 from noetl.engine.unread import unread
 from noetl.ports import ExecutionRow, Record, StartKey, Taken, Wanted
+from noetl.runnable import unable
 from noetl.server.api.desk import Begun, Faulty, Prepared, Refused, Start, Unknown
 from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane
@@ -174,7 +175,10 @@ class StoreDesk:
             program = self._runtime.programs.load(self._digest(start))
             execution_id = self._runtime.new_execution_id()
             request = Request(start.payload, env=self._runtime.settings.environment.given(program))
-            if told := unmet(program, execution_id, request):
+            told = unmet(program, execution_id, request)
+            if self._roll is None:  # else the workers have what it takes, or not
+                told = (*told, *unable(program.plan))
+            if told:
                 raise Refused("; ".join(["nothing was started", *told]))
 
             def begin(control: ControlPlane) -> Begun:

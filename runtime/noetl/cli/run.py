@@ -25,6 +25,7 @@ from noetl.engine.starting import Request, unmet
 from noetl.engine.unread import unread
 from noetl.environment import Environment
 from noetl.ports import StartKey
+from noetl.runnable import unable
 from noetl.server.children import NotFound
 from noetl.starts import BadKey, other, start_key
 
@@ -81,6 +82,7 @@ def run(
             return _tell_first(runtime, once, there, Asked(there[0], url, as_json))
         execution_id = runtime.new_execution_id()
         request = request._replace(env=environment.given(program))
+        _check_kinds(program, scripted=scripted is not None)
         _check_inputs(program, execution_id, request)
         warn(unread(program, request.payload))
         _check_keychain(runtime, program, execution_id, request)
@@ -133,6 +135,13 @@ def _kept(runtime: Runtime, source: str, plan: bytes) -> Program:
         return runtime.programs.add(plan)
     except NotFound as problem:
         raise Problem(f"{source}: {problem}") from None
+
+
+def _check_kinds(program: Program, *, scripted: bool) -> None:
+    """Nothing starts with a kind that cannot run here, unless a script stands in for its tool."""
+    problems = () if scripted else unable(program.plan)
+    if problems:
+        raise Problem("\n".join(["nothing was started:", *problems]))
 
 
 def _check_inputs(program: Program, execution_id: str, request: Request) -> None:

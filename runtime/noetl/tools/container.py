@@ -20,13 +20,13 @@ from noetl.executables import output_limit, variables_of
 from noetl.files import Refused, script_text
 from noetl.ports import Call, Env
 from noetl.processes import ACTION_ID, Bounds, Ended, bytes_of, child_environ, run_child
+from noetl.runnable import ENGINES
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.container import KIND
 from noetl_ir.outcome import Outcome, error, ok
 from noetl_ir.rows import NamedTuple
 
-ENGINES = ("podman", "docker", "nerdctl")
 ENVIRONMENT_BYTES = 60 * 1024  # a pipe holds this much without a reader
 REMOVAL_SECONDS = 30.0
 ENGINE_FAILED = 125  # the exit code of all three when no container came to run

@@ -70,6 +70,7 @@ class Kind(NamedTuple):
     `pure`: has no effect outside, so that its start may share a transaction with its end. `parks`: waits
     outside a worker (`wait`, `playbook`). `available`: false for kinds that compile with a warning and give
     `kind.unavailable`. `binds_args`: the args of the token are args of the task too, under its own.
+    `module`: what has to be importable where it runs, brought by the extra of the kind's name.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Kind(NamedTuple):
     parks: bool = False
     available: bool = True
     binds_args: bool = False
+    module: str = ""
 
 
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\s*", re.ASCII)

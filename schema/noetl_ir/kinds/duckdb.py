@@ -4,6 +4,7 @@ from noetl_ir.kinds import SQL_KNOBS, SQL_TEXTS, Field, Kind, sql_fields
 
 KIND = Kind(
     name="duckdb",
+    module="duckdb",
     summary="Runs SQL on a DuckDB file with bound parameters, in one transaction.",
     fields={
         **sql_fields("$name from a mapping, ? from a list"),

@@ -6,6 +6,7 @@ _OPERATIONS = ("kv_get", "kv_put", "kv_delete", "kv_keys", "object_get", "object
 
 KIND = Kind(
     name="nats",
+    module="nats",
     summary="Uses a NATS key-value bucket or object store, publishes a message, or asks and awaits the answer.",
     fields={
         "operation": Field(("text",), values=_OPERATIONS, required=True, doc="What to do."),

@@ -4,6 +4,7 @@ from noetl_ir.kinds import SQL_KNOBS, SQL_TEXTS, Field, Kind, sql_fields
 
 KIND = Kind(
     name="postgres",
+    module="psycopg",
     summary="Runs SQL on PostgreSQL with bound parameters, in one transaction.",
     fields={
         **sql_fields(":name or %(name)s from a mapping, $1 or %s from a list"),

@@ -4,6 +4,7 @@ from noetl_ir.kinds import SQL_KNOBS, SQL_TEXTS, Field, Kind, sql_fields
 
 KIND = Kind(
     name="snowflake",
+    module="snowflake.connector",
     summary="Runs SQL on Snowflake with bound parameters, in one transaction.",
     fields={
         **sql_fields("%(name)s from a mapping, %s from a list"),

@@ -1,0 +1,84 @@
+"""Kinds that cannot run here stop a run before its first event."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.running import HEAD, compiled
+from harness.serving import served
+from noetl import runnable
+from noetl.worker.fields import kind_of
+from noetl_ir.plan_format import read_plan
+from noetl_ir.registry import names
+
+if TYPE_CHECKING:
+    from tests.runtime.cli.conftest import Home
+
+TASKS = {
+    "duckdb": "command: SELECT 1",
+    "postgres": "command: SELECT 1, dsn: x",
+    "snowflake": "command: SELECT 1, account: a, user: u",
+    "nats": "operation: kv_keys, bucket: b, url: 'nats://x'",
+}
+LOOP = """
+workflow:
+  - step: start
+    loop: {in: "{{ [1, 2] }}", iterator: n}
+    spec: {policy: {failure: {mode: best_effort}}}
+    tool: {kind: %s}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _asked_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    runnable.lacking.cache_clear()
+    monkeypatch.setattr(runnable, "lacking", runnable.lacking.__wrapped__)
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_what_needs_an_extra_that_is_missing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = read_plan(compiled(LOOP % f"{kind}, {TASKS[kind]}"))
+    assert runnable.unable(plan) == ()
+    module = kind_of(kind).module.partition(".")[0]
+    monkeypatch.setitem(sys.modules, module, None)
+    for name in [name for name in sys.modules if name.startswith(f"{module}.")]:
+        monkeypatch.delitem(sys.modules, name)
+    (told,) = runnable.unable(plan)
+    assert told == f"the kind `{kind}` of step `start` in `t/t` needs the extra: pip install 'noetlc[{kind}]'"
+
+
+def test_a_container_needs_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    (told,) = runnable.unable(read_plan(compiled(LOOP % "container, image: x")))
+    assert "needs a container engine: none of podman, docker, nerdctl is on PATH" in told
+
+
+def test_children_are_asked_too() -> None:
+    child = HEAD.replace("t/t", "t/c") + "workflow:\n  - {step: start, tool: {kind: rhai, code: x}}\n"
+    plan = read_plan(compiled(f"workflow:\n  - {{step: start, tool: {{kind: playbook, path: t/c}}}}\n---\n{child}"))
+    assert runnable.unable(plan) == ("the kind `rhai` of step `start` in `t/c` is not run by this version",)
+
+
+def test_every_kind_of_a_plain_install_can_run_here() -> None:
+    plain = {name for name in names("noetl_ir.kinds") if kind_of(name).available and not kind_of(name).module}
+    assert {name for name in plain - {"container"} if runnable.lacking(name)} == set()
+
+
+def test_run_refuses_and_leaves_nothing(home: "Home") -> None:
+    plan = home.plan(LOOP % "rhai, code: x")
+    done = home.run("run", plan)
+    assert done.returncode == 1 and "nothing was started:\nthe kind `rhai` of step `start`" in done.stderr
+    assert home.json("list") == []
+    (home.folder / "s.yaml").write_text("outcomes: [{step: start}]\n")
+    assert home.run("run", plan, "--script", "s.yaml").returncode == 0
+
+
+def test_a_server_refuses_what_its_own_worker_cannot_run(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        text = HEAD + LOOP % "rhai, code: x"
+        server.client.post("/playbooks?name=t.yaml", content=text.encode()).raise_for_status()
+        refused = server.client.post("/executions", json={"path": "t/t"})
+        assert refused.status_code == 409 and "the kind `rhai`" in refused.json()["detail"]
+        assert not server.runtime.store.executions()
