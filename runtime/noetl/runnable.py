@@ -4,7 +4,6 @@ Else a run goes on until it comes to such a task, whose error a loop or a rule m
 tools, nothing is asked.
 """
 
-import shutil
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
@@ -29,7 +28,7 @@ def lacking(kind: str) -> str:
         return "is not run by this version"
     if known.module and not _is_there(known.module):
         return f"needs the extra: pip install 'noetlc[{kind}]'"
-    if kind == "container" and not any(map(shutil.which, ENGINES)):
+    if kind == "container" and not _has_engine():
         return f"needs a container engine: none of {', '.join(ENGINES)} is on PATH"
     return ""
 
@@ -47,6 +46,12 @@ def _unable(plan: Plan) -> Iterator[str]:
             yield f"the kind `{kind}`{where} in `{plan.path or plan.name}` {why}"
     for child in plan.children:
         yield from _unable(open_plan(child.data))
+
+
+def _has_engine() -> bool:
+    from shutil import which  # few runs ask
+
+    return any(map(which, ENGINES))
 
 
 def _is_there(module: str) -> bool:
