@@ -6,12 +6,11 @@ tools, nothing is asked.
 
 from collections.abc import Iterator
 from functools import cache
-from importlib.util import find_spec
 
 from noetl_ir.kinds import Kind
 from noetl_ir.plan import Plan
 from noetl_ir.plan_format import open_plan
-from noetl_ir.registry import MissingPart, load
+from noetl_ir.registry import MissingPart, can_import, load
 
 ENGINES = ("podman", "docker", "nerdctl")
 """Programs that run containers, in the order in which they are looked for."""
@@ -26,7 +25,7 @@ def lacking(kind: str) -> str:
         return "is not known here: what brings it is not installed"
     if not known.available:
         return "is not run by this version"
-    if known.module and not _is_there(known.module):
+    if known.module and not can_import(known.module):
         return f"needs the extra: pip install 'noetlc[{kind}]'"
     if kind == "container" and not _has_engine():
         return f"needs a container engine: none of {', '.join(ENGINES)} is on PATH"
@@ -52,10 +51,3 @@ def _has_engine() -> bool:
     from shutil import which  # few runs ask
 
     return any(map(which, ENGINES))
-
-
-def _is_there(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except (ModuleNotFoundError, ValueError):  # not even the package that it is in
-        return False

@@ -64,6 +64,16 @@ def distribution_of(requirement: str) -> str:
     return found[1] if found is not None else ""
 
 
+def can_import(module: str) -> bool:
+    """Whether a module is installed; it is not imported, but for the package that it is in."""
+    from importlib.util import find_spec
+
+    try:
+        return find_spec(module) is not None
+    except (ModuleNotFoundError, ValueError):
+        return False
+
+
 def modules_of(requirement: str) -> tuple[str, ...]:
     """The modules at the top of an installed distribution, sorted; none where it is not installed."""
     from importlib.metadata import PackageNotFoundError, distribution
