@@ -12,6 +12,7 @@ from noetl_ir.plan import Arc, Child, Plan, Step, Task
 from noetl_ir.span import Span
 from noetlc.ast import playbook as ast
 from noetlc.ast.routing import takes_part_on_failure
+from noetlc.ast.walk import replace_tasks
 from noetlc.ast.workbook import inline_workbook
 from noetlc.ast.workload import workload_order
 from noetlc.build.admit import guard_of
@@ -21,13 +22,14 @@ from noetlc.build.reads import reads_of
 from noetlc.build.sources import arrival_spans, entry_of, sources_of, with_tasks
 from noetlc.build.statements import keep_statements
 from noetlc.build.tables import arc_rows, executor_of, join_of, keychain_rows, limits_of, loop_rows, task_rows
-from noetlc.expr.calling import called_with
+from noetlc.expr.calling import called_with, with_own_args
 from noetlc.reading.kinds import kind_of
 
 
 def build_plan(playbook: ast.Playbook, source: str = "", children: tuple[Child, ...] = ()) -> Plan:
     """The plan of a playbook from the file named `source`, with the plans of its children."""
-    return _Build(keep_statements(with_tasks(inline_workbook(playbook, called_with)))).plan(source, children)
+    playbook = replace_tasks(inline_workbook(playbook, called_with), with_own_args)
+    return _Build(keep_statements(with_tasks(playbook))).plan(source, children)
 
 
 class _Build:

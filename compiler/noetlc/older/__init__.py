@@ -22,7 +22,7 @@ from noetlc.older.passes import AUTHORING, LOWERING, BrokenPass, Lowering, Obser
 from noetlc.reading.document import read_document
 from noetlc.reading.drafts import StepDraft
 from noetlc.reading.reader import Forms, Legacy, Reader, Tables
-from noetlc.source.nodes import Mapping, Node, Scalar
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 from noetlc.source.text import Source
 
 __all__ = [
@@ -100,13 +100,18 @@ def combined() -> tuple[Tables, Legacy]:
     return tables, legacy
 
 
-def _unfold(r: Reader, draft: StepDraft, node: Mapping) -> Node | None:
-    kind = node.get("kind")
-    if not (isinstance(kind, Scalar) and kind.text == "iterator") and node.get("iterator") is None:
+def _unfold(r: Reader, draft: StepDraft, node: Node) -> Node | None:
+    tasks = node.items if isinstance(node, Sequence) else (node,)
+    if not any(isinstance(task, Mapping) and _may_loop(task) for task in tasks):
         return node
-    from noetlc.older.iterators import unfolded
+    from noetlc.older.iterators import unfolded, unfolded_list
 
-    return unfolded(r, draft, node)
+    return unfolded(r, draft, node) if isinstance(node, Mapping) else unfolded_list(r, draft, tuple(tasks), node)
+
+
+def _may_loop(task: Mapping) -> bool:
+    kind = task.get("kind")
+    return (isinstance(kind, Scalar) and kind.text == "iterator") or task.get("iterator") is not None
 
 
 def _next(r: Reader, draft: StepDraft, node: Node) -> None:

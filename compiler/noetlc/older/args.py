@@ -19,6 +19,7 @@ from noetlc.ast.walk import blocks_in, replace_steps, task_values
 from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.diag.change import Change, Note
 from noetlc.expr.binding import bound, with_blocks
+from noetlc.expr.calling import CALLED
 from noetlc.expr.generated import Pairs, computed, generated_name
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, static_path
@@ -45,9 +46,6 @@ def take_step_args(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None
     r.legacy_seen = True
     draft.extras.append(StepArgs(f"`{key.text}`", tuple(read_pairs(r, node, f"`{key.text}`")), key.span))
 
-
-CALLED = frozenset({"python", "playbook", "workbook", "script", "noop", "container", "quantum"})
-"""Kinds whose args are what they are called with."""
 
 _ARGS = pattern(r"\bargs\.([^\W\d]\w*)")
 

@@ -16,7 +16,7 @@ def branch_arcs(
     alternatives with guards of their own.
 
     What the targets are given is asked where the branch is taken, and the token of the router carries it by target:
-    behind the router, `result`, `event` and `iter` would be those of the router.
+    behind the router, `result`, `event` and `iter` would be those of the router. What their arcs set is set there too.
     """
     if any(arc.when is not None for arc in arcs):
         return tuple(arc._replace(when=_also(when, arc.when)) for arc in arcs), ()
@@ -24,7 +24,7 @@ def branch_arcs(
         return (arcs[0]._replace(when=when),), ()
     carried: dict[str, Template] = {}
     behind: list[Arc] = []
-    for number, arc in enumerate(arcs):
+    for number, arc in enumerate(one._replace(extras=()) for one in arcs):
         if arc.args is None or isinstance(arc.args.template, Literal):
             behind.append(arc)
         else:
@@ -33,7 +33,8 @@ def branch_arcs(
             behind.append(arc._replace(args=computed(_carried(key), arc.args.span)))
     args = Value(MapTemplate(tuple(carried.items())), span, None) if carried else None
     fork = router_step(name, span, "inclusive", tuple(behind))
-    return (Arc(name, span, when, args, None, 0, span),), (fork,)
+    sets = tuple(extra for arc in arcs for extra in arc.extras)
+    return (Arc(name, span, when, args, None, 0, span, sets),), (fork,)
 
 
 def _also(when: Guard | None, own: Guard | None) -> Guard | None:

@@ -424,7 +424,7 @@ def _with_root(page: Page, replace: Replace) -> Page:
     root: tuple[str, ...] = ()
     if path[:1] in (("response",), ("result",)):
         root, path = path[:1], path[1:]
-    if not page.collect.strategy or not path:
+    if not page.collect.strategy or not path or path[:2] == ("data", "data"):
         return page
     beside: list[Held] = [page.when] if page.when is not None else []
     beside += [value for _, value in page.next_call]

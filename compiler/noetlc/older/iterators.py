@@ -9,6 +9,7 @@ The element was among what code found in `input_data`, so it becomes an arg of p
 from noetl_ir.python_names import INPUTS, words_of
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Loop
+from noetlc.diag.change import Change
 from noetlc.reading.drafts import StepDraft
 from noetlc.reading.loop import read_loop
 from noetlc.reading.reader import Reader, stray_key
@@ -39,6 +40,21 @@ def unfolded(r: Reader, draft: StepDraft, node: Mapping) -> Node | None:
     # What the task was called is told by the step; as a name it could be the one of the workbook.
     entries = [(key_as(key, "name") if key.text == "task" else key, value) for key, value in task.entries]
     return mapping_at(_with_element(draft, entries), task.span)
+
+
+def unfolded_list(r: Reader, draft: StepDraft, tasks: tuple[Node, ...], node: Node) -> Node | None:
+    """The same where an iterator is the only task of a list; beside other tasks it is refused."""
+    task = tasks[0]
+    if len(tasks) == 1 and isinstance(task, Mapping):
+        # A loop has no name: that of its step is what its results are read by.
+        return unfolded(r, draft, mapping_at([entry for entry in task.entries if entry[0].text != "name"], node.span))
+    for task in tasks:
+        kind = task.get("kind") if isinstance(task, Mapping) else None
+        if isinstance(kind, Scalar) and kind.text == "iterator":
+            why = "a step of its own has the loop: write the tasks before and behind it as steps"
+            r.changes.append(Change("read", kind.span, "an iterator beside other tasks", "refused", why))
+            return None
+    return node
 
 
 def _without_loop(r: Reader, draft: StepDraft, node: Mapping) -> Node:

@@ -8,14 +8,16 @@ loop: {…, on_error: continue}                                       →  failu
 loop: {pagination: p}                                               →  no loop; the step repeats its task for pages
 """
 
-from noetl_ir.expr import Block, Const, Expr, Filter, Literal, Slice
+from collections.abc import Set
+
+from noetl_ir.expr import Block, Const, Expr, Filter, ListOf, Literal, Slice
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Guard, Loop, Playbook, Rule, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import loops_of, replace_steps
 from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import computed, generated_name, noop
-from noetlc.expr.shorthand import filtered
+from noetlc.expr.shorthand import filtered, static_path
 from noetlc.expr.values import expression_of
 from noetlc.older.loose import read_loose_guard
 from noetlc.older.page_nodes import Pages
@@ -119,17 +121,19 @@ _ORDER = ("order_by", "limit", "chunk", "batch_size")
 
 def lower_loop(playbook: Playbook, note: Note) -> Playbook:
     """The playbook with canonical loops."""
-    return replace_steps(playbook, lambda step: _lowered(step, note))
+    written = [(key, value.template) for key, value in playbook.workload]
+    lists = {key for key, template in written if isinstance(template, Literal) and isinstance(template.value, list)}
+    return replace_steps(playbook, lambda step: _lowered(step, lists, note))
 
 
-def _lowered(step: Step, note: Note) -> Step:
+def _lowered(step: Step, lists: Set[str], note: Note) -> Step:
     if step.loop is None:
         return step
     first: list[Task] = []
     mode = step.spec.failure_mode
     pages = tuple(extra for extra in step.loop.extras if isinstance(extra, Pages))
     if pages:
-        return _lowered(_paged(step, step.loop, pages), note)
+        return _lowered(_paged(step, step.loop, pages), lists, note)
     for number, loop in enumerate(loops_of(step)):
         for extra in loop.extras:
             if isinstance(extra, Where):
@@ -139,7 +143,7 @@ def _lowered(step: Step, note: Note) -> Step:
                 note(Change(BY, extra.span, "`on_error` of a loop", "exact", "`failure.mode`"))
                 mode = "fail_fast" if extra.mode == "fail" else "best_effort"
     spec = step.spec if mode == step.spec.failure_mode else step.spec._replace(failure_mode=mode)
-    return step._replace(loop=_with_items(step.loop, note), spec=spec, tasks=(*first, *step.tasks))
+    return step._replace(loop=_with_items(step.loop, lists, note), spec=spec, tasks=(*first, *step.tasks))
 
 
 def _paged(step: Step, loop: Loop, pages: tuple[Pages, ...]) -> Step:
@@ -153,7 +157,7 @@ def _asking(step: Step, word: str, where: Where) -> Task:
     return noop(generated_name(step.name, word), where.span, rules)
 
 
-def _with_items(loop: Loop, note: Note) -> Loop:
+def _with_items(loop: Loop, lists: Set[str], note: Note) -> Loop:
     """The loop and those inside of it, with what is done to their items in `in`."""
     slices = sorted((e for e in loop.extras if isinstance(e, Slicing)), key=lambda e: _ORDER.index(e.word))
     items = loop.items
@@ -162,11 +166,22 @@ def _with_items(loop: Loop, note: Note) -> Loop:
         first = after and slicing.word != "order_by"
         said = "a part of the loop's `in`" + (": what `where` leaves out counts too" if first else "")
         note(Change(BY, slicing.span, f"`{slicing.word}`", "review" if first else "exact", said))
-        items = computed(_sliced(expression_of(items.template), slicing), items.span)
+        whole = expression_of(items.template)
+        is_list = isinstance(whole, ListOf | Slice | Filter) or _is_declared(whole, lists)
+        if slicing.word != "limit" and not is_list:
+            # A slice of a mapping is an error; a filter would take its keys for the items.
+            whole = Slice(whole, None, None, None)
+        items = computed(_sliced(whole, slicing), items.span)
     gone = (Slicing, Where, LoopOnError)
     extras = tuple(extra for extra in loop.extras if not isinstance(extra, gone))
-    inner = None if loop.inner is None else _with_items(loop.inner, note)
+    inner = None if loop.inner is None else _with_items(loop.inner, lists, note)
     return loop._replace(items=items, extras=extras, inner=inner)
+
+
+def _is_declared(items: Expr, lists: Set[str]) -> bool:
+    """Whether it is a value of the workload that is declared as a list."""
+    here = static_path(items)
+    return (here[1:] if here[:1] == ("workload",) else here) in [(name,) for name in lists]
 
 
 def _sliced(items: Expr, slicing: Slicing) -> Expr:

@@ -20,7 +20,7 @@ default would lose pages without a word.
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Attribute, Binary, Call, Const, Expr, ListOf, Literal, MapOf, Name, Template, Test
+from noetl_ir.expr import Attribute, Binary, Call, Const, Expr, ListOf, Literal, MapOf, Name, Native, Template, Test
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Tasks, change_lists, map_lists, taken, with_lists
@@ -29,7 +29,9 @@ from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in, replace_steps
 from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.diag.change import Change, Class, Note
+from noetlc.expr.calling import CALLED
 from noetlc.expr.generated import computed, constant, generated_name, guard, jump, noop
+from noetlc.expr.parser import parse_template
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import (
     OUTCOME_ERROR,
@@ -43,10 +45,10 @@ from noetlc.expr.shorthand import (
     otherwise,
     path,
     result_of,
+    static_path,
 )
 from noetlc.expr.templates import Pairs, all_with, fields_with, guard_with, native, pairs_with, value_with
 from noetlc.expr.values import expression_of
-from noetlc.older.args import CALLED
 from noetlc.older.chains import named_in_chain, read_in, renamed_chain, with_own_names
 from noetlc.older.events import events_in, on_success
 from noetlc.older.hoisting import kept_words, with_meanings
@@ -158,10 +160,22 @@ def read_collect(r: Reader, node: Node) -> Collect:
     how = node.get("strategy") or node.get("mode")
     strategy = "append" if how is None else choice_of(r, how, "`strategy`", ("append", "extend", "replace", "merge"))
     where = node.get("path") or node.get("from")
-    text = text_of(r, where, "`path`") if where is not None and not is_empty(where) else None
+    text = _path_of(r, where) if where is not None and not is_empty(where) else None
     into = node.get("into")
     name = text_of(r, into, "`into`") if into is not None else None
     return Collect(strategy or "append", tuple(text.split(".")) if text else (), name or "pages")
+
+
+def _path_of(r: Reader, node: Node) -> str | None:
+    """A path with or without braces around it."""
+    text = text_of(r, node, "`path`")
+    template = None if text is None or "{{" not in text else parse_template(text)[0]
+    if text is None or template is None:
+        return text
+    here = static_path(template.expr) if isinstance(template, Native) else ()
+    if not here:
+        wrong_shape(r, node, "`path`", "the path of what is gathered, as in `response.data`")
+    return ".".join(here)
 
 
 def _two_lists(r: Reader, mapping: Mapping, key: Scalar) -> Pages:
@@ -240,7 +254,45 @@ def lower_pages(playbook: Playbook, note: Note) -> Playbook:
         return paged.tasks()
 
     playbook = change_lists(playbook, lambda step, tasks: tuple(made for task in tasks for made in without(step, task)))
-    return replace_steps(playbook, lambda step: _reading_pages(step, gathered.get(step.name), known))
+    if not gathered:
+        return playbook
+    playbook = replace_steps(playbook, lambda step: _reading_pages(step, gathered.get(step.name), known))
+    return _sharing_pages(playbook, gathered, known)
+
+
+def _sharing_pages(playbook: Playbook, gathered: dict[str, Meanings], known: frozenset[str]) -> Playbook:
+    """The playbook in which other steps read what was gathered by its name too, bare, in `ctx` or behind the step's."""
+    roots = {step.name: _roots_of(step) for step in playbook.steps}
+    into = {step: name for step, meanings in gathered.items() for name in _bare(meanings) if name not in known}
+    behind = renamed({(step, name): result_of(step) for step, name in into.items()}, ())
+
+    def sharing(step: Step) -> Step:
+        step = all_with(step, behind)
+        name = into.get(step.name)
+        if name is None or step.loop is not None:
+            return step
+        if not any(name in read for other, read in roots.items() if other != step.name):
+            return step
+        whole = computed(Name("result"), step.name_span)
+        return step._replace(extras=(Assign("`collect`", ((name, whole),), (), step.name_span), *step.extras))
+
+    return replace_steps(playbook, sharing)
+
+
+def _bare(meanings: Meanings) -> Iterator[str]:
+    return (words[0] for words in meanings if len(words) == 1)
+
+
+def _roots_of(step: Step) -> set[str]:
+    """The names that a step reads: bare ones, and keys of `ctx`."""
+    found: set[str] = set()
+
+    def looked(expr: Expr) -> None:
+        here = static_path(expr)
+        found.update(here[1:2] if here[:1] in (("ctx",), ("vars",)) else here[:1])
+
+    all_with(step, looked)
+    return found
 
 
 def _reading_pages(step: Step, gathered: Meanings | None, known: frozenset[str]) -> Step:

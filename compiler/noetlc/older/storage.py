@@ -24,7 +24,7 @@ from noetlc.ast.walk import loops_of
 from noetlc.diag.change import Change, Note
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import compared, defined, filtered, negated, static_path
-from noetlc.expr.templates import Held, held_with, map_all_held
+from noetlc.expr.templates import Held, all_with, held_with, map_all_held
 from noetlc.reading.drafts import StepDraft, TaskDraft
 from noetlc.reading.kinds import kind_of
 from noetlc.reading.reader import Reader, no_effect
@@ -217,6 +217,7 @@ def _renamed(step: Step, names: _Names) -> Step:
     whole = (names.whole - {loop.iterator for loop in loops_of(step)}) | own.keys()
     asked = {**names.asked, **{name: said for name, said in own.items() if said is not None}}
     replace = _replacing(names._replace(whole=whole, asked=asked))
+    step = _own_answered(step, asked)
 
     def each(held: Held) -> Held:
         made = held_with(held, replace)
@@ -225,6 +226,28 @@ def _renamed(step: Step, names: _Names) -> Step:
         return made
 
     return map_all_held(step, each)
+
+
+def _own_answered(step: Step, asked: Map[str, Storage]) -> Step:
+    """The step whose own constructs know that its result will have a reference: where they are asked there is none."""
+    said = asked.get(step.name) or (asked.get(step.tasks[-1].name) if step.tasks else None)
+    if said is None or said.tier in ("", "inline", _BY_SIZE):
+        return step
+    own = {(step.name,), ("steps", step.name), ("result",), ("response",), ("output", "data"), ("this", "data")}
+    own |= {("output",), ("this",), *((task.name,) for task in step.tasks[-1:])}
+
+    def replace(expr: Expr) -> Expr | None:
+        match expr:
+            case Test(of=Attribute(of=of, name="_ref"), name="defined" | "undefined" as word, args=(), named=()):
+                return Const(word == "defined") if static_path(of) in own else None
+        return None
+
+    def answered(tasks: Tasks) -> Tasks:
+        return all_with(tasks, replace)
+
+    tasks = tuple(task._replace(extras=all_with(task.extras, replace)) for task in step.tasks)
+    extras = tuple(with_lists(extra, answered) for extra in all_with(step.extras, replace))
+    return step._replace(extras=extras, tasks=tasks)
 
 
 def _replacing(names: _Names) -> Replace:

@@ -21,12 +21,13 @@ from noetlc.ast.bodies import taken_of
 from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Step, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.diag.change import Change, Note
-from noetlc.expr.generated import generated_name, guard
+from noetlc.expr.generated import generated_name, guard, router_step
 from noetlc.expr.parser import parse_template
 from noetlc.expr.shorthand import both, negated
 from noetlc.older.branching import behind, branch_arcs, branch_name
 from noetlc.older.loose import read_loose_guard
 from noetlc.older.repetition import both_guards
+from noetlc.older.variables import take_arc_set
 from noetlc.reading.drafts import ArcDraft, StepDraft, StepSpecDraft
 from noetlc.reading.reader import Reader, stray_key
 from noetlc.reading.shapes import choice_of, is_empty, mapping_of, reference_of, wrong_shape
@@ -62,7 +63,7 @@ CARRIERS = ("args", "with", "data", "input", "payload")
 
 CONDITIONS = ("when", "condition", "cond")
 
-_ITEM = ("step", "spec", *CARRIERS, *CONDITIONS, "then", "else", "desc", "to", "policy", "priority")
+_ITEM = ("step", "spec", *CARRIERS, *CONDITIONS, "set", "then", "else", "desc", "to", "policy", "priority")
 
 _BRANCHES = ("then", "else")
 
@@ -104,17 +105,26 @@ def _branches(r: Reader, node: Node) -> list[Target]:
         stray_key(r, "next", step, tuple(key for key in _ITEM if key != "step"))
     found = []
     if then is not None:
-        shared = _carried(r, node)
-        arcs = read_arcs(r, then)
-        if shared is not None:
-            arcs = tuple(arc._replace(args=arc.args or shared) for arc in arcs)
-        found.append(Target(asked, arcs, node.span))
+        shared, sets = _carried(r, node), _sets(r, node)
+        for branch in _inside(r, then, asked, node.span):
+            arcs = tuple(arc._replace(args=arc.args or shared, extras=(*sets, *arc.extras)) for arc in branch.arcs)
+            found.append(branch._replace(arcs=arcs))
     if other is not None:
         body = other.get("then") if isinstance(other, Mapping) and other.get("then") is not None else other
         unless = guard(negated(asked.expr), asked.span) if asked is not None and then is not None else None
         assert body is not None
-        found.append(Target(unless, read_arcs(r, body), node.span))
+        found += _inside(r, body, unless, node.span)
     return found
+
+
+def _inside(r: Reader, node: Node, asked: Guard | None, span: Span) -> list[Target]:
+    """The branches of a `then` or `else`: one, or those of a ladder inside of it, each with the condition around it."""
+    items = node.items if isinstance(node, Sequence) else (node,)
+    if not any(isinstance(item, Mapping) and (item.get("then") or item.get("else")) is not None for item in items):
+        return [Target(asked, read_arcs(r, node), span)]
+    inner = [branch for item in items if not is_empty(item) for branch in _branches(r, item)]
+    found = [branch._replace(when=both_guards(asked, branch.when)) for branch in inner]
+    return found if inner and inner[-1].when is None else [*found, Target(asked, (), span)]
 
 
 def take_cond(r: Reader, draft: ArcDraft, key: Scalar, node: Node) -> None:
@@ -146,6 +156,10 @@ def _arc(r: Reader, node: Node) -> list[Arc]:
     if to is not None:
         return _with_own(r, mapping, list(read_arcs(r, to)))
     step = mapping.get("step")
+    if step is None and (mapping.get("then") or mapping.get("else")) is not None:
+        why = "write a rule for each of its conditions"
+        r.changes.append(Change("read", mapping.span, "conditions inside of the `next` of a rule", "refused", why))
+        return []
     if step is None and len(mapping.entries) == 1 and not nearest(mapping.entries[0][0].text, _ITEM):
         key, inner = mapping.entries[0]
         args = read_args(r, inner, "the args of the step") if not is_empty(inner) else None
@@ -164,10 +178,25 @@ def _with_own(r: Reader, node: Mapping, arcs: list[Arc]) -> list[Arc]:
     spec = node.get("spec")
     delay = spec.get("delay") if isinstance(spec, Mapping) else None
     after = None if delay is None else read_duration(r, delay, "`delay`")
-    args, asked = _carried(r, node), _condition(r, node)
+    args, asked, sets = _carried(r, node), _condition(r, node), _sets(r, node)
     return [
-        arc._replace(args=arc.args or args, delay=arc.delay or after, when=both_guards(asked, arc.when)) for arc in arcs
+        arc._replace(
+            args=arc.args or args,
+            delay=arc.delay or after,
+            when=both_guards(asked, arc.when),
+            extras=(*sets, *arc.extras),
+        )
+        for arc in arcs
     ]
+
+
+def _sets(r: Reader, node: Mapping) -> tuple[Sugar, ...]:
+    """What an item sets when it is taken."""
+    key, value = node.key("set"), node.get("set")
+    draft = ArcDraft()
+    if key is not None and value is not None:
+        take_arc_set(r, draft, key, value)
+    return tuple(draft.extras)
 
 
 def _targets(r: Reader, node: Node, span: Span) -> list[Arc]:
@@ -274,15 +303,23 @@ def _routed(step: Step, targets: Targets, made: dict[str, list[Step]], note: Not
         return step._replace(router=Router(mode, (*before, *arcs), span))
     found: list[Arc] = list(before)
     for number, branch in enumerate(branches):
-        if not branch.arcs:
-            continue
         name = branch_name(step.name, "next", number)
-        arcs, forks = branch_arcs(name, branch.arcs, branch.when, branch.span)
-        found += arcs
-        made.setdefault(step.name, []).extend(forks)
+        if branch.arcs:
+            arcs, forks = branch_arcs(name, branch.arcs, branch.when, branch.span)
+            found += arcs
+            made.setdefault(step.name, []).extend(forks)
+        if targets.mode != "inclusive" and branch is not branches[-1] and _may_lead_nowhere(branch):
+            end = f"{name}__end"
+            found.append(_leading(end, branch.span, branch.span)._replace(when=branch.when))
+            made.setdefault(step.name, []).append(router_step(end, branch.span, "exclusive", ())._replace(router=None))
     said = "all arcs whose condition is true" if targets.mode == "inclusive" else "the first true one is taken"
     note(Change(BY, span, "`next` with conditions", "safe", f"{targets.mode or 'exclusive'} arcs: {said}"))
     return step._replace(router=Router(targets.mode or "exclusive", tuple(found), span))
+
+
+def _may_lead_nowhere(branch: Target) -> bool:
+    """Whether a token may take a branch that names no step for it: then it ends, and comes to no later branch."""
+    return branch.when is not None and (not branch.arcs or branch.arcs[-1].when is not None)
 
 
 def _joined(playbook: Playbook, forks: list[Step], note: Note) -> Playbook:

@@ -20,12 +20,12 @@ vars: {url: u, n: 0}, and some step sets `n`
 spec: {url: u}   →  workload: {url: u}, reads of `spec.url` follow: it is another name for `workload`
 """
 
-from noetl_ir.expr import Attribute, Expr, Name
+from noetl_ir.expr import Attribute, Call, Expr, Name, walk
 from noetl_ir.span import Span
 from noetlc.ast.bodies import HasBodies, Tasks, all_taken, all_tasks, change_lists, map_lists, taken, taken_of
 from noetlc.ast.playbook import Playbook, Rule, Step, Task, Value
 from noetlc.ast.sugar import Sugar
-from noetlc.ast.walk import replace_steps
+from noetlc.ast.walk import expressions_in, replace_steps
 from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import Pairs, generated_name, jump, noop
 from noetlc.expr.rewrite import Replace
@@ -225,6 +225,7 @@ def _of_task(task: Task, known: frozenset[str], note: Note) -> Task:
         names = renamed({**own_meanings(task.name), **raw}, known)
         note(Change(BY_VARS, assign.span, assign.word, "exact", "a patch of the task's policy on success"))
         ctx, scratch = pairs_with(assign.set_ctx, names), pairs_with(assign.set_iter, names)
+        _without_own_reference((*ctx, *scratch), note)
         task = on_success(task, set_ctx=ctx, set_iter=scratch)
 
 
@@ -232,7 +233,7 @@ def _vars_of_step(step: Step, inputs: frozenset[str], note: Note) -> Step:
     """What a step sets is set by its last task, and by what ends it before; all of it together, and after what the
     task sets itself.
     """
-    if step.loop is not None:
+    if step.loop is not None or _waits_for_reference(step):
         later = [extra for extra in step.extras if isinstance(extra, Assign)]
         sets = [StepSet(assign.word, assign.set_ctx, assign.set_iter, assign.span) for assign in later]
         rest = [extra for extra in step.extras if not isinstance(extra, Assign)]
@@ -250,8 +251,39 @@ def _vars_of_step(step: Step, inputs: frozenset[str], note: Note) -> Step:
     last = set_after(last, pairs_with(ctx, names), pairs_with(scratch, names))
     names = renamed(own, inputs)
     ctx, scratch = pairs_with(ctx, names), pairs_with(scratch, names)
+    _without_own_reference((*ctx, *scratch), note)
     before = tuple(set_at_break(task, ctx, scratch) for task in step.tasks[:-1])
     return step._replace(tasks=(*before, last))
+
+
+def _waits_for_reference(step: Step) -> bool:
+    """Whether a step sets the reference of its result, which is there when its task has ended. What a case asks about
+    does not wait.
+    """
+    if any(type(extra).__name__ == "Case" for extra in step.extras):
+        return False
+    sets = [extra for extra in step.extras if isinstance(extra, Assign | StepSet)]
+    pairs = [pair for extra in sets for pair in (*extra.set_ctx, *extra.set_iter)]
+    exprs = [expr for _, value in pairs for expr, _ in expressions_in(value)]
+    return any(
+        (isinstance(part, Call) and part.callee == Name("ref")) or static_path(part) == ("output", "ref")
+        for expr in exprs
+        for part in walk(expr)
+    )
+
+
+def _without_own_reference(pairs: Pairs, note: Note) -> None:
+    """Refuses what reads the reference of the result that has just come: it gets one when its task has ended."""
+    for _, value in pairs:
+        for expr, _ in expressions_in(value):
+            for part in walk(expr):
+                if (
+                    isinstance(part, Call)
+                    and part.callee == Name("ref")
+                    and static_path(part.args[0])[:1] == ("outcome",)
+                ):
+                    why = "there is none before the step has ended: read it in a step behind"
+                    note(Change(BY_VARS, value.span, "the reference of a step's own result", "refused", why))
 
 
 def _taken_sets(step: Step) -> tuple[list[Assign | StepSet], Step]:
@@ -319,12 +351,14 @@ def _of_arcs(step: Step, known: frozenset[str], made: dict[str, list[Step]], not
         return step
     arcs = []
     for number, arc in enumerate(step.router.arcs):
-        sets = next((extra for extra in arc.extras if isinstance(extra, ArcSet)), None)
-        if sets is None:
+        sets = [extra for extra in arc.extras if isinstance(extra, ArcSet)]
+        if not sets:
             arcs.append(arc)
             continue
-        note(Change(BY_SET, sets.span, "`set` of an arc", "exact", "a step between that sets it"))
-        made_arc, between = on_arc(step, arc, sets.set_ctx, sets.span, number, known)
+        span = sets[0].span
+        note(Change(BY_SET, span, "`set` of an arc", "exact", "a step between that sets it"))
+        pairs = dict(pair for one in sets for pair in one.set_ctx)
+        made_arc, between = on_arc(step, arc, tuple(pairs.items()), span, number, known)
         made.setdefault(step.name, []).append(between)
         arcs.append(made_arc)
     return step._replace(router=step.router._replace(arcs=tuple(arcs)))

@@ -17,6 +17,7 @@ from noetlc.ast.walk import expressions_in, loops_of, placed_blocks, rule_guards
 from noetlc.ast.workload import workload_needs
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.block_names import expressions_inside
+from noetlc.expr.calling import own_args
 from noetlc.expr.check import Kind, Names, Problem, check_names
 from noetlc.expr.paths import Access, accesses
 from noetlc.reading.around import Around
@@ -112,7 +113,8 @@ def _check_step(checks: "_Checks", step: Step, names: Names) -> None:
 
 
 def _check_task(checks: "_Checks", task: Task, names: Names) -> None:
-    checks.values(task_values(task), Place.TASK, names)
+    own = own_args(task)
+    checks.values(task_values(task), Place.TASK, names._replace(args=names.args | own) if own else names)
     checks.values(rule_values(task), Place.RULE, names)
     checks.guards(rule_guards(task), Place.RULE, names)
 

@@ -79,7 +79,7 @@ class Forms(NamedTuple):
     forms in the text of a document. Where no older dialect is read, none of them finds anything.
     """
 
-    unfold: Callable[["Reader", StepDraft, Mapping], Node | None] = lambda r, draft, node: node
+    unfold: Callable[["Reader", StepDraft, Node], Node | None] = lambda r, draft, node: node
     next: Callable[["Reader", StepDraft, Node], None] = lambda r, draft, node: None
     save: Take[StepDraft] = lambda r, draft, key, node: None
     hints: Callable[["Reader", DocumentDraft, Mapping], tuple[Sugar, ...]] = lambda r, draft, node: ()

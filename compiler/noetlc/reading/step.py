@@ -43,7 +43,7 @@ def read_step(r: Reader, node: Node) -> Step | None:
         )
     if not draft.name:
         return None
-    if isinstance(draft.tool, Mapping):
+    if draft.tool is not None:
         draft.tool = r.forms.unfold(r, draft, draft.tool)
     tasks = _tasks(r, draft)
     if draft.spec is None:

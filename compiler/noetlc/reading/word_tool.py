@@ -62,7 +62,7 @@ def unwrapped(r: Reader, node: Mapping) -> Mapping:
         key = node.key("tool")
         assert key is not None
         r.respelt(key.span, "`tool` inside of a task", "the task's own fields")
-        inner = unwrapped(r, tool)
+        inner = as_reference(unwrapped(r, tool))  # beside it stands the task's own name
         outer = [entry for entry in node.entries if entry[0].text != "tool"]
         taken = {key.text for key, _ in outer}
         return mapping_at([*outer, *(entry for entry in inner.entries if entry[0].text not in taken)], node.span)

@@ -1,7 +1,8 @@
 """loop-over-text: a loop goes over a value of the workload that is no list.
 
 Why it matters
-    Only a list or a mapping has items: unless a payload brings one, the run fails at this step with `loop.in`.
+    Only a list or a mapping has items: unless a payload brings one, the run fails at this step with `loop.in`. Only a
+    list has parts and an order (`limit`, `chunk`, `order_by`).
 Example
     workload: {cities: "lisbon, oslo"}
     loop: {in: "{{ workload.cities }}", iterator: city}
@@ -14,7 +15,7 @@ When to ignore
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Expr, Json, Literal, Native
+from noetl_ir.expr import Expr, Filter, Json, Literal, Native, Slice
 from noetlc.ast.walk import loops_of
 from noetlc.diag.diagnostic import Diagnostic, Related, Severity
 from noetlc.expr.check import Names
@@ -33,9 +34,17 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             if not isinstance(template, Native):
                 continue
             around = around or Around(unit.playbook)
-            keys = _path(template.expr, around.names(step))
+            sliced = _sliced(template.expr)
+            keys = _path(sliced or template.expr, around.names(step))
             value = _at(written, keys) if keys else None
-            if isinstance(value, str | int | float):
+            if sliced is not None and isinstance(value, dict):
+                yield RULE.finding(
+                    f"the default of `workload.{'.'.join(keys)}` is a mapping, and only a list has parts and an order",
+                    loop.items.span,
+                    help="write a list, or make one of `[key, value]`: `{{ … | items | list }}`",
+                    related=(Related(places[keys[0]], "the default"),) if keys[0] in places else (),
+                )
+            elif sliced is None and isinstance(value, str | int | float):
                 yield RULE.finding(
                     f"the default of `workload.{'.'.join(keys)}` is {_noun(value)}, and a loop goes over a list",
                     loop.items.span,
@@ -44,6 +53,13 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                     else "write a list",
                     related=(Related(places[keys[0]], "the default"),) if keys[0] in places else (),
                 )
+
+
+def _sliced(expr: Expr) -> Expr | None:
+    """What a loop takes a part of; None where it goes over all of something."""
+    while isinstance(expr, Filter) and expr.name in ("sort", "batch", "list"):
+        expr = expr.of
+    return expr.of if isinstance(expr, Slice) else None
 
 
 def _path(expr: Expr, names: Names) -> list[str]:
