@@ -2,7 +2,7 @@
 
 from noetl_ir.rows import NamedTuple
 from noetlc.ast.playbook import Rule, Step, Task
-from noetlc.ast.truth import NO_FACTS, truth_of
+from noetlc.ast.truth import ERROR_FACTS, NO_FACTS, truth_of
 
 
 class PipelineGraph(NamedTuple):
@@ -44,6 +44,19 @@ def asked_rules(task: Task) -> tuple[Rule, ...]:
         if truth_of(rule.when, NO_FACTS) is True:
             break
     return tuple(found)
+
+
+def lets_errors_pass(task: Task) -> bool:
+    """Whether its step may go on, or end well, after an error of the task."""
+    if task.kind == "noop":
+        return False
+    for rule in asked_rules(task):
+        caught = truth_of(rule.when, ERROR_FACTS)
+        if caught is not False and rule.directive not in ("fail", "retry"):
+            return True
+        if caught is True and rule.directive == "fail":
+            return False
+    return bool(task.rules)
 
 
 def _after(task: Task, positions: dict[str, int], after: int) -> tuple[tuple[int, ...], bool]:

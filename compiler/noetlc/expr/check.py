@@ -155,6 +155,8 @@ def _out_of_place(access: Access, row: Row) -> Problem:
     word = access.root.name
     others = [other.place.value for other in PLACES.values() if word in other.names]
     help = f"it is known in {'; '.join(others)}"
+    if word == "outcome" and row.place is Place.ARC:
+        help = "write `event.outcome`; of a failure, `event.status == 'error'` and `event.error`"
     return _problem(access, f"`{word}` is not known in {row.place.value}", help, Kind.OUT_OF_PLACE)
 
 

@@ -11,9 +11,8 @@ only a success makes true stay as they are, for success alone (LANGUAGE §3).
 from collections.abc import Callable, Container
 
 from noetl_ir.expr import Compare, Const, Expr, ListOf, Test, walk
-from noetlc.ast.pipeline import asked_rules
+from noetlc.ast.pipeline import lets_errors_pass
 from noetlc.ast.playbook import Arc, Guard, Step, Task
-from noetlc.ast.truth import ERROR_FACTS, truth_of
 from noetlc.expr.generated import guard
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.shorthand import FALSE, TRUE, both, equal, one_of, path, result_of, static_path
@@ -36,7 +35,7 @@ def meant_arcs(step: Step, tasks: tuple[Task, ...], known: Container[str]) -> Ca
     if is_loop:
         usual = only_old(renamed(found, known))
         return lambda arc: (arc_with(arc, usual),)
-    passes = any(map(_lets_errors_pass, tasks))
+    passes = any(map(lets_errors_pass, tasks))
     is_last = tool_before_branches(tasks) in (-1, len(tasks) - 1)
     return lambda arc: _arcs(arc, found, known, passes, is_last)
 
@@ -97,16 +96,3 @@ def _failed(expr: Expr) -> Expr | None:
 
 def _reads_outcome(asked: Guard) -> bool:
     return any(static_path(part)[:2] == ("event", "outcome") for part in walk(asked.expr))
-
-
-def _lets_errors_pass(task: Task) -> bool:
-    """Whether the step may go on, or end well, after an error of the task."""
-    if task.kind == "noop":
-        return False
-    for rule in asked_rules(task):
-        caught = truth_of(rule.when, ERROR_FACTS)
-        if caught is not False and rule.directive not in ("fail", "retry"):
-            return True
-        if caught is True and rule.directive == "fail":
-            return False
-    return bool(task.rules)
