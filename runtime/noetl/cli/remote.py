@@ -7,7 +7,7 @@ from time import sleep
 
 import click
 
-from noetl.cli.stores import SERVER_VARIABLE, server_url
+from noetl.cli.stores import SERVER_VARIABLE, failed, server_url
 from noetl.cli.text import Problem
 from noetl.ports import StoreFailure
 from noetl.store.http import Connection, NotThere, Unanswered
@@ -49,7 +49,7 @@ def asked(server: str, method: str, path: str, data: Json = None, *, key: str = 
     except NotThere as problem:
         raise Unknown(str(problem)) from None
     except StoreFailure as problem:
-        raise Problem(str(problem)) from None
+        raise failed(problem) from None
 
 
 def walked(server: str, path: str) -> list[dict[str, Json]]:
@@ -58,7 +58,7 @@ def walked(server: str, path: str) -> list[dict[str, Json]]:
         with closing(Connection(server)) as connection:
             return [*connection.walk(path)]
     except StoreFailure as problem:
-        raise Problem(str(problem)) from None
+        raise failed(problem) from None
 
 
 def registered(server: str, plan: bytes) -> dict[str, Json]:
@@ -67,4 +67,4 @@ def registered(server: str, plan: bytes) -> dict[str, Json]:
         with closing(Connection(server)) as connection:
             return connection.object_of(connection.ask("POST", "/playbooks", raw=plan))
     except StoreFailure as problem:
-        raise Problem(str(problem)) from None
+        raise failed(problem) from None

@@ -11,7 +11,7 @@ import click
 
 from noetl.app.looking import Unreadable, root_of
 from noetl.app.runtime import DEFAULT_STORE, Runtime, Settings, open_runtime
-from noetl.cli.text import Problem, escaped
+from noetl.cli.text import Problem, Unserved, escaped
 from noetl.ports import Conflict, ExecutionRow, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound
 from noetl_ir.nearest import nearest
@@ -81,8 +81,18 @@ def opened(url: str, settings: Settings | None = None) -> Iterator[Runtime]:
             if runtime.store.dropped:
                 click.echo(f"note: {runtime.store.dropped}", err=True)
             yield runtime
-    except (StoreFailure, Conflict, Unreadable) as problem:
+    except StoreFailure as problem:
+        raise failed(problem) from None
+    except (Conflict, Unreadable) as problem:
         raise Problem(str(problem)) from None
+
+
+def failed(problem: StoreFailure) -> Problem:
+    """What a store or a server did not do; it has a code of its own where no server is at the address."""
+    from noetl.store.http import Unanswered, Unreachable
+
+    absent = isinstance(problem, Unreachable) and not isinstance(problem, Unanswered)
+    return (Unserved if absent else Problem)(str(problem))
 
 
 @contextmanager

@@ -26,6 +26,12 @@ class Problem(click.ClickException):
         click.echo(f"error: {self.message}", err=True)
 
 
+class Unserved(Problem):
+    """No server is at the address: exit code 2, as for words that cannot be meant."""
+
+    exit_code = 2
+
+
 class Stopped(Problem):
     """The command stopped, and the execution can be resumed."""
 

@@ -164,6 +164,9 @@ def test_an_execution_is_painted(run: Run) -> None:
     assert inner["nodes"][0]["facts"][0].startswith("3 runs")
     put("b.yaml", RUNS + "  - {step: more}\n")
     assert "another version" in picture(run, "b.yaml", "--events", "log.jsonl")["captions"][1]  # type: ignore[index]
+    put("c.yaml", RUNS.replace("path: t/t", "path: other/one"))
+    other = picture(run, "c.yaml", "--events", "log.jsonl")
+    assert "one of another playbook" in other["captions"][1] and "done" not in marks(other).values()  # type: ignore[index]
     lines = Path("log.jsonl").read_text().splitlines(keepends=True)
     begun = next(number for number, line in enumerate(lines) if json.loads(line)["event_type"] == "loop.started")
     put("cut.jsonl", "".join(lines[: begun + 1]))

@@ -82,6 +82,8 @@ def with_execution(picture: Picture, plan: Plan, log: Log, digest: str) -> Pictu
     """The picture with what ran, how often, and how long. `digest` is that of the plan."""
     said = f"Execution {log.execution}: {log.ending or 'running'}, {duration(log.last - log.first)}"
     picture = picture.saying(said)
+    if log.playbook and log.playbook != (plan.path or plan.name):
+        return picture.saying(f"It is one of another playbook, {log.playbook}: nothing of it is painted here.")
     if log.digest and log.digest != digest:
         picture = picture.saying("It ran another version of this playbook; steps are matched by name.")
     if picture.level == "net":
@@ -132,7 +134,8 @@ def _count(log: Log, each: Envelope) -> None:
     assert isinstance(payload, dict)
     kind, step, task = _text(each, "event_type"), each["step"], each["task"]
     if kind == "playbook.execution.requested":
-        log.digest, log.playbook = str(payload.get("digest", "")), str(payload.get("playbook", ""))
+        log.digest = str(payload.get("digest", ""))
+        log.playbook = str(payload.get("path") or payload.get("playbook", ""))
     elif kind == "workflow.finished":
         log.ending = str(payload.get("status", "over"))
     elif kind == "playbook.cancelled":
