@@ -63,9 +63,15 @@ def test_a_name_out_of_its_place(place: Place, text: str, word: str) -> None:
 
 
 def test_a_name_out_of_its_place_says_where_it_is_known() -> None:
+    (found,) = check_names(parse_expression("outcome.status == 'ok'"), Place.TASK, AROUND)
+    assert found.message == "`outcome` is not known in task fields"
+    assert found.help == "it is known in `policy.rules[].when`, `delay`, `set_iter`, `set_ctx`"
+
+
+def test_an_outcome_in_an_arc_says_what_stands_for_it_there() -> None:
     (found,) = check_names(parse_expression("outcome.status == 'ok'"), Place.ARC, AROUND)
     assert found.message == "`outcome` is not known in `next.arcs[].when`, `args`"
-    assert found.help == "it is known in `policy.rules[].when`, `delay`, `set_iter`, `set_ctx`"
+    assert found.help == "write `event.outcome`; of a failure, `event.status == 'error'` and `event.error`"
 
 
 def test_an_unknown_name_has_the_nearest_one() -> None:

@@ -16,7 +16,7 @@ ROWS: dict[str, str] = {
     "case that only routes": "case-routes",
     "any other case": (
         "case-branches case-error case-sink case-sink-when case-sends case-sends-answer "
-        "case-own-name case-chain-retry case-retry-cause case-again case-call-then-exit case-empty-answer"
+        "case-own-name case-own-task case-chain-retry case-retry-cause case-again case-call-then-exit case-empty-answer"
     ),
     "case in a step with a loop": "case-loop case-inclusive-loop case-loop-args case-loop-done",
     "case_mode: inclusive": (
@@ -25,7 +25,7 @@ ROWS: dict[str, str] = {
     ),
     "eval_mode: on_event": (
         "case-on-event case-on-event-inclusive case-on-event-own case-on-event-vars case-timeout case-timeout-untaken "
-        "case-1.2-1"
+        "case-1.2-1 case-timer-name"
     ),
     "next.to with a template, delay": "next-template case-2.4-3 case-2.4-4",
     "retry map": (

@@ -58,3 +58,25 @@ def test_guards_that_are_texts_compare_what_programs_print(home: "Home") -> None
 def test_the_exit_code_of_a_program_chooses_the_way(home: "Home", code: int, result: str) -> None:
     document = home.json("run", home.plan(CODED % code))
     assert isinstance(document, dict) and (document["status"], document["result"]) == ("completed", result)
+
+
+VISITED = """
+workflow:
+  - step: start
+    tool: [{name: count, kind: shell, command: "echo x >> n.txt; wc -l < n.txt"}]
+    case_mode: %s
+    case:
+      - when: "{{ count.stdout | int >= 2 }}"
+        then: {set: {seen: "{{ count.stdout | int }}"}, next: [{step: end}]}
+      - when: "{{ count.stdout | int < 2 }}"
+        then: {set: {seen: "{{ count.stdout | int }}"}, next: [{step: again}]}
+  - {step: again, tool: {kind: noop}, next: [{step: start}]}
+  - {step: end, tool: {kind: noop, result: "{{ vars.seen }}"}}
+"""
+
+
+@pytest.mark.parametrize("mode", ["exclusive", "inclusive"])
+def test_a_rule_that_names_its_task_asks_of_this_run_and_not_of_the_one_before(home: "Home", mode: str) -> None:
+    document = home.json("run", home.plan(VISITED % mode))
+    assert isinstance(document, dict) and (document["status"], document["result"]) == ("completed", 2)
+    assert (home.folder / "n.txt").read_text() == "x\n" * 2

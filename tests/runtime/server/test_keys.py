@@ -13,7 +13,7 @@ from harness.serving import Served, served
 from noetl.cli import remote
 from noetl.cli.remote import asked
 
-BODY = "workload: {n: 1}\nworkflow: [{step: start, tool: {kind: noop, result: 1}}]\n"
+BODY = "workload: {n: 1, m: {}}\nworkflow: [{step: start, tool: {kind: noop, result: 1}}]\n"
 START = {"path": "t/t", "payload": {"n": 2, "m": {"x": 1, "y": 2}}}
 
 

@@ -50,6 +50,7 @@ from noetlc.older.case.rules import (
     later_guard,
     meanings_behind,
     merged_result,
+    of_now,
     only_routes,
     policy_of,
     ready,
@@ -195,8 +196,8 @@ class _Lowered(NamedTuple):
             onward = (*done, *_rest(done, end._replace(when=guard(OUTCOME_OK, span))))
         by_label = {one.rule.label: one for one in made}
         failing = [rule for one, when in failures(rules) for rule in _taking(by_label[one.label], when)]
-        patched = (rule if rule.to == main.name else _patched(rule, policy.ok) for rule in onward)
-        every = (*policy.before, *failing, *patched, unmatched(policy, target, span))
+        patched = (rule if rule.to == main.name else _patched(rule, policy.ok) for rule in of_now(onward, main))
+        every = (*policy.before, *of_now(failing, main), *patched, unmatched(policy, target, span))
         tool = main._replace(rules=_until_else(every))
         leaving = self._leaving(exit_name, main, made, target) if exit_name else ()
         branches = (*branches, *leaving)

@@ -53,6 +53,7 @@ from noetlc.older.case.rules import (
     keeping,
     later_guard,
     merged_result,
+    of_now,
     policy_of,
     ready,
     sets_first,
@@ -121,8 +122,8 @@ class _Segments(NamedTuple):
         own = ok.set_iter if ok is not None else ()
         done = done._replace(set_iter=(*own, *done.set_iter))
         served = self._waiting(main, rules, done) if waits else (done,)
-        before = (*policy.before, *self._repeating(policy, rules))
-        tool = main._replace(rules=(*before, *failing, *served, unmatched(policy, merge, span)))
+        asked = of_now((*self._repeating(policy, rules), *failing, *served), main)
+        tool = main._replace(rules=(*policy.before, *asked, unmatched(policy, merge, span)))
         tool = keeping(tool, (*segments, *dispatch), self.case)
         first = self._when_called(first, rules, start, (tool, *segments))
         end = merged_result(main, merge, tuple(segments), after=after, tool=self.case.tool)

@@ -21,14 +21,14 @@ from noetlc.expr.shorthand import (
     otherwise,
     path,
 )
-from noetlc.expr.templates import Pairs, guard_with, native
+from noetlc.expr.templates import Pairs, guard_with, native, rule_with
 from noetlc.expr.values import expression_of
 from noetlc.older.case.nodes import Case, CaseRule, Route
 from noetlc.older.case.settings import reached, route_of, winner
 from noetlc.older.chains import named_in_chain, read_in, renamed_chain, with_inner, with_own_names
 from noetlc.older.events import EXIT, LOOP, events_in, on_failure, on_success
 from noetlc.older.hoisting import with_meanings
-from noetlc.older.legacy_names import ITSELF, Meanings, renamed
+from noetlc.older.legacy_names import ITSELF, Meanings, own_meanings, renamed
 from noetlc.older.page_nodes import tool_at
 from noetlc.older.patching import OUTCOME, kept, meanings_after
 from noetlc.older.repetition import Repetition
@@ -167,6 +167,12 @@ def failures(rules: list[Ready]) -> list[tuple[Ready, Guard]]:
 
 def _failing(rule: Ready, asked: Expr) -> Guard:
     return guard(OUTCOME_ERROR if asked == TRUE else both(OUTCOME_ERROR, asked), span_of(rule))
+
+
+def of_now(rules: Iterable[Rule], main: Task) -> tuple[Rule, ...]:
+    """Rules of the case in the policy of the tool: its own name is what it has just given, not an earlier run's."""
+    names = renamed(own_meanings(main.name), frozenset())
+    return tuple(rule_with(rule, names) for rule in rules)
 
 
 def span_of(rule: Ready) -> Span:
