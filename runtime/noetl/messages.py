@@ -29,7 +29,7 @@ from noetl_ir.commands import (
 from noetl_ir.events import WORKER_EVENTS, Event, read_event, write_event
 from noetl_ir.outcome import LoopValue
 
-VERSION = 4
+VERSION = 5
 MAX_BYTES = 64 << 20
 MAX_EVENTS = 10_000
 """Limits of one message."""
@@ -40,18 +40,18 @@ _RUN = (
     ("claim", int), ("args", dict), ("ctx", dict), ("iter", dict), ("workload", dict), ("results", dict),
     ("task_results", dict), ("prev", None), ("tasks_run", int), ("visits", list), ("began", int),
     ("outcome", dict), ("lost", bool), ("ordinal", int), ("trace_id", str), ("digest", str),
-    ("folder", str),
+    ("folder", str), ("mac", str),
 )  # fmt: skip
-_STOP = (("execution_id", str), ("run", str), ("claim", int))
+_STOP = (("execution_id", str), ("run", str), ("claim", int), ("mac", str))
 _DRAIN = (("worker", str),)
 _ELSEWHERE = (("execution_id", str), ("reference", dict))
-_BEAT = (("execution_id", str), ("run", str), ("claim", int), ("sender", str))
+_BEAT = (("execution_id", str), ("run", str), ("claim", int), ("sender", str), ("mac", str))
 _PRESENCE = (("worker", str), ("pool", str), ("slots", int), ("busy", int), ("draining", bool), ("trouble", str))
 _SERVING = (("url", str),)
 _TAKEN_UP = (("execution_id", str), ("server", str))
 _CHECK = (("execution_id", str), ("pools", list), ("digest", str), ("workload", dict))
 _CHECKED = (("execution_id", str), ("worker", str), ("pool", str), ("problems", list))
-_REPORT = (("execution_id", str), ("run", str), ("claim", int), ("sender", str), ("count", int))
+_REPORT = (("execution_id", str), ("run", str), ("claim", int), ("sender", str), ("mac", str), ("count", int))
 _ANSWER = (("recorded", int),)
 _NOTICES: dict[type[Notice], str] = {
     Presence: "presence", Serving: "serving", TakenUp: "taken up", Check: "check", Checked: "checked",
@@ -104,7 +104,8 @@ def write_report(report: Said) -> bytes:
             return _joined([codec.pack_record((VERSION, "beat", *report))])
         case Elsewhere():
             return _joined([_written_elsewhere(report)])
-    head = (VERSION, "report", report.execution_id, report.run, report.claim, report.sender, len(report.events))
+    named = (report.execution_id, report.run, report.claim, report.sender, report.mac)
+    head = (VERSION, "report", *named, len(report.events))
     return _joined([codec.pack_record(head), *map(write_event, report.events)])
 
 

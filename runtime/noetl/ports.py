@@ -142,6 +142,10 @@ class Store(Protocol):
         """
         ...
 
+    def claims_key(self) -> bytes:
+        """32 bytes by which its servers know what they ordered; made by chance once, and the same ever after."""
+        ...
+
     def started_with(self, key: str) -> tuple[str, str] | None:
         """The execution that was started with a key, and the hash of what was asked for then."""
         ...

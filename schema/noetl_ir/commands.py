@@ -18,6 +18,7 @@ class RunPipeline(NamedTuple):
     `outcome` is given when the task was parked and its outcome is here; `lost` when the attempt was given up
     after too many lost claims, so that its outcome is `worker.lost`. `ordinal` counts the step's runs from 1,
     `trace_id` is the id of the outermost caller's execution, `folder` that of the playbook's file, from the root.
+    `mac` is a code that only servers can make of the claim, in hexadecimal; what a worker says of the claim repeats it.
     """
 
     execution_id: str
@@ -43,14 +44,16 @@ class RunPipeline(NamedTuple):
     trace_id: str = ""
     digest: str = ""
     folder: str = ""
+    mac: str = ""
 
 
 class StopPipeline(NamedTuple):
-    """Stop what the worker runs under this key and claim; its report will be refused."""
+    """Stop what the worker runs under this key and claim; its report will be refused. `mac` is that of the order."""
 
     execution_id: str
     run: str
     claim: int
+    mac: str = ""
 
 
 class DrainWorker(NamedTuple):
@@ -98,7 +101,7 @@ class Report(NamedTuple):
     """What a worker says about one pipeline, in order: events without firings, all under one claim.
 
     `sender` names the worker's session, so that a report that a bus delivers twice is told from that of another
-    session that took the same order.
+    session that took the same order. `mac` is that of the order.
     """
 
     execution_id: str
@@ -106,6 +109,7 @@ class Report(NamedTuple):
     claim: int
     events: tuple[Event, ...]
     sender: str = ""
+    mac: str = ""
 
 
 class Beat(NamedTuple):
@@ -115,6 +119,7 @@ class Beat(NamedTuple):
     run: str
     claim: int
     sender: str
+    mac: str = ""
 
 
 Said = Report | Beat | Elsewhere

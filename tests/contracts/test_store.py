@@ -214,6 +214,16 @@ def test_of_many_that_start_with_one_key_at_once_one_does(open_store: Open) -> N
     assert [name for name in names if stores[0].execution(name) is not None] == [*answers]
 
 
+def test_all_who_open_a_store_know_one_key_of_claims(store: Store, open_store: Open) -> None:
+    others = [open_store() for _ in range(3)]
+    with ThreadPoolExecutor(4) as threads:
+        keys = set(threads.map(lambda one: one.claims_key(), [store, *others]))
+    (key,) = keys
+    assert len(key) == 32 and len(set(key)) > 8  # by chance one in 10^30 has fewer
+    for other in others:
+        other.close()
+
+
 def test_odd_text_is_kept_or_refused_in_words(store: Store) -> None:
     """Scenario 92: U+0000 survives; a lone surrogate never leaves the driver's own error."""
     name = "a\0b/../ü 🙂"

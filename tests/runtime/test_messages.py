@@ -136,16 +136,16 @@ def framed(*parts: bytes) -> bytes:
 
 
 def test_a_worker_reports_what_workers_report_and_nothing_else() -> None:
-    head = codec.pack_unsorted([VERSION, "report", "e", "7", 1, "w", 1])
+    head = codec.pack_unsorted([VERSION, "report", "e", "7", 1, "w", "c0de", 1])
     good = Event("x", "task.done", 1)
-    assert read_report(framed(head, write_event(good))) == Report("e", "7", 1, (good,), "w")
+    assert read_report(framed(head, write_event(good))) == Report("e", "7", 1, (good,), "w", "c0de")
     for bad in (
         framed(head),
         framed(head, write_event(good), write_event(good)),
         framed(head, b"\x01"),
         framed(head, write_event(good._replace(event_type="playbook.cancelled"))),
         framed(head, write_event(good._replace(fired=(Firing(1, "7", "7"),)))),
-        framed(codec.pack_unsorted([VERSION, "report", "e", "7", 1, "w", 0])),
+        framed(codec.pack_unsorted([VERSION, "report", "e", "7", 1, "w", "c0de", 0])),
         framed(head, write_event(good))[:-1],
         framed(head)[:3],
     ):
@@ -159,9 +159,9 @@ def test_only_orders_to_workers_are_written() -> None:
 
 
 def test_what_has_no_events_comes_back_as_it_went() -> None:
-    for order in (DrainWorker("w"), Elsewhere("e", {"key": "k"}), StopPipeline("e", "7", 2)):
+    for order in (DrainWorker("w"), Elsewhere("e", {"key": "k"}), StopPipeline("e", "7", 2, "c0de")):
         assert read_command(write_command(order)) == order
-    for said in (Beat("e", "7", 2, "w:1"), Elsewhere("e", {"key": "k"})):
+    for said in (Beat("e", "7", 2, "w:1", "c0de"), Elsewhere("e", {"key": "k"})):
         assert read_report(write_report(said)) == said
         with pytest.raises(Unreadable):
             read_report(write_report(said) + framed(b"x"))

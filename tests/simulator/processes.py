@@ -17,6 +17,7 @@ from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane, Observer
 from noetl.server.far import Far
 from noetl.server.leases import Leases
+from noetl.server.macs import Macs
 from noetl.server.roll import Roll
 from noetl.server.service import Service
 from noetl.store.memory import MemoryBlobs, MemoryStore
@@ -110,7 +111,8 @@ class ServerProcess:
         self.control = ControlPlane(
             self.endpoint, store=self.disk, blobs=shared.blobs, clock=wall,
             find=lambda caller, path: shared.programs[shared.paths[path]], load=lambda digest: shared.programs[digest],
-            observe=observe, watch=Far(self.leases, Roll(self.endpoint, self.endpoint, steady, name)),
+            observe=observe,
+            watch=Far(self.leases, Roll(self.endpoint, self.endpoint, steady, name), Macs(self.disk.claims_key)),
         )  # fmt: skip
         self.service = Service(
             self.control, store=self.disk, crew=NoCrew(), waiter=self, clock=wall,

@@ -15,6 +15,7 @@ from noetl.ports import STOPS, Board, Bus
 from noetl.server.control import ControlPlane
 from noetl.server.far import Far
 from noetl.server.leases import Leases
+from noetl.server.macs import Macs
 from noetl.server.roll import Roll
 from noetl.server.service import Service
 from noetl_ir import registry
@@ -60,7 +61,8 @@ def cluster_of(
     roll = Roll(bus, bus, monotonic, os.urandom(8).hex())
     control = ControlPlane(
         bus, store=runtime.store, blobs=runtime.blobs, clock=clock,
-        find=runtime.programs.find, load=runtime.programs.load, observe=observe, watch=Far(Leases(monotonic), roll),
+        find=runtime.programs.find, load=runtime.programs.load, observe=observe,
+        watch=Far(Leases(monotonic), roll, Macs(runtime.store.claims_key)),
         environment=runtime.settings.environment.given, say=say,
     )  # fmt: skip
     bus.listen(sleeper.wake)

@@ -79,7 +79,7 @@ class ControlPlane:
         self.shells = self._holdings.shells
         self._repeats = Repeats(self.shells, clock)
         self._conflict: Conflict | None = None
-        self._hearing = Hearing(bus, store=store, blobs=blobs, shells=self.shells, watch=self._watch)
+        self._hearing = Hearing(bus, store=store, blobs=blobs, shells=self.shells, watch=watch, say=say)
         self._children = Family()
 
     def start(self, program: Program, execution_id: str, request: Request, key: StartKey | None = None) -> Shell:
@@ -242,6 +242,11 @@ class ControlPlane:
             self._queue(order)
 
     @property
+    def refused(self) -> int:
+        """How many reports and beats were refused that somebody sent without the order that they are about."""
+        return self._hearing.refused
+
+    @property
     def is_open(self) -> bool:
         """Whether any execution here can still move, children that nobody waits for included."""
         return any(not shell.execution.is_over and not shell.execution.paused for shell in self.shells.values())
@@ -334,7 +339,7 @@ class ControlPlane:
                 self._start_child(shell, order)
             elif isinstance(order, StopPipeline):
                 self._stop_child(execution.execution_id, order.run)
-                self._orders.add_stop(order)
+                self._orders.add_stop(self._watch.stamped(order))
         if execution.is_over:
             self._over(shell)
         else:
@@ -450,4 +455,4 @@ class ControlPlane:
         pool = self._watch.pool_for(shell.program, order)
         if pool is not None:
             run = shell.execution.runs.get(step_run_of(order.run))
-            self._orders.add(order, pool, run.priority if run is not None else 0)
+            self._orders.add(self._watch.stamped(order), pool, run.priority if run is not None else 0)

@@ -6,6 +6,7 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.server.homes import Homes, worker_of
 from noetl.server.leases import Leases
+from noetl.server.macs import Macs, Order
 from noetl.server.roll import SAY_EVERY, Roll
 from noetl.server.watch import Left, pool_of
 from noetl_ir.commands import Beat, Report, RunPipeline
@@ -13,9 +14,10 @@ from noetl_ir.events import Event
 
 
 class Far:
-    """A `Watch` of workers in other processes."""
+    """A `Watch` of workers in other processes. Anybody may speak on their bus, so that `macs` tell who has an order."""
 
-    def __init__(self, leases: Leases, roll: Roll) -> None:
+    def __init__(self, leases: Leases, roll: Roll, macs: Macs) -> None:
+        self._macs = macs
         self._homes = Homes()
         self._roll = roll
         self._leases = leases
@@ -32,6 +34,14 @@ class Far:
         """`Watch.pool_for`: `step.spec.pool`, else `executor.spec.pool`, else `default`; or a worker with its loop."""
         address = self._homes.address_for(program, order)
         return address if address != "" else pool_of(program.plan.steps[order.step])
+
+    def stamped(self, order: Order) -> Order:
+        """`Watch.stamped`."""
+        return self._macs.stamped(order)
+
+    def is_fit(self, said: Report | Beat) -> bool:
+        """`Watch.is_fit`."""
+        return self._macs.is_fit(said)
 
     def note(self, execution_id: str, events: Sequence[Event]) -> None:
         """`Watch.note`."""

@@ -1,6 +1,6 @@
 """What workers say: reports by execution, beats answered on the spot, and what is not for this server handed on."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from noetl.messages import Unreadable, read_report
 from noetl.ports import Blobs, Bus, ReportDelivery, Store
@@ -18,7 +18,9 @@ class Heard(NamedTuple):
 
 
 class Hearing:
-    """Takes in what waits on the bus. `shells` are the executions that are driven here."""
+    """Takes in what waits on the bus. `shells` are the executions that are driven here, `refused` counts what came from
+    somebody without the order that it is about; `say` hears of it.
+    """
 
     def __init__(
         self,
@@ -28,7 +30,10 @@ class Hearing:
         blobs: Blobs,
         shells: Mapping[str, Shell],
         watch: Watch,
+        say: Callable[[str], None],
     ) -> None:
+        self.refused = 0
+        self._say = say
         self._bus = bus
         self._store = store
         self._blobs = blobs
@@ -43,6 +48,8 @@ class Hearing:
             said = self._inside(delivery.body)
             if said is None:
                 delivery.park("what lies outside for it cannot be read")
+            elif not self._watch.is_fit(said):
+                self._refuse(delivery, said)
             elif isinstance(said, Report):
                 found.setdefault(said.execution_id, []).append(Heard(delivery, said))
             else:
@@ -56,6 +63,18 @@ class Hearing:
             delivery.answer(Answer(0))
         else:
             delivery.pass_on(Answer(0))
+
+    def _refuse(self, delivery: ReportDelivery[Said, Answer], said: Report | Beat) -> None:
+        """Somebody speaks of a claim without its order: an answer would tell whether there is such a claim."""
+        self.refused += 1
+        if self.refused & (self.refused - 1) == 0:  # the 1st, 2nd, 4th, 8th, …: a flood does not fill the log
+            what = "report" if isinstance(said, Report) else "beat"
+            who = ascii(said.sender)[1:60]
+            self._say(
+                f"a {what} on execution {said.execution_id[:64]!a} from {who} is refused, as it has not the code of its"
+                f" claim ({self.refused} so far): somebody speaks on the bus who was given no order"
+            )
+        delivery.answer(Answer(0))
 
     def _feel(self, delivery: ReportDelivery[Said, Answer], beat: Beat) -> None:
         shell = self._shells.get(beat.execution_id)

@@ -73,7 +73,7 @@ class Waiter(Protocol):
 
 class Standing(NamedTuple):
     """How the service stands: `trouble` is why the store cannot be used, None when it can; `reaches` whether workers
-    elsewhere can be.
+    elsewhere can be. `refused` counts what was said on claims by whom no order went to.
     """
 
     executions: int
@@ -82,6 +82,7 @@ class Standing(NamedTuple):
     trouble: str | None
     stopping: bool
     reaches: bool
+    refused: int = 0
 
 
 class Service:
@@ -157,7 +158,9 @@ class Service:
     def standing(self) -> Standing:
         """How it stands; from any thread."""
         executions = len(self._control.shells)
-        return Standing(executions, self._crew.busy, self._work.qsize(), self._trouble, self._stopping, self._reaches())
+        waiting, reaches = self._work.qsize(), self._reaches()
+        refused = self._control.refused
+        return Standing(executions, self._crew.busy, waiting, self._trouble, self._stopping, reaches, refused)
 
     def run(self) -> None:
         """Drive until stopped. Whoever waits for work that was handed in is told when it ends."""

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
+from noetl.server.macs import Order
 from noetl_ir.commands import Beat, Report, RunPipeline
 from noetl_ir.events import Event
 from noetl_ir.plan import Step
@@ -50,6 +51,14 @@ class Watch(Protocol):
 
     def pool_for(self, program: Program, order: RunPipeline) -> str | None:
         """The pool that an order goes to; None when it is held until it is known who has its loop."""
+        ...
+
+    def stamped(self, order: Order) -> Order:
+        """The order with what proves, in what a worker says, that it has it."""
+        ...
+
+    def is_fit(self, said: Report | Beat) -> bool:
+        """Whether a worker that says something has the order that it is about."""
         ...
 
     def note(self, execution_id: str, events: Sequence[Event]) -> None:
@@ -110,6 +119,14 @@ class Near:
             return self._pool
         named = pool_of(program.plan.steps[order.step])
         return named if named in self._limited else self._pool
+
+    def stamped(self, order: Order) -> Order:
+        """`Watch.stamped`. Nobody else speaks on a bus inside of a process."""
+        return order
+
+    def is_fit(self, said: Report | Beat) -> bool:
+        """`Watch.is_fit`."""
+        return True
 
     def note(self, execution_id: str, events: Sequence[Event]) -> None:
         """`Watch.note`."""

@@ -194,6 +194,10 @@ class RemoteStore:
         """Refused: the server does it."""
         raise self._refused()
 
+    def claims_key(self) -> bytes:
+        """Refused: it is for servers."""
+        raise self._refused()
+
     def started_with(self, key: str) -> tuple[str, str] | None:
         """Refused: the server looks at keys."""
         raise self._refused()

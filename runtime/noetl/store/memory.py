@@ -3,6 +3,7 @@
 One lock guards everything, so any thread may call. Nothing outlives the process.
 """
 
+import os
 import threading
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -61,6 +62,7 @@ class MemoryStore:
         self._plans: dict[str, bytes] = {}
         self._paths: dict[str, list[str]] = {}
         self._inbox: list[InboxRow] = []
+        self._claims_key = os.urandom(32)
         self._starts: dict[str, tuple[str, str]] = {}
         self._owned: set[str] = set()
         self._hook = hook
@@ -94,6 +96,10 @@ class MemoryStore:
             elif self._missing(row.execution_id, 0, records):
                 raise Conflict(f"execution {row.execution_id!r} is there already, without these events")
             self._reach("create.after_commit")
+
+    def claims_key(self) -> bytes:
+        """`Store.claims_key`."""
+        return self._claims_key
 
     def started_with(self, key: str) -> tuple[str, str] | None:
         """`Store.started_with`."""

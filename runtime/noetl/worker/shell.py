@@ -181,7 +181,7 @@ class Worker:
     def _live(self, pulse: Pulse) -> None:
         """Say that it is there, and drop what it has no claim on any more."""
         orders = ((slot.session.order, slot.name) for slot in self._busy.values())
-        beats = (Beat(order.execution_id, order.run, order.claim, name) for order, name in orders)
+        beats = (Beat(order.execution_id, order.run, order.claim, name, order.mac) for order, name in orders)
         for lost in pulse.step(beats):
             self._free(self._busy[lost.execution_id, lost.run])
         pulse.say(Presence(self._name, self._pool, self._slots, self.busy, self.leaving, self._intake.trouble))
@@ -232,9 +232,9 @@ class Worker:
         self._intake.give_back()
 
     def stop(self, order: StopPipeline) -> None:
-        """Stop the pipeline of a claim that was called off."""
+        """Stop the pipeline of a claim that was called off, by whom it was ordered."""
         slot = self._busy.get((order.execution_id, order.run))
-        if slot is not None and slot.session.order.claim == order.claim:
+        if slot is not None and (slot.session.order.claim, slot.session.order.mac) == (order.claim, order.mac):
             self._free(slot)
 
     def _obey(self, delivery: Delivery[Command]) -> None:
@@ -321,7 +321,7 @@ class Worker:
 
     def _report(self, slot: _Slot) -> None:
         order = slot.session.order
-        slot.report = Report(order.execution_id, order.run, order.claim, tuple(slot.events), slot.name)
+        slot.report = Report(order.execution_id, order.run, order.claim, tuple(slot.events), slot.name, order.mac)
         slot.wait = SEND_AGAIN
         self._send(slot)
         self._asking.append(slot)

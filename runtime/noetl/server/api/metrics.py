@@ -3,7 +3,7 @@
 from collections import Counter
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from noetl.server.api.desk import Desk
@@ -17,7 +17,7 @@ class _Stand(Collector):
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
-    def collect(self) -> list[GaugeMetricFamily]:
+    def collect(self) -> list[Metric]:
         """The families, made anew."""
         executions = GaugeMetricFamily("noetl_executions", "Executions in the store by status.", labels=["status"])
         for status, count in self._desk.counts().items():
@@ -34,7 +34,15 @@ class _Stand(Collector):
             ("noetl_store_failing", "1 while the store cannot be used.", int(stand.trouble is not None)),
             ("noetl_bus_unreachable", "1 while workers elsewhere cannot be reached.", int(not stand.reaches)),
         )
-        return [executions, workers, *(GaugeMetricFamily(name, text, value=value) for name, text, value in rows)]
+        refused = CounterMetricFamily(
+            "noetl_refused_reports", "Reports and beats on claims from whom no order went to.", value=stand.refused
+        )
+        return [
+            executions,
+            workers,
+            refused,
+            *(GaugeMetricFamily(name, text, value=value) for name, text, value in rows),
+        ]
 
 
 def metrics_text(desk: Desk) -> bytes:

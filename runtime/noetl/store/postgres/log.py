@@ -6,6 +6,7 @@ remembered, the log's end is read under a lock on the execution's row. What the 
 positions without gaps, a checksum that chains the events of an execution.
 """
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -53,6 +54,7 @@ SELECT FROM logged
 _HEAD = "SELECT number, status, ended FROM executions WHERE execution_id = %s FOR UPDATE"
 _END = "SELECT number, events, chain FROM executions WHERE execution_id = %s"
 _KEEP = "INSERT INTO starts VALUES (%s, %s, %s) ON CONFLICT (key) DO NOTHING"
+_MAKE_KEY = "INSERT INTO keys VALUES ('claims', %s) ON CONFLICT (name) DO NOTHING"
 _STARTED = "SELECT execution_id, request FROM starts WHERE key = %s"
 _LAST = "SELECT position, chain FROM events WHERE execution = %s ORDER BY position DESC LIMIT 1"
 _STORED = "SELECT event_id, position, body FROM events WHERE execution = %s AND event_id = ANY(%s)"
@@ -116,6 +118,12 @@ class Log:
         else:
             self._access.run(lambda connection: self._check_same(connection, row, records))
         self._access.reach("create.after_commit")
+
+    def claims_key(self) -> bytes:
+        """`Store.claims_key`. Whichever server asks first makes it."""
+        self._access.run(lambda connection: connection.execute(_MAKE_KEY, (os.urandom(32),)) and None)
+        ((key,),) = self._access.rows("SELECT value FROM keys WHERE name = 'claims'")
+        return bytes(key)
 
     def started_with(self, key: str) -> tuple[str, str] | None:
         """`Store.started_with`."""

@@ -39,6 +39,10 @@ class PostgresStore:
         """`Store.create`."""
         self._log.create(row, records, key=key)
 
+    def claims_key(self) -> bytes:
+        """`Store.claims_key`."""
+        return self._log.claims_key()
+
     def started_with(self, key: str) -> tuple[str, str] | None:
         """`Store.started_with`."""
         return self._log.started_with(key)

@@ -148,6 +148,11 @@ class SqliteStore:
 
         self.write("create", work)
 
+    def claims_key(self) -> bytes:
+        """`Store.claims_key`."""
+        ((key,),) = self.rows("SELECT value FROM keys WHERE name = 'claims'", ())
+        return bytes(key)
+
     def started_with(self, key: str) -> tuple[str, str] | None:
         """`Store.started_with`."""
         found = self.rows(_STARTED, (key,))
