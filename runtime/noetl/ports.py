@@ -51,6 +51,14 @@ class Damaged(StoreFailure):
         self.what = what
 
 
+class NoRoom(StoreFailure):
+    """There is no room for what was to be written; there may be some later. `reason` says why, and names nothing."""
+
+    def __init__(self, text: str, reason: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
 class Owned(Exception):
     """Another live process owns the execution; the text names it where it is known."""
 
@@ -233,6 +241,10 @@ class Store(Protocol):
         """Those of some executions that somebody owns."""
         ...
 
+    def check_room(self, *, suspected: bool) -> None:
+        """Raises NoRoom where there is none for more. Without a suspicion this is only looked at, else tried."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -245,6 +257,10 @@ class Blobs(Protocol):
 
     def get(self, reference: Mapping[str, Json]) -> bytes:
         """The bytes of a reference, checked against its checksum; KeyError when they are gone or altered."""
+        ...
+
+    def check_room(self, *, suspected: bool) -> None:
+        """`Store.check_room`, of values."""
         ...
 
     def close(self) -> None: ...

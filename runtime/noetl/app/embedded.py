@@ -10,6 +10,7 @@ from typing import Protocol
 
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
+from noetl.patience import Patience
 from noetl.ports import Blobs, Bus, Clock, StartKey, Store
 from noetl.server.control import ControlPlane
 from noetl.server.shell import Ask
@@ -63,6 +64,7 @@ class Parts(NamedTuple):
     launcher: Waiter
     control: ControlPlane
     worker: Worker
+    patience: Patience
 
 
 class Embedded:
@@ -75,6 +77,7 @@ class Embedded:
     def interrupt(self) -> None:
         """Stop after the current round; safe in a signal handler."""
         self._interrupted = True
+        self._parts.patience.interrupt()
 
     def start(self, program: Program, execution_id: str, request: Request, key: StartKey | None = None) -> str:
         """Start an execution and drive it; returns its status, `paused` or `interrupted` when it stopped early.
@@ -98,6 +101,7 @@ class Embedded:
         execution = control.shells[execution_id].execution
         while not self._interrupted:
             moved = control.step()
+            self._parts.patience.check()
             if (shell := control.shells.get(execution_id)) is not None:  # another one, where the engine made a mistake
                 execution = shell.execution
             if worker.step() or moved:
@@ -107,6 +111,8 @@ class Embedded:
                 return "paused"
             if not (worker.busy or control.is_open) or not self._pass_time():
                 break
+        if not execution.is_over:
+            self._parts.patience.check()
         return execution.status if execution.is_over else "interrupted"
 
     def _pass_time(self) -> bool:

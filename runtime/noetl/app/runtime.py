@@ -20,6 +20,7 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.environment import NO_ENVIRONMENT, Environment
 from noetl.errands import Errands
+from noetl.patience import LONGEST, PAUSE, Patience
 from noetl.ports import Blobs, Clock, Fence, Store, StoreFailure
 from noetl.server.control import ControlPlane, Observer
 from noetl.server.shell import Ask, hydrate
@@ -54,6 +55,10 @@ class Settings(NamedTuple):
     """What workloads may read of the environment."""
     tick: Callable[[], None] | None = None
     """Called whenever the driver is about to wait, at least five times a second while it does."""
+    patience: float = LONGEST
+    """Seconds that a run waits for a store that takes nothing."""
+    say: Callable[[str], None] = lambda text: None
+    """Hears that a run waits for that."""
 
 
 def bus_of(settings: Settings) -> MemoryBus[Command, Said, Answer]:
@@ -120,10 +125,11 @@ class Runtime:
             script = script._replace(signals=script.signals[sent:])
         clock: Clock = virtual or WallClock()
         chance = random.Random(0).random if virtual is not None else random.SystemRandom().random
+        patience = Patience(settings.patience, settings.say)
         control = ControlPlane(
             bus, store=self.store, blobs=self.blobs, clock=clock, watch=Near(DEFAULT_POOL, settings.limits),
             find=self.programs.find, load=self.programs.load, observe=observe,
-            wall=WallClock() if virtual is not None else None, environment=settings.environment.given,
+            wall=WallClock() if virtual is not None else None, environment=settings.environment.given, keep=patience,
         )  # fmt: skip
         around = Surroundings(
             self.programs.load,
@@ -143,10 +149,17 @@ class Runtime:
         worker = Worker(
             bus, pool=DEFAULT_POOL, slots=settings.slots, limited=settings.limits, launcher=launcher,
             program_of=around.program_of, kit_of=around.kit_of, clock=clock, errands=around.errands,
+            failed=patience.failed,
         )  # fmt: skip
         waiter: Waiter = launcher if settings.tick is None else Ticking(launcher, settings.tick)
-        embedded = Embedded(Parts(self.store, self.blobs, bus, clock, waiter, control, worker))
+        if virtual is None:  # tools go on meanwhile
+            patience.wait = lambda: _wait(waiter, clock)
+        embedded = Embedded(Parts(self.store, self.blobs, bus, clock, waiter, control, worker, patience))
         return Driver(execution_id, embedded, launcher, control)
+
+
+def _wait(waiter: Waiter, clock: Clock) -> None:
+    waiter.pass_time(clock.now() + round(PAUSE * 1_000_000))
 
 
 def _signalling(control: ControlPlane, execution_id: str) -> Callable[[Signal], None]:

@@ -29,7 +29,7 @@ from noetl.cli.stores import (
     store_option,
 )
 from noetl.cli.text import Stopped, escaped
-from noetl.cli.watching import progress_for
+from noetl.cli.watching import progress_for, trouble_for
 from noetl.engine.program import Program
 from noetl.environment import Environment
 from noetl.ports import Owned
@@ -73,8 +73,9 @@ def resume(
     shown = progress_for(quiet=quiet)
     scripted = script_of(script) if script is not None else None
     settings = Settings(
-        folders, slots=slots, limits=limits, script=scripted, log=shown.log, environment=environment, tick=shown.tick
-    )
+        folders, slots=slots, limits=limits, script=scripted, log=shown.log, environment=environment, tick=shown.tick,
+        say=trouble_for(shown, quiet=quiet),
+    )  # fmt: skip
     with opened(url, settings) as runtime:
         row = row_of(runtime, execution)
         look = look_at(runtime, row) if row.ended is not None else None

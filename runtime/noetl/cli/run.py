@@ -19,7 +19,7 @@ from noetl.cli.environment import env_option
 from noetl.cli.inputs import STANDARD_INPUT, payload_of, plan_bytes, script_of
 from noetl.cli.stores import command_with, json_option, opened, path_option, store_option
 from noetl.cli.text import Problem, escaped, warn
-from noetl.cli.watching import progress_for
+from noetl.cli.watching import progress_for, trouble_for
 from noetl.engine.program import Program
 from noetl.engine.starting import Request, unmet
 from noetl.engine.unread import unread
@@ -73,8 +73,9 @@ def run(
     scripted = script_of(script) if script is not None else None
     plan = plan_bytes(source, folders, quiet=quiet, undone="nothing was started")
     settings = Settings(
-        folders, slots=slots, limits=limits, script=scripted, log=shown.log, environment=environment, tick=shown.tick
-    )
+        folders, slots=slots, limits=limits, script=scripted, log=shown.log, environment=environment, tick=shown.tick,
+        say=trouble_for(shown, quiet=quiet),
+    )  # fmt: skip
     with opened(url, settings) as runtime:
         program = _kept(runtime, source, plan)
         once = _key_of(key, program, request)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 
 from noetl.cli.progress import Lines, Progress, Silent
+from noetl.cli.text import escaped, warn
 
 
 def progress_for(*, quiet: bool) -> Progress:
@@ -17,3 +19,8 @@ def progress_for(*, quiet: bool) -> Progress:
 
         return Live(sys.stderr)
     return Lines(sys.stderr)
+
+
+def trouble_for(shown: Progress, *, quiet: bool) -> Callable[[str], None]:
+    """Where it is said that a run cannot go on for now: among its progress, and also where that is not wanted."""
+    return (lambda text: warn([text])) if quiet else (lambda text: shown.say(escaped(text)))

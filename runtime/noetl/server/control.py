@@ -25,7 +25,7 @@ from noetl.server.holdings import Holdings
 from noetl.server.inbox import Inbox
 from noetl.server.orders import Orders
 from noetl.server.repeats import Repeats
-from noetl.server.shell import Ask, Shell
+from noetl.server.shell import Ask, Keep, Shell, at_once
 from noetl.server.unclaimed import is_waiting
 from noetl.server.watch import Watch
 from noetl_ir.commands import Answer, Command, RunPipeline, Said, StartChild, StopPipeline
@@ -44,7 +44,8 @@ class ControlPlane:
     """Keeps executions. `find` gives the program of a child by the calling program and the path it names.
 
     `wall` tells the times that lists show where `clock` is a virtual one. `watch` is over the workers; `environment`
-    gives the variables that the workload of a child reads and may read. `say` hears of mistakes of the engine.
+    gives the variables that the workload of a child reads and may read. `say` hears of mistakes of the engine;
+    `keep` has everything stored, and waits for room where that is wanted.
     """
 
     def __init__(
@@ -61,8 +62,10 @@ class ControlPlane:
         wall: Clock | None = None,
         environment: Callable[[Program], dict[str, Json] | None] = lambda program: None,
         say: Callable[[str], None] = lambda text: None,
+        keep: Keep = at_once,
     ) -> None:
         self._say = say
+        self._keep = keep
         self._environment = environment
         self._watch = watch
         self._store = store
@@ -161,7 +164,10 @@ class ControlPlane:
                 self.ask(child_id, Ask("cancel"))
 
     def _shell(self, program: Program, execution_id: str) -> Shell:
-        shell = Shell(program, execution_id, store=self._store, blobs=self._blobs, clock=self._clock, wall=self._wall)
+        shell = Shell(
+            program, execution_id, store=self._store, blobs=self._blobs, clock=self._clock, wall=self._wall,
+            keep=self._keep,
+        )  # fmt: skip
         self._holdings.add(execution_id, shell)
         self._inbox.open()
         return shell
@@ -400,7 +406,7 @@ class ControlPlane:
         if child_id not in self.shells:
             self._holdings.own(child_id)
         if there is None:
-            self._store.put_plan(program.digest, program.plan.path, program.bytes)
+            self._keep(lambda: self._store.put_plan(program.digest, program.plan.path, program.bytes))
             request = request_of(order, depth)._replace(
                 scripted=shell.execution.scripted, env=self._environment(program), folder=shell.execution.folder
             )

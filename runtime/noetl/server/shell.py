@@ -5,7 +5,8 @@ names it, the event before its effect; nothing acts on an event that is not on d
 nothing: the state in memory is given up with the turn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
 from noetl.engine import reports
 from noetl.engine.decide import decide
@@ -29,6 +30,20 @@ ANSWERS_KEPT = 4096
 """How many answers are kept for reports that come twice; each pipeline waits for one at a time."""
 
 
+_T = TypeVar("_T")
+
+
+class Keep(Protocol):
+    """Has something stored, and may repeat what does that."""
+
+    def __call__(self, work: Callable[[], _T]) -> _T: ...
+
+
+def at_once(work: Callable[[], _T]) -> _T:
+    """Store it or fail."""
+    return work()
+
+
 class Ask(NamedTuple):
     """A request from outside: `cancel`, `pause`, `resume` or `signal`, with the inbox row that brought it, if any."""
 
@@ -40,7 +55,7 @@ class Ask(NamedTuple):
 class Shell:
     """Keeps one execution: its fold, and the turns that extend its log. One shell an execution, one owner a shell.
 
-    `wall` tells the times that lists show where `clock` is a virtual one.
+    `wall` tells the times that lists show where `clock` is a virtual one. `keep` has everything stored.
     """
 
     def __init__(
@@ -52,8 +67,10 @@ class Shell:
         blobs: Blobs,
         clock: Clock,
         wall: Clock | None = None,
+        keep: Keep = at_once,
     ) -> None:
         self.program = program
+        self._keep = keep
         self.execution = Execution(execution_id, program)
         self._store = store
         self._blobs = blobs
@@ -71,7 +88,8 @@ class Shell:
         decide(turn)
         execution = self.execution
         row = row._replace(status=status_of(execution), ended=self._listed(execution.ended))
-        self._store.create(row, self._records(turn.events), key=key)
+        records = self._records(turn.events)
+        self._keep(lambda: self._store.create(row, records, key=key))
         return turn.events, effects(self.program, execution)
 
     def begin_faulted(
@@ -82,7 +100,8 @@ class Shell:
         record_request(turn, request)
         reports.fault(turn, problem)
         row = row._replace(status=status_of(self.execution), ended=self._listed(self.execution.ended))
-        self._store.create(row, self._records(turn.events), key=key)
+        records = self._records(turn.events)
+        self._keep(lambda: self._store.create(row, records, key=key))
         return turn.events, []
 
     def fault(self, problem: dict[str, Json]) -> tuple[list[Event], list[Command]]:
@@ -219,8 +238,8 @@ class Shell:
         execution = self.execution
         if turn.events:
             expected, records = execution.position - len(turn.events), self._records(turn.events)
-            ended = self._listed(execution.ended)
-            self._store.append(execution.execution_id, expected, records, status=status_of(execution), ended=ended)
+            name, status, ended = execution.execution_id, status_of(execution), self._listed(execution.ended)
+            self._keep(lambda: self._store.append(name, expected, records, status=status, ended=ended))
         return turn.events, effects(self.program, execution)
 
     def _listed(self, ended: int | None) -> int | None:
@@ -234,10 +253,13 @@ class Shell:
         for event in events:
             body = write_event(event)
             if len(body) > limit:
-                reference = self._blobs.put(self.execution.execution_id, codec.pack_unsorted(event.data))
-                body = write_event(event._replace(data={PAYLOAD: reference}))
+                body = write_event(event._replace(data={PAYLOAD: self._outside(codec.pack_unsorted(event.data))}))
             records.append((event.event_id, body))
         return records
+
+    def _outside(self, data: bytes) -> dict[str, Json]:
+        """Where a payload lies that is too large for the log."""
+        return self._keep(lambda: self._blobs.put(self.execution.execution_id, data))
 
 
 def _apply(turn: Turn, ask: Ask) -> bool:

@@ -8,7 +8,8 @@ import os
 from collections.abc import Mapping
 
 from noetl.files import file_name_of
-from noetl.ports import Blobs, Hook, StoreFailure
+from noetl.ports import Blobs, Hook, NoRoom, StoreFailure
+from noetl.space import FULL, check_room
 from noetl_ir.expr import Json
 from noetl_ir.outcome import reference as reference_to
 
@@ -46,7 +47,10 @@ class FileBlobs:
             # Also for one that is there: who put it may not have come to this yet.
             _force(os.path.join(self._path, folder))
         except OSError as error:
-            raise StoreFailure(f"{self._path}: the blob cannot be stored: {_words(error)}") from error
+            text = f"{self._path}: the blob cannot be stored: {_words(error)}"
+            if reason := FULL.get(error.errno or 0):
+                raise NoRoom(text, reason) from error
+            raise StoreFailure(text) from error
         self._reach("blob.after_commit")
         return reference
 
@@ -68,6 +72,10 @@ class FileBlobs:
         if not is_sized or hashlib.sha256(data).hexdigest() != checksum:
             raise KeyError(f"blob {key!r} was altered: it is not what the reference says")
         return data
+
+    def check_room(self, *, suspected: bool) -> None:
+        """`Blobs.check_room`."""
+        check_room(self._path, suspected=suspected)
 
     def close(self) -> None:
         """`Blobs.close`. Nothing is open."""
@@ -125,14 +133,12 @@ def _words(error: OSError) -> str:
     import errno
 
     words = {
-        errno.ENOSPC: "the disk is full",
-        errno.EDQUOT: "the quota of the disk is used up",
+        **FULL,
         errno.EROFS: "the disk is read-only",
         errno.EACCES: "you may not write there",
         errno.EPERM: "you may not write there",
         errno.EEXIST: "a file is in the place of a folder",
         errno.ENOTDIR: "a file is in the place of a folder",
-        errno.EFBIG: "the file is larger than the system allows",
         errno.EMFILE: "too many files are open",
         errno.EIO: "the disk reported an error",
     }

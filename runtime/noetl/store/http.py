@@ -10,10 +10,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from noetl.catalogue import EVERY, PlanRow, Versions
-from noetl.egress import is_loopback
 from noetl.ports import ALL, Blobs, ExecutionRow, InboxRow, Record, StartKey, Store, StoreFailure, Wanted
 from noetl.starts import KEY
 from noetl_ir import codec
@@ -26,11 +25,6 @@ if TYPE_CHECKING:
 
 TOKEN = "NOETL_TOKEN"
 """The variable of the environment that holds the bearer token: what is on a command line can be seen by others."""
-
-PLAIN = "NOETL_PLAIN_HTTP"
-"""The variable that names the hosts, apart by spaces, to which the token may go without TLS: over a network that is
-trusted as this machine is.
-"""
 
 _PAGE = 500
 _SECONDS = 30.0
@@ -163,8 +157,6 @@ class Connection:
             import httpx
 
             token = _token()
-            if token:
-                _check_privacy(self.url)
             headers = {"authorization": f"Bearer {token}"} if token else {}
             self._client = httpx.Client(headers=headers, timeout=_SECONDS)
         return self._client
@@ -176,18 +168,6 @@ def _token() -> str:
     if not (token.isascii() and token.isprintable()) or " " in token:
         raise StoreFailure(f"{TOKEN} holds no token: it has characters that no token has")
     return token
-
-
-def _check_privacy(url: str) -> None:
-    """Raises StoreFailure where a token that goes to a server could be read on its way."""
-    address = urlsplit(url)
-    host = address.hostname or ""
-    if address.scheme == "https" or is_loopback(host) or host in os.environ.get(PLAIN, "").split():
-        return
-    raise StoreFailure(
-        f"{url} has no TLS, so the token in {TOKEN} could be read on its way: write https://, or set"
-        f" {PLAIN}={host} where that network is trusted"
-    )
 
 
 def open_store(url: str) -> Store:
@@ -313,6 +293,9 @@ class RemoteStore:
         """`Store.owned`."""
         return {*names}
 
+    def check_room(self, *, suspected: bool) -> None:
+        """`Store.check_room`. The server knows."""
+
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
@@ -361,6 +344,9 @@ class PassingBlobs:
         with closing(Connection(self._url)) as connection:
             return RemoteBlobs(connection).get(reference)
 
+    def check_room(self, *, suspected: bool) -> None:
+        """`Blobs.check_room`. The server knows."""
+
     def close(self) -> None:
         """`Blobs.close`. Nothing is open."""
 
@@ -389,6 +375,9 @@ class RemoteBlobs:
         if sha256(answer.body).hexdigest() != reference.get("checksum"):
             raise KeyError(f"blob {reference.get('key')!r} was altered: it is not what the reference says")
         return answer.body
+
+    def check_room(self, *, suspected: bool) -> None:
+        """`Blobs.check_room`. The server knows."""
 
     def close(self) -> None:
         """`Blobs.close`."""

@@ -249,6 +249,9 @@ class MemoryStore:
         """`Store.owned`."""
         return self._owned.intersection(names)
 
+    def check_room(self, *, suspected: bool) -> None:
+        """`Store.check_room`. There always is some."""
+
     def close(self) -> None:
         """Refuse everything from now on."""
         self._closed = True
@@ -321,6 +324,9 @@ class MemoryBlobs:
         if len(data) != reference.get("size") or hashlib.sha256(data).hexdigest() != reference.get("checksum"):
             raise KeyError(f"blob {reference.get('key')!r} is not what the reference says")
         return data
+
+    def check_room(self, *, suspected: bool) -> None:
+        """`Blobs.check_room`. There always is some."""
 
     def close(self) -> None:
         """`Blobs.close`. Nothing is open."""

@@ -101,7 +101,8 @@ class Worker:
     worker that there is takes from pools in `limited` too, which have a queue and a limit of their own.
 
     `program_of` raises KeyError where there is no such plan. A worker in a process of its own has a `pulse`, and
-    `blobs` for what is too large for the bus. `say` hears why an order is not begun, of several alike the first.
+    `blobs` for what is too large for the bus. `say` hears why an order is not begun, of several alike the first,
+    and `failed` each time why something cannot be stored; that is tried again.
     """
 
     def __init__(
@@ -120,8 +121,10 @@ class Worker:
         blobs: Blobs | None = None,
         errands: Errands | None = None,
         say: Callable[[str], None] = lambda text: None,
+        failed: Callable[[StoreFailure], None] = lambda problem: None,
     ) -> None:
         self._bus = bus
+        self._failed = failed
         self._name = name
         self._begun = 0
         self._pool = pool
@@ -273,7 +276,8 @@ class Worker:
             self._advance(slot)
         except NotYet as wait:
             self._stall(slot, wait.errand)
-        except StoreFailure:
+        except StoreFailure as problem:
+            self._failed(problem)
             self._stall(slot, None)
 
     def _stall(self, slot: _Slot, errand: Errand | None) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from noetl.ports import StoreFailure
+from noetl.ports import NoRoom, StoreFailure
 from noetl.store.files import FileBlobs
 
 
@@ -48,7 +48,7 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
         if point == "blob.after_write":
             raise OSError(28, "No space left on device")
 
-    with pytest.raises(StoreFailure, match="the disk is full"):
+    with pytest.raises(NoRoom, match="the disk is full"):
         FileBlobs(str(tmp_path), hook=hook).put("e1", b"abc")
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 

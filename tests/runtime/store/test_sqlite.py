@@ -13,7 +13,7 @@ from zlib import crc32
 import pytest
 
 from noetl.catalogue import PlanRow
-from noetl.ports import Conflict, ExecutionRow, StoreFailure
+from noetl.ports import Conflict, ExecutionRow, NoRoom, StoreFailure
 from noetl.store.sqlite import SqliteStore, opening, schema
 from noetl.store.sqlite.failures import TEXTS, failure
 
@@ -108,10 +108,10 @@ def test_a_full_disk_stops_the_writer_and_takes_nothing_back(path: str) -> None:
     (pages,) = store.rows("PRAGMA page_count", ())[0]
     store.rows(f"PRAGMA max_page_count = {pages + 3}", ())
     position = 1
-    with pytest.raises(StoreFailure, match=r"the disk is full \["):
+    with pytest.raises(NoRoom, match=r"the disk is full \["):
         while True:
             position = store.append("e1", position, [(f"w{position}", b"x" * 900)], status="running", ended=None)
-    with pytest.raises(StoreFailure, match="full"):
+    with pytest.raises(NoRoom, match="full"):
         store.append("e1", position, [("big", b"x" * 90_000)], status="running", ended=None)
     assert len(list(store.read("e1"))) == position
     store.rows("PRAGMA max_page_count = 100000", ())

@@ -2,7 +2,7 @@
 
 import psycopg
 
-from noetl.ports import StoreFailure
+from noetl.ports import NoRoom, StoreFailure
 from noetl.store.postgres.address import Address
 
 TEXTS = {
@@ -32,6 +32,8 @@ TEXTS = {
 }
 """SQLSTATE, or the first part of one → what it means. The driver's own words follow in brackets."""
 
+FULL = "53"
+"""The class of what the server has not enough of: disk, memory, connections. It did nothing, and may do it later."""
 LOST = "the server cannot be reached"
 
 TRANSLATED = (psycopg.Error, UnicodeError, OverflowError)
@@ -47,7 +49,10 @@ def failure(error: Exception, address: Address) -> StoreFailure:
     words = " ".join(str(error).split())
     for secret in address.secrets:
         words = words.replace(secret, "***")
-    return StoreFailure(f"{address.shown}: {_meaning(error)} [{words}]")
+    meaning = _meaning(error)
+    text = f"{address.shown}: {meaning} [{words}]"
+    is_full = (getattr(error, "sqlstate", None) or "").startswith(FULL)
+    return NoRoom(text, meaning) if is_full else StoreFailure(text)
 
 
 def _meaning(error: Exception) -> str:

@@ -119,6 +119,9 @@ class PostgresStore:
         """`Store.owned`."""
         return self._access.holder.owned(names)
 
+    def check_room(self, *, suspected: bool) -> None:
+        """`Store.check_room`. The values lie on the same disk (`PostgresBlobs`)."""
+
     def close(self) -> None:
         """Let go of what is owned, and of the connections."""
         self._access.holder.close()

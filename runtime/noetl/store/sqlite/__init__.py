@@ -35,6 +35,7 @@ from noetl.ports import (
     Taken,
     Wanted,
 )
+from noetl.space import check_room
 from noetl.store import SELECT_EXECUTIONS, condition, cut_off, missing
 from noetl.store.sqlite.catalogue import Catalogue
 from noetl.store.sqlite.failures import TRANSLATED, failure
@@ -110,9 +111,17 @@ class SqliteStore:
         self._heads: dict[str, Head] = {}
         self._closed: str | None = None
         self._catalogue = Catalogue(self)
-        self._connection, self.dropped = connect(path)
-        self._cursor = self._connection.cursor()
+        self._open()
         _open.add(self)
+
+    def _open(self) -> None:
+        self._connection, self.dropped, self._problem = connect(self.path)
+        self._cursor = self._connection.cursor()
+
+    def _open_again(self) -> None:
+        """The disk was full when it was opened: so that all goes on once there is room."""
+        self._connection.close()
+        self._open()
 
     def create(
         self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
@@ -299,6 +308,10 @@ class SqliteStore:
         """`Store.owned`."""
         return {*filter(self.is_owned, names)}
 
+    def check_room(self, *, suspected: bool) -> None:
+        """`Store.check_room`."""
+        check_room(os.path.dirname(self.path), suspected=suspected)
+
     def close(self) -> None:
         """Let go of the file. The last one of all processes folds the write-ahead log into it."""
         with self._lock:
@@ -311,6 +324,10 @@ class SqliteStore:
         with self._lock:
             if self._closed is not None:
                 raise StoreFailure(self._closed)
+            if self._problem is not None:
+                self._open_again()
+                if self._problem is not None:
+                    raise self._problem
             cursor = self._cursor
             self.reach(operation + ".before_write")
             cursor.execute("BEGIN IMMEDIATE")
@@ -340,6 +357,8 @@ class SqliteStore:
         with self._lock:
             if self._closed is not None:
                 raise StoreFailure(self._closed)
+            if self._problem is not None:
+                self._open_again()
             try:
                 return self._cursor.execute(query, values).fetchall()
             except TRANSLATED as error:

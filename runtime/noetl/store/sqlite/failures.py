@@ -1,8 +1,10 @@
 """What SQLite's errors mean, in plain words: the one table of translations."""
 
+import os
 import sqlite3
 
-from noetl.ports import StoreFailure
+from noetl.ports import NoRoom, StoreFailure
+from noetl.space import check_room
 
 TEXTS = {
     sqlite3.SQLITE_FULL: "the disk is full",
@@ -25,6 +27,9 @@ TEXTS = {
 }
 """Primary result code → what it means. The driver's own words follow in brackets."""
 
+_PERHAPS_FULL = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
+"""What SQLite says of a file that it could not make or make longer, for want of room too."""
+
 
 def failure(error: Exception, path: str) -> StoreFailure:
     """The `StoreFailure` that stands for an error of the driver about the database at `path`."""
@@ -36,7 +41,16 @@ def failure(error: Exception, path: str) -> StoreFailure:
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:
         return StoreFailure(f"{path}: {error}")
-    return StoreFailure(f"{path}: {TEXTS.get(code & 0xFF, 'SQLite failed')} [{error}]")
+    meaning = TEXTS.get(code & 0xFF, "SQLite failed")
+    text = f"{path}: {meaning} [{error}]"
+    if code & 0xFF == sqlite3.SQLITE_FULL:
+        return NoRoom(text, meaning)
+    if code & 0xFF in _PERHAPS_FULL:
+        try:
+            check_room(os.path.dirname(path), suspected=True)
+        except NoRoom as problem:
+            return NoRoom(f"{path}: {problem.reason} [{error}]", problem.reason)
+    return StoreFailure(text)
 
 
 TRANSLATED = (sqlite3.Error, UnicodeError, OverflowError)

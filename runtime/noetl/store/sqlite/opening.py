@@ -7,10 +7,13 @@ it into the database and deletes it as soon as the last connection closes. So it
 
 import os
 import sqlite3
+from urllib.parse import quote
 
-from noetl.ports import StoreFailure
+from noetl.ports import NoRoom, StoreFailure
+from noetl.space import FULL
 from noetl.store.sqlite import schema, wal
 from noetl.store.sqlite.failures import TRANSLATED, failure
+from noetl_ir.rows import NamedTuple
 
 BUSY_TIMEOUT = 10.0
 """How long to wait for another process's transaction, in seconds."""
@@ -20,8 +23,55 @@ CHECKPOINT = 250
 half of the time that a file that grows takes, so the log is to be short; each folding is two syncs more."""
 
 
-def connect(path: str) -> tuple[sqlite3.Connection, str | None]:
-    """A connection to the store at `path`, made if need be, and a word about a commit that was cut off."""
+class Opened(NamedTuple):
+    """A connection, a word about a commit that was cut off, and why it is only to be read through, if it is."""
+
+    connection: sqlite3.Connection
+    dropped: str | None
+    problem: NoRoom | None = None
+
+
+def connect(path: str) -> Opened:
+    """A connection to the store at `path`, made if need be. On a full disk one for reading, until there is room."""
+    try:
+        return Opened(*_connected(path))
+    except NoRoom as problem:
+        found = _to_read(path)
+        if found is None:
+            raise
+        return Opened(found, None, problem)
+
+
+def _to_read(path: str) -> sqlite3.Connection | None:
+    """A connection that makes no file, where one can be had. SQLite needs a file beside the database that processes
+    share; without one it reads a database that nobody writes to now, or one that is locked against all others.
+    """
+    if not os.path.exists(path + "-wal") or os.path.getsize(path + "-wal") == 0:
+        return _reading(path, "&immutable=1", "NORMAL")
+    return _reading(path, "", "NORMAL") or _reading(path, "", "EXCLUSIVE")
+
+
+def _reading(path: str, options: str, locking: str) -> sqlite3.Connection | None:
+    """A connection that only reads, and has read something."""
+    address = f"file:{quote(os.path.abspath(path))}?mode=rw{options}"
+    try:
+        connection = sqlite3.connect(address, BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, uri=True)
+    except TRANSLATED:
+        return None
+    try:
+        cursor = connection.cursor()
+        cursor.execute(f"PRAGMA locking_mode = {locking}")
+        cursor.execute("PRAGMA query_only = 1")
+        if schema.version_of(cursor, path) == schema.VERSION:
+            return connection
+    except (StoreFailure, *TRANSLATED):
+        pass
+    connection.close()
+    return None
+
+
+def _connected(path: str) -> tuple[sqlite3.Connection, str | None]:
+    """The connection of old and new processes alike. Raises StoreFailure."""
     refused = path + "-wal.damaged"
     try:
         if folder := os.path.dirname(path):
@@ -30,7 +80,10 @@ def connect(path: str) -> tuple[sqlite3.Connection, str | None]:
             raise _damage(path, "commits are missing that lay behind a damaged place in its write-ahead log")
         connection = sqlite3.connect(path, BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
     except OSError as error:
-        raise StoreFailure(f"{path}: the folder cannot be used [{error}]") from error
+        text = f"{path}: the folder cannot be used [{error}]"
+        if reason := FULL.get(error.errno or 0):
+            raise NoRoom(text, reason) from error
+        raise StoreFailure(text) from error
     except TRANSLATED as error:
         raise failure(error, path) from error
     try:

@@ -13,7 +13,8 @@ from contextlib import suppress
 from types import TracebackType
 
 from noetl.files import file_name_of
-from noetl.ports import Owned, StoreFailure
+from noetl.ports import NoRoom, Owned, StoreFailure
+from noetl.space import FULL
 
 _TRIES = 2_000
 _PAUSE = 0.001
@@ -46,7 +47,10 @@ class Ownership:
             owner = _owner(self._path)
         except OSError as error:
             self._let_go()
-            raise StoreFailure(f"{self._path}: the execution cannot be locked [{error}]") from error
+            text = f"{self._path}: the execution cannot be locked [{error}]"
+            if reason := FULL.get(error.errno or 0):
+                raise NoRoom(text, reason) from error
+            raise StoreFailure(text) from error
         raise Owned(f"execution {self._execution_id!r} is owned by {owner}")
 
     def __exit__(

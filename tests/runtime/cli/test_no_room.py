@@ -1,0 +1,110 @@
+"""No room for values or events: a run says so and waits, what it could not store is stored when there is room, and
+others read meanwhile. The limit of a file's size stands in for a full disk: the system refuses the same writes, and
+the limit can be lifted from outside.
+"""
+
+import json
+import resource
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Home
+
+SAYS = "nothing can be stored"
+# Three results of 3 MB, more than a file may have below; the log is short.
+VALUES = """
+workflow:
+  - step: start
+    loop: {in: "{{ [1, 2, 3] }}", iterator: n}
+    tool:
+      kind: python
+      args: {n: "{{ iter.n }}"}
+      code: |
+        with open('ran', 'a') as file:
+            file.write(f'{n}\\n')
+        result = {'n': n, 'text': str(n) * 3_000_000}
+    next: {arcs: [{step: last}]}
+  - {step: last, tool: {kind: noop, result: "{{ start | map(attribute='n') | sum }}"}}
+"""
+# Thirty results of 30 KB that stand in the log, which is 900 KB then.
+EVENTS = """
+workflow:
+  - step: start
+    loop: {in: "{{ range(30) | list }}", iterator: n}
+    tool:
+      kind: python
+      args: {n: "{{ iter.n }}"}
+      code: |
+        with open('ran', 'a') as file:
+            file.write(f'{n}\\n')
+        result = 'x' * 30_000
+    next: {arcs: [{step: last}]}
+  - {step: last, tool: {kind: noop, result: "{{ start | length }}"}}
+"""
+LIFTED = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+
+
+def begun(home: "Home", body: str, most: int) -> "subprocess.Popen[str]":
+    """A run whose files may have `most` bytes, once it has begun."""
+    plan = home.plan(body)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        return home.start("run", plan, until="tests/tried")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def told(child: "subprocess.Popen[str]") -> str:
+    """The line that says that nothing can be stored."""
+    assert child.stderr is not None
+    return next(line for line in child.stderr if SAYS in line)
+
+
+@pytest.mark.parametrize(("body", "most", "result", "runs"), [(VALUES, 2_000_000, 6, 3), (EVENTS, 240_000, 30, 30)])
+def test_a_run_says_so_within_5_s_and_goes_on_by_itself(
+    home: "Home", body: str, most: int, result: int, runs: int
+) -> None:
+    began = time.monotonic()
+    child = begun(home, body, most)
+    line = told(child)
+    assert time.monotonic() - began < 5 + 1  # a second for its start
+    assert "the file is larger than the system allows" in line or "the disk is full" in line
+    (row,) = home.json("list")  # type: ignore[misc]
+    assert row["status"] == "running"
+    assert home.run("status", row["execution_id"]).returncode == 0
+    resource.prlimit(child.pid, resource.RLIMIT_FSIZE, LIFTED)
+    output, _ = child.communicate(timeout=30)
+    assert (child.returncode, f"result: {result}\n" in output) == (0, True), output
+    assert len((home.folder / "ran").read_text().split()) == runs
+    document = home.json("replay", row["execution_id"])
+    assert isinstance(document, dict)
+    assert document["legal"] is True
+
+
+def test_a_signal_ends_it_with_5_and_the_reason(home: "Home") -> None:
+    child = begun(home, VALUES, 2_000_000)
+    told(child)
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=10)
+    assert child.returncode == 5
+    assert "the file is larger than the system allows" in said
+    assert f"Resume with: noetl resume {home.only()}" in said
+    done = home.run("resume", home.only(), "--json")
+    assert json.loads(done.stdout)["status"] == "completed"
+
+
+def test_a_quiet_run_says_it_too(home: "Home") -> None:
+    plan = home.plan(VALUES)
+    child = subprocess.Popen(
+        ["prlimit", "--fsize=2000000", sys.executable, "-m", "noetl.cli", "run", plan, "--quiet"],
+        cwd=home.folder, env=home.env, text=True, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    home.started.append(child)
+    assert told(child).startswith("warning: nothing can be stored")
