@@ -30,6 +30,16 @@ def networks_of(texts: Sequence[str]) -> tuple[Network, ...]:
     return tuple(found)
 
 
+def is_loopback(host: str) -> bool:
+    """Whether what is said to a host, by its name or address, stays on this machine."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 class Egress:
     """The policy: every address that is not public is refused, unless it is in one of the `allowed` networks."""
 

@@ -4,11 +4,14 @@ A server that cannot be reached is no reason to fail a run: the next one is trie
 answers. Asking is an errand, so the worker goes on with what it has meanwhile.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 from noetl.app.programs import program_of
+from noetl.egress import is_loopback
 from noetl.engine.program import Program
 from noetl.errands import Errands
 from noetl.ports import Refused, StoreFailure
@@ -24,29 +27,33 @@ _T = TypeVar("_T")
 
 
 class Depot:
-    """Programs by digest, and `Blobs`. Servers are the one that was named, or those that announce themselves."""
+    """Programs by digest, and `Blobs`. Servers are those that were named, in this order; where none was, those of this
+    machine that announce themselves. Anybody who speaks on the bus can announce a server, so nothing that is said there
+    leads a token or a value to another machine.
+    """
 
-    def __init__(self, url: str, errands: Errands) -> None:
+    def __init__(self, urls: Sequence[str], errands: Errands) -> None:
         self._errands = errands
-        self._named = url
+        self._named = frozenset(urls)
         self._announced = ""
-        self._servers: dict[str, Connection] = {url: Connection(url)} if url else {}
+        self._servers: dict[str, Connection] = {url: Connection(url) for url in urls}
         self._programs: Recent[str, Program] = Recent(PROGRAMS_KEPT)
 
     def hear(self, notice: Notice) -> None:
         """Take in which servers there are; of more than one the last that was heard is asked first."""
         if not isinstance(notice, Serving):
             return
-        if self._named:
+        if self._named or not is_loopback(_host_of(notice.url)):
             self._announced = notice.url
         else:
             known = self._servers.pop(notice.url, None)
             self._servers = {notice.url: known or Connection(notice.url), **self._servers}
 
     def check(self) -> None:
-        """Raises StoreFailure where the server that was named refuses what a worker needs."""
+        """Raises StoreFailure where a server that was named refuses what a worker needs."""
         for connection in self._servers.values():
-            connection.ask("PUT", "/blobs/-", raw=b"")
+            with suppress(Unreachable):  # one that is away now may come; one that refuses does not change its mind
+                connection.ask("PUT", "/blobs/-", raw=b"")
 
     def program(self, digest: str) -> Program:
         """The program of a plan. Raises NotFound where it cannot be run here, NotYet."""
@@ -94,16 +101,24 @@ class Depot:
         return data
 
     def _hint(self) -> str:
-        """Which server there is, where another one was named: nothing is sent to that one, the token least of all."""
-        other = self._announced if self._announced != self._named else ""
-        return f"; the server of this bus says that it is at {other}" if other else ""
+        """Which server there is that was not named: nothing is sent to that one, the token least of all."""
+        other = "" if self._announced in self._named else self._announced
+        told = "" if self._named or not other else f": name it with --server {other}"
+        return f"; the server of this bus says that it is at {other}{told}" if other else ""
 
     def _ask(self, question: Callable[[Connection], _T]) -> _T:
         """What the first server says that can be reached; for the threads of errands."""
-        last = StoreFailure("no server is known: none announces itself on the bus")
+        last = StoreFailure("no server is known: none of this machine announces itself on the bus")
         for connection in [*self._servers.values()]:
             try:
                 return question(connection)
             except Unreachable as problem:
                 last = problem
         raise StoreFailure(f"{last}{self._hint()}") from None
+
+
+def _host_of(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""

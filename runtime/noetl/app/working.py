@@ -6,7 +6,7 @@ import os
 import random
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from noetl.app.checking import Answering, Checking
@@ -16,7 +16,6 @@ from noetl.app.depot import Depot
 from noetl.app.runtime import Settings
 from noetl.app.surroundings import Surroundings
 from noetl.errands import Errands
-from noetl.store.http import Unreachable
 from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.pulse import Pulse
 from noetl.worker.shell import Worker
@@ -27,11 +26,11 @@ if TYPE_CHECKING:
 
 
 class Place(NamedTuple):
-    """Where a worker works: the bus, the URL of a server (empty: those that announce themselves), its pool, its name,
-    and the file of its credential store."""
+    """Where a worker works: the bus, the URLs of servers (none: those of this machine that announce themselves), its
+    pool, its name, and the file of its credential store."""
 
     bus: str
-    server: str
+    servers: tuple[str, ...]
     pool: str
     name: str
     secrets_path: str
@@ -52,9 +51,8 @@ def work(place: Place, settings: Settings, ready: Callable[[str], None], say: Ca
     """
     clock = WallClock()
     errands = Errands()
-    with closing(open_bus(place.bus)) as bus, closing(Depot(place.server, errands)) as depot:
-        with suppress(Unreachable):  # one that is away now may come; one that refuses does not change its mind
-            depot.check()
+    with closing(open_bus(place.bus)) as bus, closing(Depot(place.servers, errands)) as depot:
+        depot.check()
         around = Surroundings(
             depot.program, depot, root=str(settings.root), secrets_path=place.secrets_path,
             chance=random.SystemRandom().random, log=settings.log, fence=settings.fence, errands=errands,

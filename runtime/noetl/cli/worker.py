@@ -16,22 +16,32 @@ from noetl.ports import Fence, StoreFailure
 
 @click.command("worker", short_help="Run tasks for servers on a bus.")
 @click.option("--bus", "bus_url", required=True, metavar="URL", envvar="NOETL_BUS", help="nats://HOST:PORT.")
-@click.option("--server", metavar="URL", envvar=SERVER_VARIABLE, default="", help="Its API; else as announced.")
+@click.option(
+    "--server", "servers", metavar="URL", envvar=SERVER_VARIABLE, multiple=True,
+    help="The API of a server; of each, where there are more.",
+)  # fmt: skip
 @click.option("--pool", default="default", show_default=True, metavar="NAME", help="Whose tasks it takes.")
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
 @click.option("--name", default="", metavar="NAME", help="What it is called; made up by default, and unique.")
 @fence_option
-def worker(bus_url: str, server: str, pool: str, slots: int, name: str, fence: Fence) -> int:
+def worker(bus_url: str, servers: tuple[str, ...], pool: str, slots: int, name: str, fence: Fence) -> int:
     """Run the tasks of a pool for the servers of a bus.
 
-    Plans and large values go over the API of a server, with the token in NOETL_TOKEN (role `worker`); credentials are
+    Plans and large values go over the API of a server, with the token in NOETL_TOKEN (role `worker`): the first that
+    answers of those named by --server. Without a token those of this machine are found on the bus. Credentials are
     those of the folder where it is started. It has no port and no database. The first SIGINT or SIGTERM lets what is at
     work finish, the second one ends it at once. The http tool reaches public addresses only, as with `noetl server`.
     """
     from noetl.app.working import Place, new_name, work
+    from noetl.store.http import TOKEN
 
     secrets_path = secrets_path_of(os.environ.get("NOETL_STORE", DEFAULT_STORE))
-    place = Place(bus_url, server_url(server) if server else "", pool, name or new_name(), secrets_path)
+    if not servers and os.environ.get(TOKEN):
+        raise click.UsageError(
+            f"give --server URL (or {SERVER_VARIABLE}): anybody on the bus can say that he is a server, and would be"
+            f" sent the token in {TOKEN}"
+        )
+    place = Place(bus_url, tuple(map(server_url, servers)), pool, name or new_name(), secrets_path)
     try:
         work(place, Settings(slots=slots, log=log, fence=fence), _ready, say)
     except (BusFailure, StoreFailure) as problem:

@@ -10,9 +10,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from noetl.catalogue import EVERY, PlanRow, Versions
+from noetl.egress import is_loopback
 from noetl.ports import ALL, Blobs, ExecutionRow, InboxRow, Record, StartKey, Store, StoreFailure, Wanted
 from noetl.starts import KEY
 from noetl_ir import codec
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 
 TOKEN = "NOETL_TOKEN"
 """The variable of the environment that holds the bearer token: what is on a command line can be seen by others."""
+
+PLAIN = "NOETL_PLAIN_HTTP"
+"""The variable that names the hosts, apart by spaces, to which the token may go without TLS: over a network that is
+trusted as this machine is.
+"""
 
 _PAGE = 500
 _SECONDS = 30.0
@@ -157,6 +163,8 @@ class Connection:
             import httpx
 
             token = _token()
+            if token:
+                _check_privacy(self.url)
             headers = {"authorization": f"Bearer {token}"} if token else {}
             self._client = httpx.Client(headers=headers, timeout=_SECONDS)
         return self._client
@@ -168,6 +176,18 @@ def _token() -> str:
     if not (token.isascii() and token.isprintable()) or " " in token:
         raise StoreFailure(f"{TOKEN} holds no token: it has characters that no token has")
     return token
+
+
+def _check_privacy(url: str) -> None:
+    """Raises StoreFailure where a token that goes to a server could be read on its way."""
+    address = urlsplit(url)
+    host = address.hostname or ""
+    if address.scheme == "https" or is_loopback(host) or host in os.environ.get(PLAIN, "").split():
+        return
+    raise StoreFailure(
+        f"{url} has no TLS, so the token in {TOKEN} could be read on its way: write https://, or set"
+        f" {PLAIN}={host} where that network is trusted"
+    )
 
 
 def open_store(url: str) -> Store:

@@ -276,3 +276,14 @@ def test_what_is_wrong_is_said(home: "Home", words: tuple[str, ...], code: int, 
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr
     assert "Traceback" not in done.stderr
     assert os.environ.get("NOETL_TOKEN") is None
+
+
+def test_a_worker_with_a_token_is_told_where_to_send_it(home: "Home", monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOETL_TOKEN", "canary")
+    unnamed = home.run("worker", "--bus", "nats://127.0.0.1:9")
+    assert unnamed.returncode == 2
+    assert "give --server URL (or NOETL_SERVER): anybody on the bus can say that he is a server" in unnamed.stderr
+    monkeypatch.setenv("NOETL_SERVER", "http://127.0.0.1:9 nonsense")
+    odd = home.run("worker", "--bus", "nats://127.0.0.1:9")
+    assert (odd.returncode, "is `nonsense`: write it as http://HOST:PORT" in odd.stderr) == (2, True)
+    assert "canary" not in unnamed.stderr + odd.stderr

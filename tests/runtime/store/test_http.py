@@ -57,3 +57,33 @@ def test_what_is_no_token_is_not_shown(monkeypatch: pytest.MonkeyPatch, token: s
     with closing(http.Connection("http://127.0.0.1:1")) as connection, pytest.raises(StoreFailure) as refused:
         connection.ask("GET", "/healthz")
     assert str(refused.value) == "NOETL_TOKEN holds no token: it has characters that no token has"
+
+
+@pytest.mark.parametrize(
+    ("url", "plain", "goes"),
+    [
+        ("http://127.0.0.1:1", "", True),
+        ("http://localhost:1", "", True),
+        ("http://[::1]:1", "", True),
+        ("https://noetl.example", "", True),
+        ("http://noetl.example:8080", "", False),
+        ("http://localhost.example", "", False),
+        ("http://127.0.0.1.example", "", False),
+        ("http://10.0.0.7", "noetl.example", False),
+        ("http://noetl.example:8080", "db noetl.example", True),
+    ],
+)
+def test_a_token_goes_over_no_network_in_plain_text(
+    monkeypatch: pytest.MonkeyPatch, url: str, plain: str, goes: bool
+) -> None:
+    monkeypatch.setenv(http.TOKEN, "canary")
+    monkeypatch.setenv(http.PLAIN, plain)
+    with closing(http.Connection(url)) as connection:
+        if goes:
+            assert connection._opened().headers["authorization"] == "Bearer canary"
+            return
+        with pytest.raises(StoreFailure, match=r"has no TLS, so the token in NOETL_TOKEN could be read") as refused:
+            connection.ask("GET", "/healthz")
+        assert "canary" not in str(refused.value)
+        monkeypatch.delenv(http.TOKEN)
+        assert "authorization" not in connection._opened().headers

@@ -7,11 +7,11 @@ With tokens and without, what changes something is refused where a page of anoth
 
 import hmac
 from collections.abc import Callable, Sequence
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection
 
+from noetl.egress import is_loopback
 from noetl.server.api.problems import BadRequest
 from noetl.server.api.throttle import Throttle
 from noetl.tokens import MAY, Token, digest_of
@@ -104,13 +104,3 @@ def check_binding(host: str, *, has_tokens: bool, is_encrypted: bool) -> str | N
     if not is_encrypted:
         return f"to listen on {host}, give --tls-cert and --tls-key, or --behind-proxy where a proxy ends TLS"
     return None
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a server that listens there."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
