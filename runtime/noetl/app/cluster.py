@@ -1,5 +1,6 @@
 """A server whose workers are other processes: the bus between them, and the service over it."""
 
+import math
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -11,6 +12,7 @@ from noetl.app.runtime import Runtime
 from noetl.bus import BusFailure
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
+from noetl.patience import Patience
 from noetl.ports import STOPS, Board, Bus
 from noetl.server.control import ControlPlane
 from noetl.server.far import Far
@@ -58,17 +60,19 @@ def cluster_of(
         changed(execution.execution_id)
 
     clock, monotonic, sleeper = WallClock(), MonotonicClock(), Sleeper()
+    patience = Patience(math.inf, say)
     roll = Roll(bus, bus, monotonic, os.urandom(8).hex())
     control = ControlPlane(
         bus, store=runtime.store, blobs=runtime.blobs, clock=clock,
         find=runtime.programs.find, load=runtime.programs.load, observe=observe,
         watch=Far(Leases(monotonic), roll, Macs(runtime.store.claims_key)),
-        environment=runtime.settings.environment.given, say=say,
+        environment=runtime.settings.environment.given, say=say, keep=patience,
     )  # fmt: skip
     bus.listen(sleeper.wake)
     service = Service(
         control, store=runtime.store, crew=NoCrew(), waiter=sleeper, clock=clock,
         load=runtime.programs.load, skips=runtime.was_scripted, say=say, reaches=lambda: bus.room(STOPS) > 0,
+        patience=patience, look=runtime.check_room,
     )  # fmt: skip
     return Cluster(service, roll)
 

@@ -25,7 +25,7 @@ from noetl.catalogue import PlanRow, Versions
 from noetl.engine.program import Program
 from noetl.engine.starting import Request, unmet
 from noetl.engine.unread import unread
-from noetl.ports import ExecutionRow, Record, StartKey, Taken, Wanted
+from noetl.ports import ExecutionRow, NoRoom, Record, StartKey, Taken, Wanted
 from noetl.runnable import unable
 from noetl.server.api.desk import Begun, Faulty, Prepared, Refused, Start, Unknown
 from noetl.server.children import NotFound
@@ -161,7 +161,8 @@ class StoreDesk:
         row = self._row(execution_id)
         if row.ended is not None:
             raise Refused(f"execution {execution_id} is over ({row.status}): there is nothing to {verb}")
-        self._runtime.store.post(execution_id, verb, body)
+        with self._storing():
+            self._runtime.store.post(execution_id, verb, body)
         self._service.wake()
 
     def prepare(self, start: Start) -> Prepared:
@@ -198,7 +199,8 @@ class StoreDesk:
         with _told():
             program = self._runtime.programs.add(plan)
             path = program.plan.path or program.plan.name
-            version = self._runtime.store.put_plan(program.digest, path, plan)
+            with self._storing():
+                version = self._runtime.store.put_plan(program.digest, path, plan)
         return version_document(PlanRow(path, version, program.digest))
 
     def playbooks(self, wanted: Versions) -> list[dict[str, Json]]:
@@ -235,7 +237,17 @@ class StoreDesk:
     def put_blob(self, execution_id: str, data: bytes) -> dict[str, Json]:
         """`Desk.put_blob`."""
         self.check_open(execution_id)
-        return self._runtime.blobs.put(execution_id, data)
+        with self._storing():
+            return self._runtime.blobs.put(execution_id, data)
+
+    @contextmanager
+    def _storing(self) -> Iterator[None]:
+        """What is stored beside the service; it is told where there is no room for that."""
+        try:
+            yield
+        except NoRoom as problem:
+            self._service.lacks_room(problem)
+            raise
 
     def workers(self, after: str, limit: int) -> list[dict[str, Json]]:
         """`Desk.workers`. Where there is no other process, the one of this process."""

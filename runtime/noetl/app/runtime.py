@@ -101,6 +101,11 @@ class Runtime:
         for record in self.store.read(execution_id, after):
             yield record.position, hydrate(record, self.blobs)
 
+    def check_room(self, suspected: bool) -> None:
+        """Raises NoRoom where there is none for events or values (`Store.check_room`)."""
+        self.store.check_room(suspected=suspected)
+        self.blobs.check_room(suspected=suspected)
+
     def was_scripted(self, execution_id: str) -> bool:
         """Whether a script stood in for tools when the execution began, so that its times are virtual."""
         return any(event.data.get("scripted") is True for _, event in islice(self.events(execution_id), 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import resource
 import socket
@@ -21,6 +22,7 @@ from noetl.app.surroundings import Surroundings
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.errands import Errands
+from noetl.patience import Patience
 from noetl.server.api.guard import Guard
 from noetl.server.api.routes import application
 from noetl.server.control import ControlPlane
@@ -135,7 +137,7 @@ def _name_of(host: str) -> str:
 def service_of(runtime: Runtime, bell: Bell, say: Callable[[str], None]) -> Service:
     """The service of a runtime, with a worker in the same thread."""
     settings, clock = runtime.settings, WallClock()
-    bus = bus_of(settings)
+    bus, patience = bus_of(settings), Patience(math.inf, say)
 
     def observe(execution: Execution, program: Program, event: Event) -> None:
         if execution.is_over:
@@ -145,7 +147,7 @@ def service_of(runtime: Runtime, bell: Bell, say: Callable[[str], None]) -> Serv
     control = ControlPlane(
         bus, store=runtime.store, blobs=runtime.blobs, clock=clock, watch=Near(DEFAULT_POOL, settings.limits),
         find=runtime.programs.find, load=runtime.programs.load, observe=observe,
-        environment=settings.environment.given, say=say,
+        environment=settings.environment.given, say=say, keep=patience,
     )  # fmt: skip
     around = Surroundings(
         runtime.programs.load, runtime.blobs, root=str(settings.root), secrets_path=runtime.secrets_path,
@@ -156,10 +158,11 @@ def service_of(runtime: Runtime, bell: Bell, say: Callable[[str], None]) -> Serv
     worker = Worker(
         bus, pool=DEFAULT_POOL, slots=settings.slots, limited=settings.limits, launcher=launcher,
         program_of=around.program_of, kit_of=around.kit_of, clock=clock, errands=around.errands,
+        failed=patience.failed,
     )  # fmt: skip
     return Service(
         control, store=runtime.store, crew=worker, waiter=launcher, clock=clock,
-        load=runtime.programs.load, skips=runtime.was_scripted, say=say,
+        load=runtime.programs.load, skips=runtime.was_scripted, say=say, patience=patience, look=runtime.check_room,
     )  # fmt: skip
 
 

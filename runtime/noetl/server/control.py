@@ -77,7 +77,7 @@ class ControlPlane:
         self._observe = observe
         self._inbox = Inbox(store, clock)
         self._agenda = Agenda()
-        self._orders = Orders(bus, blobs)
+        self._orders = Orders(bus, blobs, keep)
         self._holdings = Holdings(store)
         self.shells = self._holdings.shells
         self._repeats = Repeats(self.shells, clock)
@@ -404,7 +404,7 @@ class ControlPlane:
         if waits:
             self._children.add(child_id, child)
         if child_id not in self.shells:
-            self._holdings.own(child_id)
+            self._keep(lambda: self._holdings.own(child_id))
         if there is None:
             self._keep(lambda: self._store.put_plan(program.digest, program.plan.path, program.bytes))
             request = request_of(order, depth)._replace(

@@ -10,13 +10,15 @@ from itertools import count
 
 from noetl.messages import write_command
 from noetl.ports import STOPS, Blobs, Bus, Full, TooLarge
+from noetl.server.shell import Keep, at_once
 from noetl_ir.commands import Answer, Command, Elsewhere, RunPipeline, Said, StopPipeline
 
 
 class Orders:
-    """What waits for room. Priorities are those of `noetl_ir.plan.Arc`."""
+    """What waits for room. Priorities are those of `noetl_ir.plan.Arc`. `keep` has what goes outside stored."""
 
-    def __init__(self, bus: Bus[Command, Said, Answer], blobs: Blobs) -> None:
+    def __init__(self, bus: Bus[Command, Said, Answer], blobs: Blobs, keep: Keep = at_once) -> None:
+        self._keep = keep
         self._bus = bus
         self._blobs = blobs
         self._waiting: dict[str, list[tuple[int, int, RunPipeline]]] = {}
@@ -72,7 +74,7 @@ class Orders:
         try:
             self._bus.send(pool, key_of(order), order)
         except TooLarge:
-            reference = self._blobs.put(order.execution_id, write_command(order))
+            reference = self._keep(lambda: self._blobs.put(order.execution_id, write_command(order)))
             self._bus.send(pool, key_of(order), Elsewhere(order.execution_id, reference))
 
 

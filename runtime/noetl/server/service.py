@@ -3,9 +3,12 @@
 It takes up what nobody drives, so a server that starts, or outlives another one, goes on with all that is not over.
 Other threads hand work in with `do`; how much waits is bounded. When the store fails, what is in memory is given up
 and read again from the log once the store answers: nothing that was acknowledged is lost, since nothing is
-acknowledged before it is on disk.
+acknowledged before it is on disk. Where there is only no room, nothing is given up: the turn that could not be stored
+waits for some (`patience`), tools go on meanwhile, and what others hand in is refused.
 """
 
+import math
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -15,7 +18,8 @@ from typing import Protocol, TypeVar
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
 from noetl.faults import fault_of
-from noetl.ports import Clock, Conflict, Damaged, ExecutionRow, Owned, Store, StoreFailure, Wanted
+from noetl.patience import PAUSE, Patience
+from noetl.ports import Clock, Conflict, Damaged, ExecutionRow, NoRoom, Owned, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound
 from noetl.server.control import FOREIGN, ControlPlane
 from noetl_ir.rows import NamedTuple
@@ -31,6 +35,9 @@ SWEEP_SHARE = 100
 
 TAKEN_UP = 16
 """How many executions are taken up in a round: whoever is there already does not wait for the logs of all others."""
+
+LOOK_FOR_ROOM = 1_000_000
+"""Microseconds between two looks whether there is room, so that it is known before it is needed."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 250_000, 10_000_000
 """Microseconds before the store is tried again after a failure: the first time, doubled each time, at most."""
@@ -73,7 +80,8 @@ class Waiter(Protocol):
 
 class Standing(NamedTuple):
     """How the service stands: `trouble` is why the store cannot be used, None when it can; `reaches` whether workers
-    elsewhere can be. `refused` counts what was said on claims by whom no order went to.
+    elsewhere can be. `refused` counts what was said on claims by whom no order went to. `full` is why there is no room
+    for values or events, empty where there is.
     """
 
     executions: int
@@ -83,13 +91,37 @@ class Standing(NamedTuple):
     stopping: bool
     reaches: bool
     refused: int = 0
+    full: str = ""
+
+
+class _Piece:
+    """A piece of work that another thread handed in."""
+
+    __slots__ = ("_future", "_work")
+
+    def __init__(self, future: "Future[_T]", work: Callable[[], _T]) -> None:
+        self._future = future
+        self._work = work
+
+    def do(self) -> None:
+        if not self._future.set_running_or_notify_cancel():
+            return
+        try:
+            self._future.set_result(self._work())
+        except BaseException as problem:
+            self._future.set_exception(problem)
+
+    def refuse(self, problem: Exception) -> None:
+        if self._future.set_running_or_notify_cancel():
+            self._future.set_exception(problem)
 
 
 class Service:
     """Drives what a control plane keeps. `load` gives the program of a digest, and raises NotFound.
 
     `skips` says of an execution that it is not this service's to drive: one on a virtual clock, for example. `reaches`
-    says whether the bus to workers elsewhere is there.
+    says whether the bus to workers elsewhere is there. `patience` is what the control plane stores with, and `look`
+    raises NoRoom where there is none.
     """
 
     def __init__(
@@ -104,7 +136,13 @@ class Service:
         skips: Callable[[str], bool],
         say: Callable[[str], None],
         reaches: Callable[[], bool] = lambda: True,
+        patience: Patience | None = None,
+        look: Callable[[bool], None] = lambda suspected: None,
     ) -> None:
+        self._patience = patience or Patience(math.inf, say)
+        self._patience.wait = self._wait_for_room
+        self._look = look
+        self._look_due = 0
         self._control = control
         self._reaches = reaches
         self._store = store
@@ -114,7 +152,7 @@ class Service:
         self._load = load
         self._skips = skips
         self._say = say
-        self._work: Queue[Callable[[], None]] = Queue(WAITING)
+        self._work: Queue[_Piece] = Queue(WAITING)
         self._sweep_due = 0
         self._found: deque[ExecutionRow] = deque()
         self._pause = FIRST_PAUSE
@@ -124,21 +162,15 @@ class Service:
         self._stop_by: int | None = None
 
     def do(self, work: Callable[[ControlPlane], _T]) -> "Future[_T]":
-        """Have something done between two rounds; from any thread. Raises Busy."""
+        """Have something done between two rounds; from any thread. Raises Busy.
+
+        It fails with NoRoom where nothing can be stored now.
+        """
         future: Future[_T] = Future()
-
-        def done() -> None:
-            if not future.set_running_or_notify_cancel():
-                return
-            try:
-                future.set_result(work(self._control))
-            except BaseException as problem:
-                future.set_exception(problem)
-
         if self._stopping:
             raise Busy("the server is stopping")
         try:
-            self._work.put_nowait(done)
+            self._work.put_nowait(_Piece(future, lambda: self._patience.hurried(lambda: work(self._control))))
         except Full:
             raise Busy(f"{WAITING} requests wait already") from None
         self._waiter.wake()
@@ -155,12 +187,19 @@ class Service:
         """There is something to look at; from any thread."""
         self._waiter.wake()
 
+    def lacks_room(self, problem: NoRoom) -> None:
+        """There was none for what somebody wanted to store; from any thread."""
+        self._patience.failed(problem)
+
     def standing(self) -> Standing:
         """How it stands; from any thread."""
         executions = len(self._control.shells)
         waiting, reaches = self._work.qsize(), self._reaches()
         refused = self._control.refused
-        return Standing(executions, self._crew.busy, waiting, self._trouble, self._stopping, reaches, refused)
+        problem = self._patience.problem
+        trouble = self._trouble if problem is None else str(problem)
+        full = problem.reason if isinstance(problem, NoRoom) else ""
+        return Standing(executions, self._crew.busy, waiting, trouble, self._stopping, reaches, refused, full)
 
     def run(self) -> None:
         """Drive until stopped. Whoever waits for work that was handed in is told when it ends."""
@@ -173,8 +212,8 @@ class Service:
             self._crew.drop_all()
             self._control.close()
             self._waiter.close()
-            while (work := self._next()) is not None:
-                work()
+            while (piece := self._next()) is not None:
+                piece.do()
 
     def _is_over(self) -> bool:
         if self._stop_by is None:
@@ -184,6 +223,7 @@ class Service:
     def _round(self) -> None:
         try:
             did = self._work_off()
+            self._look_for_room()
             if swept := self._clock.now() >= self._sweep_due:
                 self._sweep()
             did = self._take_up() or did
@@ -211,11 +251,32 @@ class Service:
         """Do what waits now; what comes meanwhile has the next round, so that a flood of it stops nothing else."""
         count = self._work.qsize()
         for _ in range(count):
-            if (work := self._next()) is not None:
-                work()
+            if (piece := self._next()) is not None:
+                piece.do()
         return count > 0
 
-    def _next(self) -> Callable[[], None] | None:
+    def _look_for_room(self) -> None:
+        """Once a second, and say how it stands; where some was lacking it is tried, as not all of that can be seen."""
+        if self._clock.now() >= self._look_due:
+            self._look_due = self._clock.now() + LOOK_FOR_ROOM
+            try:
+                self._look(self._patience.problem is not None)
+            except NoRoom as problem:
+                self._patience.failed(problem)
+        self._patience.check()
+
+    def _wait_for_room(self) -> None:
+        """What is between two tries to store a turn: tools go on, and nobody waits for an answer."""
+        until = time.monotonic() + PAUSE
+        while (left := until - time.monotonic()) > 0:
+            self._waiter.pass_time(self._clock.now() + round(left * 1_000_000))
+        problem = self._patience.problem
+        while problem is not None and (piece := self._next()) is not None:
+            piece.refuse(problem)
+        if self._is_over():
+            self._patience.interrupt()
+
+    def _next(self) -> _Piece | None:
         try:
             return self._work.get_nowait()
         except Empty:
@@ -265,6 +326,8 @@ class Service:
                 if self._skips(name):
                     continue
                 self._control.take_up(name, self._load(row.plan_digest))
+            except NoRoom as problem:  # its lock is a file too; it is found again
+                self._patience.failed(problem)
             except (Owned, Conflict):  # whoever was quicker goes on with it
                 continue
             except (NotFound, IllegalFiring, Missing, Damaged) as problem:

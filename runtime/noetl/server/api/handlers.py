@@ -25,7 +25,7 @@ from noetl.server.api.bodies import (
 )
 from noetl.server.api.desk import Desk, Refused, Start, Unknown
 from noetl.server.api.pages import LAST_POSITION, limit_of, page, position_of
-from noetl.server.api.problems import BadRequest, problem
+from noetl.server.api.problems import BadRequest, no_room, problem
 from noetl.server.api.streams import Streams
 from noetl.server.questions import WITHIN
 from noetl.starts import KEY, BadKey, start_key
@@ -50,6 +50,8 @@ async def healthz(request: Request) -> Response:
 async def readyz(request: Request) -> Response:
     """The server can use its store and takes work."""
     stand = desk_of(request).standing()
+    if stand.full:
+        return problem(503, no_room(stand.full))
     if stand.trouble is not None:
         return problem(503, "the store cannot be used; the server's log says why")
     if not stand.reaches:

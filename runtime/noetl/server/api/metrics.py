@@ -32,6 +32,7 @@ class _Stand(Collector):
             ("noetl_busy_slots", "Pipelines at work in this process.", stand.busy),
             ("noetl_waiting_requests", "Requests that wait for the next round.", stand.waiting),
             ("noetl_store_failing", "1 while the store cannot be used.", int(stand.trouble is not None)),
+            ("noetl_store_full", "1 while there is no room for values or events.", int(bool(stand.full))),
             ("noetl_bus_unreachable", "1 while workers elsewhere cannot be reached.", int(not stand.reaches)),
         )
         refused = CounterMetricFamily(

@@ -6,7 +6,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from noetl.ports import Conflict, Damaged, StoreFailure
+from noetl.ports import Conflict, Damaged, NoRoom, StoreFailure
 from noetl.server.api.desk import Faulty, Refused, Unknown
 from noetl.server.service import Busy
 
@@ -38,6 +38,11 @@ def problem(status: int, detail: str) -> Response:
     return JSONResponse(body, status, headers, TYPE)
 
 
+def no_room(reason: str) -> str:
+    """What a server says that has no room; it goes on to answer who only looks."""
+    return f"there is no room for values or events: {reason}"
+
+
 def problem_of(error: Exception) -> Response:
     """The problem that an exception is; what is none of ours tells nothing of itself."""
     match error:
@@ -53,6 +58,8 @@ def problem_of(error: Exception) -> Response:
             return problem(422, str(error))
         case Busy():
             return problem(503, str(error))
+        case NoRoom():
+            return problem(503, no_room(error.reason))
         case StoreFailure():  # its text may name files and addresses
             return problem(503, "the store cannot be used; the server's log says why")
         case HTTPException():
@@ -70,7 +77,7 @@ def answering(
             return await handler(request)
         except Exception as error:
             answer = problem_of(error)
-            if answer.status_code == 500 or isinstance(error, StoreFailure):
+            if answer.status_code == 500 or (isinstance(error, StoreFailure) and not isinstance(error, NoRoom)):
                 say(f"{request.method} {request.url.path}: {type(error).__name__}: {error}")
             return answer
 
