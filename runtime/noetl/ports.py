@@ -371,7 +371,7 @@ class Bus(Protocol[_C, _R, _A]):
         ...
 
     def due(self) -> int | None:
-        """When the next message that is held back may be taken (microseconds since the epoch)."""
+        """When the next message that is held back may be taken (microseconds of the bus's clock, a steady one)."""
         ...
 
     def listen(self, callback: Callable[[], None]) -> None:

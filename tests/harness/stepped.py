@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 
 from noetl.app import cluster, working
-from noetl.app.clock import WallClock
+from noetl.app.clock import SteadyClock, WallClock
 from noetl.app.surroundings import Surroundings
 from noetl.cli import main
 from noetl.ports import Call, Clock, Env
@@ -102,7 +102,7 @@ class StagedSurroundings(Surroundings):
 
 
 if __name__ == "__main__":
-    WallClock.now = lambda _: int(Path(CLOCK).read_text())  # type: ignore[method-assign]
+    WallClock.now = SteadyClock.now = lambda _: int(Path(CLOCK).read_text())  # type: ignore[method-assign]
     inbox.LOOK_EVERY = 0
     cluster.LONGEST_SLEEP = launcher.LONGEST_SLEEP = LOOKS_EVERY
     working.AsyncLauncher = StagedLauncher  # type: ignore[misc]

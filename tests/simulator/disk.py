@@ -24,12 +24,25 @@ class DiskOdds(NamedTuple):
     lost: float = 0.0
 
 
-class Disk:
-    """A `Store` on the one that all servers share. `die` is called when the process is to die."""
+class Holders:
+    """Who owns an execution now, or was the last to."""
 
-    def __init__(self, shared: MemoryStore, chance: random.Random, odds: DiskOdds, die: Callable[[], None]) -> None:
+    def __init__(self) -> None:
+        self.of: dict[str, Disk] = {}
+
+
+class Disk:
+    """A `Store` on the one that all servers share. `die` is called when the process is to die.
+
+    An append by whom an execution was taken from is refused, as the stores do that several machines share.
+    """
+
+    def __init__(
+        self, shared: MemoryStore, holders: Holders, chance: random.Random, odds: DiskOdds, die: Callable[[], None]
+    ) -> None:
         self.dropped = None
         self._shared = shared
+        self._holders = holders
         self._chance = chance
         self._odds = odds
         self._die = die
@@ -61,9 +74,13 @@ class Disk:
         self, execution_id: str, expected: int, records: Sequence[tuple[str, bytes]], *, status: str, ended: int | None
     ) -> int:
         """`Store.append`."""
-        position: int = self._commit(
-            lambda: self._shared.append(execution_id, expected, records, status=status, ended=ended)
-        )
+
+        def commit() -> int:
+            if self._holders.of.get(execution_id, self) is not self:
+                raise Conflict(f"execution {execution_id!r} is owned by another process now")
+            return self._shared.append(execution_id, expected, records, status=status, ended=ended)
+
+        position: int = self._commit(commit)
         return position
 
     @contextmanager
@@ -73,6 +90,7 @@ class Disk:
         owning = ExitStack()
         owning.enter_context(self._shared.own(execution_id))
         self._owned[execution_id] = owning
+        self._holders.of[execution_id] = self
         try:
             yield
         finally:

@@ -24,7 +24,7 @@ from noetl.store.memory import MemoryBlobs, MemoryStore
 from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.pulse import Pulse
 from noetl.worker.shell import Worker
-from simulator.disk import Disk, DiskOdds, Killed
+from simulator.disk import Disk, DiskOdds, Holders, Killed
 from simulator.effects import Deed, Tools
 from simulator.endpoint import Endpoint
 from simulator.network import Network
@@ -43,6 +43,7 @@ class Shared(NamedTuple):
     timeline: Timeline
     network: Network
     store: MemoryStore
+    holders: Holders
     blobs: MemoryBlobs
     programs: Mapping[str, Program]
     paths: Mapping[str, str]
@@ -96,26 +97,23 @@ class ServerProcess:
         self.name = name
         self.said: list[str] = []
         self.died: Callable[[], None] = lambda: None
-        self.disk = Disk(shared.store, chance, odds, self.die)
+        self.disk = Disk(shared.store, shared.holders, chance, odds, self.die)
         self.life = Life(shared.timeline, chance, self._step)
         self.endpoint = Endpoint(shared.network, name, self.life.wake)
         self._timeline = shared.timeline
-        self._ahead = EPOCH + skew
         self._due: int | None = None
         self._passed = False
-        wall, steady = (
-            SkewedClock(shared.timeline, self._ahead),
-            SkewedClock(shared.timeline, chance.randint(0, 9 * SECOND)),
-        )
+        self.wall = SkewedClock(shared.timeline, EPOCH + skew)
+        steady = self._steady = SkewedClock(shared.timeline, chance.randint(0, 9 * SECOND))
         self.leases = Leases(steady)
         self.control = ControlPlane(
-            self.endpoint, store=self.disk, blobs=shared.blobs, clock=wall,
+            self.endpoint, store=self.disk, blobs=shared.blobs, clock=self.wall, steady=steady,
             find=lambda caller, path: shared.programs[shared.paths[path]], load=lambda digest: shared.programs[digest],
             observe=observe,
             watch=Far(self.leases, Roll(self.endpoint, self.endpoint, steady, name), Macs(self.disk.claims_key)),
         )  # fmt: skip
         self.service = Service(
-            self.control, store=self.disk, crew=NoCrew(), waiter=self, clock=wall,
+            self.control, store=self.disk, crew=NoCrew(), waiter=self, clock=steady,
             load=lambda digest: shared.programs[digest], skips=lambda name: False, say=self.said.append,
         )  # fmt: skip
         self.life.wake()
@@ -138,7 +136,7 @@ class ServerProcess:
                 return None
             if self._passed:
                 latest = self._timeline.now + LOOK_EVERY
-                return latest if self._due is None else min(self._due - self._ahead, latest)
+                return latest if self._due is None else min(self._due - self._steady.ahead, latest)
         raise AssertionError(f"{self.name} never comes to rest")
 
     def open(self) -> None:
@@ -180,11 +178,8 @@ class WorkerProcess:
         self.life = Life(shared.timeline, chance, self._step)
         self.endpoint = Endpoint(shared.network, name, self.life.wake)
         self._timeline = shared.timeline
-        self._ahead = EPOCH + skew
-        wall, steady = (
-            SkewedClock(shared.timeline, self._ahead),
-            SkewedClock(shared.timeline, chance.randint(0, 9 * SECOND)),
-        )
+        self.wall = SkewedClock(shared.timeline, EPOCH + skew)
+        steady = self._steady = SkewedClock(shared.timeline, chance.randint(0, 9 * SECOND))
 
         def load(digest: str) -> Program:
             if digest not in shared.programs:
@@ -199,12 +194,12 @@ class WorkerProcess:
             chance=chance.random,
             log=lambda call, text: None,
         )
-        pure = AsyncLauncher(around.env_of, wall)
+        pure = AsyncLauncher(around.env_of, steady)
         self.tools = Tools(shared.timeline, shared.deeds, waits=waits, pure=pure, wake=self.life.wake)
         self.worker = Worker(
             self.endpoint, pool=pool, slots=slots, launcher=self.tools, program_of=around.program_of,
-            kit_of=around.kit_of, clock=wall, name=name, pulse=Pulse(self.endpoint, self.endpoint, steady),
-            blobs=shared.blobs,
+            kit_of=around.kit_of, clock=self.wall, steady=steady, name=name,
+            pulse=Pulse(self.endpoint, self.endpoint, steady), blobs=shared.blobs,
         )  # fmt: skip
         self.life.wake()
 
@@ -217,5 +212,5 @@ class WorkerProcess:
         for _ in range(ROUNDS):
             if not self.worker.step():
                 due = self.worker.due()
-                return None if due is None else due - self._ahead
+                return None if due is None else due - self._steady.ahead
         raise AssertionError(f"{self.name} never comes to rest")

@@ -8,6 +8,7 @@ import pytest
 import noetl.server.control
 from noetl.engine import reports
 from noetl.server.control import ControlPlane
+from noetl.server.dues import Dues
 from noetl.server.leases import Leases
 from noetl.server.shell import Shell
 from noetl.server.unclaimed import Unclaimed
@@ -110,6 +111,16 @@ def deaf_children(patch: Patch) -> None:
     patch.setattr(noetl.server.control, "missed", lambda child, caller: None)
 
 
+def clocks_are_trusted(patch: Patch) -> None:
+    """What waits looks at the wall clock, as it once did."""
+
+    def ripe(self: Dues, now: int) -> list[str]:
+        wall = self._clock.now()
+        return [name for name, (timer, _) in self._of.items() if timer.due <= wall]
+
+    patch.setattr(Dues, "ripe", ripe)
+
+
 BROKEN: dict[Callable[[Patch], None], Sequence[int]] = {
     no_phase: range(40),
     forgotten_orders: range(40),
@@ -118,6 +129,7 @@ BROKEN: dict[Callable[[Patch], None], Sequence[int]] = {
     one_name_for_all: range(40),
     slots_leak: range(40),
     conflict_is_swallowed: range(80),
+    clocks_are_trusted: range(80),
     no_fencing: (1626,),
     deaf_children: (1952,),
 }

@@ -1,7 +1,7 @@
 """Virtual time: what is to happen next happens, and the clocks jump there.
 
-Every process has clocks of its own: a wall clock that may be wrong by seconds, and a monotonic one that begins where it
-likes. Nothing may depend on two of them agreeing.
+Every process has clocks of its own: a wall clock that may be wrong by seconds and is set by an hour, and a monotonic
+one that begins where it likes. Nothing may depend on two of them agreeing.
 """
 
 from collections.abc import Callable
@@ -11,6 +11,9 @@ from itertools import count
 SECOND = 1_000_000
 EPOCH = 1_000_000 * SECOND
 """Where time begins, so that no clock that is wrong shows a time before 0."""
+
+STEP = 3600 * SECOND
+"""How far a wall clock is set."""
 
 
 class Timeline:
@@ -41,12 +44,12 @@ class Timeline:
 class SkewedClock:
     """A clock of one process: `ahead` microseconds before the true time."""
 
-    __slots__ = ("_ahead", "_timeline")
+    __slots__ = ("_timeline", "ahead")
 
     def __init__(self, timeline: Timeline, ahead: int) -> None:
         self._timeline = timeline
-        self._ahead = ahead
+        self.ahead = ahead
 
     def now(self) -> int:
         """Microseconds."""
-        return self._timeline.now + self._ahead
+        return self._timeline.now + self.ahead

@@ -8,7 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from harness.invariants import state_of
@@ -20,16 +20,17 @@ from noetl.server.service import Busy
 from noetl.server.shell import hydrate
 from noetl.store.memory import MemoryBlobs, MemoryStore
 from noetl_ir.events import Event
-from simulator.disk import DiskOdds
+from simulator.disk import DiskOdds, Holders
 from simulator.effects import waiting_times
 from simulator.laws import check_deeds, check_execution, end_of, fold
 from simulator.network import Network, Odds
 from simulator.plays import PLAYS, Ready, ready
 from simulator.processes import ServerProcess, Shared, WorkerProcess
-from simulator.timeline import SECOND, Timeline
+from simulator.timeline import EPOCH, SECOND, STEP, Timeline
 
-AT_MOST = 3600 * SECOND
-"""A run that is not over after so long, and nothing goes wrong any more, never is."""
+AT_MOST = 3600 * SECOND + 2 * STEP
+"""A run that is not over after so long, and nothing goes wrong any more, never is. Who takes it up from its log waits
+for due times by a clock that may be as far off as that of who wrote them, the other way."""
 
 QUIET = 75 * SECOND
 """How long those who were left behind have to notice that all is over."""
@@ -57,6 +58,14 @@ class Simulated(NamedTuple):
     ends: dict[str, Any]
     digest: str
     seconds: float
+
+
+class _Written(NamedTuple):
+    """A timer as a server wrote it, at that true time."""
+
+    due: int
+    since: int
+    at: int
 
 
 def setting_of(seed: int) -> Setting:
@@ -105,10 +114,12 @@ class World:
         network = Network(self.timeline, self._stream("network"), setting.odds, setting.largest)
         by_path = play.by_path
         self._shared = Shared(
-            self.timeline, network, MemoryStore(), MemoryBlobs(), {each.digest: each for each in by_path.values()},
+            self.timeline, network, MemoryStore(), Holders(), MemoryBlobs(),
+            {each.digest: each for each in by_path.values()},
             {path: each.digest for path, each in by_path.items()}, Counter(),
         )  # fmt: skip
         self._live: dict[str, Any] = {}
+        self._timers: dict[tuple[str, str], tuple[Execution, dict[str, _Written]]] = {}
         self._over_at: dict[str, int] = {}
         self.logs: dict[str, list[Event]] = {}
         self._numbers = Counter[str]()
@@ -203,6 +214,8 @@ class World:
                 worker.worker.take_no_more()
                 worker.life.wake()
                 self.timeline.after(length, lambda: self.kill(worker))
+            case "clock is set":
+                chance.choice((server, worker)).wall.ahead = EPOCH + chance.choice((STEP, -STEP))
             case "queues are lost":
                 self._shared.network.wipe()
 
@@ -242,7 +255,7 @@ class World:
         name = f"server{self._numbers['server']}"
         odds = self._setting.disk if self._is_troubled else DiskOdds()
         server = ServerProcess(
-            self._shared, self._stream(name), name, odds=odds, skew=self._skew(), observe=self._observe
+            self._shared, self._stream(name), name, odds=odds, skew=self._skew(), observe=partial(self._observe, name)
         )
         server.died = lambda: self._again(lambda: self._replace_server(server))
         return server
@@ -271,10 +284,25 @@ class World:
         for server in self.servers:
             server.disk.heal()
 
-    def _observe(self, execution: Execution, program: Program, event: Event) -> None:
+    def _observe(self, server: str, execution: Execution, program: Program, event: Event) -> None:
+        self._check_timers(server, execution, event)
         if event.event_type == "playbook.processed":
             self._live[execution.execution_id] = state_of(execution)
             self._over_at.setdefault(execution.execution_id, self.timeline.now)
+
+    def _check_timers(self, server: str, execution: Execution, event: Event) -> None:
+        """What a server wrote that it waits for, it has waited for when it says so, whatever its wall clock did."""
+        driven, mine = self._timers.get((server, execution.execution_id), (None, {}))
+        if driven is not execution:  # taken up from its log: from there on the due times in it hold
+            mine = {}
+            self._timers[server, execution.execution_id] = execution, mine
+        if event.event_type == "timer.fired" and (timer := mine.pop(str(event.data["timer"]), None)) is not None:
+            early = timer.due - timer.since - (self.timeline.now - timer.at)
+            assert early < SECOND, f"a timer of {execution.execution_id} fired {early / SECOND} s before its time"
+        for name, timer in execution.timers.items():
+            there = mine.get(name)
+            if timer.since == event.ts and (there is None or there[:2] != (timer.due, timer.since)):
+                mine[name] = _Written(timer.due, timer.since, self.timeline.now)
 
     def _is_over(self) -> bool:
         store = self._shared.store
@@ -323,6 +351,7 @@ class World:
 MISHAPS = (
     "server dies", "server dies", "worker dies", "worker dies", "server stands", "server is taken for dead",
     "worker stands", "server is cut off", "worker is cut off", "worker leaves", "queues are lost",
+    "clock is set", "clock is set",
 )  # fmt: skip
 
 

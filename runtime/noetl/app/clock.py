@@ -4,18 +4,12 @@ import time
 
 
 class WallClock:
-    """Microseconds since the epoch, never running backwards within this process."""
+    """Microseconds since the epoch, for when: people and servers of time set it, in either direction."""
 
-    __slots__ = ("_last",)
-
-    def __init__(self) -> None:
-        self._last = 0
+    __slots__ = ()
 
     def now(self) -> int:
-        now = time.time_ns() // 1000
-        if now > self._last:
-            self._last = now
-        return self._last
+        return time.time_ns() // 1000
 
 
 class MonotonicClock:
@@ -25,3 +19,9 @@ class MonotonicClock:
 
     def now(self) -> int:
         return time.monotonic_ns() // 1000
+
+
+class SteadyClock(MonotonicClock):
+    """The one that delays and timers of executions are measured by."""
+
+    __slots__ = ()

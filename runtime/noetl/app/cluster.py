@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Protocol
 
-from noetl.app.clock import MonotonicClock, WallClock
+from noetl.app.clock import MonotonicClock, SteadyClock, WallClock
 from noetl.app.runtime import Runtime
 from noetl.bus import BusFailure
 from noetl.engine.execution import Execution
@@ -59,18 +59,18 @@ def cluster_of(
     def observe(execution: Execution, program: Program, event: Event) -> None:
         changed(execution.execution_id)
 
-    clock, monotonic, sleeper = WallClock(), MonotonicClock(), Sleeper()
+    steady, monotonic, sleeper = SteadyClock(), MonotonicClock(), Sleeper()
     patience = Patience(math.inf, say)
     roll = Roll(bus, bus, monotonic, os.urandom(8).hex())
     control = ControlPlane(
-        bus, store=runtime.store, blobs=runtime.blobs, clock=clock,
+        bus, store=runtime.store, blobs=runtime.blobs, clock=WallClock(), steady=steady,
         find=runtime.programs.find, load=runtime.programs.load, observe=observe,
         watch=Far(Leases(monotonic), roll, Macs(runtime.store.claims_key)),
         environment=runtime.settings.environment.given, say=say, keep=patience,
     )  # fmt: skip
     bus.listen(sleeper.wake)
     service = Service(
-        control, store=runtime.store, crew=NoCrew(), waiter=sleeper, clock=clock,
+        control, store=runtime.store, crew=NoCrew(), waiter=sleeper, clock=steady,
         load=runtime.programs.load, skips=runtime.was_scripted, say=say, reaches=lambda: bus.room(STOPS) > 0,
         patience=patience, look=runtime.check_room,
     )  # fmt: skip
@@ -102,7 +102,7 @@ class Sleeper:
 
     def __init__(self) -> None:
         self._woken = threading.Event()
-        self._clock = WallClock()
+        self._clock = SteadyClock()
 
     def open(self) -> None:
         """`Waiter.open`."""

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from types import FunctionType, MappingProxyType
 
-from noetl.app.clock import WallClock
+from noetl.app.clock import SteadyClock, WallClock
 from noetl.app.embedded import Embedded, Parts, Ticking, Waiter
 from noetl.app.identities import IDS
 from noetl.app.programs import Programs
@@ -61,9 +61,9 @@ class Settings(NamedTuple):
     """Hears that a run waits for that."""
 
 
-def bus_of(settings: Settings) -> MemoryBus[Command, Said, Answer]:
+def bus_of(settings: Settings, clock: Clock) -> MemoryBus[Command, Said, Answer]:
     """The bus to the worker of this process. Its queues are short: what has no slot waits where priorities order it."""
-    bus: MemoryBus[Command, Said, Answer] = MemoryBus(capacity=2 * settings.slots)
+    bus: MemoryBus[Command, Said, Answer] = MemoryBus(capacity=2 * settings.slots, clock=clock)
     for pool, most in settings.limits.items():
         bus.limit(pool, most)
     return bus
@@ -119,7 +119,6 @@ class Runtime:
 
     def _assemble(self, execution_id: str, observe: Observer) -> Driver:
         settings = self.settings
-        bus = bus_of(settings)
         script = settings.script
         virtual = VirtualClock() if script is not None or self.was_scripted(execution_id) else None
         if virtual is not None:
@@ -129,10 +128,13 @@ class Runtime:
             sent = sum(event.event_type == "signal.received" and "row" not in event.data for event in log)
             script = script._replace(signals=script.signals[sent:])
         clock: Clock = virtual or WallClock()
+        steady: Clock = virtual or SteadyClock()
+        bus = bus_of(settings, steady)
         chance = random.Random(0).random if virtual is not None else random.SystemRandom().random
         patience = Patience(settings.patience, settings.say)
         control = ControlPlane(
-            bus, store=self.store, blobs=self.blobs, clock=clock, watch=Near(DEFAULT_POOL, settings.limits),
+            bus, store=self.store, blobs=self.blobs, clock=clock, steady=steady,
+            watch=Near(DEFAULT_POOL, settings.limits),
             find=self.programs.find, load=self.programs.load, observe=observe,
             wall=WallClock() if virtual is not None else None, environment=settings.environment.given, keep=patience,
         )  # fmt: skip
@@ -146,19 +148,19 @@ class Runtime:
             fence=settings.fence,
             errands=Errands() if virtual is None else None,
         )
-        real = AsyncLauncher(around.env_of, clock)
+        real = AsyncLauncher(around.env_of, steady)
         around.errands.listen(real.wake)
         launcher: AsyncLauncher | ScriptedLauncher = real
         if virtual is not None and script is not None:
             launcher = ScriptedLauncher(script, virtual, real, _signalling(control, execution_id))
         worker = Worker(
             bus, pool=DEFAULT_POOL, slots=settings.slots, limited=settings.limits, launcher=launcher,
-            program_of=around.program_of, kit_of=around.kit_of, clock=clock, errands=around.errands,
+            program_of=around.program_of, kit_of=around.kit_of, clock=clock, steady=steady, errands=around.errands,
             failed=patience.failed,
         )  # fmt: skip
         waiter: Waiter = launcher if settings.tick is None else Ticking(launcher, settings.tick)
         if virtual is None:  # tools go on meanwhile
-            patience.wait = lambda: _wait(waiter, clock)
+            patience.wait = lambda: _wait(waiter, steady)
         embedded = Embedded(Parts(self.store, self.blobs, bus, clock, waiter, control, worker, patience))
         return Driver(execution_id, embedded, launcher, control)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from noetl.app.clock import WallClock
+from noetl.app.clock import SteadyClock, WallClock
 from noetl.app.cluster import ClusterBus, cluster_of
 from noetl.app.desk import DRAIN, Bell, Compile, StoreDesk
 from noetl.app.runtime import Runtime, bus_of
@@ -136,8 +136,8 @@ def _name_of(host: str) -> str:
 
 def service_of(runtime: Runtime, bell: Bell, say: Callable[[str], None]) -> Service:
     """The service of a runtime, with a worker in the same thread."""
-    settings, clock = runtime.settings, WallClock()
-    bus, patience = bus_of(settings), Patience(math.inf, say)
+    settings, clock, steady = runtime.settings, WallClock(), SteadyClock()
+    bus, patience = bus_of(settings, steady), Patience(math.inf, say)
 
     def observe(execution: Execution, program: Program, event: Event) -> None:
         if execution.is_over:
@@ -145,7 +145,8 @@ def service_of(runtime: Runtime, bell: Bell, say: Callable[[str], None]) -> Serv
         bell.ring(execution.execution_id)
 
     control = ControlPlane(
-        bus, store=runtime.store, blobs=runtime.blobs, clock=clock, watch=Near(DEFAULT_POOL, settings.limits),
+        bus, store=runtime.store, blobs=runtime.blobs, clock=clock, steady=steady,
+        watch=Near(DEFAULT_POOL, settings.limits),
         find=runtime.programs.find, load=runtime.programs.load, observe=observe,
         environment=settings.environment.given, say=say, keep=patience,
     )  # fmt: skip
@@ -153,15 +154,15 @@ def service_of(runtime: Runtime, bell: Bell, say: Callable[[str], None]) -> Serv
         runtime.programs.load, runtime.blobs, root=str(settings.root), secrets_path=runtime.secrets_path,
         chance=random.SystemRandom().random, log=settings.log, fence=settings.fence, errands=Errands(),
     )  # fmt: skip
-    launcher = AsyncLauncher(around.env_of, clock)
+    launcher = AsyncLauncher(around.env_of, steady)
     around.errands.listen(launcher.wake)
     worker = Worker(
         bus, pool=DEFAULT_POOL, slots=settings.slots, limited=settings.limits, launcher=launcher,
-        program_of=around.program_of, kit_of=around.kit_of, clock=clock, errands=around.errands,
+        program_of=around.program_of, kit_of=around.kit_of, clock=clock, steady=steady, errands=around.errands,
         failed=patience.failed,
     )  # fmt: skip
     return Service(
-        control, store=runtime.store, crew=worker, waiter=launcher, clock=clock,
+        control, store=runtime.store, crew=worker, waiter=launcher, clock=steady,
         load=runtime.programs.load, skips=runtime.was_scripted, say=say, patience=patience, look=runtime.check_room,
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from noetl.app.checking import Answering, Checking
-from noetl.app.clock import MonotonicClock, WallClock
+from noetl.app.clock import MonotonicClock, SteadyClock, WallClock
 from noetl.app.cluster import open_bus
 from noetl.app.depot import Depot
 from noetl.app.runtime import Settings
@@ -49,7 +49,7 @@ def work(place: Place, settings: Settings, ready: Callable[[str], None], say: Ca
     The second signal ends it at once: then its claims end with their leases. Raises BusFailure, and StoreFailure where
     the server refuses it.
     """
-    clock = WallClock()
+    steady = SteadyClock()
     errands = Errands()
     with closing(open_bus(place.bus)) as bus, closing(Depot(place.servers, errands)) as depot:
         depot.check()
@@ -57,10 +57,10 @@ def work(place: Place, settings: Settings, ready: Callable[[str], None], say: Ca
             depot.program, depot, root=str(settings.root), secrets_path=place.secrets_path,
             chance=random.SystemRandom().random, log=settings.log, fence=settings.fence, errands=errands,
         )  # fmt: skip
-        launcher = AsyncLauncher(around.env_of, clock)
+        launcher = AsyncLauncher(around.env_of, steady)
         worker = Worker(
             bus, pool=place.pool, slots=settings.slots, launcher=launcher,
-            program_of=around.program_of, kit_of=around.kit_of, clock=clock,
+            program_of=around.program_of, kit_of=around.kit_of, clock=WallClock(), steady=steady,
             name=place.name, pulse=Pulse(bus, bus, MonotonicClock()), blobs=depot,
             errands=errands, say=say,
         )  # fmt: skip

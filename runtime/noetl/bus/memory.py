@@ -36,7 +36,8 @@ def open_bus(url: str, limits: Mapping[str, int]) -> Bus[object, object, object]
 class MemoryBus(Generic[_C, _R, _A]):
     """A `Bus`. `capacity` bounds each queue; what is held back, or taken and not acknowledged, counts too.
 
-    `ack_wait` is in microseconds, None for ever. A message is handed out `max_deliveries` times, then parked.
+    `ack_wait` is in microseconds, None for ever; `clock` measures it, and is what `due` tells the time of. A message is
+    handed out `max_deliveries` times, then parked.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class MemoryBus(Generic[_C, _R, _A]):
         ack_wait: int | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self._shared = _Shared(capacity, max_deliveries, ack_wait, clock or _WallClock())
+        self._shared = _Shared(capacity, max_deliveries, ack_wait, clock or _SteadyClock())
         self._pools: dict[str, _Queue[_C, None]] = {}
         self._reports: _Queue[_R, _A] = _Queue(REPORTS, self._shared)
 
@@ -293,6 +294,6 @@ class _Shared:
             callback()
 
 
-class _WallClock:
+class _SteadyClock:
     def now(self) -> int:
-        return time.time_ns() // 1000
+        return time.monotonic_ns() // 1000

@@ -149,7 +149,7 @@ def selected(program: Program, execution: Execution, event: Event) -> None:
         line = None  # every other branch has one of its own
         due = row.get("due")
         if isinstance(due, int):
-            execution.timers[f"land {key}"] = Timer(due, "land", arc_number)
+            execution.timers[f"land {key}"] = Timer(due, "land", arc_number, event.ts)
 
 
 def ended(program: Program, execution: Execution, event: Event) -> None:

@@ -23,7 +23,7 @@ def task_started(program: Program, execution: Execution, event: Event) -> None:
     run = execution.runs[key]
     if run.timeout is not None and run.deadline is None:
         run.deadline = event.ts + run.timeout
-        execution.timers[f"timeout {key}"] = Timer(run.deadline, "timeout", -1)
+        execution.timers[f"timeout {key}"] = Timer(run.deadline, "timeout", -1, event.ts)
 
 
 def _park(program: Program, execution: Execution, event: Event) -> None:
@@ -32,14 +32,14 @@ def _park(program: Program, execution: Execution, event: Event) -> None:
     call = mapping_of(event.data["call"])
     due = event.data.get("due")
     if isinstance(due, int):
-        execution.timers[f"parked {event.run}"] = Timer(due, "parked", event.task)
+        execution.timers[f"parked {event.run}"] = Timer(due, "parked", event.task, event.ts)
     if program.plan.tasks[event.task].kind != WAIT:
         execution.calling.append(event.run)
         return
     names = call.get("events") or []
     execution.waits[event.run] = frozenset([names] if isinstance(names, str) else map(str, texts_of(names)))
     for name, at in mapping_of(event.data.get("timers") or {}).items():
-        execution.timers[f"wait {event.run} {name}"] = Timer(int(str(at)), "wait", event.task)
+        execution.timers[f"wait {event.run} {name}"] = Timer(int(str(at)), "wait", event.task, event.ts)
 
 
 def signal_received(program: Program, execution: Execution, event: Event) -> None:
@@ -102,7 +102,7 @@ def _move_to(execution: Execution, event: Event, region: Region, target: int) ->
     due = event.data.get("due")
     if isinstance(due, int):
         region.phase = "due"
-        execution.timers[f"wake {event.run}"] = Timer(due, "wake", target)
+        execution.timers[f"wake {event.run}"] = Timer(due, "wake", target, event.ts)
     else:
         region.phase = "at"
         execution.ready.append(event.run)
@@ -118,7 +118,7 @@ def retry_started(program: Program, execution: Execution, event: Event) -> None:
     region.attempt += 1
     region.phase = "due"
     due = event.data["due"]
-    execution.timers[f"wake {event.run}"] = Timer(int(str(due)), "wake", event.task)
+    execution.timers[f"wake {event.run}"] = Timer(int(str(due)), "wake", event.task, event.ts)
 
 
 def _patch(execution: Execution, region: Region, event: Event) -> None:

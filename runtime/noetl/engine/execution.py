@@ -196,14 +196,20 @@ class LoopRun:
 
 class Timer:
     """A due time in microseconds and what it wakes: `wake` a region, `land` a token, `timeout` a
-    run, `parked` ends the wait of a parked task."""
+    run, `parked` ends the wait of a parked task.
 
-    __slots__ = ("due", "kind", "place")
+    `since` is the time of the event that wrote it: `due` - `since` is for how long. One that is `by_wall` is about a
+    time of day, and no length.
+    """
 
-    def __init__(self, due: int, kind: str, place: int) -> None:
+    __slots__ = ("by_wall", "due", "kind", "place", "since")
+
+    def __init__(self, due: int, kind: str, place: int, since: int, *, by_wall: bool = False) -> None:
         self.due = due
         self.kind = kind
         self.place = place
+        self.since = since
+        self.by_wall = by_wall
 
 
 class Parked(NamedTuple):

@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 
 
 class Agenda:
-    """Due times by execution (microseconds since the epoch), and the executions that wait for a worker."""
+    """Due times by execution (microseconds of the steady clock), and the executions that wait for a worker."""
 
     def __init__(self) -> None:
         self._due: dict[str, int] = {}

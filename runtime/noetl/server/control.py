@@ -36,6 +36,9 @@ from noetl_ir.outcome import error, ok
 FOREIGN = (Conflict, Owned, StoreFailure)
 """What a turn may raise: it says something of what is around it, and nothing of the execution."""
 
+CLOCK_SET = 100_000
+"""Microseconds by which the wall clock goes off the steady one before it counts as set."""
+
 Observer = Callable[[Execution, Program, Event], None]
 """Hears every event once it is on disk."""
 
@@ -43,7 +46,8 @@ Observer = Callable[[Execution, Program, Event], None]
 class ControlPlane:
     """Keeps executions. `find` gives the program of a child by the calling program and the path it names.
 
-    `wall` tells the times that lists show where `clock` is a virtual one. `watch` is over the workers; `environment`
+    `clock` gives the times of events and `steady` measures how long anything waits; there is none where `clock` is a
+    virtual one, and `wall` then tells the times that lists show. `watch` is over the workers; `environment`
     gives the variables that the workload of a child reads and may read. `say` hears of mistakes of the engine;
     `keep` has everything stored, and waits for room where that is wanted.
     """
@@ -59,6 +63,7 @@ class ControlPlane:
         load: Callable[[str], Program],
         observe: Observer,
         watch: Watch,
+        steady: Clock | None = None,
         wall: Clock | None = None,
         environment: Callable[[Program], dict[str, Json] | None] = lambda program: None,
         say: Callable[[str], None] = lambda text: None,
@@ -71,16 +76,18 @@ class ControlPlane:
         self._store = store
         self._blobs = blobs
         self._clock = clock
+        self._steady = steady or clock
+        self._ahead = clock.now() - self._steady.now()
         self._wall = wall
         self._find = find
         self._load = load
         self._observe = observe
-        self._inbox = Inbox(store, clock)
+        self._inbox = Inbox(store, self._steady)
         self._agenda = Agenda()
         self._orders = Orders(bus, blobs, keep)
         self._holdings = Holdings(store)
         self.shells = self._holdings.shells
-        self._repeats = Repeats(self.shells, clock)
+        self._repeats = Repeats(self.shells, self._steady)
         self._conflict: Conflict | None = None
         self._hearing = Hearing(bus, store=store, blobs=blobs, shells=self.shells, watch=watch, say=say)
         self._children = Family()
@@ -165,8 +172,8 @@ class ControlPlane:
 
     def _shell(self, program: Program, execution_id: str) -> Shell:
         shell = Shell(
-            program, execution_id, store=self._store, blobs=self._blobs, clock=self._clock, wall=self._wall,
-            keep=self._keep,
+            program, execution_id, store=self._store, blobs=self._blobs, clock=self._clock, steady=self._steady,
+            wall=self._wall, keep=self._keep,
         )  # fmt: skip
         self._holdings.add(execution_id, shell)
         self._inbox.open()
@@ -177,7 +184,8 @@ class ControlPlane:
         did = self._send()
         reports = self._hearing.reports()
         asked = self._inbox.asked(self.shells)
-        now = self._clock.now()
+        now = self._steady.now()
+        self._look_at_clock(now)
         concerned = {*reports, *asked, *self._agenda.ripe(now)}
         for execution_id in sorted(concerned, key=self._holdings.rank) if len(concerned) > 1 else concerned:
             mine = reports.get(execution_id, [])
@@ -201,6 +209,19 @@ class ControlPlane:
             conflict, self._conflict = self._conflict, None
             raise conflict
         return did
+
+    def _look_at_clock(self, now: int) -> None:
+        """What waits for a time of day waits for longer, or not as long, once the wall clock was set."""
+        ahead = self._clock.now() - now
+        if abs(ahead - self._ahead) > CLOCK_SET:
+            self._ahead = ahead
+            for shell in self.shells.values():
+                if shell.dues.has_moments:
+                    self._note(shell)
+
+    def _note(self, shell: Shell) -> None:
+        execution = shell.execution
+        self._agenda.note(execution.execution_id, shell.next_due(), unclaimed=is_waiting(execution))
 
     def _lose(self, execution_id: str, problem: Conflict | Owned) -> None:
         """Somebody else goes on with an execution: it is given up, and all others have their turn."""
@@ -258,17 +279,17 @@ class ControlPlane:
         return any(not shell.execution.is_over and not shell.execution.paused for shell in self.shells.values())
 
     def next_due(self) -> int | None:
-        """When the next timer of any execution is due, or the next look for what nobody claims."""
+        """When the next timer of any execution is due, or the next look for what nobody claims, by the steady clock."""
         dues = [self._agenda.next(), self._repeats.next_due(self._agenda.unclaimed)]
         if (left := self._watch.left()) is not None:
-            dues.append(self._clock.now() + left)
+            dues.append(self._steady.now() + left)
         return min((due for due in dues if due is not None), default=None)
 
     def ask(self, execution_id: str, ask: Ask) -> None:
         """Cancel, pause or resume, handed down to children; or a signal."""
         shell = self.shells.get(execution_id)
         if shell is not None:
-            self._turn(shell, [], [ask], shell.due(self._clock.now()))
+            self._turn(shell, [], [ask], shell.due(self._steady.now()))
 
     def _turn(self, shell: Shell, mine: list[Heard], requests: list[Ask], due: list[str]) -> None:
         with self._bulkhead(shell, mine):
@@ -349,7 +370,7 @@ class ControlPlane:
         if execution.is_over:
             self._over(shell)
         else:
-            self._agenda.note(execution.execution_id, shell.next_due(), unclaimed=is_waiting(execution))
+            self._note(shell)
 
     def _over(self, shell: Shell) -> None:
         execution_id = shell.execution.execution_id

@@ -14,7 +14,7 @@ from noetl_ir.commands import Command, RunPipeline
 
 
 class Repeats:
-    """Keeps for how long things wait. `shells` are the executions that are driven here."""
+    """Keeps for how long things wait, by a steady `clock`. `shells` are the executions that are driven here."""
 
     def __init__(self, shells: Mapping[str, Shell], clock: Clock) -> None:
         self._shells = shells

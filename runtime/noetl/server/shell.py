@@ -18,6 +18,7 @@ from noetl.engine.starting import Request, record_request, start
 from noetl.engine.turn import Turn
 from noetl.ports import Blobs, Clock, ExecutionRow, Record, StartKey, Store, StoreFailure
 from noetl.recent import Recent
+from noetl.server.dues import Dues
 from noetl.server.unclaimed import Unclaimed, waiting
 from noetl_ir import codec
 from noetl_ir.commands import Answer, Command, Report, RunPipeline
@@ -55,7 +56,8 @@ class Ask(NamedTuple):
 class Shell:
     """Keeps one execution: its fold, and the turns that extend its log. One shell an execution, one owner a shell.
 
-    `wall` tells the times that lists show where `clock` is a virtual one. `keep` has everything stored.
+    `clock` gives the times of events and `steady` measures how long timers wait, both the same where they are virtual;
+    `wall` then tells the times that lists show. `keep` has everything stored.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Shell:
         store: Store,
         blobs: Blobs,
         clock: Clock,
+        steady: Clock,
         wall: Clock | None = None,
         keep: Keep = at_once,
     ) -> None:
@@ -75,7 +78,10 @@ class Shell:
         self._store = store
         self._blobs = blobs
         self._clock = clock
+        self._steady = steady
         self._wall = wall
+        self._turned = 0
+        self.dues = Dues(clock, steady)
         self._answers: Recent[tuple[str, str], Answer] = Recent(ANSWERS_KEPT)
         self._begun: dict[str, tuple[str, int]] = {}
 
@@ -90,6 +96,7 @@ class Shell:
         row = row._replace(status=status_of(execution), ended=self._listed(execution.ended))
         records = self._records(turn.events)
         self._keep(lambda: self._store.create(row, records, key=key))
+        self.dues.written(execution.timers, self._turned)
         return turn.events, effects(self.program, execution)
 
     def begin_faulted(
@@ -126,6 +133,7 @@ class Shell:
             if event.event_type == "task.started":
                 begun[event.run] = (event.event_id, event.ts)
         self._begun = {run: begun[run] for run in self.running()}
+        self.dues.read(self.execution.timers)
 
     def running(self) -> list[str]:
         """The token keys of the attempts that workers run."""
@@ -173,7 +181,11 @@ class Shell:
         """One turn: worker reports, due timers by name, and requests from outside."""
         turn = self._turn()
         for name in due:  # before what is asked: it was due when that came, or in the same moment
-            if name in self.execution.timers and not (self.execution.is_over or self.execution.paused):
+            timer = self.execution.timers.get(name)
+            if timer is not None and not (self.execution.is_over or self.execution.paused):
+                turn.now = max(
+                    turn.now, timer.due
+                )  # no log says that one fired before its time, wherever clocks are set
                 reports.fire_timer(turn, name)
                 decide(turn)
         for ask in asked:
@@ -198,18 +210,15 @@ class Shell:
         return effects(self.program, self.execution) if waits else []
 
     def due(self, now: int) -> list[str]:
-        """The timers that are due, earliest first; none while paused."""
-        if self.execution.paused or not self.execution.timers:
-            return []
-        names = [(timer.due, name) for name, timer in self.execution.timers.items() if timer.due <= now]
-        return [name for _, name in sorted(names)]
+        """The timers that are due at a time of the steady clock, earliest first; none while paused."""
+        return [] if self.execution.paused or not self.execution.timers else self.dues.ripe(now)
 
     def next_due(self) -> int | None:
-        """When the next timer is due."""
-        timers = self.execution.timers
-        return min(timer.due for timer in timers.values()) if timers and not self.execution.paused else None
+        """When the next timer is due, by the steady clock."""
+        return None if self.execution.paused or not self.execution.timers else self.dues.next()
 
     def _turn(self) -> Turn:
+        self._turned = self._steady.now()
         return Turn(self.program, self.execution, self._clock.now())
 
     def _answer(self, turn: Turn, report: Report) -> Answer:
@@ -240,6 +249,7 @@ class Shell:
             expected, records = execution.position - len(turn.events), self._records(turn.events)
             name, status, ended = execution.execution_id, status_of(execution), self._listed(execution.ended)
             self._keep(lambda: self._store.append(name, expected, records, status=status, ended=ended))
+            self.dues.written(execution.timers, self._turned)
         return turn.events, effects(self.program, execution)
 
     def _listed(self, ended: int | None) -> int | None:

@@ -126,26 +126,27 @@ class Session:
         """`task.done` of a task whose fields could not be rendered: no rule is asked."""
         return self._done(now, _envelope(error(fault.code, fault.message)), fault_directive(fault))
 
-    def finished(self, now: int, outcome: Outcome) -> Event:
-        """`task.done` or `retry.started` after an outcome; the session moves on to where the directive leads.
+    def finished(self, now: int, outcome: Outcome, took: int | None = None) -> Event:
+        """`task.done` or `retry.started` after an outcome; the session moves on to where the directive leads. `took` is
+        how long the attempt was at work here, in microseconds, where it was.
 
         Rules see the outcome whole; the log gets its result with secrets hidden, and a reference where it is large.
         What raises what it may not ends the task, and nothing else.
         """
         try:
-            return self._judged(now, outcome)
+            return self._judged(now, outcome, took)
         except StoreFailure:
             raise
         except Exception as problem:
             return self.faulted(now, _mistake(problem))
 
-    def _judged(self, now: int, outcome: Outcome) -> Event:
+    def _judged(self, now: int, outcome: Outcome, took: int | None) -> Event:
         outcome, shown = self._kit.results.recorded(self.order.step, outcome, self.row.kind, self._inline)
         number = self.attempt_number
         envelope, row = _envelope(outcome), self.row
         envelope["meta"] = {
             "attempt": number,
-            "duration": (now - self._started) / 1_000_000,
+            "duration": (max(now - self._started, 0) if took is None else took) / 1_000_000,
             "started": self._started,
             "ended": now,
             "trace_id": self.order.trace_id,

@@ -71,7 +71,7 @@ class _Slot:
     that could not be stored yet, and what it asked for that is on its way, the last in `errand`."""
 
     __slots__ = (
-        "again", "call", "delivery", "errand", "events", "held", "key", "name", "outcome", "report", "running",
+        "again", "began", "call", "delivery", "errand", "events", "held", "key", "name", "outcome", "report", "running",
         "session", "tickets", "wait",
     )  # fmt: skip
 
@@ -81,6 +81,7 @@ class _Slot:
         self.session = session
         self.delivery = delivery
         self.call: Call | None = None
+        self.began: int | None = None
         self.outcome: Outcome | None = None
         self.report: Report | None = None
         self.tickets: list[Ticket[Answer]] = []
@@ -101,8 +102,9 @@ class Worker:
     worker that there is takes from pools in `limited` too, which have a queue and a limit of their own.
 
     `program_of` raises KeyError where there is no such plan. A worker in a process of its own has a `pulse`, and
-    `blobs` for what is too large for the bus. `say` hears why an order is not begun, of several alike the first,
-    and `failed` each time why something cannot be stored; that is tried again.
+    `blobs` for what is too large for the bus. `clock` gives the times of events, and `steady`, where there is
+    another one, measures how long anything takes and waits. `say` hears why an order is not begun, of several alike
+    the first, and `failed` each time why something cannot be stored; that is tried again.
     """
 
     def __init__(
@@ -115,6 +117,7 @@ class Worker:
         program_of: Callable[[RunPipeline], Program],
         kit_of: Callable[[RunPipeline], Kit],
         clock: Clock,
+        steady: Clock | None = None,
         name: str = "",
         limited: Collection[str] = (),
         pulse: Pulse | None = None,
@@ -135,6 +138,7 @@ class Worker:
         self._slots = slots
         self._launcher = launcher
         self._clock = clock
+        self._steady = steady or clock
         self._busy: dict[tuple[str, str], _Slot] = {}
         self._asking: deque[_Slot] = deque()
         self._stalled: deque[_Slot] = deque()
@@ -178,7 +182,7 @@ class Worker:
         """When there is something to do again without a word from anybody (microseconds)."""
         dues = [slot.again for slots in (self._asking, self._stalled) for slot in slots]
         if self._pulse is not None:
-            dues.append(self._clock.now() + self._pulse.left())
+            dues.append(self._steady.now() + self._pulse.left())
         return min(dues, default=None)
 
     def _live(self, pulse: Pulse) -> None:
@@ -196,7 +200,7 @@ class Worker:
             slot = self._stalled.popleft()
             if self._busy.get(slot.key) is not slot:
                 continue
-            if slot.is_due(self._clock.now()):
+            if slot.is_due(self._steady.now()):
                 self._go_on(slot, slot.outcome)
                 did = True
                 continue
@@ -217,7 +221,7 @@ class Worker:
                     break
             else:
                 self._asking.append(slot)
-                if slot.is_due(self._clock.now()):
+                if slot.is_due(self._steady.now()):
                     self._send(slot)
                     did = True
         return did
@@ -282,17 +286,18 @@ class Worker:
 
     def _stall(self, slot: _Slot, errand: Errand | None) -> None:
         slot.errand = errand
-        slot.again = self._clock.now() + ASK_AGAIN
+        slot.again = self._steady.now() + ASK_AGAIN
         self._stalled.append(slot)
 
     def _finish(self, slot: _Slot) -> None:
         if slot.outcome is None:
             return
+        took = None if slot.began is None else self._steady.now() - slot.began
         try:
-            event = slot.session.finished(self._clock.now(), slot.outcome)
+            event = slot.session.finished(self._clock.now(), slot.outcome, took)
         except Refused as problem:
             slot.outcome = error("result.refused", f"the result cannot be stored: {problem}")
-            event = slot.session.finished(self._clock.now(), slot.outcome)
+            event = slot.session.finished(self._clock.now(), slot.outcome, took)
         slot.events.append(event)
         slot.outcome = None
 
@@ -301,7 +306,7 @@ class Worker:
         session = slot.session
         slot.call = None
         while not session.over and len(slot.events) < BATCH:
-            now = self._clock.now()
+            now, slot.began = self._clock.now(), self._steady.now()
             attempt = session.attempt(now)
             if attempt.fault is not None:
                 slot.events.append(session.started(now))
@@ -334,7 +339,7 @@ class Worker:
         """Send a slot's report. The same report has the same answer, so the first that comes is taken. Event ids are
         of an execution, and another session may say the same: the key names all three."""
         assert slot.report is not None
-        slot.again = self._clock.now() + slot.wait
+        slot.again = self._steady.now() + slot.wait
         slot.errand = None
         key = f"{slot.report.execution_id}:{slot.name}:{slot.report.events[-1].event_id}"
         self._errands.serve(slot.held)
