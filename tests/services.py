@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -80,12 +80,15 @@ class PostgresServer:
 
 
 class NatsServer:
-    """A NATS server with JetStream, on a port that was free; `most` is how much it stores, `1MB` for example."""
+    """A NATS server with JetStream, on a port that was free; `configuration` is what it is told besides, `environment`
+    the variables that this names.
+    """
 
-    def __init__(self, most: str = "") -> None:
+    def __init__(self, configuration: str = "", environment: Mapping[str, str] | None = None) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="noetl-nats-"))
         self._port = -1
-        self._most = most
+        self._configuration = configuration
+        self._environment = {**os.environ, **(environment or {})}
         self._process: subprocess.Popen[bytes] | None = None
         atexit.register(self._end)
         self.start()
@@ -99,6 +102,10 @@ class NatsServer:
         """The URL of a new bus on it."""
         return f"nats://{self.address}/bus{next(_numbers)}"
 
+    def close(self) -> None:
+        """End it, and forget what it stored."""
+        self._end()
+
     def kill(self) -> None:
         """End it as a crash does."""
         assert self._process is not None
@@ -111,12 +118,12 @@ class NatsServer:
         assert program is not None, "nats-server is not installed beside this Python"
         words = ["-a", "127.0.0.1", "-p", str(self._port), "-js", "-sd", str(self._folder / "data")]
         words += ["--ports_file_dir", str(self._folder)]
-        if self._most:
-            file = self._folder / "limited.conf"
-            file.write_text(f"jetstream {{ max_file_store: {self._most} }}\n")
+        if self._configuration:
+            file = self._folder / "nats.conf"
+            file.write_text(self._configuration)
             words += ["-c", str(file)]
         with open(self._folder / "log", "ab") as log:
-            self._process = subprocess.Popen([program, *words], stdout=log, stderr=log)
+            self._process = subprocess.Popen([program, *words], stdout=log, stderr=log, env=self._environment)
         ports = self._folder / f"nats-server_{self._process.pid}.ports"
         waited_for(lambda: ports.exists() and bool(ports.read_text()), "nats-server did not start")
         self._port = int(str(json.loads(ports.read_text())["nats"][0]).rpartition(":")[2])

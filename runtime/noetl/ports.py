@@ -341,6 +341,11 @@ STOPS = "@stops"
 """The pool name of orders to stop, which need no slot and so never wait behind work."""
 
 
+def address_of(pool: str, worker: str) -> str:
+    """The pool name of what only one worker takes, of those of a pool."""
+    return f"@{pool}\0{worker}"
+
+
 class Bus(Protocol[_C, _R, _A]):
     """Commands from the server to workers by pool, reports back, and an answer to each report.
 

@@ -53,7 +53,7 @@ def test_a_full_disk_under_postgresql(cluster: Cluster) -> None:
 
 
 def test_a_full_disk_under_nats(cluster: Cluster) -> None:
-    own = NatsServer(most="2MB")
+    own = NatsServer("jetstream { max_file_store: 2MB }")
     cluster.bus = f"nats://{own.address}/full"
     server = cluster.server()
     cluster.worker()

@@ -40,14 +40,16 @@ class Cluster(NamedTuple):
     roll: Roll
 
 
-def open_bus(url: str, limits: Mapping[str, int] | None = None) -> ClusterBus:
-    """The bus at a URL; `limits` are how many commands of a pool may be at work at once. Raises BusFailure."""
+def open_bus(url: str, limits: Mapping[str, int] | None = None, pool: str | None = None) -> ClusterBus:
+    """The bus at a URL, for a worker of a pool, or for a server (None); `limits` are how many commands of a pool may be
+    at work at once. Raises BusFailure.
+    """
     scheme = url.partition("://")[0]
     name = "nats" if scheme in ("nats", "tls") else scheme
     if name not in registry.names("noetl.bus") or name == "memory":
         raise BusFailure("a bus between processes is written nats://HOST:PORT")
     opener = registry.load("noetl.bus", name, "open_bus", FunctionType)
-    bus: ClusterBus = opener(url, limits or {})
+    bus: ClusterBus = opener(url, limits or {}, pool)
     return bus
 
 

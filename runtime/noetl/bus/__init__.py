@@ -1,6 +1,6 @@
 """The buses: how the server and the workers reach each other, one adapter a module.
 
-A module with `open_bus(url)` is a `Bus`; `names` in `noetl_ir.registry` finds it.
+A module with `open_bus(url, limits, pool)` is a `Bus`; `names` in `noetl_ir.registry` finds it.
 """
 
 

@@ -33,6 +33,7 @@ COMMANDS: dict[str, str] = {
     "server": "Serve the API and drive executions.",
     "worker": "Run tasks for servers on a bus.",
     "workers": "List the workers of a server, and let them leave.",
+    "bus": "Say who may do what on a bus.",
     "playbooks": "List the playbooks of a catalogue.",
     "register": "Give a playbook to a server's catalogue.",
     "start": "Have a server run a playbook.",

@@ -5,6 +5,8 @@ address. A worker that leaves has no loops any more: what was not claimed is ord
 """
 
 from noetl.engine.program import Program
+from noetl.ports import address_of
+from noetl.server.watch import pool_of
 from noetl_ir.commands import RunPipeline
 
 
@@ -32,7 +34,7 @@ class Homes:
             return ""
         home = self._of.setdefault(order.execution_id, {}).setdefault(loop, _Home())
         if home.worker:
-            return address_of(home.worker)
+            return address_of(pool_of(program.plan.steps[order.step]), home.worker)
         if home.first in ("", order.run):
             home.first = order.run
             return ""
@@ -81,11 +83,6 @@ def local_loop_of(program: Program, step: int, run: str) -> str:
         if loop.exec == "local":
             return "/".join(run.split("/")[: level + 1])
     return ""
-
-
-def address_of(worker: str) -> str:
-    """The pool that only one worker takes from."""
-    return f"@{worker}"
 
 
 def worker_of(sender: str) -> str:

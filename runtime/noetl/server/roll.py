@@ -65,6 +65,10 @@ class Roll:
                 self.questions.hear(notice)
             elif isinstance(notice, Presence):
                 before = self._seen.get(notice.worker)
+                if before is None:
+                    self._bus.room(notice.pool)  # whose queue is made by that: workers cannot, and wait for it
+                elif before.presence.pool != notice.pool:
+                    continue  # a worker of another pool under a name that is taken
                 self._seen[notice.worker] = Seen(notice, now)
                 if notice.state != "ready" and (before is None or before.presence.state == "ready"):
                     leaving.append(notice.worker)

@@ -16,7 +16,20 @@ from typing import Protocol
 from noetl.engine.program import Program
 from noetl.errands import Errand, Errands, Held, NotYet
 from noetl.messages import write_report
-from noetl.ports import STOPS, Blobs, Bus, Call, Clock, Delivery, Full, Refused, StoreFailure, Ticket, TooLarge
+from noetl.ports import (
+    STOPS,
+    Blobs,
+    Bus,
+    Call,
+    Clock,
+    Delivery,
+    Full,
+    Refused,
+    StoreFailure,
+    Ticket,
+    TooLarge,
+    address_of,
+)
 from noetl.worker.intake import Begun, Intake
 from noetl.worker.pulse import Pulse
 from noetl.worker.session import Kit, Session
@@ -144,7 +157,7 @@ class Worker:
         self._stalled: deque[_Slot] = deque()
         self._errands = errands or Errands(0)
         self._intake = Intake(
-            bus, (f"@{name}", pool) if pulse is not None else tuple({pool: None, **dict.fromkeys(limited)}),
+            bus, (address_of(pool, name), pool) if pulse is not None else tuple({pool: None, **dict.fromkeys(limited)}),
             session_of=lambda order: Session(program_of(order), order, kit_of(order)),
             is_past=self._is_past, blobs=blobs, errands=self._errands, say=say,
         )  # fmt: skip

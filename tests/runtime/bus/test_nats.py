@@ -45,13 +45,13 @@ def taken(bus: NatsBus, pool: str = "p") -> object:
     return found[0]
 
 
-def published(subject: str, data: bytes) -> None:
+def published(subject: str, data: bytes, reply: str = "") -> None:
     """Publish something from outside of any bus."""
 
     async def publish() -> None:
         client = Client()
         await client.connect(f"nats://{nats().address}")
-        await client.publish(subject, data)
+        await client.publish(subject, data, reply)
         await client.flush()
         await client.close()
 
@@ -316,9 +316,10 @@ def test_rubbish_is_parked_and_stops_nobody(opened: Opener) -> None:
     prefix = bus._link.place.prefix
     for data in (b"\x00\xc1", b"\x07", b"\x01not deflated"):
         published(f"{prefix}.run.p.{token_of(repr(data))}", data)
-        published(f"{prefix}.report.any", data)
-        published(f"{prefix}.to.stops", data)
-        published(f"{prefix}.notices", data)
+        published(f"{prefix}.report.any", data, reply=f"{bus._asking._inbox}.0")
+        published(f"{prefix}.report.any", data, reply="$JS.API.STREAM.PURGE.anything")
+        published(f"{prefix}.stops", data)
+        published(f"{prefix}.notices.servers", data)
         published(f"{bus._asking._inbox}.0", data)
     waited_for(lambda: bus.take("p") is None and len(bus.parked()) == 6, "rubbish is not parked")
     assert {parked.queue for parked in bus.parked()} == {"p", "@reports"}

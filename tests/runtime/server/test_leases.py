@@ -72,6 +72,7 @@ class Board:
         self.waiting: list[Notice] = []
         self.said: list[Notice] = []
         self.sent: list[object] = []
+        self.asked: list[str] = []
 
     def say(self, notice: Notice) -> None:
         """`Board.say`."""
@@ -86,6 +87,11 @@ class Board:
         """`Bus.send`."""
         self.sent.append(command)
 
+    def room(self, pool: str) -> int:
+        """`Bus.room`."""
+        self.asked.append(pool)
+        return 1
+
 
 def test_a_worker_is_there_as_long_as_it_says_so() -> None:
     clock, board = VirtualClock(), Board()
@@ -99,6 +105,9 @@ def test_a_worker_is_there_as_long_as_it_says_so() -> None:
     board.waiting = [there._replace(worker="v", draining=True)]
     assert roll.look().leaving == ["v"]
     assert [presence.worker for presence, _ in roll.workers()] == ["v", "w"]
+    assert board.asked == ["default", "default"]  # that there is a queue, once for each of them
+    board.waiting = [Presence("v", "other", 4, 1, True)]
+    assert roll.look().leaving == [] and [presence.pool for presence, _ in roll.workers()] == ["default", "default"]
     clock.move_to(GONE_AFTER + 3_000_001)
     assert roll.look().leaving == ["w"]
     assert roll.drain("v") and not roll.drain("w")

@@ -18,16 +18,17 @@ from noetl.ports import Bus
 EXTRA = "a bus over NATS needs the extra: pip install 'noetlc[nats]'"
 
 
-def open_bus(url: str, limits: Mapping[str, int]) -> Bus[Any, Any, Any]:
+def open_bus(url: str, limits: Mapping[str, int], pool: str | None = None) -> Bus[Any, Any, Any]:
     """The bus at `nats://[USER:PASSWORD@]HOST[:PORT][,…][/PREFIX][?creds=FILE]`. Raises BusFailure.
 
-    `limits` are how many commands of a pool may be at work at once, over all workers.
+    `limits` are how many commands of a pool may be at work at once, over all workers; `pool` is that of the worker who
+    opens it, None of a server.
     """
     try:
         from noetl.bus.nats.bus import NatsBus
     except ImportError as missing:
         raise BusFailure(f"{EXTRA} ({missing})") from None
-    bus = NatsBus(url)
+    bus = NatsBus(url, pool=pool)
     for pool, most in limits.items():
         bus.limit(pool, most)
     return bus

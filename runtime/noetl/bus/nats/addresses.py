@@ -12,7 +12,7 @@ from typing import Any
 from nats.aio.msg import Msg
 
 from noetl.bus.nats.link import Link, Message
-from noetl.bus.nats.names import header_of, text_of, token_of
+from noetl.bus.nats.names import header_of, text_of
 from noetl.bus.nats.queues import Limits
 from noetl.bus.nats.sending import FROM, KEY
 from noetl.bus.nats.wire import Wire, unpacked
@@ -69,14 +69,14 @@ class Addresses:
         """Send a command to whoever takes from the address now. Raises Full."""
         if not self._link.is_up:
             raise Full(f"the address {address!r} cannot be reached for now")
-        self._link.send(Message(self._subject(address), frame, "", {KEY: header_of(key), FROM: sender}))
+        self._link.send(Message(self._link.subjects.address(address), frame, "", {KEY: header_of(key), FROM: sender}))
 
     def take(self, address: str) -> AddressedDelivery | None:
         """The next command, the oldest first; it is heard from the first time on."""
         heard = self._heard.get(address)
         if heard is None:
             heard = self._heard[address] = _Address()
-            self._link.wait(self._link.hear(self._subject(address), partial(self._hear, heard)))
+            self._link.wait(self._link.hear(self._link.subjects.address(address), partial(self._hear, heard)))
         if not heard.waiting:
             return None
         delivery = heard.waiting.popleft()
@@ -84,9 +84,6 @@ class Addresses:
         if delivery.sender:
             self._noted(delivery.body, delivery.sender)
         return delivery
-
-    def _subject(self, address: str) -> str:
-        return f"{self._link.place.prefix}.to.{token_of(address[1:])}"
 
     def _hear(self, heard: _Address, message: Msg) -> None:
         """A command; one that is there already is heard once, and one too many not at all."""

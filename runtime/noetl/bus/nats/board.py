@@ -20,19 +20,21 @@ class NatsBoard:
     def __init__(self, link: Link, wire: Wire) -> None:
         self._link = link
         self._wire = wire
-        self._subject = f"{link.place.prefix}.notices"
+        self._subjects = link.subjects
         self._heard: deque[Any] | None = None
 
     def say(self, notice: Any) -> None:
         """`Board.say`. While NATS is away it is not said."""
         if self._link.is_up:
-            self._link.send(Message(self._subject, packed(self._wire.write_notice(notice), self._link.largest)))
+            self._link.send(
+                Message(self._subjects.notices, packed(self._wire.write_notice(notice), self._link.largest))
+            )
 
     def notices(self) -> Sequence[Any]:
         """`Board.notices`."""
         if self._heard is None:
             self._heard = deque(maxlen=KEPT)
-            self._link.wait(self._link.hear(self._subject, self._hear))
+            self._link.wait(self._link.hear(self._subjects.heard, self._hear))
         found = []
         while self._heard:
             found.append(self._heard.popleft())
@@ -43,6 +45,7 @@ class NatsBoard:
             notice = self._wire.read_notice(unpacked(message.data))
         except Unreadable:
             return
-        if self._heard is not None:
+        # A worker speaks for itself: what servers say, and what workers of other pools say, is not for it to say.
+        if self._heard is not None and self._subjects.may_say(message.subject, self._wire.pool_of(notice)):
             self._heard.append(notice)
             self._link.wake()

@@ -19,11 +19,12 @@ NO_LIMITS = Limits()
 
 
 class NatsBus:
-    """A `Bus` and a `Board`, for a server, a worker, or both. While NATS is away it is full and empty, and goes on
-    afterwards."""
+    """A `Bus` and a `Board`: of a worker of a pool, or of a server (None), who may be both. While NATS is away it is
+    full and empty, and goes on afterwards.
+    """
 
-    def __init__(self, url: str, *, limits: Limits = NO_LIMITS, wire: Wire = MESSAGES) -> None:
-        self._link = Link(place_of(url))
+    def __init__(self, url: str, *, limits: Limits = NO_LIMITS, wire: Wire = MESSAGES, pool: str | None = None) -> None:
+        self._link = Link(place_of(url), pool)
         self._limits = limits
         self._wire = wire
         try:

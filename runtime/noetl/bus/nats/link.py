@@ -20,6 +20,7 @@ from nats.js import JetStreamContext
 
 from noetl.bus import BusFailure
 from noetl.bus.nats.names import Place
+from noetl.bus.nats.subjects import Subjects
 from noetl_ir.rows import NamedTuple
 
 CONNECT_WITHIN = 10.0
@@ -45,10 +46,13 @@ class Message(NamedTuple):
 
 
 class Link:
-    """A connection that lasts. `opened` and `lost` hold what is called in the loop when it comes back or goes."""
+    """A connection that lasts, of a worker of a pool, or of a server (None). `opened` holds what is called in the loop
+    when it comes back.
+    """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, pool: str | None = None) -> None:
         self.place = place
+        self.subjects = Subjects(place.prefix, pool)
         self.opened: list[Callable[[], None]] = []
         self._listeners: tuple[Callable[[], None], ...] = ()
         self._client = Client()
@@ -149,7 +153,7 @@ class Link:
             self._end()
 
     async def _connect(self) -> None:
-        options: dict[str, Any] = {}
+        options: dict[str, Any] = {"inbox_prefix": self.subjects.inbox}
         if self.place.credentials is not None:
             options["user_credentials"] = self.place.credentials
         try:

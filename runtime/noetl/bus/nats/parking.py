@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 from nats.errors import Error as NatsError
 from nats.js.api import StreamConfig
@@ -25,9 +26,11 @@ class Parking:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._stream = f"{link.place.prefix}_parked"
-        self._subject = f"{link.place.prefix}.parked"
+        self._subject = link.subjects.parked
         self._under_way: set[asyncio.Future[None]] = set()
-        self._is_made = False
+        self._makes = link.subjects.is_server
+        if self._makes:
+            link.soon(lambda: link.spawn(self._make()))
 
     def park(self, parked: Parked, then: Callable[[], None]) -> None:
         """Keep a message, and do `then` once it is kept; from any thread."""
@@ -53,20 +56,23 @@ class Parking:
         try:
             while True:
                 try:
-                    if not self._is_made:
-                        config = StreamConfig(name=self._stream, subjects=[self._subject], max_msgs=KEPT)
-                        await self._link.streams.add_stream(config)
-                        self._is_made = True
                     await self._link.streams.publish(self._subject, b"", headers=headers)
                     break
                 except (TimeoutError, NatsError, OSError):
-                    self._is_made = False
+                    if self._makes:
+                        await self._make()
                     await asyncio.sleep(_AGAIN)
             then()
         finally:
             self._under_way.discard(future)
             if not future.done():
                 future.set_result(None)
+
+    async def _make(self) -> None:
+        """Have the stream, which is for servers to make: who may make one can have it take what is for others."""
+        with suppress(TimeoutError, NatsError, OSError):
+            config = StreamConfig(name=self._stream, subjects=[self._subject], max_msgs=KEPT)
+            await self._link.streams.add_stream(config)
 
     async def _read(self) -> tuple[Parked, ...]:
         if self._under_way:

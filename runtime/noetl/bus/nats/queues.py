@@ -4,21 +4,15 @@ One subject a command, and one message a subject: as long as a command lies ther
 its key is refused. The stream takes no more messages than the queue has room for.
 """
 
-import json
-
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DiscardPolicy, RetentionPolicy, StreamConfig
-from nats.js.errors import APIError, BadRequestError
+from nats.js.errors import BadRequestError
 
-from noetl.bus.nats.link import Link
 from noetl.bus.nats.names import token_of
 from noetl_ir.rows import NamedTuple
 
 CONSUMER = "workers"
 """The name of what all workers of a pool take from."""
-
-_IS_THERE = (10013, 10148)
-"""JetStream's codes for a consumer that is there, with another configuration."""
 
 WINDOW = 10.0
 """Seconds in which JetStream knows a repeated publication by its id, also when the command was dealt with meanwhile.
@@ -59,28 +53,12 @@ async def make_stream(streams: JetStreamContext, prefix: str, pool: str, limits:
         await streams.update_stream(config)
 
 
-async def have_consumer(link: Link, prefix: str, pool: str, limits: Limits) -> None:
-    """Have what the workers of a pool take from; what a server made, or makes at this moment, stays as it is.
-
-    Raises NatsError. The library knows no creation that leaves alone what is there, so it is asked for by its words.
-    """
-    stream = stream_of(prefix, pool)
-    config = _consumer(limits, limits.capacity).as_dict()
-    body = json.dumps({"stream_name": stream, "config": config, "action": "create"}).encode()
-    answer = json.loads(await link.ask(f"$JS.API.CONSUMER.DURABLE.CREATE.{stream}.{CONSUMER}", body))
-    error = answer.get("error")
-    if error is not None and error.get("err_code") not in _IS_THERE:
-        APIError.from_error(error)  # raises what the library raises
-
-
 async def make_consumer(streams: JetStreamContext, prefix: str, pool: str, limits: Limits, most: int) -> None:
-    """Have what the workers of a pool take from, with at most so many commands at work at once."""
-    await streams.add_consumer(stream_of(prefix, pool), _consumer(limits, most))
-
-
-def _consumer(limits: Limits, most: int) -> ConsumerConfig:
-    """Deliveries are counted and ended by the workers."""
-    return ConsumerConfig(
+    """Have what the workers of a pool take from, with at most so many commands at work at once. Deliveries are counted
+    and ended by the workers.
+    """
+    config = ConsumerConfig(
         durable_name=CONSUMER, ack_policy=AckPolicy.EXPLICIT, ack_wait=limits.ack_wait, max_deliver=-1,
         max_ack_pending=most,
     )  # fmt: skip
+    await streams.add_consumer(stream_of(prefix, pool), config)

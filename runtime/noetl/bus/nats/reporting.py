@@ -6,6 +6,7 @@ is there and silent, cut off or stopped, is passed by after `Limits.patience`. A
 its worker, so nothing is stored on the way.
 """
 
+import secrets
 import threading
 import time
 from collections import deque
@@ -62,7 +63,7 @@ class Asking:
         self._limits = limits
         self._wire = wire
         self._parking = parking
-        self._any = f"{link.place.prefix}.report.any"
+        self._any = link.subjects.any_server
         self._inbox = link.inbox
         self._lock = threading.Lock()
         self._numbers = count()
@@ -198,11 +199,11 @@ class Hearing:
     def __init__(self, link: Link, limits: Limits, wire: Wire, parking: Parking) -> None:
         self.limits = limits
         self.parking = parking
-        self.address = link.inbox
+        self.address = link.subjects.reports_to(secrets.token_hex(12))
         self._link = link
         self._wire = wire
-        self._any = f"{link.place.prefix}.report.any"
-        self._all = f"{link.place.prefix}.report.all"
+        self._any = link.subjects.any_server
+        self._all = link.subjects.all_servers
         self._is_open = False
         self._lock = threading.Lock()
         self._size = 0
@@ -247,7 +248,9 @@ class Hearing:
         await self._link.hear(self._all, self._heard)
 
     def _heard(self, message: Msg) -> None:
-        """A report; when there is no room it is dropped, and comes again."""
+        """A report; when there is no room it is dropped, and comes again. What asks for an answer elsewhere is, too."""
+        if not self._link.subjects.may_be_answered(message.reply):
+            return
         key = text_of((message.headers or {}).get(KEY))
         try:
             body = self._wire.read_report(unpacked(message.data))

@@ -23,7 +23,7 @@ from nats.errors import Error as NatsError
 from noetl.bus.nats.link import Link, Message, status_of
 from noetl.bus.nats.names import text_of
 from noetl.bus.nats.parking import Parking
-from noetl.bus.nats.queues import CONSUMER, Limits, have_consumer, make_stream, stream_of
+from noetl.bus.nats.queues import CONSUMER, Limits, stream_of
 from noetl.bus.nats.sending import FROM, KEY
 from noetl.bus.nats.wire import Wire, unpacked
 from noetl.messages import Unreadable
@@ -41,8 +41,8 @@ KEEP_FOR = 1.0
 ASK_FOR = 5.0
 """Seconds that a request for commands stands before it is made again."""
 
-AGAIN = 0.2
-"""Seconds before a queue that cannot be had is tried again."""
+AGAIN, LONGEST = 0.05, 1.0
+"""Seconds before a queue that is not there is asked for again: the first time, doubled each time, at most."""
 
 
 class CommandDelivery:
@@ -191,18 +191,19 @@ class Taking:
                 await source.subscription.drain()  # type: ignore[no-untyped-call]
 
     async def _open(self, source: _Source) -> None:
-        """Have the queue and hear what it gives."""
+        """Hear what the queue gives, once a server has made it: workers need no right to make any."""
+        pause = AGAIN
         while True:
             try:
-                await make_stream(self.link.streams, self._prefix, source.pool, self.limits)
-                await have_consumer(self.link, self._prefix, source.pool, self.limits)
+                await self.link.streams.consumer_info(stream_of(self._prefix, source.pool), CONSUMER)
                 if not source.inbox:
                     inbox = self.link.inbox
                     source.subscription = await self.link.hear(f"{inbox}.*", partial(self._arrived, source))
                     source.inbox = inbox
                 break
             except (TimeoutError, NatsError, OSError):
-                await asyncio.sleep(AGAIN)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST)
         source.asked = 0
         self._ask(source)
 

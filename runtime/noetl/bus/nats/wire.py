@@ -25,7 +25,9 @@ _SMALL = 4096
 
 
 class Wire(NamedTuple):
-    """How bodies are written and read; readers raise Unreadable. `about` is the execution that one is about."""
+    """How bodies are written and read; readers raise Unreadable. `about` is the execution that one is about, `pool_of`
+    the pool of the worker who says a notice, None of one that servers say.
+    """
 
     write_command: Callable[[Any], bytes]
     read_command: Callable[[bytes], Any]
@@ -36,6 +38,7 @@ class Wire(NamedTuple):
     about: Callable[[Any], str]
     write_notice: Callable[[Any], bytes] = write_notice
     read_notice: Callable[[bytes], Any] = read_notice
+    pool_of: Callable[[Any], str | None] = lambda notice: getattr(notice, "pool", None)
 
 
 def _about(body: Any) -> str:

@@ -1,0 +1,84 @@
+"""What servers and workers may say and hear on a bus, as NATS takes it: users with rights by subject.
+
+A worker of a pool takes the orders of its pool and nobody else's, reports, and says that it is there; it makes, changes
+and deletes nothing. Servers need more, and get nothing outside of the bus but the streams that they make.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from noetl.bus.nats.names import PREFIX, token_of
+from noetl.bus.nats.queues import CONSUMER, stream_of
+from noetl.bus.nats.subjects import Subjects
+from noetl.ports import STOPS, address_of
+from noetl_ir.rows import NamedTuple
+
+_API = "$JS.API"
+
+
+class User(NamedTuple):
+    """A user of NATS: its name, the variable that NATS takes its password from, and its subjects."""
+
+    name: str
+    variable: str
+    publish: tuple[str, ...]
+    subscribe: tuple[str, ...]
+
+
+def server(prefix: str) -> User:
+    """The rights of the servers of a bus."""
+    spoken = Subjects(prefix, None)
+    streams = ("STREAM.CREATE.*", "STREAM.UPDATE.*", "STREAM.INFO.*", "STREAM.MSG.GET.*")
+    consumers = (f"CONSUMER.DURABLE.CREATE.*.{CONSUMER}", f"CONSUMER.CREATE.*.{CONSUMER}")
+    publish = (f"{prefix}.>", *(f"{_API}.{word}" for word in (*streams, *consumers)))
+    return User(
+        f"{prefix}-server", "NOETL_NATS_SERVER", publish,
+        (f"{spoken.inbox}.>", spoken.reports_to("*"), spoken.any_server, spoken.all_servers, spoken.heard),
+    )  # fmt: skip
+
+
+def worker(prefix: str, pool: str) -> User:
+    """The rights of the workers of a pool."""
+    spoken, stream, name = Subjects(prefix, pool), stream_of(prefix, pool), token_of(pool)
+    publish = (
+        spoken.any_server, spoken.reports_to("*"), spoken.notices, spoken.parked,
+        f"{_API}.CONSUMER.INFO.{stream}.{CONSUMER}", f"{_API}.CONSUMER.MSG.NEXT.{stream}.{CONSUMER}",
+        # With the domain and the account in front where NATS has them in (JetStream's second form of acknowledgements).
+        f"$JS.ACK.{stream}.{CONSUMER}.>", f"$JS.ACK.*.*.{stream}.{CONSUMER}.>",
+    )  # fmt: skip
+    mine = spoken.address(address_of(pool, "*")).rpartition(".")[0]
+    subscribe = (f"{spoken.inbox}.>", spoken.heard, spoken.address(STOPS), f"{mine}.*")
+    variable = re.sub(r"\W", "_", name).upper()
+    return User(f"{prefix}-worker-{name}", f"NOETL_NATS_WORKER_{variable}", publish, subscribe)
+
+
+def written(pools: Sequence[str], prefix: str = PREFIX) -> str:
+    """The part of a configuration of NATS with these users; their passwords come from its environment."""
+    users = [server(prefix)]
+    for pool in pools:
+        user = worker(prefix, pool)
+        if any(other.variable == user.variable for other in users):  # `a-b` beside `a_b`
+            user = user._replace(variable=f"{user.variable}_{len(users)}")
+        users.append(user)
+    return "\n".join(
+        [
+            "# Who may say and hear what on a bus. NATS takes the passwords from its environment.",
+            "authorization {",
+            "  users = [",
+            *(line for user in users for line in _lines(user)),
+            "  ]",
+            "}",
+            "",
+        ]
+    )
+
+
+def _lines(user: User) -> Iterator[str]:
+    yield f'    {{ user: "{user.name}", password: ${user.variable}'
+    yield "      permissions {"
+    for word, subjects in (("publish", user.publish), ("subscribe", user.subscribe)):
+        yield f"        {word} = ["
+        yield from (f'          "{subject}"' for subject in subjects)
+        yield "        ]"
+    yield "      }"
+    yield "    }"
