@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import count
 from pathlib import Path
@@ -159,6 +160,14 @@ def test_those_of_a_user_are_listed_by_pages(sessions: KeptSessions) -> None:
     first = sessions.of_user("u", "", 1).sessions[0]
     sessions.invalidate(tokens[int(str(first["display_name"]))])
     assert len(listed(sessions, "u")) == 6
+
+
+def test_a_list_is_whole_also_while_many_are_asked_for(sessions: KeptSessions) -> None:
+    for number in range(9):
+        sessions.create("u", {"display_name": str(number)})
+    with ThreadPoolExecutor(16) as threads:
+        lengths = [*threads.map(lambda _: len(listed(sessions, "u")), range(150))]
+    assert {*lengths} == {9}
 
 
 def test_they_outlive_their_server_and_are_shared(storage: Opener, clock: Clock) -> None:
