@@ -66,8 +66,8 @@ class NatsSessions:
 
         async def found() -> list[tuple[str, bytes]]:
             await self._store()
-            # One answer has all of them. A watcher of the library is told by another answer than those that bring them how
-            # many are on their way: where it overtakes them, as under load, the watcher ends without them.
+            # One answer has all. A watcher of the library is told by another answer than those that bring them how many
+            # are on their way: where it overtakes them, as under load, the watcher ends without them.
             wanted = f"$KV.{self._bucket}.user.{user}.*"
             subjects = (await self._streams().stream_info(f"KV_{self._bucket}", wanted)).state.subjects or {}
             keys = [subject.rpartition(".")[2] for subject in subjects]
