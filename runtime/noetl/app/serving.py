@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import random
 import resource
@@ -9,13 +10,16 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import uvicorn
 
+from noetl.app.bounded import protocol_in
 from noetl.app.clock import SteadyClock, WallClock
 from noetl.app.cluster import ClusterBus, cluster_of
+from noetl.app.connections import Book, Bounds
 from noetl.app.desk import DRAIN, Bell, Compile, StoreDesk
 from noetl.app.runtime import Runtime, bus_of
 from noetl.app.surroundings import Surroundings
@@ -40,6 +44,9 @@ if TYPE_CHECKING:
 
 MOST_FILES = 1 << 18
 """Files that may be open at once, where the system lets it: with SQLite each execution that is driven has a lock."""
+
+HANDSHAKE = 10.0
+"""Seconds for the beginning of TLS."""
 
 LEAVE_WITHIN = 5
 """Seconds that connections have to end once the server stops; those that follow an execution never would."""
@@ -87,14 +94,13 @@ def serve(
     Its workers are on the bus; without one there is a worker in this process. Raises OSError when the address cannot
     be had, and BadCertificate.
     """
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most if 0 <= most < MOST_FILES else MOST_FILES, most))
+    book = Book(_bounds(listening, _open_files()), lines.say)
     bell = Bell()
     cluster = cluster_of(runtime, bus, bell.ring, lines.say) if bus is not None else None
     service, roll = cluster or (service_of(runtime, bell, lines.say), None)
     guard = Guard(listening.tokens)
     app = application(StoreDesk(runtime, service, bell, compiler, roll), guard, lines.say, sessions)
-    server = _Server(_config(app, listening))
+    server = _Server(_config(app, listening, book))
     driving = _Driving(service, server, lines.say)
     with _bound(listening) as bound, _stopped_by_signals(server, service):
         host, port = bound.getsockname()[:2]
@@ -110,12 +116,28 @@ def serve(
     return not driving.failed
 
 
-def _config(app: Callable[..., object], listening: Listening) -> uvicorn.Config:
+def _open_files() -> int:
+    """How many files may be open at once; as many as the system lets it."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft = most if 0 <= most < MOST_FILES else MOST_FILES
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, most))
+    return soft
+
+
+def _bounds(listening: Listening, files: int) -> Bounds:
+    """The limits of connections: at most half of the files may be some, and a proxy has all of them."""
+    bounds = Bounds()
+    most = min(bounds.most, files // 2)
+    return bounds._replace(most=most, of_address=most if listening.behind_proxy else min(bounds.of_address, most))
+
+
+def _config(app: Callable[..., object], listening: Listening, book: Book) -> uvicorn.Config:
     """How uvicorn serves, with its certificate read. Raises BadCertificate."""
     certificate, key = listening.certificate, listening.key or listening.certificate
     config = uvicorn.Config(
         app, log_config=None, access_log=False, lifespan="off", server_header=False, ws="none",
-        timeout_graceful_shutdown=LEAVE_WITHIN, proxy_headers=listening.behind_proxy,
+        timeout_graceful_shutdown=LEAVE_WITHIN, proxy_headers=listening.behind_proxy, loop="asyncio",
+        http=protocol_in(book),
         ssl_certfile=certificate, ssl_keyfile=key,
     )  # fmt: skip
     try:
@@ -169,6 +191,14 @@ def service_of(runtime: Runtime, bell: Bell, say: Callable[[str], None]) -> Serv
 
 class _Server(uvicorn.Server):
     """Leaves signals to `serve`: uvicorn would end the process by them before what is in flight has finished."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen. A connection is known to the book once its TLS stands, which has its time too."""
+        if self.config.ssl is not None:
+            loop = asyncio.get_running_loop()
+            create = partial(loop.create_server, ssl_handshake_timeout=HANDSHAKE)
+            loop.create_server = create  # type: ignore[method-assign]
+        await super().startup(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -79,7 +79,9 @@ class _Hearing:
         while True:
             before = self._heard
             try:
-                if self._is_heard_out():
+                while (end := self._end()) == "again":
+                    pass
+                if end == "end":
                     return
                 problem = f"{self._url} ended what it sent"
             except Unreachable as error:
@@ -93,8 +95,11 @@ class _Hearing:
                 click.echo(f"note: {escaped(problem)}; trying again", err=True)
             time.sleep(_AGAIN)
 
-    def _is_heard_out(self) -> bool:
-        """What the server sends is only the bell: who reads fetches the log, many events at a time."""
+    def _end(self) -> str:
+        """How a stream ends: `end` with the execution, `again` as it is old, or empty as the connection is lost.
+
+        What the server sends is only the bell: who reads fetches the log, many events at a time.
+        """
         seen = self._take()
         with closing(Connection(self._url)) as connection:
             for line in connection.lines(f"/executions/{self._execution_id}/events", {"after": str(seen)}):
@@ -102,6 +107,6 @@ class _Hearing:
                 name, _, value = line.partition(": ")
                 if name == "id" and value.isdecimal() and int(value) > seen:
                     seen = self._take()
-                elif (name, value) == ("event", "end"):
-                    return True
-        return False
+                elif name == "event" and value in ("again", "end"):
+                    return value
+        return ""

@@ -2,8 +2,11 @@
 
 import datetime
 import ipaddress
+import socket
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -80,3 +83,14 @@ def test_only_a_proxy_says_who_a_client_is(home: "Home", words: tuple[str, ...],
             if answer.status_code == 429:
                 break
         assert answer.status_code == last
+
+
+def test_half_sent_requests_by_the_hundred_hinder_no_client(home: "Home") -> None:
+    with home.serving() as (_, url), ExitStack() as held:
+        address = urlsplit(url)
+        for _ in range(700):
+            half = held.enter_context(socket.create_connection((address.hostname, address.port)))
+            half.sendall(b"GET /executions HTTP/1.1\r\nHost: ")
+        took = [httpx.get(f"{url}/readyz", timeout=5).elapsed.total_seconds() for _ in range(10)]
+        assert max(took) < 1
+        assert home.json("list", "--server", url) == []

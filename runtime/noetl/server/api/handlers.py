@@ -150,7 +150,8 @@ async def get_events(request: Request) -> Response:
         after = natural("after", last, 0, LAST_POSITION)
         await run_in_threadpool(desk.events, execution_id, after, 1)  # what is wrong is told before anything is sent
         streams: Streams = request.app.state.streams
-        return streams.followed(execution_id, after, request.state.may_go_on)
+        client = request.client.host if request.client is not None else ""
+        return streams.followed(execution_id, after, request.state.may_go_on, client)
     after, limit = position_of(request), limit_of(request)
     found = await run_in_threadpool(desk.events, execution_id, after, limit)
     return page("events", found, after + len(found) if len(found) == limit else None)

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from noetl.ports import Conflict, Damaged, NoRoom, StoreFailure
@@ -75,6 +75,8 @@ def answering(
     async def answered(request: Request) -> Response:
         try:
             return await handler(request)
+        except ClientDisconnect:  # nobody reads it
+            return problem(400, "the body did not come to its end")
         except Exception as error:
             answer = problem_of(error)
             if answer.status_code == 500 or (isinstance(error, StoreFailure) and not isinstance(error, NoRoom)):

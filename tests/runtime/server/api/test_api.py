@@ -230,6 +230,41 @@ def test_only_so_many_follow_at_once(server: Served) -> None:
     asyncio.run(follow())
 
 
+def test_one_client_follows_only_so_many(server: Served) -> None:
+    register(server, WAITS)
+    execution_id = start(server, path="t/t")
+    streams = Streams(server.client.app.state.desk, of_one=1)  # type: ignore[attr-defined]
+
+    async def follow() -> None:
+        lines = streams.followed(execution_id, 0, lambda: True, "10.0.0.1").body_iterator
+        assert isinstance(lines, AsyncGenerator)
+        await anext(lines)
+        with pytest.raises(Busy, match="1 executions are followed from there"):
+            streams.followed(execution_id, 0, lambda: True, "10.0.0.1")
+        streams.followed(execution_id, 0, lambda: True, "10.0.0.2")
+        await lines.aclose()
+        streams.followed(execution_id, 0, lambda: True, "10.0.0.1")
+
+    asyncio.run(follow())
+
+
+def test_a_stream_that_is_old_ends_and_the_next_one_goes_on(server: Served) -> None:
+    register(server, WAITS)
+    execution_id = start(server, path="t/t")
+    streams = Streams(server.client.app.state.desk, longest=0.2)  # type: ignore[attr-defined]
+
+    async def read(after: int) -> list[str]:
+        return [str(line) async for line in streams.followed(execution_id, after, lambda: True).body_iterator]
+
+    first = asyncio.run(read(0))
+    events = len(first) - 1
+    assert first[-1] == f"id: {events}\nevent: again\ndata: {{}}\n\n"
+    server.client.post(f"/executions/{execution_id}/signal", json={"name": "go"})
+    until(lambda: status(server, execution_id) == "completed")
+    rest = asyncio.run(read(events))
+    assert rest[0].startswith(f"id: {events + 1}\n") and "event: end" in rest[-1]
+
+
 def test_what_is_wrong_is_a_problem_document(server: Served) -> None:
     register(server, GREET)
     post, get = server.client.post, server.client.get

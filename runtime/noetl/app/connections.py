@@ -1,0 +1,147 @@
+"""The connections of a server: how many there may be, in all and of one address, and for how long each may dally.
+
+Where there are too many, the one that has waited longest for a request makes room, of the address that has too many or
+the most of all: so who opens them by the hundred and sends half a request on each is in nobody's way but their own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from ipaddress import IPv6Address, ip_address
+from typing import Protocol
+
+from noetl_ir.rows import NamedTuple
+
+
+class Bounds(NamedTuple):
+    """Times in seconds. A connection that waits has no request on it that is being answered."""
+
+    most: int = 2_000
+    """Connections in all."""
+    of_address: int = 500
+    """Connections of one address; none behind a proxy, which has all of them."""
+    head: float = 15.0
+    """For the head of a request, from the connection or the answer before on; and for the end of one that is closed."""
+    pause: float = 15.0
+    """Between two parts of a body."""
+    grace: float = 30.0
+    """After which a body has to come at `rate` bytes a second at least."""
+    rate: int = 1_024
+    stall: float = 30.0
+    """For who takes nothing of what is sent to take some of it."""
+
+
+class Connection(Protocol):
+    """A connection as the book sees it."""
+
+    def check(self, now: float) -> None:
+        """End it where it has dallied for too long."""
+        ...
+
+    def drop(self) -> None:
+        """End it at once."""
+        ...
+
+
+class Book:
+    """The connections that there are. For one thread. `say` hears when there are too many, not each time."""
+
+    def __init__(
+        self,
+        bounds: Bounds,
+        say: Callable[[str], None] = lambda text: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.bounds = bounds
+        self.now = clock
+        self.dropped = 0
+        """How many made room, or had none."""
+        self._say = say
+        self._address: dict[Connection, str] = {}
+        self._of: dict[str, set[Connection]] = {}
+        self._waiting: dict[str, dict[Connection, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._address)
+
+    def enter(self, connection: Connection, address: str) -> bool:
+        """One more, which waits; False where it has no room."""
+        address = _group(address)
+        mine = self._of.get(address, ())
+        if len(mine) >= self.bounds.of_address:
+            has_room = self._make_room(address)
+        elif len(self._address) >= self.bounds.most:
+            has_room = self._make_room(max(self._waiting, key=self._count, default=""))
+        else:
+            has_room = True
+        if not has_room:
+            self._count_dropped(address)
+            return False
+        self._address[connection] = address
+        self._of.setdefault(address, set()).add(connection)
+        self.wait(connection)
+        return True
+
+    def wait(self, connection: Connection) -> None:
+        """It waits for a request."""
+        address = self._address.get(connection)
+        if address is not None:
+            self._waiting.setdefault(address, {})[connection] = None
+
+    def work(self, connection: Connection) -> None:
+        """There is a request on it."""
+        address = self._address.get(connection)
+        if address is not None and (waiting := self._waiting.get(address)) is not None:
+            waiting.pop(connection, None)
+            if not waiting:
+                del self._waiting[address]
+
+    def leave(self, connection: Connection) -> None:
+        """It is over."""
+        self.work(connection)
+        address = self._address.pop(connection, None)
+        if address is not None:
+            self._of[address].discard(connection)
+            if not self._of[address]:
+                del self._of[address]
+
+    def sweep(self) -> None:
+        """Look at all of them."""
+        now = self.now()
+        for connection in [*self._address]:
+            connection.check(now)
+
+    def _count(self, address: str) -> int:
+        return len(self._of[address])
+
+    def _make_room(self, address: str) -> bool:
+        """End the one of an address that waits for longest; whether there is one."""
+        found = next(iter(self._waiting.get(address, ())), None)
+        if found is None:
+            return False
+        self._count_dropped(address)
+        self.leave(found)
+        found.drop()
+        return True
+
+    def _count_dropped(self, address: str) -> None:
+        self.dropped += 1
+        if self.dropped & (self.dropped - 1) == 0:  # the 1st, 2nd, 4th, 8th, …: a flood does not fill the log
+            mine = len(self._of.get(address, ()))
+            self._say(
+                f"there are {len(self._address)} connections, {mine} of them from {address}: one was closed to make"
+                f" room, or refused ({self.dropped} so far)"
+            )
+
+
+def _group(address: str) -> str:
+    """Who may have an address of IP version 6 may have all with the same 64 bits."""
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, IPv6Address):
+        mapped = found.ipv4_mapped
+        return str(mapped or f"{IPv6Address(int(found) >> 64 << 64)}/64")
+    return str(found)
