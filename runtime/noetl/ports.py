@@ -6,7 +6,7 @@ in `tests/contracts` say what every adapter must do.
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from noetl.catalogue import EVERY, PlanRow, Versions
 from noetl_ir.commands import Notice
@@ -264,6 +264,27 @@ class Blobs(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class Collectable(Protocol):
+    """Blobs of which can be removed what no log names. `folder` is that of one execution, `names` are checksums."""
+
+    def uncollected(self, after: str, limit: int) -> Sequence[str]:
+        """The folders behind one, in order, in which something was put since they were collected, if they were."""
+        ...
+
+    def names(self, folder: str) -> set[str]:
+        """What lies in a folder."""
+        ...
+
+    def content(self, folder: str, name: str) -> bytes:
+        """The bytes of a blob, unchecked; KeyError where it is gone."""
+        ...
+
+    def collect(self, folder: str, names: Collection[str]) -> int:
+        """Remove these from a folder, and what was never finished, and note that it was collected; the bytes."""
+        ...
 
 
 Hook: TypeAlias = Callable[[str], None]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from noetl.ports import Blobs
+from noetl.ports import Blobs, Collectable
 from noetl_ir.outcome import is_reference
 from noetl_ir.registry import names
 from services import postgres
@@ -118,3 +118,57 @@ def test_threads_may_put_the_same_blob_at_once(blobs: Blobs) -> None:
         thread.join()
     assert found == [found[0]] * 8
     assert blobs.get(blobs.put("e1", b"z" * 100_000)) == b"z" * 100_000
+
+
+@pytest.fixture
+def collected(blobs: Blobs) -> Collectable:
+    """Blobs that can be collected. Skips where there is nothing that outlives the process."""
+    if not isinstance(blobs, Collectable):
+        pytest.skip("nothing stays there")
+    return blobs
+
+
+def mine(blobs: Collectable, *ids: str) -> list[str]:
+    """Which of some executions are not collected; others may be in the same database."""
+    found, after = list[str](), ""
+    while page := blobs.uncollected(after, 2):
+        assert [*page] == sorted(page) and page[0] > after
+        found, after = [*found, *page], page[-1]
+    return [name for name in found if name in ids]
+
+
+def test_what_is_collected_is_gone_and_the_rest_stays(blobs: Blobs, collected: Collectable) -> None:
+    one, two, three = (f"c{number}-{os.urandom(4).hex()}" for number in range(3))
+    kept, dropped = blobs.put(one, b"kept"), blobs.put(one, b"dropped")
+    other = blobs.put(two, b"dropped")
+    blobs.put(three, b"x")
+    assert mine(collected, one, two, three) == [one, two, three]
+    assert collected.names(one) == {kept["checksum"], dropped["checksum"]}
+    assert collected.content(one, str(kept["checksum"])) == b"kept"
+    assert collected.collect(one, [str(dropped["checksum"])]) == len(b"dropped")
+    assert (blobs.get(kept), blobs.get(other)) == (b"kept", b"dropped")
+    with pytest.raises(KeyError, match="gone"):
+        blobs.get(dropped)
+    with pytest.raises(KeyError, match="gone"):
+        collected.content(one, str(dropped["checksum"]))
+    assert collected.names(one) == {kept["checksum"]}
+    assert mine(collected, one, two, three) == [two, three]
+
+
+def test_what_is_put_later_is_to_be_collected_again(blobs: Blobs, collected: Collectable) -> None:
+    name = f"l-{os.urandom(4).hex()}"
+    first = blobs.put(name, b"1")
+    collected.collect(name, [])
+    assert mine(collected, name) == []
+    blobs.put(name, b"1")
+    assert mine(collected, name) == []
+    again = blobs.put(name, b"2")
+    assert mine(collected, name) == [name]
+    assert collected.collect(name, [str(first["checksum"]), str(again["checksum"])]) == 2
+    assert (mine(collected, name), collected.names(name)) == ([], set())
+    assert blobs.put(name, b"1") == first
+    assert blobs.get(first) == b"1"
+
+
+def test_nothing_is_to_be_collected_where_nothing_was_put(collected: Collectable) -> None:
+    assert mine(collected, "never") == []

@@ -19,6 +19,7 @@ import uvicorn
 from noetl.app.bounded import protocol_in
 from noetl.app.clock import SteadyClock, WallClock
 from noetl.app.cluster import ClusterBus, cluster_of
+from noetl.app.collecting import Collecting, Collector
 from noetl.app.connections import Book, Bounds
 from noetl.app.desk import DRAIN, Bell, Compile, StoreDesk
 from noetl.app.runtime import Runtime, bus_of
@@ -102,17 +103,21 @@ def serve(
     app = application(StoreDesk(runtime, service, bell, compiler, roll), guard, lines.say, sessions)
     server = _Server(_config(app, listening, book))
     driving = _Driving(service, server, lines.say)
+    collecting = Collecting(Collector(runtime, WallClock()), lines.say)
     with _bound(listening) as bound, _stopped_by_signals(server, service):
         host, port = bound.getsockname()[:2]
         if roll is not None:
             roll.url = listening.announced or _url(listening, _name_of(host), port)
         driving.start()
+        collecting.start()
         lines.ready(_url(listening, host, port))
         try:
             server.run(sockets=[bound])
         finally:
+            collecting.end()
             service.stop(DRAIN)
             driving.join()
+            collecting.join(10)
     return not driving.failed
 
 

@@ -5,7 +5,9 @@ name it is whole or not there. What a killed process leaves behind ends in `.par
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from itertools import islice
 
 from noetl.files import file_name_of
 from noetl.ports import Blobs, Hook, NoRoom, StoreFailure
@@ -15,6 +17,13 @@ from noetl_ir.outcome import reference as reference_to
 
 FAULT_POINTS = ("blob.before_write", "blob.after_write", "blob.before_commit", "blob.after_commit")
 """Where `hook` is called: nothing done; written; on disk, but not yet under its name; done, not yet told."""
+
+
+COLLECTED = ".collected"
+"""The file in a folder that notes when it was collected."""
+
+_NAME = 64
+"""Characters of a SHA-256 in hex."""
 
 
 def open_blobs(url: str, *, hook: Hook | None = None) -> Blobs:
@@ -77,8 +86,54 @@ class FileBlobs:
         """`Blobs.check_room`."""
         check_room(self._path, suspected=suspected)
 
+    def uncollected(self, after: str, limit: int) -> list[str]:
+        """`Collectable.uncollected`. A note as new as its folder says that nothing was put since."""
+        with suppress(FileNotFoundError):
+            return [
+                *islice(filter(self._is_uncollected, sorted(f for f in os.listdir(self._path) if f > after)), limit)
+            ]
+        return []
+
+    def names(self, folder: str) -> set[str]:
+        """`Collectable.names`."""
+        return {name for name in os.listdir(os.path.join(self._path, folder)) if len(name) == _NAME}
+
+    def content(self, folder: str, name: str) -> bytes:
+        """`Collectable.content`."""
+        try:
+            with open(os.path.join(self._path, folder, name), "rb") as file:
+                return file.read()
+        except OSError as error:
+            raise KeyError(f"blob {folder}/{name} is gone [{error}]") from error
+
+    def collect(self, folder: str, names: Collection[str]) -> int:
+        """`Collectable.collect`."""
+        path, size = os.path.join(self._path, folder), 0
+        try:
+            for name in (*names, *(name for name in os.listdir(path) if name.endswith(".part"))):
+                with suppress(FileNotFoundError):
+                    size += os.stat(os.path.join(path, name)).st_size
+                    os.unlink(os.path.join(path, name))
+            note = os.path.join(path, COLLECTED)
+            os.close(os.open(note, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            now = os.stat(path).st_mtime_ns
+            os.utime(note, ns=(now, now))
+        except OSError as error:
+            raise StoreFailure(f"{path}: the values cannot be collected: {_words(error)}") from error
+        return size
+
     def close(self) -> None:
         """`Blobs.close`. Nothing is open."""
+
+    def _is_uncollected(self, folder: str) -> bool:
+        path = os.path.join(self._path, folder)
+        try:
+            note = os.stat(os.path.join(path, COLLECTED)).st_mtime_ns
+        except FileNotFoundError:
+            note = 0
+        except NotADirectoryError:
+            return False
+        return note < os.stat(path).st_mtime_ns
 
     def _is_there(self, reference: Mapping[str, Json]) -> bool:
         try:

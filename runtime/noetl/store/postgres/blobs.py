@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import psycopg
 
@@ -55,9 +55,52 @@ class PostgresBlobs:
         if suspected:
             self._pool.once(_try_to_write)
 
+    def uncollected(self, after: str, limit: int) -> list[str]:
+        """`Collectable.uncollected`. A row without a checksum notes how many there were when it was collected."""
+        rows = self._pool.run(lambda connection: connection.execute(_UNCOLLECTED, (after, limit)).fetchall())
+        return [str(folder) for (folder,) in rows]
+
+    def names(self, folder: str) -> set[str]:
+        """`Collectable.names`."""
+        query = "SELECT checksum FROM blobs WHERE folder = %s AND checksum <> ''"
+        return {name for (name,) in self._pool.run(lambda connection: connection.execute(query, (folder,)).fetchall())}
+
+    def content(self, folder: str, name: str) -> bytes:
+        """`Collectable.content`."""
+        query = "SELECT data FROM blobs WHERE folder = %s AND checksum = %s"
+        row = self._pool.run(lambda connection: connection.execute(query, (folder, name), binary=True).fetchone())
+        if row is None:
+            raise KeyError(f"blob {folder}/{name} is gone")
+        return bytes(row[0])
+
+    def collect(self, folder: str, names: Collection[str]) -> int:
+        """`Collectable.collect`."""
+        return self._pool.run(lambda connection: _collect(connection, folder, [*names]))
+
     def close(self) -> None:
         """`Blobs.close`."""
         self._pool.close()
+
+
+_UNCOLLECTED = """
+SELECT folder FROM blobs WHERE folder > %s AND folder <> '=room' GROUP BY folder
+HAVING count(*) FILTER (WHERE checksum <> '')::text
+  IS DISTINCT FROM max(CASE WHEN checksum = '' THEN convert_from(data, 'UTF8') END)
+ORDER BY folder LIMIT %s
+"""
+
+
+def _collect(connection: Connection, folder: str, names: list[str]) -> int:
+    with connection.transaction():
+        delete = "DELETE FROM blobs WHERE folder = %s AND checksum = ANY(%s) RETURNING length(data)"
+        size = sum(int(length) for (length,) in connection.execute(delete, (folder, names)).fetchall())
+        connection.execute("DELETE FROM blobs WHERE folder = %s AND checksum = ''", (folder,))
+        connection.execute(
+            "INSERT INTO blobs SELECT %s, '', convert_to(count(*)::text, 'UTF8') FROM blobs WHERE folder = %s"
+            " HAVING count(*) > 0",
+            (folder, folder),
+        )
+    return size
 
 
 def _try_to_write(connection: Connection) -> None:

@@ -1,0 +1,143 @@
+"""Values that nothing names are removed: those of reports that were refused or cut off, and of messages too large for
+the bus.
+
+Only executions that are over are looked at, an hour later, and owned meanwhile: nobody is about to name a value of
+theirs any more. A value stays that any event of the log names, or a value that stays; so does all of a log that is not
+whole. What lies in a folder without an execution stays: its store may only be elsewhere.
+"""
+
+import re
+import threading
+import time
+from collections.abc import Callable
+
+from noetl.app.runtime import Runtime
+from noetl.ports import Clock, Collectable, Owned, StoreFailure
+from noetl_ir.codec import CodecError
+from noetl_ir.events import read_event
+from noetl_ir.rows import NamedTuple
+
+AFTER = 3_600_000_000
+"""Microseconds that an execution is over before its values are looked at: what a worker was still storing is there."""
+
+FIRST, EVERY = 60.0, 600.0
+"""Seconds before a server looks the first time, and between two times."""
+
+SHARE = 20
+"""How many times as long as it takes to look at one execution nothing is done."""
+
+_PAGE = 100
+_NAME = 64
+_HEX = re.compile(rb"[0-9a-f]{%d,}" % _NAME)
+
+
+class Collected(NamedTuple):
+    """How many values were removed, and how many bytes they had."""
+
+    values: int = 0
+    size: int = 0
+
+
+class Collector:
+    """Looks at the folders of values one after the other. `clock` is that of the rows of executions."""
+
+    def __init__(self, runtime: Runtime, clock: Clock, after: int = AFTER) -> None:
+        self._runtime = runtime
+        self._clock = clock
+        self._after = after
+
+    def collect(self, pause: Callable[[float], bool] = lambda seconds: True) -> Collected:
+        """All of them. `pause` is told how long one took, and says whether to go on. Raises StoreFailure."""
+        blobs, folder, values, size = self._runtime.blobs, "", 0, 0
+        if not isinstance(blobs, Collectable):
+            return Collected()
+        while page := blobs.uncollected(folder, _PAGE):
+            for folder in page:
+                began = time.monotonic()
+                found = self._collect(blobs, folder)
+                values, size = values + found.values, size + found.size
+                if not pause(time.monotonic() - began):
+                    return Collected(values, size)
+        return Collected(values, size)
+
+    def _collect(self, blobs: Collectable, folder: str) -> Collected:
+        """The folder of one execution, whose id it has as its name; others have ids that no server gives."""
+        if not self._is_long_over(folder):
+            return Collected()
+        try:
+            with self._runtime.store.own(folder):
+                if not self._is_long_over(folder):
+                    return Collected()
+                unnamed = self._unnamed(blobs, folder)
+                return Collected() if unnamed is None else Collected(len(unnamed), blobs.collect(folder, unnamed))
+        except Owned:
+            return Collected()
+
+    def _is_long_over(self, execution_id: str) -> bool:
+        row = self._runtime.store.execution(execution_id)
+        return row is not None and row.ended is not None and self._clock.now() - row.ended >= self._after
+
+    def _unnamed(self, blobs: Collectable, folder: str) -> set[str] | None:
+        """What neither the log names nor a value that it names; None where the log or such a value is not whole."""
+        there, body = blobs.names(folder), b""
+        unnamed, found = {*there}, set[str]()
+        keys = re.compile(re.escape(folder).encode() + rb"/([0-9a-f]{%d})" % _NAME)
+
+        def look(data: bytes) -> None:
+            if any(name.decode() not in there for name in keys.findall(data)):
+                raise KeyError(f"a value of {folder} is gone")
+            found.update(_named(data, unnamed))
+
+        try:
+            for record in self._runtime.store.read(folder):
+                body = record.body
+                look(body)
+            if not body or read_event(body).event_type != "playbook.processed":
+                return None
+            while found and unnamed:
+                unnamed -= found
+                named = [*found]
+                found.clear()
+                for name in named:
+                    look(blobs.content(folder, name))
+        except (StoreFailure, CodecError, KeyError):
+            return None
+        return unnamed
+
+
+def _named(data: bytes, names: set[str]) -> set[str]:
+    """Those of some names that stand anywhere in some bytes."""
+    found: set[str] = set()
+    for run in {match.decode() for match in _HEX.findall(data)}:
+        found |= {run} & names if len(run) == _NAME else {name for name in names if name in run}
+    return found
+
+
+class Collecting(threading.Thread):
+    """Collects now and then beside a server, and takes little of its time. `say` hears what was removed."""
+
+    def __init__(self, collector: Collector, say: Callable[[str], None], first: float = FIRST) -> None:
+        super().__init__(name="noetl-collecting", daemon=True)
+        self._collector = collector
+        self._say = say
+        self._first = first
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        """Until it is ended. A store that fails is looked at the next time."""
+        wait = self._first
+        while not self._ended.wait(wait):
+            wait = EVERY
+            try:
+                found = self._collector.collect(self._pause)
+            except Exception:  # the service says what is wrong with the store
+                continue
+            if found.values:
+                self._say(f"removed {found.values:,} values that nothing names ({found.size:,} bytes)")
+
+    def end(self) -> None:
+        """End soon."""
+        self._ended.set()
+
+    def _pause(self, seconds: float) -> bool:
+        return not self._ended.wait(seconds * SHARE)

@@ -1,0 +1,31 @@
+"""collect: remove from a store the values that nothing names."""
+
+from __future__ import annotations
+
+import click
+
+from noetl.app.clock import WallClock
+from noetl.app.collecting import Collector
+from noetl.cli.stores import existing, json_option, store_option
+from noetl.cli.text import amount, json_text
+
+
+@click.command("collect", short_help="Remove values that nothing names.")
+@store_option
+@json_option
+def collect(url: str, as_json: bool) -> int:
+    """Remove the values of executions that nothing names, as a server does by itself.
+
+    Values are left without a name where a report was refused, or a process died between a value and its event. Those
+    of executions that are over for less than an hour, or not at all, stay.
+    """
+    with existing(url) as runtime:
+        found = Collector(runtime, WallClock()).collect()
+    if as_json:
+        click.echo(json_text({"values": found.values, "bytes": found.size}))
+    else:
+        click.echo(f"removed {amount(found.values, 'value')}, {amount(found.size, 'byte')}")
+    return 0
+
+
+COMMAND = collect
