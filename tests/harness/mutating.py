@@ -1,4 +1,4 @@
-"""Plans with some values changed under a digest made anew: what an operator may hand in, and no compiler makes."""
+"""What no compiler and no worker makes: plans with some values changed under a digest made anew, and messages so."""
 
 import hashlib
 import random
@@ -25,16 +25,21 @@ def mutants(data: bytes, count: int, seed: int) -> Iterator[tuple[str, bytes]]:
     body, children = data[HEADER : HEADER + length], data[HEADER + length :]
     version = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 2], "big")
     for _ in range(count):
-        tree = msgpack.unpackb(body, strict_map_key=False)
-        places = list(_leaves(tree))
-        told = []
-        for _ in range(chance.choice((1, 1, 1, 2, 3))):
-            holder, key, path = chance.choice(places)
-            before = holder[key]
-            after = _other(before, chance)
-            holder[key] = after
-            told.append(f"{path}: {before!r} → {after!r}")
-        yield "; ".join(told), sealed(msgpack.packb(tree), children, version)
+        changed, told = altered(body, chance)
+        yield told, sealed(changed, children, version)
+
+
+def altered(packed: bytes, chance: random.Random) -> tuple[bytes, str]:
+    """One to three values of a packed tree changed: (the bytes, what was changed)."""
+    tree = msgpack.unpackb(packed, strict_map_key=False)
+    places = list(_leaves(tree))
+    told = []
+    for _ in range(chance.choice((1, 1, 1, 2, 3)) if places else 0):
+        holder, key, path = chance.choice(places)
+        before = holder[key]
+        holder[key] = _other(before, chance)
+        told.append(f"{path}: {before!r} → {holder[key]!r}")
+    return msgpack.packb(tree), "; ".join(told)
 
 
 def _leaves(tree: Any, path: str = "") -> Iterator[tuple[Any, Any, str]]:

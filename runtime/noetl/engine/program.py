@@ -148,6 +148,11 @@ class Program:
             raise Missing(f"the net has no `{role} {outcome}` of step `{name}`, task {task}, level {level}")
         return found
 
+    def parks(self, task: int) -> bool:
+        """Whether a task waits for something that is not a tool."""
+        table = self._of_tasks.get(("park", -1, ""))
+        return table is not None and task < len(table) and table[task] >= 0
+
     def find(self, role: str, step: int) -> int:
         """The index of a step's transition with this role, -1 when it has none."""
         table = self._of_steps.get((role, -1, ""))

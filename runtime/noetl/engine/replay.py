@@ -17,6 +17,7 @@ from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
+from noetl.engine.proposals import ids_of
 from noetl.engine.starting import Request, start
 from noetl.engine.turn import Turn
 from noetl_ir.events import INPUT_EVENTS, Event
@@ -99,7 +100,7 @@ class _Checker:
             case "playbook.execution.requested":
                 start(turn, _request_of(event))
             case "task.started" | "task.done" | "retry.started":
-                if event.event_id not in _ids_of(event):
+                if event.event_id not in ids_of(event):
                     return f"`{event.event_id}` is not the id of this report"
                 if not reports.accept(turn, event._replace(fired=())):
                     return f"`{event.event_type}` had to be refused"
@@ -159,10 +160,3 @@ def _difference(wanted: Event, found: Event) -> str:
 def _misdated(wanted: Event, found: Event) -> str:
     """What one input led to has one time."""
     return "" if wanted.ts == found.ts else f"`{found.event_type}`: another time than the events decided with it"
-
-
-def _ids_of(event: Event) -> tuple[str, ...]:
-    """The ids that a report may have: a retry that the server makes a fault keeps the one it came with."""
-    name = f"{event.run}:{event.task}:{event.visit}:{event.attempt}:{event.claim}"
-    letters = {"task.started": "s", "task.done": "dr", "retry.started": "r"}[event.event_type]
-    return tuple(f"{name}:{letter}" for letter in letters)

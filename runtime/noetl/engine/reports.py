@@ -5,6 +5,8 @@ it names, and nothing forbids it to go on; else it is refused, which tells the w
 """
 
 from noetl.engine.execution import Execution, Region
+from noetl.engine.program import Missing
+from noetl.engine.proposals import is_well_formed
 from noetl.engine.turn import Turn
 from noetl_ir.events import Event, Firing, event_of, step_run_of
 from noetl_ir.expr import Json
@@ -14,11 +16,18 @@ from noetl_ir.outcome import error, ok
 def accept(turn: Turn, report: Event) -> bool:
     """Record a worker's report; False means refused: stop."""
     execution = turn.execution
-    if execution.is_over or execution.cancelled:
+    if execution.is_over or execution.cancelled or not is_well_formed(report):
         return False
     region = execution.regions.get(report.run)
     if region is None or not _fits(region, report):
         return False
+    try:
+        return _accepted(turn, region, report)
+    except Missing:  # the net has nothing that the report says, and none of it was recorded
+        return False
+
+
+def _accepted(turn: Turn, region: Region, report: Event) -> bool:
     event_type = report.event_type
     if event_type == "task.started":
         return _accept_start(turn, region, report)
@@ -57,6 +66,8 @@ def _accept_start(turn: Turn, region: Region, report: Event) -> bool:
         return False
     program = turn.program
     start = Firing(program.transition("start", report.step, report.task), report.run, report.run)
+    if "call" not in report.data and program.parks(report.task):
+        return False  # it would stand where nothing ends it
     if "call" in report.data:
         park = Firing(program.transition("park", report.step, report.task), report.run, report.run)
         turn.record(_fired(report, start, park))

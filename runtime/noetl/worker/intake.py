@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from noetl.errands import Errand, Errands, Held, NotYet
 from noetl.messages import Unreadable, read_command
 from noetl.ports import Blobs, Bus, Delivery, StoreFailure
-from noetl.worker.session import Session
+from noetl.worker.session import Misfit, Session
 from noetl_ir.commands import Answer, Command, Elsewhere, RunPipeline, Said
 from noetl_ir.rows import NamedTuple
 
@@ -130,6 +130,9 @@ class Intake:
                 begun = Begun(self._session_of(order), delivery)
                 self._said = ""
                 return begun
+        except Misfit as problem:
+            delivery.park(str(problem))
+            self._tell(f"an order came that does not fit its plan: {problem}")
         except NotYet as wait:
             arrival.errand = wait.errand
             self._arrivals.append(arrival)

@@ -42,8 +42,14 @@ class Kit(NamedTuple):
     chance: Callable[[], float]
 
 
+class Misfit(Exception):
+    """An order that its plan has no place for: none that a server of this plan gave."""
+
+
 class Session:
-    """The state of one pipeline on its worker. `over` once nothing more is to be done under this claim."""
+    """The state of one pipeline on its worker. `over` once nothing more is to be done under this claim. Raises
+    Misfit.
+    """
 
     __slots__ = (
         "_inline", "_kit", "_program", "_renderer", "_started", "attempt_number", "ctx", "iter",
@@ -51,6 +57,7 @@ class Session:
     )  # fmt: skip
 
     def __init__(self, program: Program, order: RunPipeline, kit: Kit) -> None:
+        _check(program, order)
         self._program = program
         self._kit = kit
         self._renderer = Renderer(program, order, kit.restore)
@@ -226,6 +233,25 @@ class Session:
         visit, number = self.visits.get(task, 1), self.attempt_number
         event_id = f"{order.run}:{task}:{visit}:{number}:{order.claim}:{letter}"
         return event_of((event_id, event_type, now, order.step, order.run, task, visit, number, order.claim, (), data))
+
+
+def _check(program: Program, order: RunPipeline) -> None:
+    steps = program.plan.steps
+    if not 0 <= order.step < len(steps) or order.task not in steps[order.step].tasks:
+        raise Misfit(f"its plan has no task {order.task} in step {order.step}")
+    run, *indexes = order.run.split("/")
+    if not run or len(indexes) != len(steps[order.step].loops) or not all(map(_is_index, indexes)):
+        raise Misfit(f"`{order.run[:80]}` is no place in the loops of its step")
+    if (
+        order.attempt < 1
+        or min(order.visits.values(), default=1) < 1
+        or not order.visits.keys() <= {*steps[order.step].tasks}
+    ):
+        raise Misfit("its counts of visits and attempts are none")
+
+
+def _is_index(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 19
 
 
 def _mistake(problem: Exception) -> Fault:
