@@ -25,7 +25,7 @@ from noetl.catalogue import PlanRow, Versions
 from noetl.engine.program import Program
 from noetl.engine.starting import Request, unmet
 from noetl.engine.unread import unread
-from noetl.ports import ExecutionRow, NoRoom, Record, StartKey, Taken, Wanted
+from noetl.ports import ExecutionRow, NoRoom, Owned, Record, StartKey, Taken, Wanted
 from noetl.runnable import unable
 from noetl.server.api.desk import Begun, Faulty, Prepared, Refused, Start, Unknown
 from noetl.server.children import NotFound
@@ -164,6 +164,20 @@ class StoreDesk:
         with self._storing():
             self._runtime.store.post(execution_id, verb, body)
         self._service.wake()
+
+    def retry_fault(self, execution_id: str) -> None:
+        """`Desk.retry_fault`."""
+        row = self._row(execution_id)
+        with _told():
+            with self._looks.at(row) as look:
+                faulted = look.execution.fault is not None
+            if row.ended is None or not faulted:
+                raise Refused(f"execution {execution_id} did not end by engine.fault: it is {row.status}")
+            program = program_of(self._runtime, execution_id)
+        try:
+            self._service.do(lambda control: control.take_up(execution_id, program, retry_fault=True)).result()
+        except Owned:
+            raise Refused(f"execution {execution_id} is driven by another process") from None
 
     def prepare(self, start: Start) -> Prepared:
         """`Desk.prepare`."""

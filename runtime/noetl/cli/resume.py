@@ -18,6 +18,7 @@ from noetl.cli.ending import tell
 from noetl.cli.environment import env_option
 from noetl.cli.inputs import script_of
 from noetl.cli.stores import (
+    existing,
     is_remote,
     json_option,
     opened,
@@ -28,7 +29,7 @@ from noetl.cli.stores import (
     server_option,
     store_option,
 )
-from noetl.cli.text import Stopped, escaped
+from noetl.cli.text import Stopped, escaped, json_text
 from noetl.cli.watching import progress_for, trouble_for
 from noetl.engine.program import Program
 from noetl.environment import Environment
@@ -62,12 +63,12 @@ def resume(
     """Go on with an execution from its log: after a pause, a stop, or the death of the process that ran it.
 
     Of one that has ended it tells how; one that ended by a mistake of the engine goes on with --retry-fault, where it
-    stood before. With --server it only asks the server to end a
-    pause. ID may be the beginning of an id, or `last`.
+    stood before. With --server it asks the server to end the pause, or to try again, and does not wait. ID may be the
+    beginning of an id, or `last`.
     """
     if is_remote(url):
         if retry_fault:
-            raise click.UsageError("--retry-fault works on a store, with no server that drives it: give --store")
+            return _retried(execution, url, as_json=as_json)
         return ask(execution, "resume", url, as_json=as_json)
     require(url)
     shown = progress_for(quiet=quiet)
@@ -92,6 +93,18 @@ def resume(
                 return drive(runtime, program, Asked(row.execution_id, url, as_json), go, shown)
         except Owned as problem:
             raise Stopped(f"a caller of it drives it: {problem}") from None
+
+
+def _retried(execution: str, url: str, *, as_json: bool) -> int:
+    with existing(url) as runtime:
+        row = row_of(runtime, execution)
+        runtime.store.post(row.execution_id, "retry-fault", None)
+    click.echo(
+        json_text({"execution_id": row.execution_id, "asked": "retry-fault"})
+        if as_json
+        else f"tried again: {escaped(row.playbook)}, execution {row.execution_id}"
+    )
+    return 0
 
 
 def _resume(program: Program, execution_id: str, retry_fault: bool, embedded: Embedded) -> str:

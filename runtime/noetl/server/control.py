@@ -134,10 +134,10 @@ class ControlPlane:
         with self._owning(execution_id):
             self.start(program, execution_id, request, key)
 
-    def take_up(self, execution_id: str, program: Program) -> None:
-        """Own an execution that is there and go on with it; raises Owned."""
+    def take_up(self, execution_id: str, program: Program, *, retry_fault: bool = False) -> None:
+        """Own an execution that is there and go on with it, as `resume` does; raises Owned."""
         with self._owning(execution_id):
-            self.resume(execution_id, program)
+            self.resume(execution_id, program, retry_fault=retry_fault)
 
     @contextmanager
     def _owning(self, execution_id: str) -> Iterator[None]:

@@ -61,6 +61,8 @@ def test_a_server_is_asked_as_a_local_store(home: "Home") -> None:
             there = home.run(words[0], execution, *words[1:], "--json", "--server", url)
             assert (there.returncode, there.stdout) == (0, here.stdout), words
         assert home.json("result", execution, "--server", url) == {"hello": "me"}
+        again = home.run("resume", execution, "--retry-fault", "--server", url)
+        assert (again.returncode, "did not end by engine.fault: it is completed" in again.stderr) == (1, True)
 
 
 def test_a_killed_server_goes_on_when_it_is_started_again(home: "Home") -> None:

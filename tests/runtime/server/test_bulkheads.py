@@ -16,10 +16,13 @@ from typing import NamedTuple
 import pytest
 
 import noetl.engine
-from harness.running import compiled, run
+import noetl.server.shell
+from harness.running import HEAD, compiled, run
+from harness.serving import served, until
 from noetl.app.runtime import Settings, open_runtime
 from noetl.engine.replay import replay
 from noetl.engine.starting import Request
+from noetl.engine.turn import Turn
 from noetl.ports import Wanted
 from noetl.worker.scripted import read_script
 
@@ -142,6 +145,42 @@ def test_what_a_mistake_ended_goes_on_when_it_is_tried_again(tmp_path: Path) -> 
             assert replay(program, "e1", log).wrong is None, name
             row = runtime.store.execution("e1")
             assert row is not None and (row.status, row.ended is None) == ("completed", False)
+
+
+def test_a_server_tries_again_what_a_mistake_ended_when_it_is_asked_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, made = noetl.server.shell.decide, list[str]()
+
+    def mistaken(turn: Turn) -> None:
+        if turn.execution.ctx.get("go") == 1 and not made:
+            made.append("once")
+            raise Mistake("once")
+        real(turn)
+
+    monkeypatch.setattr(noetl.server.shell, "decide", mistaken)
+    with served(tmp_path) as server:
+        source = (
+            HEAD
+            + """
+workflow:
+  - step: start
+    tool: {kind: noop, spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {go: 1}}}}]}}}
+    next: {arcs: [{step: last}]}
+  - {step: last, tool: {kind: noop, result: right}}
+"""
+        )
+        server.client.post("/playbooks?name=t.yaml", content=source.encode()).raise_for_status()
+        name = server.client.post("/executions", json={"path": "t/t"}).json()["execution_id"]
+        place = f"/executions/{name}"
+        until(lambda: server.client.get(place).json()["status"] == "failed")
+        assert server.client.post(f"{place}/resume").status_code == 409
+        assert server.client.post(f"{place}/retry-fault").status_code == 202
+        until(lambda: server.client.get(place).json()["status"] == "completed")
+        assert server.client.get(f"{place}/result").json() == {"result": "right"}
+        assert server.client.get(f"{place}/replay").json()["legal"] is True
+        again = server.client.post(f"{place}/retry-fault")
+        assert (again.status_code, "did not end by engine.fault" in again.text) == (409, True)
 
 
 def test_a_mistake_in_a_pipeline_is_a_fault_of_its_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

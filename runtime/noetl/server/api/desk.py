@@ -98,6 +98,10 @@ class Desk(Protocol):
         """Cancel, pause, resume or signal."""
         ...
 
+    def retry_fault(self, execution_id: str) -> None:
+        """Go on with an execution that a mistake of the engine ended. Raises Unknown, Refused."""
+        ...
+
     def prepare(self, start: Start) -> Prepared:
         """All that a start needs, but for the start itself."""
         ...

@@ -180,6 +180,12 @@ async def resume(request: Request) -> Response:
     return await _asked(request, "resume")
 
 
+async def retry_fault(request: Request) -> Response:
+    """Go on with an execution that ended by a mistake of the engine (`engine.fault`), where it stood before."""
+    await run_in_threadpool(desk_of(request).retry_fault, _id(request))
+    return JSONResponse({"execution_id": _id(request), "asked": "retry-fault"}, 202)
+
+
 async def signal(request: Request) -> Response:
     """Send a named signal; it is kept until a wait takes it."""
     body = await body_of(request, SignalBody)

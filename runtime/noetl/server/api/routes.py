@@ -45,6 +45,7 @@ ROUTES = (
     Operation("POST", f"{_ONE}/cancel", "operator", handlers.cancel, status=202),
     Operation("POST", f"{_ONE}/pause", "operator", handlers.pause, status=202),
     Operation("POST", f"{_ONE}/resume", "operator", handlers.resume, status=202),
+    Operation("POST", f"{_ONE}/retry-fault", "operator", handlers.retry_fault, status=202),
     Operation("POST", f"{_ONE}/signal", "operator", handlers.signal, SignalBody, status=202),
     Operation(
         "GET",
