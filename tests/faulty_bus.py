@@ -5,7 +5,7 @@ when no answer comes. `heal` ends the faults, for the part of a test that must c
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from noetl.ports import Bus, Delivery, Parked, ReportDelivery, Ticket
@@ -84,6 +84,10 @@ class FaultyBus(Generic[C, R, A]):
             else:
                 kept.append(report)
         return kept
+
+    def withdraw(self, pool: str, keys: Collection[str]) -> None:
+        """`Bus.withdraw`."""
+        self._inner.withdraw(pool, keys)
 
     def room(self, pool: str) -> int:
         """`Bus.room`."""

@@ -392,6 +392,10 @@ class Bus(Protocol[_C, _R, _A]):
         """All reports that wait now."""
         ...
 
+    def withdraw(self, pool: str, keys: Collection[str]) -> None:
+        """Take commands back that nobody wants any more, as far as that can be: who has taken one has it."""
+        ...
+
     def room(self, pool: str) -> int:
         """How many more commands a pool's queue takes now."""
         ...

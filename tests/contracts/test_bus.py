@@ -278,3 +278,32 @@ def test_a_full_queue_refuses_and_takes_again_when_there_is_room(opened: Opener)
     bus.report("s", 1)
     with pytest.raises(Full, match="@reports"):
         bus.report("t", 1)
+
+
+def test_what_is_withdrawn_never_comes_and_makes_room(opened: Opener) -> None:
+    bus = opened(4)
+    for number, key in enumerate("abcd"):
+        bus.send("p", key, number)
+    waited_for(lambda: bus.room("p") == 0, "they do not lie there")
+    bus.withdraw("p", ["a", "c", "none"])
+    bus.withdraw("nothing", ["a"])
+    waited_for(lambda: bus.room("p") == 2, "no room comes")
+    bus.send("p", "e", 4)
+    found = [taken(bus, "p") for _ in range(3)]
+    assert sorted(int(str(delivery.body)) for delivery in found) == [1, 3, 4]
+    for delivery in found:
+        delivery.ack()
+    waited_for(lambda: bus.room("p") == 4, "no room comes")
+    assert bus.take("p") is None
+
+
+def test_who_has_taken_what_is_withdrawn_may_end_it(opened: Opener) -> None:
+    bus = opened(2)
+    bus.send("p", "a", 1)
+    delivery = taken(bus, "p")
+    bus.withdraw("p", ["a"])
+    delivery.in_progress()
+    delivery.ack()
+    waited_for(lambda: bus.room("p") == 2, "no room comes")
+    bus.send("p", "b", 2)
+    assert taken(bus, "p").body == 2

@@ -1,7 +1,7 @@
 """The bus as one simulated process sees it: a `Bus` and a `Board` on the network."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import count
 
 from noetl.messages import (
@@ -151,6 +151,9 @@ class Endpoint:
         """`Board.notices`."""
         found, self._notices = [*self._notices], deque()
         return found
+
+    def withdraw(self, pool: str, keys: Collection[str]) -> None:
+        """`Bus.withdraw`. Nothing is taken back here: workers are told when they report."""
 
     def room(self, pool: str) -> int:
         """`Bus.room`."""

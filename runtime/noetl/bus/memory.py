@@ -8,8 +8,8 @@ again; without `ack_wait` a message is its taker's for good, since both die toge
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
-from heapq import heappop, heappush
+from collections.abc import Callable, Collection, Mapping
+from heapq import heapify, heappop, heappush
 from itertools import count, islice
 from typing import Generic, TypeVar
 
@@ -84,6 +84,13 @@ class MemoryBus(Generic[_C, _R, _A]):
             while (delivery := self._reports.next()) is not None:
                 found.append(delivery)
         return found
+
+    def withdraw(self, pool: str, keys: Collection[str]) -> None:
+        """`Bus.withdraw`."""
+        with self._shared.lock:
+            if (queue := self._pools.get(pool)) is not None:
+                queue.withdraw(keys)
+        self._shared.wake()
 
     def room(self, pool: str) -> int:
         """`Bus.room`."""
@@ -228,6 +235,13 @@ class _Queue(Generic[_T, _A]):
         delivery = self.waiting.popleft()
         self.hand_out(delivery)
         return delivery
+
+    def withdraw(self, keys: Collection[str]) -> None:
+        before = len(self.waiting) + len(self.later)
+        self.waiting = deque(delivery for delivery in self.waiting if delivery.key not in keys)
+        self.later = [row for row in self.later if row[2].key not in keys]
+        heapify(self.later)
+        self.size -= before - len(self.waiting) - len(self.later)
 
     def hand_out(self, delivery: MemoryDelivery[_T, _A]) -> None:
         delivery.is_out = True

@@ -52,6 +52,15 @@ def resume_with(execution: Execution, key: str, program: Program, outcome: dict[
     return _pipeline(program, execution, key, region, outcome)
 
 
+def unbegun(program: Program, execution: Execution) -> list[RunPipeline]:
+    """The orders of an execution that is over which nobody has claimed."""
+    found = []
+    for key, region in execution.regions.items():
+        if (region.phase == "at" and region.task >= 0) or region.pending is not None:
+            found.append(_pipeline(program, execution, key, region, region.pending))
+    return found
+
+
 def _pipelines(program: Program, execution: Execution) -> list[Command]:
     orders: list[Command] = []
     priorities: list[int] = []

@@ -12,7 +12,7 @@ when a turn of one raises what no turn may raise: that one ends with `engine.fau
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from noetl.engine.effects import resume_with
+from noetl.engine.effects import resume_with, unbegun
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
@@ -262,6 +262,7 @@ class ControlPlane:
     def _order_again(self, now: int) -> None:
         """Order again what nobody has claimed for long, and hand up again what nobody took."""
         self._repeats.wait(now)
+        self._orders.forget(self._is_wanted)
         if self._orders:
             return
         self._watch.order_again()
@@ -373,8 +374,10 @@ class ControlPlane:
             self._note(shell)
 
     def _over(self, shell: Shell) -> None:
-        execution_id = shell.execution.execution_id
+        execution_id, steps = shell.execution.execution_id, shell.program.plan.steps
         self._agenda.forget(execution_id)
+        left = unbegun(shell.program, shell.execution)
+        self._orders.withdraw((self._watch.queue_of(steps[order.step]), order) for order in left)
         self._watch.forget(execution_id)
         for child_id, _ in self._children.of(execution_id):
             self.ask(child_id, Ask("cancel"))

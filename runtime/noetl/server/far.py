@@ -11,6 +11,7 @@ from noetl.server.roll import SAY_EVERY, Roll
 from noetl.server.watch import Left, pool_of
 from noetl_ir.commands import Beat, Report, RunPipeline
 from noetl_ir.events import Event
+from noetl_ir.plan import Step
 
 
 class Far:
@@ -34,6 +35,10 @@ class Far:
         """`Watch.pool_for`: `step.spec.pool`, else `executor.spec.pool`, else `default`; or a worker with its loop."""
         address = self._homes.address_for(program, order)
         return address if address != "" else pool_of(program.plan.steps[order.step])
+
+    def queue_of(self, step: Step) -> str:
+        """`Watch.queue_of`."""
+        return pool_of(step)
 
     def stamped(self, order: Order) -> Order:
         """`Watch.stamped`."""

@@ -4,8 +4,8 @@ An order that is larger than the bus takes goes outside, and a note of where it 
 """
 
 from collections import deque
-from collections.abc import Callable
-from heapq import heappop, heappush
+from collections.abc import Callable, Iterable
+from heapq import heapify, heappop, heappush
 from itertools import count
 
 from noetl.messages import write_command
@@ -48,6 +48,21 @@ class Orders:
             for pool in [*self._waiting]:
                 did = self._send_to(pool, is_wanted) or did
         return did
+
+    def withdraw(self, orders: Iterable[tuple[str, RunPipeline]]) -> None:
+        """Take orders back that were handed over and that nobody wants any more, each with its pool."""
+        keys: dict[str, set[str]] = {}
+        for pool, order in orders:
+            keys.setdefault(pool, set()).add(key_of(order))
+        for pool, mine in keys.items():
+            self._bus.withdraw(pool, mine)
+
+    def forget(self, is_wanted: Callable[[RunPipeline], bool]) -> None:
+        """Forget what waits here and nobody wants any more, where there is no room for long."""
+        for pool, waiting in [*self._waiting.items()]:
+            kept = [row for row in waiting if is_wanted(row[2])]
+            heapify(kept)
+            self._waiting[pool] = kept
 
     def clear(self) -> None:
         """Forget all of them."""

@@ -53,6 +53,10 @@ class Watch(Protocol):
         """The pool that an order goes to; None when it is held until it is known who has its loop."""
         ...
 
+    def queue_of(self, step: Step) -> str:
+        """The pool in whose queue the orders of a step lie, but for those that go to one worker."""
+        ...
+
     def stamped(self, order: Order) -> Order:
         """The order with what proves, in what a worker says, that it has it."""
         ...
@@ -115,9 +119,11 @@ class Near:
 
     def pool_for(self, program: Program, order: RunPipeline) -> str:
         """`Watch.pool_for`."""
-        if not self._limited:
-            return self._pool
-        named = pool_of(program.plan.steps[order.step])
+        return self.queue_of(program.plan.steps[order.step])
+
+    def queue_of(self, step: Step) -> str:
+        """`Watch.queue_of`."""
+        named = pool_of(step) if self._limited else self._pool
         return named if named in self._limited else self._pool
 
     def stamped(self, order: Order) -> Order:

@@ -126,3 +126,17 @@ def test_the_same_seed_gives_the_same_faults() -> None:
 
     assert run(1) == run(1) != run(2)
     assert len(run(1)) != 50 or sorted(run(1)) != list(range(50))
+
+
+def test_what_is_held_back_is_withdrawn_too() -> None:
+    clock = Clock()
+    bus: MemoryBus[str, str, str] = MemoryBus(capacity=3, clock=clock)
+    for key in "abc":
+        bus.send("p", key, key)
+    for _ in range(2):
+        taken(bus).nak("busy", 50)
+    bus.withdraw("p", ["a"])
+    assert bus.room("p") == 1
+    clock.time += 100
+    assert [taken(bus).body for _ in range(2)] == ["c", "b"]
+    assert bus.take("p") is None

@@ -1,6 +1,6 @@
 """The bus, put together from its parts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from noetl.bus.nats.addresses import AddressedDelivery, Addresses
@@ -61,6 +61,11 @@ class NatsBus:
     def reports(self) -> Sequence[ReportDelivery]:
         """`Bus.reports`."""
         return self._hearing.reports()
+
+    def withdraw(self, pool: str, keys: Collection[str]) -> None:
+        """`Bus.withdraw`. What is sent to an address lies nowhere."""
+        if not pool.startswith("@"):
+            self._sending.withdraw(pool, keys)
 
     def room(self, pool: str) -> int:
         """`Bus.room`."""

@@ -25,12 +25,13 @@ class User(NamedTuple):
     subscribe: tuple[str, ...]
 
 
-def server(prefix: str) -> User:
-    """The rights of the servers of a bus."""
+def server(prefix: str, pools: Sequence[str] = ()) -> User:
+    """The rights of the servers of a bus; of the queues of these pools they may take orders back."""
     spoken = Subjects(prefix, None)
     streams = ("STREAM.CREATE.*", "STREAM.UPDATE.*", "STREAM.INFO.*", "STREAM.MSG.GET.*")
     consumers = (f"CONSUMER.DURABLE.CREATE.*.{CONSUMER}", f"CONSUMER.CREATE.*.{CONSUMER}")
-    publish = (f"{prefix}.>", *(f"{_API}.{word}" for word in (*streams, *consumers)))
+    queues = (f"STREAM.PURGE.{stream_of(prefix, pool)}" for pool in pools)
+    publish = (f"{prefix}.>", *(f"{_API}.{word}" for word in (*streams, *consumers, *queues)))
     return User(
         f"{prefix}-server", "NOETL_NATS_SERVER", publish,
         (f"{spoken.inbox}.>", spoken.reports_to("*"), spoken.any_server, spoken.all_servers, spoken.heard),
@@ -54,7 +55,7 @@ def worker(prefix: str, pool: str) -> User:
 
 def written(pools: Sequence[str], prefix: str = PREFIX) -> str:
     """The part of a configuration of NATS with these users; their passwords come from its environment."""
-    users = [server(prefix)]
+    users = [server(prefix, pools)]
     for pool in pools:
         user = worker(prefix, pool)
         if any(other.variable == user.variable for other in users):  # `a-b` beside `a_b`

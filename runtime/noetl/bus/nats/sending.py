@@ -10,6 +10,8 @@ import json
 import threading
 import time
 from collections import deque
+from collections.abc import Collection
+from contextlib import suppress
 from itertools import count
 
 from nats.aio.msg import Msg
@@ -86,6 +88,16 @@ class Sending:
             queue.waiting.append(message)
         self._link.soon(self._flush, queue)
 
+    def withdraw(self, pool: str, keys: Collection[str]) -> None:
+        """Take commands out of their queue. What cannot be taken out stays for a worker, whose report is refused."""
+        subjects = {subject_of(self._prefix, pool, key) for key in keys}
+        with self._lock:
+            queue = self._queues.get(pool)
+            if queue is not None:
+                queue.waiting = deque(message for message in queue.waiting if message.subject not in subjects)
+        if queue is not None and self._link.is_up:
+            self._link.soon(lambda: self._link.spawn(self._purge(pool, subjects)))
+
     def limit(self, pool: str, most: int) -> None:
         """Let at most so many commands of a pool be at work at once."""
         self._most[pool] = most
@@ -155,6 +167,12 @@ class Sending:
         if status_of(answer):
             queue.is_made = False
             self._flush(queue)
+
+    async def _purge(self, pool: str, subjects: Collection[str]) -> None:
+        """A request a command: each has a subject of its own. Where one does not come through, nor do the others."""
+        with suppress(TimeoutError, NatsError, OSError):
+            for subject in subjects:
+                await self._link.streams.purge_stream(stream_of(self._prefix, pool), subject=subject)
 
     async def _watch(self, queue: _Queue) -> None:
         """Look how much lies in the queue until nothing does."""
