@@ -1,5 +1,8 @@
 """A task: its form, kind, fields, arguments, knobs and policy."""
 
+from types import FunctionType
+
+from noetl_ir import registry
 from noetl_ir.expr import Literal
 from noetl_ir.kinds import TASK_KNOBS, Field, Kind
 from noetl_ir.nearest import nearest
@@ -110,6 +113,8 @@ def finish(r: Reader, draft: TaskDraft) -> Task | None:
             _stray_field(r, draft, key, () if kind is None else tuple(kind.fields))
     if draft.kind == "secrets":
         _named_secret(r, draft)
+    elif draft.kind == "python":
+        _code_with_braces(r, draft)
     if kind is not None:
         check_required(r, draft, kind)
     fields = draft.fields if len(draft.fields) < 2 else list(dict(draft.fields).items())
@@ -130,6 +135,14 @@ def finish(r: Reader, draft: TaskDraft) -> Task | None:
         tuple(draft.field_spans),
         tuple(draft.extras),
     )
+
+
+def _code_with_braces(r: Reader, draft: TaskDraft) -> None:
+    """What code that older engines rendered has in braces, as args."""
+    for name, value in draft.fields:
+        node = value.node
+        if name == "code" and isinstance(node, Scalar) and "{{" in node.text:
+            registry.load("noetlc.older", "braces", "read_braces", FunctionType)(r, draft, value)
 
 
 def _named_secret(r: Reader, draft: TaskDraft) -> None:

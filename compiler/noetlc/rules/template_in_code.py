@@ -13,6 +13,7 @@ When to ignore
 import re
 from collections.abc import Iterator
 
+from noetl_ir.expr import Literal
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.parser import is_expression
 from noetlc.rules import Rule, Unit
@@ -31,14 +32,15 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     more than comments aside.
     """
     for _, _, value in unit.programs["code"]:
-        scalar = value.node
-        if not isinstance(scalar, Scalar) or "{{" not in scalar.text:
+        scalar, template = value.node, value.template
+        text = template.value if isinstance(template, Literal) else None
+        if not isinstance(text, str) or "{{" not in text:
             continue
-        found = next(_templates(scalar.text), None)
+        found = next(_templates(text), None)
         if found is not None:
             yield RULE.finding(
                 "code is never a template: these braces stay as written",
-                unit.source.inner_span(scalar, *found),
+                unit.source.inner_span(scalar, *found) if isinstance(scalar, Scalar) else value.span,
                 help="give the value in `args` and use its name in the code",
             )
 
