@@ -6,7 +6,9 @@ The engines of older files gave such code a list. Code that takes the value for 
 """
 
 import ast
+from collections.abc import Callable
 from functools import lru_cache
+from typing import TypeAlias
 from warnings import catch_warnings, simplefilter
 
 from noetl_ir.expr import Attribute, Filter, Literal, MapTemplate, Name, Native, Template
@@ -46,41 +48,50 @@ def bind_lists(playbook: Playbook, note: Note) -> Playbook:
         for step in playbook.steps
         if step.tasks and step.tasks[-1].kind in _LIST_OF and step.loop is None
     }
-    codes = {step.name: tuple(filter(None, map(_code_of, step.tasks))) for step in playbook.steps}
-    return replace_steps(playbook, lambda step: _Binder(keys, codes, note).step(step))
+
+    def bound(name: str, template: Template, code: str, hidden: frozenset[str], span: Span) -> Template:
+        shorter = _shorter(template, {step: key for step, key in keys.items() if step not in hidden})
+        if shorter is None or not asks_for_list(code, name):
+            return template
+        note(Change("bind_lists", span, f"`{name}` as a list", "review", f"`{shorter.text}`"))
+        return shorter
+
+    return replace_steps(playbook, Binder(bound, codes_of(playbook)).step)
 
 
-class _Binder(NamedTuple):
-    """What is known: the key of a step's result that is a list, the code of each step, and who is told."""
+Bind: TypeAlias = Callable[[str, Template, str, frozenset[str], Span], Template]
+"""What an arg of that name and template is for some code. Some names of steps are hidden there."""
 
-    keys: dict[str, str]
-    codes: dict[str, tuple[str, ...]]
-    note: Note
+
+def codes_of(playbook: Playbook) -> dict[str, str]:
+    """The python code of each step."""
+    return {step.name: "\n".join(filter(None, map(_code_of, step.tasks))) for step in playbook.steps}
+
+
+class Binder(NamedTuple):
+    """Binds the args of python code, and those that arcs send to it."""
+
+    bind: Bind
+    codes: dict[str, str]
 
     def step(self, step: Step) -> Step:
-        """The step in whose args, its own and those that it sends, lists are bound."""
-        iterators = {loop.iterator for loop in loops_of(step)}
-        keys = {name: key for name, key in self.keys.items() if name not in iterators}
-        binder = self._replace(keys=keys)
-        tasks = tuple([task._replace(args=binder.args(task.args, (_code_of(task),))) for task in step.tasks])
+        """The step with the args bound that its tasks have and that it sends."""
+        hidden = frozenset([loop.iterator for loop in loops_of(step)])
+        tasks = tuple([task._replace(args=self.args(task.args, _code_of(task), hidden)) for task in step.tasks])
         router = step.router
         if router is not None:
-            arcs = [arc._replace(args=binder.args(arc.args, self.codes.get(arc.target, ()))) for arc in router.arcs]
+            arcs = [
+                arc._replace(args=self.args(arc.args, self.codes.get(arc.target, ""), hidden)) for arc in router.arcs
+            ]
             router = router._replace(arcs=tuple(arcs))
         made = step._replace(tasks=tasks, router=router)
         return step if made == step else made
 
-    def args(self, args: Value | None, codes: tuple[str, ...]) -> Value | None:
-        """The args of some code, with the lists that it asks for."""
-        if args is None or not isinstance(args.template, MapTemplate):
+    def args(self, args: Value | None, code: str, hidden: frozenset[str]) -> Value | None:
+        """The args of some code, bound."""
+        if args is None or not code or not isinstance(args.template, MapTemplate):
             return args
-        pairs = []
-        for name, template in args.template.items:
-            shorter = _shorter(template, self.keys)
-            if shorter is not None and asks_for_list("\n".join(codes), name):
-                self.note(Change("bind_lists", args.span, f"`{name}` as a list", "review", f"`{shorter.text}`"))
-                template = shorter
-            pairs.append((name, template))
+        pairs = [(name, self.bind(name, part, code, hidden, args.span)) for name, part in args.template.items]
         made = MapTemplate(tuple(pairs))
         return args if made == args.template else Value(made, args.span, None)
 
@@ -93,17 +104,21 @@ def _code_of(task: Task) -> str:
     return ""
 
 
-def _shorter(template: Template, keys: dict[str, str]) -> Native | None:
-    """The template of the list in a bare result, None of any other. `default` of an arg may stand around it, which is
-    what args of a step are lowered to.
+def bare_in(template: Template) -> Name | None:
+    """The bare name that a template is. `default` of an arg may stand around it, which is what args of a step are
+    lowered to.
     """
-    if not isinstance(template, Native):
-        return None
-    bare = template.expr
+    bare = template.expr if isinstance(template, Native) else None
     match bare:
         case Filter(name="default", of=Attribute(of=Name(name="args")), args=(inner,)):
             bare = inner
-    if not isinstance(bare, Name) or bare.name not in keys:
+    return bare if isinstance(bare, Name) else None
+
+
+def _shorter(template: Template, keys: dict[str, str]) -> Native | None:
+    """The template of the list in a bare result, None of any other."""
+    bare = bare_in(template)
+    if bare is None or bare.name not in keys or not isinstance(template, Native):
         return None
     longer = Attribute(bare, keys[bare.name])
     return native(rewritten(template.expr, lambda expr: longer if expr is bare else None))
@@ -112,14 +127,24 @@ def _shorter(template: Template, keys: dict[str, str]) -> Native | None:
 @lru_cache(1 << 10)
 def asks_for_list(text: str, arg: str) -> bool:
     """Whether python code asks if an arg of it is a list, and nowhere takes it for a mapping."""
+    nodes = nodes_of(text)
+    names = names_of(nodes, arg)
+    return any(_asks(node, names, "list") for node in nodes) and not any(_is_mapping(node, names) for node in nodes)
+
+
+def nodes_of(text: str) -> list[ast.AST]:
+    """The nodes of python code, none where it is not Python."""
     try:
         with catch_warnings():
             simplefilter("ignore")  # odd escapes are the author's business
-            nodes = list(ast.walk(ast.parse(text)))
+            return list(ast.walk(ast.parse(text)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    names = {arg} | {name for node in nodes for name in _taken_from_args(node, arg)}
-    return any(_asks(node, names, "list") for node in nodes) and not any(_is_mapping(node, names) for node in nodes)
+        return []
+
+
+def names_of(nodes: list[ast.AST], arg: str) -> set[str]:
+    """The names by which code has an arg."""
+    return {arg} | {name for node in nodes for name in _taken_from_args(node, arg)}
 
 
 def _taken_from_args(node: ast.AST, arg: str) -> list[str]:

@@ -8,6 +8,7 @@ so nothing else can be meant. What stands in strings is left alone: there it is 
 
 from collections.abc import Iterator
 from io import StringIO
+from itertools import pairwise
 from tokenize import NAME, NUMBER, OP, TokenError, TokenInfo, generate_tokens
 
 from noetl_ir.expr import Filter, Literal, MapTemplate, Template
@@ -91,7 +92,7 @@ def _tokens(text: str) -> list[TokenInfo]:
 
 def _adjacent(places: Places) -> Iterator[tuple[tuple[int, TokenInfo], tuple[int, TokenInfo]]]:
     """Two operators of which nothing stands between."""
-    for first, second in zip(places, places[1:], strict=False):
+    for first, second in pairwise(places):
         if first[1].type == second[1].type == OP and first[0] + 1 == second[0]:
             yield first, second
 

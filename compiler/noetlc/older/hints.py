@@ -21,12 +21,14 @@ from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
 _OLD = pattern(
     r"(?:(?<![\w.'\"])(?:vars|response|result|data|this|status_code|error|success|attempt|output|_err)"
-    r"\b(?!['\"])|(?<![\w.])loop\.(?:index|first)\b|['\"](?:call\.done|call\.error|step\.exit|step\.finished|success)['\"])"
+    r"\b(?!['\"])|\boutcome\.response\b|(?<![\w.])loop\.(?:index|first)\b|['\"](?:call\.done|call\.error|step\.exit|step\.finished|success)['\"])"
 )
 """Words of `noetlc.older.legacy_names`, where an expression may have them."""
 _BEFORE_ENTRIES = ("noetl.io/v1", "noetl.io/v2")
 """Versions with files in which the first step is the entry, and leaves lead to a step `end`."""
 _LIST = ", list)"
+_LOOP_KEYS = pattern(r"['\"](?:results|stats)\\?['\"]")
+"""What code may read of a loop; a quote may be escaped in YAML."""
 _SLIP = 0.85
 """How much a step's name looks like `start` where it was to be that; `status` looks less so."""
 _SECRET = pattern(r"(?<![\w.'\"])(?:env\s*[.\[]|token\s*\()")
@@ -42,6 +44,8 @@ _REQUEST = pattern(r"(?<![\w.'\"])(?:job|payload|spec|input|data)\b(?!['\"])")
 def hints_of(r: Reader, draft: DocumentDraft, node: Mapping) -> tuple[Sugar, ...]:
     """The sugar of a document that stands for what it may have."""
     asked = (_node("bind_lists", "AskedLists", node.span),) if _LIST in r.source.text else ()
+    if _LOOP_KEYS.search(r.source.text) and any(step.loop is not None for step in draft.steps):
+        asked = (*asked, _node("bind_loops", "AskedLoops", node.span))
     return (*_old_names(r, node, draft), *_implicit_end(draft, node), *_first_entry(draft, node), *asked)
 
 

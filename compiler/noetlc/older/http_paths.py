@@ -47,6 +47,7 @@ _OF_TOOL = frozenset(
         ("output", "result"),
         ("output", "response"),
         ("outcome", "result"),
+        ("outcome", "response"),
         ("event", "result"),
     }
 )
@@ -61,7 +62,7 @@ Words: TypeAlias = frozenset[tuple[str, ...]]
 """Which words stand for a result of http at a place; none of them does where there is no such result."""
 
 _NOTHING: Words = frozenset()
-_RESPONSES: Words = frozenset({("response",), ("this", "response"), ("output", "response")})
+_RESPONSES: Words = frozenset({("response",), ("this", "response"), ("output", "response"), ("outcome", "response")})
 """Of these, what stands for the last answer where the result is what was gathered of all pages."""
 
 

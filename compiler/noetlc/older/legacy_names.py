@@ -76,6 +76,7 @@ def rule_meanings(outcome: Expr, result: Expr) -> Meanings:
         ("output", "data"): result,
         ("output", "result"): result,
         ("output", "response"): result,
+        ("outcome", "response"): result,
         ("output", "ref"): Call(Name("ref"), (result,), ()),
         ("output",): outcome,
         ("error",): below(outcome, ("error",)),
@@ -116,6 +117,8 @@ def _is_old(expr: Expr) -> bool:
     match expr:
         case Name(name=name):
             return name in ROOTS
+        case Attribute(of=Name(name="outcome"), name="response"):
+            return True
         case Const(value=str(value)):
             return value == "success" or value in _EVENTS
         case _:

@@ -30,7 +30,8 @@ from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import generated_name, jump, noop
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, static_path
-from noetlc.expr.templates import fields_with, guard_with, native
+from noetlc.expr.templates import fields_with, guard_with, native, value_with
+from noetlc.expr.values import expression_of
 from noetlc.older.hoisting import kept_words, with_meanings
 from noetlc.older.legacy_names import below, declared_in, declared_names, own_meanings, renamed
 from noetlc.older.loose import read_loose_guard
@@ -180,7 +181,7 @@ def widen_sinks(playbook: Playbook, note: Note) -> Playbook:
 def _widened(task: Task, kind: str, own: Container[str]) -> Task:
     """A task whose own sinks read what a tool of that kind gives; an action `sink` of a rule is such a task itself."""
     if task.generated and task.name == "__sink":
-        return fields_with(task, _falling_through(kind, own))
+        return fields_with(_with_own_args(task, own), _falling_through(kind, own))
     if not task.extras:
         return task
     return task._replace(extras=tuple(_of_extra(extra, kind, own) for extra in task.extras))
@@ -190,10 +191,25 @@ def _of_extra(extra: Sugar, kind: str, own: Container[str]) -> Sugar:
     if isinstance(extra, Sink):
         names = _falling_through(kind, own)
         when = None if extra.when is None else guard_with(extra.when, names)
-        return extra._replace(task=fields_with(extra.task, names), when=when)
+        return extra._replace(task=fields_with(_with_own_args(extra.task, own), names), when=when)
     if isinstance(extra, HasBodies):
         return extra.with_bodies(lambda tasks: tuple(_widened(task, kind, own) for task in tasks))
     return extra
+
+
+def _with_own_args(task: Task, own: Container[str]) -> Task:
+    """The sink whose other fields read under `data` what its own args give: with args, they are the data to store."""
+    given = None if task.args is None else pairs_of(task.args.template)
+    if not given or "data" in own:
+        return task
+
+    def replace(expr: Expr) -> Expr | None:
+        here = static_path(expr)
+        if len(here) < 2 or here[0] != "data" or here[1] not in given:
+            return None
+        return below(expression_of(given[here[1]]), here[2:])
+
+    return task._replace(fields=tuple([(name, value_with(value, replace)) for name, value in task.fields]))
 
 
 def _falling_through(kind: str, own: Container[str]) -> Replace:
@@ -207,6 +223,8 @@ def _falling_through(kind: str, own: Container[str]) -> Replace:
         if not here or here[0] not in _WORDS or here[0] in own:
             return None
         keys = here[1:]
+        if kind == "http" and here[0] in ("result", "response") and keys[:2] == ("data", "data"):
+            return otherwise(below(inner, keys[1:]), below(inner, keys[2:]))
         if kind in _SHAPED:
             whole = result if keys else inner
             return below(whole, keys) if kind == "http" and here[0] == "data" else None

@@ -43,6 +43,7 @@ _RESULTS = frozenset(
         ("output", "data"),
         ("output", "response"),
         ("outcome", "result"),
+        ("outcome", "response"),
         ("event", "result"),
     }
 )

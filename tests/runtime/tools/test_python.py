@@ -45,6 +45,8 @@ def ran(
         ("x = 1", {}, None),
         ("return x + 1", {"x": 1}, 2),
         ("result = 1\nreturn 2", {}, 1),
+        ("result = 2\nreturn {'n': result}", {}, {"n": 2}),
+        ("for result in [1, 2]:\n    if result == 2:\n        return [result]", {}, [2]),
         ("def main(x): return x", {"x": 7}, 7),
         ("def main(x):\n    return x\nresult = 1", {"x": 7}, 1),
         ("def main(x):\n    return x\nreturn 1", {"x": 7}, 1),

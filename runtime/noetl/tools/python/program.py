@@ -7,6 +7,9 @@ so that its functions see them and a module's meaning stays, line numbers includ
     if n: return n   →        global n
                               n = 2
                               if n: return n
+
+An assignment to `result` comes before what is returned, unless that is made of it: `result = n * 2` and then
+`return {"doubled": result}` is a step on the way, and gives the mapping.
 """
 
 import ast
@@ -24,7 +27,7 @@ def compiled(code: str) -> CodeType:
         tree = ast.parse(code, FILE)  # raises the error again when it is not about a return
         if not any(isinstance(node, ast.Return) for node in _own_nodes(tree.body)):
             raise
-    body = [_AnnotatedNames().visit(statement) for statement in tree.body]
+    body = [_AsBody().visit(statement) for statement in tree.body]
     function = ast.parse(f"def {BODY}(): pass", FILE).body[0]
     assert isinstance(function, ast.FunctionDef)
     function.body = body
@@ -56,8 +59,15 @@ def _own_nodes(body: list[ast.stmt]) -> list[ast.AST]:
     return found
 
 
-class _AnnotatedNames(ast.NodeTransformer):
-    """Drops the annotations of top-level names, which a global may not have."""
+class _AsBody(ast.NodeTransformer):
+    """Drops the annotations of top-level names, which a global may not have, and gives what is made of `result`."""
+
+    def visit_Return(self, node: ast.Return) -> ast.stmt:
+        value = node.value
+        if value is None or not any(isinstance(part, ast.Name) and part.id == "result" for part in ast.walk(value)):
+            return node
+        name = ast.copy_location(ast.Name("result", ast.Store()), value)
+        return ast.copy_location(ast.Return(ast.copy_location(ast.NamedExpr(name, value), value)), node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         if not isinstance(node.target, ast.Name):

@@ -1,0 +1,87 @@
+"""What authors of older playbooks took values for, with real tools: as it is written and as it is migrated.
+
+What is right is counted by hand; what the words mean says REAL.md (values, python).
+"""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from older_runs import results_of
+
+if TYPE_CHECKING:
+    from conftest import Home
+
+CASES = {
+    "braces in code are values, of args too, and a `return` of `result` is what it returns": (
+        """
+workload: {size: 7, names: [a, b]}
+workflow:
+  - {step: start, tool: {kind: noop}, next: [{step: count, args: {brought: 5}}]}
+  - step: count
+    tool:
+      kind: python
+      code: |
+        # {{ nothing }}
+        brought = {{ brought }}
+        result = {{ workload.size }} * brought
+        return {"n": result, "names": {{ workload.names | tojson }}, "braces": f"{{x}}"}
+    next: [{step: fin, args: {n: "{{ count.n }}", names: "{{ count.names }}", braces: "{{ count.braces }}"}}]
+""",
+        {"n": 35, "names": ["a", "b"], "braces": "{x}"},
+    ),
+    "results and counts of a loop, by their keys": (
+        """
+workflow:
+  - step: start
+    loop: {in: "{{ [1, 2, 3] }}", iterator: n, mode: sequential}
+    tool: {kind: python, args: {n: "{{ n }}"}, code: "result = n * 2"}
+    next: [{step: read, args: {brought: "{{ start }}"}}]
+  - step: read
+    tool:
+      kind: python
+      args: {done: "{{ start }}", plain: "{{ start }}"}
+      code: |
+        whole = input_data.get("done", {})
+        result = [sum(whole.get("results", [])), done["stats"]["success"], len(plain), brought["stats"]["total"]]
+    next: [{step: fin, args: {all: "{{ read }}"}}]
+""",
+        {"all": [12, 3, 3, 3]},
+    ),
+    "`outcome.response` is the result": (
+        """
+workflow:
+  - step: start
+    tool:
+      kind: python
+      code: "result = {'rows': [{'id': 4}]}"
+      spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {id: "{{ outcome.response.rows[0].id }}"}}}}]}}
+    next: {arcs: [{step: fin, args: {id: "{{ ctx.id }}"}}]}
+""",
+        {"id": 4},
+    ),
+    "the args of a sink are the data that it stores": (
+        """
+workflow:
+  - step: start
+    tool: {kind: python, code: "result = {'data': {'n': 2}}"}
+    sink:
+      tool: {kind: sqlite, database: s.db}
+      statement: "CREATE TABLE IF NOT EXISTS t (id, n); INSERT INTO t VALUES ({{ data.id }}, {{ data.n }})"
+      args: {id: 1}
+    next: [{step: look}]
+  - step: look
+    tool: {kind: sqlite, database: s.db, query: "SELECT id, n FROM t"}
+    next: [{step: fin, args: {row: "{{ look.rows[0] }}"}}]
+""",
+        {"row": {"id": 1, "n": 2}},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_run_gives_what_its_author_meant(home: "Home", case: str) -> None:
+    text, args = CASES[case]
+    for found in results_of(home, text):
+        assert isinstance(found, list)
+        assert found[0] == args
