@@ -7,8 +7,7 @@ so nothing else can be meant. What stands in strings is left alone: there it is 
 """
 
 from collections.abc import Iterator
-from io import StringIO
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from tokenize import NAME, NUMBER, OP, TokenError, TokenInfo, generate_tokens
 
 from noetl_ir.expr import Filter, Literal, MapTemplate, Template
@@ -52,11 +51,9 @@ def _braces(text: str) -> Iterator[tuple[int, int, Template]]:
     """Where braces with an expression stand between the tokens of code, and what they give. None where they touch a
     name or a number, of which they would be a part.
     """
-    tokens = _tokens(text)
-    lines = [0]
-    for line in text.splitlines(keepends=True):
-        lines.append(lines[-1] + len(line))
-    places = [(lines[row - 1] + column, token) for token in tokens for row, column in [token.start]]
+    lines = [f"{line}\n" for line in text.split("\n")]
+    begins = [0, *accumulate(map(len, lines))]
+    places = [(begins[token.start[0] - 1] + token.start[1], token) for token in _tokens(lines)]
     ends = [at + 2 for (at, token), (other, following) in _adjacent(places) if token.string == following.string == "}"]
     done = 0
     for (start, token), (_, following) in _adjacent(places):
@@ -80,10 +77,10 @@ _TRIES = 4
 Places = list[tuple[int, TokenInfo]]
 
 
-def _tokens(text: str) -> list[TokenInfo]:
+def _tokens(lines: list[str]) -> list[TokenInfo]:
     found: list[TokenInfo] = []
     try:
-        for token in generate_tokens(StringIO(text).readline):
+        for token in generate_tokens(iter(lines).__next__):
             found.append(token)
     except (TokenError, SyntaxError):
         pass  # code that ends in the middle of something is said to be no Python elsewhere
