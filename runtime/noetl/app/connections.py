@@ -65,6 +65,10 @@ class Book:
     def __len__(self) -> int:
         return len(self._address)
 
+    def counts(self) -> tuple[int, int]:
+        """How many there are, and how many made room or had none."""
+        return len(self), self.dropped
+
     def enter(self, connection: Connection, address: str) -> bool:
         """One more, which waits; False where it has no room."""
         address = _group(address)

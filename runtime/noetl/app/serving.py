@@ -100,7 +100,7 @@ def serve(
     cluster = cluster_of(runtime, bus, bell.ring, lines.say) if bus is not None else None
     service, roll = cluster or (service_of(runtime, bell, lines.say), None)
     guard = Guard(listening.tokens)
-    app = application(StoreDesk(runtime, service, bell, compiler, roll), guard, lines.say, sessions)
+    app = application(StoreDesk(runtime, service, bell, compiler, roll), guard, lines.say, sessions, book.counts)
     server = _Server(_config(app, listening, book))
     driving = _Driving(service, server, lines.say)
     collecting = Collecting(Collector(runtime, WallClock()), lines.say)

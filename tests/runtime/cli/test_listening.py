@@ -93,4 +93,7 @@ def test_half_sent_requests_by_the_hundred_hinder_no_client(home: "Home") -> Non
             half.sendall(b"GET /executions HTTP/1.1\r\nHost: ")
         took = [httpx.get(f"{url}/readyz", timeout=5).elapsed.total_seconds() for _ in range(10)]
         assert max(took) < 1
+        figures = dict(line.rsplit(" ", 1) for line in httpx.get(f"{url}/metrics").text.splitlines())
+        assert 400 < float(figures["noetl_connections"]) <= 500
+        assert float(figures["noetl_dropped_connections_total"]) >= 200
         assert home.json("list", "--server", url) == []

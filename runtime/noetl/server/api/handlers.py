@@ -65,7 +65,8 @@ async def metrics(request: Request) -> Response:
     """Figures for Prometheus."""
     from noetl.server.api.metrics import TYPE, metrics_text
 
-    return Response(await run_in_threadpool(metrics_text, desk_of(request)), media_type=TYPE)
+    connections = request.app.state.connections
+    return Response(await run_in_threadpool(metrics_text, desk_of(request), connections), media_type=TYPE)
 
 
 async def openapi(request: Request) -> Response:

@@ -1,6 +1,8 @@
 """`/metrics`: how the server stands, in the text format of Prometheus."""
 
 from collections import Counter
+from collections.abc import Callable
+from typing import TypeAlias
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -11,11 +13,16 @@ from noetl.server.api.desk import Desk
 TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
+Connections: TypeAlias = Callable[[], tuple[int, int]]
+"""How many connections there are, and how many were dropped for there being too many."""
+
+
 class _Stand(Collector):
     """Asks the desk each time that somebody reads the metrics."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, connections: Connections) -> None:
         self._desk = desk
+        self._connections = connections
 
     def collect(self) -> list[Metric]:
         """The families, made anew."""
@@ -26,8 +33,9 @@ class _Stand(Collector):
         crew = Counter((each.pool, each.state) for each in self._desk.crew())
         for labels, count in crew.items():
             workers.add_metric(labels, count)
-        stand = self._desk.standing()
+        stand, (connections, dropped) = self._desk.standing(), self._connections()
         rows = (
+            ("noetl_connections", "Connections to this server.", connections),
             ("noetl_driven_executions", "Executions that this server drives.", stand.executions),
             ("noetl_busy_slots", "Pipelines at work in this process.", stand.busy),
             ("noetl_waiting_requests", "Requests that wait for the next round.", stand.waiting),
@@ -42,12 +50,15 @@ class _Stand(Collector):
             executions,
             workers,
             refused,
+            CounterMetricFamily(
+                "noetl_dropped_connections", "Connections that made room for others, or had none.", value=dropped
+            ),
             *(GaugeMetricFamily(name, text, value=value) for name, text, value in rows),
         ]
 
 
-def metrics_text(desk: Desk) -> bytes:
+def metrics_text(desk: Desk, connections: Connections) -> bytes:
     """All metrics, as the body of the answer."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Stand(desk))
+    registry.register(_Stand(desk, connections))
     return bytes(generate_latest(registry))

@@ -79,8 +79,16 @@ ROUTES = (
 )
 
 
-def application(desk: Desk, guard: Guard, say: Callable[[str], None], kept: Sessions) -> Starlette:
-    """The ASGI application over a desk and the sessions of users. `say` hears of errors of ours."""
+def application(
+    desk: Desk,
+    guard: Guard,
+    say: Callable[[str], None],
+    kept: Sessions,
+    connections: Callable[[], tuple[int, int]] = lambda: (0, 0),
+) -> Starlette:
+    """The ASGI application over a desk and the sessions of users. `say` hears of errors of ours; `connections` gives
+    how many there are, and how many were dropped for there being too many.
+    """
     routes = [
         Route(row.path, answering(_guarded(row, guard), say), methods=[row.method], name=row.handler.__name__)
         for row in ROUTES
@@ -88,6 +96,7 @@ def application(desk: Desk, guard: Guard, say: Callable[[str], None], kept: Sess
     app = Starlette(routes=routes, exception_handlers={404: _failed, 405: _failed})
     app.state.desk = desk
     app.state.streams = Streams(desk)
+    app.state.connections = connections
     app.state.sessions = sessions.SessionBook(kept)
     app.state.operations = ROUTES
     return app
