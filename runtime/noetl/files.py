@@ -7,6 +7,7 @@ Text that merely looks like a path is data; only the fields that a kind declares
 import os
 from contextlib import suppress
 
+from noetl.own import is_own
 from noetl_ir.expr import Json
 
 MOST_BYTES = 16 * 1024 * 1024
@@ -19,7 +20,8 @@ class Refused(Exception):
 
 
 def inside(root: str, path: str) -> str:
-    """The absolute path of `path` taken from `root`, links followed; Refused when it leaves the root."""
+    """The absolute path of `path` taken from `root`, links followed; Refused when it leaves the root
+    or leads to the engine's own files."""
     if "\0" in path:
         raise Refused("a path holds a NUL character")
     home = os.path.realpath(root)
@@ -29,6 +31,8 @@ def inside(root: str, path: str) -> str:
         raise Refused(f"{path!r} is no path of this machine") from None
     if found != home and not found.startswith(home.rstrip(os.sep) + os.sep):
         raise Refused(f"{path!r} is outside the folder that tools may use")
+    if is_own(found, home):
+        raise Refused(f"{path!r} is the engine's own (its store, values and keys): no tool may use it")
     return found
 
 

@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 
+from noetl.own import make_folder
 from noetl_ir.expr import Json
 from noetl_ir.rows import NamedTuple
 
@@ -139,7 +140,7 @@ def _write(path: str, tokens: Sequence[Token]) -> None:
     rows = [{"name": row.name, "role": row.role, "sha256": row.digest} for row in tokens]
     part = f"{path}.{os.getpid()}.part"
     try:
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        make_folder(os.path.dirname(path))
         number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(number, "w", encoding="utf-8") as file:
             json.dump(rows, file, indent=2)

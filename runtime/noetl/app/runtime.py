@@ -20,6 +20,7 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.environment import NO_ENVIRONMENT, Environment
 from noetl.errands import Errands
+from noetl.own import keep, narrow
 from noetl.patience import LONGEST, PAUSE, Patience
 from noetl.ports import Blobs, Clock, Fence, Store, StoreFailure
 from noetl.server.control import ControlPlane, Observer
@@ -204,6 +205,13 @@ def open_runtime(url: str, settings: Settings, compiler: Callable[[Path], bytes]
         blobs = _blobs(scheme, path)
         closing.callback(blobs.close)
         yield Runtime(store, blobs, secrets, settings, compiler)
+
+
+def guard(url: str) -> tuple[str, ...]:
+    """Keep tools and others from the files of a store and of its secrets; those that others could use until now."""
+    store = secrets_path_of(url).removesuffix(".credentials")
+    keep(store)
+    return narrow(store)
 
 
 @contextmanager

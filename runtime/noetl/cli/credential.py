@@ -13,6 +13,7 @@ from noetl.app.runtime import secrets_path_of
 from noetl.cli.inputs import json_of, read
 from noetl.cli.stores import json_option, store_option
 from noetl.cli.text import Problem, escaped, json_text, table
+from noetl.own import make_folder
 from noetl.secrets.credentials import CredentialProblem, Credentials, CredentialTaken
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
@@ -64,7 +65,7 @@ def add(
     if not values:
         raise click.UsageError("give at least one field: --field, --secret or --json-file")
     with _credentials(url) as store:
-        os.makedirs(os.path.dirname(secrets_path_of(url)) or ".", exist_ok=True)
+        make_folder(os.path.dirname(secrets_path_of(url)))
         before = store.type_of(name)
         (store.replace if replace else store.add)(name, kind or before or "generic", values)
     _report(name, "replaced" if before is not None else "stored", as_json=as_json)

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from noetl.app.looking import Unreadable, root_of
-from noetl.app.runtime import DEFAULT_STORE, Runtime, Settings, open_runtime
+from noetl.app.runtime import DEFAULT_STORE, Runtime, Settings, guard, open_runtime
 from noetl.cli.text import Problem, Unserved, escaped
 from noetl.ports import Conflict, ExecutionRow, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound
@@ -76,6 +76,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 def opened(url: str, settings: Settings | None = None) -> Iterator[Runtime]:
     """The store at a URL, made if need be. What goes wrong with it is a Problem."""
     chosen = settings or Settings()
+    shut(url)
     try:
         with open_runtime(url, chosen, lambda path: _compiled(path, chosen.folders)) as runtime:
             if runtime.store.dropped:
@@ -85,6 +86,12 @@ def opened(url: str, settings: Settings | None = None) -> Iterator[Runtime]:
         raise failed(problem) from None
     except (Conflict, Unreadable) as problem:
         raise Problem(str(problem)) from None
+
+
+def shut(url: str) -> None:
+    """Keep tools and others from the files of a store, and say which ones others could use until now."""
+    for path in guard(url):
+        click.echo(f"note: others on this machine could use {escaped(path)}: now its owner alone can", err=True)
 
 
 def failed(problem: StoreFailure) -> Problem:

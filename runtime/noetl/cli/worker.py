@@ -9,7 +9,7 @@ import click
 from noetl.app.runtime import DEFAULT_SLOTS, DEFAULT_STORE, Settings, secrets_path_of
 from noetl.bus import BusFailure
 from noetl.cli.daemons import fence_option, log, say
-from noetl.cli.stores import SERVER_VARIABLE, server_url
+from noetl.cli.stores import SERVER_VARIABLE, server_url, shut
 from noetl.cli.text import Problem, escaped
 from noetl.ports import Fence, StoreFailure
 
@@ -35,7 +35,9 @@ def worker(bus_url: str, servers: tuple[str, ...], pool: str, slots: int, name: 
     from noetl.app.working import Place, new_name, work
     from noetl.store.http import TOKEN
 
-    secrets_path = secrets_path_of(os.environ.get("NOETL_STORE", DEFAULT_STORE))
+    store = os.environ.get("NOETL_STORE", DEFAULT_STORE)
+    shut(store)
+    secrets_path = secrets_path_of(store)
     if not servers and os.environ.get(TOKEN):
         raise click.UsageError(
             f"give --server URL (or {SERVER_VARIABLE}): anybody on the bus can say that he is a server, and would be"

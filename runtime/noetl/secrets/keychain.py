@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from shlex import quote
 
 from noetl.errands import Brings, Errands
+from noetl.own import is_own
 from noetl.secrets.credentials import CredentialProblem, Credentials
 from noetl.secrets.remote import Asked, Fetch, Fetcher, NotFetched, named_secrets
 from noetl_ir.evaluate import Fault
@@ -172,8 +173,13 @@ class Keychain:
         """The text of a file without its last line end. Raises Unresolved."""
         if not isinstance(path, str) or "\0" in path:
             raise Unresolved(f"keychain entry {entry.name!r}: path is missing")
+        found, home = os.path.realpath(os.path.join(self._root, path)), os.path.realpath(self._root)
+        if is_own(found, home):
+            raise Unresolved(
+                f"keychain entry {entry.name!r}: {path!r} is the engine's own file: no playbook may read it"
+            )
         try:
-            with open(os.path.join(self._root, path), encoding="utf-8") as file:
+            with open(found, encoding="utf-8") as file:
                 return file.read().removesuffix("\n").removesuffix("\r")
         except (OSError, UnicodeError) as problem:
             reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8 text"

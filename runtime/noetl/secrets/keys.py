@@ -9,6 +9,8 @@ import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from contextlib import suppress
 
+from noetl.own import make_folder
+
 VARIABLE = "NOETL_CREDENTIAL_KEY"
 KEY_BYTES = 32
 
@@ -41,7 +43,7 @@ def _make(path: str) -> None:
     """Write a new key, whole or not at all; somebody else's who is faster stays."""
     draft = f"{path}.{os.getpid()}"
     try:
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        make_folder(os.path.dirname(path))
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(urlsafe_b64encode(os.urandom(KEY_BYTES)) + b"\n")

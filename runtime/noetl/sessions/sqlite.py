@@ -1,10 +1,12 @@
 """Sessions in a SQLite file, for a server in one process."""
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 
+from noetl.own import make_folder
 from noetl.ports import StoreFailure
 from noetl.sessions import Kept
 from noetl.user_sessions import Stale
@@ -75,8 +77,6 @@ class SqliteSessions:
 
 
 def _make(path: str) -> None:
-    import os
-
     if not os.path.exists(path):
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        make_folder(os.path.dirname(path))
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))

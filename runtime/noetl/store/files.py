@@ -10,6 +10,7 @@ from contextlib import suppress
 from itertools import islice
 
 from noetl.files import file_name_of
+from noetl.own import make_folder
 from noetl.ports import Blobs, Hook, NoRoom, StoreFailure
 from noetl.space import FULL, check_room
 from noetl_ir.expr import Json
@@ -149,12 +150,12 @@ class FileBlobs:
             missing.append(path)
             path = os.path.dirname(path)
         for path in reversed(missing):
-            os.makedirs(path, exist_ok=True)
+            make_folder(path)
             _force(os.path.dirname(path) or ".")
 
     def _put(self, path: str, data: bytes) -> None:
         part = f"{path}.{os.getpid()}-{os.urandom(4).hex()}.part"
-        file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             try:
                 view = memoryview(data)

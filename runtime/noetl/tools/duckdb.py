@@ -4,17 +4,20 @@ Several statements run in one transaction, unless the text has a BEGIN of its ow
 which is interrupted on timeout and cancellation and left only once the connection is closed.
 SQL reaches local files inside the root, and addresses once an extension for them is loaded. Extensions are loaded by
 name, with `INSTALL x; LOAD x` in front of all other statements; then DuckDB's own lock falls: no extension, and no
-file outside, as its `postgres` and `sqlite` ones would open.
+file outside, as its `postgres` and `sqlite` ones would open. Where the engine's own files lie inside the root, DuckDB
+may use all folders that do not hold them, and of those that do the files that are there or that a statement names.
 Error codes: `duckdb.error`, `timeout`, `rows.too_many`, `fields.invalid`, `file.refused`, `extra.missing`.
 """
 
 import asyncio
+import os
 import re
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from noetl.files import inside
+from noetl.files import Refused, inside
+from noetl.own import is_own, second_name, stores_in
 from noetl.ports import Call, Env
 from noetl.rows import (
     UNUSABLE,
@@ -44,6 +47,10 @@ if TYPE_CHECKING:
 
 _EXTENSION = re.compile(r"\s*(INSTALL|LOAD)\s+[a-z]\w*\s*;?\s*", re.IGNORECASE)
 _REMOTE = ("http://", "https://", "s3://", "gs://", "gcs://", "r2://", "az://", "abfss://", "hf://")
+_QUOTED = re.compile(r"""'((?:[^']|'')*)'|"((?:[^"]|"")*)"|\$(\w*)\$(.*?)\$\3\$""", re.DOTALL)
+_LOGS = (".wal", ".wal.checkpoint", ".wal.recovery", ".tmp")
+_LONGEST = 4_096
+"""Characters of a path; a longer text names no file."""
 _FENCING = threading.Lock()  # two calls on one file share its database
 
 
@@ -64,11 +71,18 @@ async def run(call: Call, env: Env) -> Outcome:
         connection = duckdb.connect(path)
         try:
             async with asyncio.timeout(seconds):
-                return ok(await _threaded(connection, _Work(texts, writing, call, env.root())))
+                return ok(
+                    await _threaded(
+                        connection, _Work(texts, writing, call, env.root(), None if path == ":memory:" else path)
+                    )
+                )
         finally:
             connection.close()
     except UNUSABLE as problem:
         return refusal(problem)
+    except _Shared:
+        what = "another task has the database open, and may use other files than this one names; try again"
+        return error("duckdb.error", what, retryable=True)
     except duckdb.PermissionException as problem:
         return error("file.refused", str(problem))
     except TimeoutError:
@@ -79,12 +93,13 @@ async def run(call: Call, env: Env) -> Outcome:
 
 
 class _Work(NamedTuple):
-    """What a call asks for: SQL texts, or rows to write; `root` is the folder it has to stay in."""
+    """What a call asks for: SQL texts, or rows to write, in the database at `path`; `root` is the folder to stay in."""
 
     texts: tuple[str, ...]
     writing: Writing | None
     call: Call
     root: str
+    path: str | None
 
 
 async def _threaded(connection: "duckdb.DuckDBPyConnection", asked: _Work) -> dict[str, Json]:
@@ -104,7 +119,7 @@ async def _threaded(connection: "duckdb.DuckDBPyConnection", asked: _Work) -> di
 def _perform(connection: "duckdb.DuckDBPyConnection", asked: _Work) -> dict[str, Json]:
     """The result of the last statement, or of the rows written."""
     if asked.writing is not None:
-        _fence(connection, asked.root, [])
+        _fence(connection, asked, [])
         with _transaction(connection, 2):
             if asked.writing.replaces:
                 connection.execute(emptying_text(asked.writing))
@@ -112,7 +127,7 @@ def _perform(connection: "duckdb.DuckDBPyConnection", asked: _Work) -> dict[str,
             counts = [_count(connection.execute(text, list(row)).fetchall()) for row in asked.writing.rows]
             return rows_result((), (), sum(counts))
     statements = [statement for text in asked.texts for statement in connection.extract_statements(text)]
-    statements = _fence(connection, asked.root, statements)
+    statements = _fence(connection, asked, statements)
     params = parameters_of(asked.call.fields, bindable_array)
     if isinstance(params, list) and len(statements) > 1:
         raise Invalid("a list of params needs a single statement; bind several by name, from a mapping")
@@ -129,7 +144,7 @@ def _perform(connection: "duckdb.DuckDBPyConnection", asked: _Work) -> dict[str,
 
 
 def _fence(
-    connection: "duckdb.DuckDBPyConnection", root: str, statements: "list[duckdb.Statement]"
+    connection: "duckdb.DuckDBPyConnection", asked: _Work, statements: "list[duckdb.Statement]"
 ) -> "list[duckdb.Statement]":
     """Load the extensions that are asked for first, then lock the database in; the statements that are left.
 
@@ -140,16 +155,94 @@ def _fence(
         connection.execute(statements[first])
         first += 1
     connection.execute("SET python_enable_replacements = false")  # else a name may be a variable of this process
+    named = [name for statement in statements[first:] for name in _texts_in(statement.query)]
+    params = asked.call.fields.get("params")
+    given = params.values() if isinstance(params, dict) else params if isinstance(params, list) else ()
+    named += [value for value in given if isinstance(value, str)]
     with _FENCING:
-        _lock_in(connection, root)
+        _lock_in(connection, _allowed(asked, named))
     return statements[first:]
 
 
-def _lock_in(connection: "duckdb.DuckDBPyConnection", root: str) -> None:
-    (is_open,) = connection.execute("SELECT current_setting('enable_external_access')").fetchall()[0]
+class _Allowed(NamedTuple):
+    """What DuckDB may use, with all paths absolute; `named` are the files among them that the call itself names."""
+
+    folders: list[str]
+    files: list[str]
+    named: frozenset[str]
+
+
+def _lock_in(connection: "duckdb.DuckDBPyConnection", allowed: _Allowed) -> None:
+    (is_open, files) = connection.execute(
+        "SELECT current_setting('enable_external_access'), current_setting('allowed_paths')"
+    ).fetchall()[0]
     if is_open:
-        connection.execute("SET allowed_directories = $folders", {"folders": [root, *_REMOTE]})
+        connection.execute("SET allowed_directories = $folders", {"folders": [*allowed.folders, *_REMOTE]})
+        connection.execute("SET allowed_paths = $files", {"files": allowed.files})
         connection.execute("SET enable_external_access = false")
+    elif not allowed.named <= set(files):
+        raise _Shared
+
+
+class _Shared(Exception):
+    """Another call has the database open, and may use other files than this one names."""
+
+
+def _allowed(asked: _Work, named: list[str]) -> _Allowed:
+    """What lies inside the root but for the engine's own files. Raises Refused."""
+    home = os.path.realpath(asked.root)
+    own = [place for place in stores_in(home) if place.startswith(home.rstrip(os.sep) + os.sep)]
+    if not own:
+        return _Allowed([asked.root], [], frozenset())
+    if (second := second_name(home)) is not None:
+        raise Refused(f"{second!r} is a second name of a file of the engine's own: remove it")
+    folders, files = _around(home, own)
+    mentioned = [name for name in named if name and "\0" not in name and len(name) < _LONGEST]
+    if asked.path is not None:
+        files += _beside(asked.path)
+    wanted: list[str] = []
+    for path in {os.path.realpath(os.path.join(home, name)) for name in mentioned}:
+        at = os.path.dirname(path)
+        if any(place.startswith(at.rstrip(os.sep) + os.sep) for place in own) and not is_own(path, home):
+            wanted += _beside(path)
+            folders += [path] if path not in (home, at) and not any(_holds(path, place) for place in own) else []
+    return _Allowed(folders, [*files, *wanted], frozenset(wanted))
+
+
+def _around(home: str, own: list[str]) -> tuple[list[str], list[str]]:
+    """The folders of `home` that hold nothing of the engine's own, and the files beside them."""
+    folders: list[str] = []
+    files: list[str] = []
+    waiting = [home]
+    while waiting:
+        with os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if is_own(entry.path, home):
+                    continue
+                if not entry.is_dir(follow_symlinks=False):
+                    files.append(entry.path)
+                elif any(_holds(entry.path, place) for place in own):
+                    waiting.append(entry.path)
+                else:
+                    folders.append(entry.path)
+    return folders, files
+
+
+def _beside(path: str) -> list[str]:
+    """A file with those that DuckDB makes beside it: its logs, and the draft of one that is written."""
+    folder, name = os.path.split(path)
+    return [path, *(path + end for end in _LOGS), os.path.join(folder, f"tmp_{name}")]
+
+
+def _holds(folder: str, place: str) -> bool:
+    return place == folder or place.startswith(folder + os.sep)
+
+
+def _texts_in(query: str) -> list[str]:
+    """The texts that a statement holds in quotes of any kind: where it names files, it names them so."""
+    return [
+        text.replace("''", "'") for one, two, _, three in _QUOTED.findall(query) for text in (one, two, three) if text
+    ]
 
 
 def _result(done: "duckdb.DuckDBPyConnection", statement: "duckdb.Statement", most: int) -> dict[str, Json]:

@@ -9,6 +9,7 @@ import os
 import sqlite3
 from urllib.parse import quote
 
+from noetl.own import make_folder, touch
 from noetl.ports import NoRoom, StoreFailure
 from noetl.space import FULL
 from noetl.store.sqlite import schema, wal
@@ -75,9 +76,10 @@ def _connected(path: str) -> tuple[sqlite3.Connection, str | None]:
     refused = path + "-wal.damaged"
     try:
         if folder := os.path.dirname(path):
-            os.makedirs(folder, exist_ok=True)
+            make_folder(folder)
         if os.path.exists(refused):
             raise _damage(path, "commits are missing that lay behind a damaged place in its write-ahead log")
+        touch(path)  # the logs beside it get the rights that it has
         connection = sqlite3.connect(path, BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
     except OSError as error:
         text = f"{path}: the folder cannot be used [{error}]"
@@ -123,6 +125,7 @@ def _drop(cursor: sqlite3.Cursor, path: str, left: wal.Tail) -> str | None:
 
 
 def _keep(log: str, copy: str) -> None:
+    touch(copy + ".part")
     with open(log, "rb") as source, open(copy + ".part", "wb") as target:
         while block := source.read(1 << 20):
             target.write(block)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from types import TracebackType
 
 from noetl.files import file_name_of
+from noetl.own import make_folder
 from noetl.ports import NoRoom, Owned, StoreFailure
 from noetl.space import FULL
 
@@ -32,7 +33,7 @@ class Ownership:
 
     def __enter__(self) -> None:
         try:
-            os.makedirs(self._folder, exist_ok=True)
+            make_folder(self._folder)
             for _ in range(_TRIES):
                 self._file = _locked(self._path, fcntl.LOCK_EX, os.O_RDWR | os.O_CREAT)
                 if self._file >= 0:
@@ -86,7 +87,7 @@ def is_owned(folder: str, execution_id: str) -> bool:
 def _locked(path: str, lock: int, flags: int) -> int:
     """A descriptor of the file at `path` with the lock on it, or -1 when somebody else has it."""
     while True:
-        file = os.open(path, flags | os.O_CLOEXEC, 0o644)
+        file = os.open(path, flags | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(file, lock | fcntl.LOCK_NB)
             if _is_at(file, path):

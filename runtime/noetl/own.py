@@ -1,0 +1,163 @@
+"""The engine's own files: stores, values, credentials and keys, which no fenced tool reaches and nobody else reads.
+
+A store `FOLDER/NAME` has files and folders whose names begin with NAME, and `sessions.db` beside them. Where FOLDER
+lies below the folder that tools may use, or elsewhere, it is the engine's own with all that is in it; where it is that
+folder or holds it, those names are.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+
+HOME = ".noetl"
+"""The folder of the default store, which is nobody else's."""
+_SESSIONS = "sessions.db"
+_stores: dict[str, None] = {}
+
+
+def keep(store: str) -> None:
+    """Know from now on that the file of a store, or what would lie beside it, is the engine's own."""
+    folder, name = os.path.split(os.path.abspath(store))
+    _stores.setdefault(os.path.join(os.path.realpath(folder), name))
+
+
+def is_own(found: str, home: str) -> bool:
+    """Whether a path without links is the engine's own, for tools that are kept in the folder `home`.
+
+    Case is left aside, since some disks do. Another name of the same file or folder (a hard link, a mount) is the same.
+    """
+    return any(_is_of(store, found, home) for store in _stores)
+
+
+def stores_in(home: str) -> tuple[str, ...]:
+    """The folders below `home` that are the engine's own, and the stores that lie in `home` itself or above."""
+    found = []
+    for store in _stores:
+        folder = os.path.dirname(store)
+        found.append(store if _holds(folder, home) else folder)
+    return tuple(found)
+
+
+def second_name(home: str) -> str | None:
+    """A second name below `home` of a file of the engine, where somebody made one."""
+    known: set[str] = set()
+    linked = set()
+    for path in (path for store in _stores for path in _files_of(store)):
+        about = _about(path)
+        if about is not None and about.st_nlink > 1:
+            known.add(path)
+            linked.add((about.st_dev, about.st_ino))
+    if not linked:
+        return None
+    for folder, _, names in os.walk(home):
+        for name in names:
+            path = os.path.join(folder, name)
+            about = _about(path)
+            if about is not None and (about.st_dev, about.st_ino) in linked and path not in known:
+                return path
+    return None
+
+
+def make_folder(path: str) -> None:
+    """Make a folder of the engine that its owner alone may enter, with those above it. Raises OSError."""
+    if path and not os.path.isdir(path):
+        make_folder(os.path.dirname(path))
+        with suppress(FileExistsError):
+            os.mkdir(path, 0o700)
+
+
+def touch(path: str) -> None:
+    """Make a file of the engine that its owner alone may read, where there is none. Raises OSError."""
+    if not os.path.exists(path):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
+def narrow(store: str) -> tuple[str, ...]:
+    """Take from others what they may do with the files of a store, and say which these were; what cannot be is left."""
+    folder = os.path.dirname(os.path.abspath(store))
+    wide = [path for path in (folder, *_entries(folder, os.path.basename(store))) if _narrowed(path)]
+    for path in wide:
+        if os.path.isdir(path) and path != folder:  # it was open: so may be what is inside
+            for inner, _, names in os.walk(path):
+                _narrowed(inner)
+                for name in names:
+                    _narrowed(os.path.join(inner, name))
+    return tuple(wide)
+
+
+def _narrowed(path: str) -> bool:
+    """Whether the rights of a file or folder of the engine were taken from others just now."""
+    about = _about(path, follow=False)
+    if about is None or os.path.islink(path) or about.st_uid != os.geteuid() or not about.st_mode & 0o077:
+        return False
+    if os.path.isdir(path) and not _is_private(path):
+        return False
+    with suppress(OSError):
+        os.chmod(path, about.st_mode & 0o700)
+        return True
+    return False
+
+
+def _is_private(folder: str) -> bool:
+    """Whether a folder is the engine's by its name; one that others may have made for more is not."""
+    parts = os.path.abspath(folder).split(os.sep)
+    return HOME in parts or any(part.endswith((".blobs", ".owners")) for part in parts)
+
+
+def _is_of(store: str, found: str, home: str) -> bool:
+    folder = os.path.dirname(store)
+    if _holds(folder, home):
+        names = (os.path.basename(store).casefold(), _SESSIONS)
+        rest = os.path.relpath(found, folder).casefold()
+        return rest.startswith(names) or _same_file(store, found)
+    at = found
+    while True:
+        if at.casefold() == folder.casefold() or _same(at, folder):
+            return True
+        above = os.path.dirname(at)
+        if above == at or at == home:
+            return _same_file(store, found)
+        at = above
+
+
+def _holds(folder: str, home: str) -> bool:
+    return home == folder or home.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _same_file(store: str, found: str) -> bool:
+    """Whether it is a second name of a file of the store."""
+    about = _about(found)
+    if about is None or about.st_nlink < 2 or os.path.isdir(found):
+        return False
+    return any(map(partial(_same, found), _files_of(store)))
+
+
+def _files_of(store: str) -> Iterator[str]:
+    """The files of a store, those of its values and locks too."""
+    folder = os.path.dirname(store)
+    for path in _entries(folder, os.path.basename(store)):
+        if os.path.isdir(path):
+            for inner, _, names in os.walk(path):
+                yield from map(partial(os.path.join, inner), names)
+        else:
+            yield path
+
+
+def _entries(folder: str, name: str) -> list[str]:
+    is_ours: Callable[[str], bool] = lambda entry: entry.startswith((name, _SESSIONS))  # noqa: E731
+    with suppress(OSError):
+        return [os.path.join(folder, entry) for entry in filter(is_ours, os.listdir(folder))]
+    return []
+
+
+def _same(one: str, other: str) -> bool:
+    first, second = _about(one), _about(other)
+    return first is not None and second is not None and os.path.samestat(first, second)
+
+
+def _about(path: str, *, follow: bool = True) -> os.stat_result | None:
+    try:
+        return os.stat(path, follow_symlinks=follow)
+    except (OSError, ValueError):
+        return None
