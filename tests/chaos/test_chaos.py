@@ -1,4 +1,4 @@
-"""Real processes and real servers, killed at random for a while: everything that was begun ends right.
+"""Real processes and real servers, killed at random for a while, and a full disk: everything that was begun ends right.
 
 The choices are those of a seed; when things happen is not, so each run of this test is another one.
 """
@@ -7,7 +7,7 @@ import random
 import time
 from collections import Counter
 
-from harness.clusters import Cluster, killed
+from harness.clusters import Cluster, full_postgres, killed
 from noetl_ir.events import Event
 from services import nats, postgres, waited_for
 from simulator.laws import check_execution, fold
@@ -37,7 +37,8 @@ def test_whatever_is_killed_two_hundred_executions_end_right(cluster: Cluster) -
     workers = [cluster.worker("--slots", "8") for _ in range(3)]
     first = cluster.begin(BODY, servers[0])
     names = [first, *cluster.flooded(first, servers[0], EXECUTIONS - 1)]
-    blows = ["server", "worker", "nats", "postgres", *chance.choices(["server", "worker", "worker"], k=BLOWS - 4)]
+    once = ["server", "worker", "nats", "postgres", "full"]
+    blows = [*once, *chance.choices(["server", "worker", "worker"], k=BLOWS - len(once))]
     chance.shuffle(blows)
     for blow in blows:
         time.sleep(PAUSE)
@@ -54,6 +55,9 @@ def test_whatever_is_killed_two_hundred_executions_end_right(cluster: Cluster) -
             case "postgres":
                 postgres().kill()
                 postgres().start()
+            case "full":
+                with full_postgres(cluster):
+                    time.sleep(3 * PAUSE)
     _all_end_right(cluster, names)
 
 

@@ -5,27 +5,18 @@ import resource
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import nats
-import psycopg
 from nats.js.errors import APIError
 
-from harness.clusters import Cluster, Process, busy
-from services import NatsServer, postgres, waited_for
+from harness.clusters import Cluster, Process, busy, full_postgres
+from services import NatsServer, waited_for
 
 MANY = 40
 BUSY = busy(MANY)
 FULL_FOR = 1.0
 """Seconds."""
-
-_FILL = """
-CREATE FUNCTION {schema}.no_room() RETURNS trigger LANGUAGE plpgsql AS
-  $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$;
-CREATE TRIGGER is_full BEFORE INSERT ON {schema}.events FOR EACH STATEMENT EXECUTE FUNCTION {schema}.no_room()
-"""
-_EMPTY = "DROP TRIGGER is_full ON {schema}.events"
 
 
 def test_a_full_disk_under_sqlite(cluster: Cluster) -> None:
@@ -44,11 +35,8 @@ def test_a_full_disk_under_postgresql(cluster: Cluster) -> None:
     cluster.worker()
     name = cluster.begin(BUSY, server)
     cluster.reached("3")
-    schema = parse_qs(urlsplit(cluster.store).query)["schema"][0]
-    with psycopg.connect(postgres().url, autocommit=True) as database:
-        database.execute(_FILL.format(schema=schema).encode())
+    with full_postgres(cluster):
         _stands_still(cluster, server)
-        database.execute(_EMPTY.format(schema=schema).encode())
     _has_ended(cluster, name)
 
 

@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import psycopg
 
 from harness.invariants import check
 from harness.running import HEAD
@@ -43,6 +46,14 @@ workflow:
   next: {{arcs: [{{step: last}}]}}
 - {{step: last, tool: {{kind: noop}}}}
 """
+
+
+_FILL = """
+CREATE FUNCTION {schema}.no_room() RETURNS trigger LANGUAGE plpgsql AS
+  $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$;
+CREATE TRIGGER is_full BEFORE INSERT ON {schema}.events FOR EACH STATEMENT EXECUTE FUNCTION {schema}.no_room()
+"""
+_EMPTY = "DROP TRIGGER is_full ON {schema}.events"
 
 
 class Cluster:
@@ -184,3 +195,13 @@ def _is_over(runtime: Runtime, name: str) -> bool:
 
 def _no_catalogue(path: Path) -> bytes:
     raise AssertionError(f"nothing is looked for in a catalogue: {path}")
+
+
+@contextmanager
+def full_postgres(cluster: Cluster) -> Iterator[None]:
+    """The disk of the database has no room for events meanwhile."""
+    schema = parse_qs(urlsplit(cluster.store).query)["schema"][0]
+    with psycopg.connect(postgres().url, autocommit=True) as database:
+        database.execute(_FILL.format(schema=schema).encode())
+        yield
+        database.execute(_EMPTY.format(schema=schema).encode())
