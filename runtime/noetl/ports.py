@@ -229,7 +229,8 @@ class Store(Protocol):
     def own(self, execution_id: str) -> AbstractContextManager[None]:
         """Hold the one ownership of an execution while inside; entering raises Owned while another has it.
 
-        It ends with the process, however that ends.
+        It ends with the process, however that ends, and when the process stands still for 8 s and another one wants
+        it: from then on appends of the one before are refused with Conflict.
         """
         ...
 
@@ -239,6 +240,10 @@ class Store(Protocol):
 
     def owned(self, names: Collection[str]) -> set[str]:
         """Those of some executions that somebody owns."""
+        ...
+
+    def lost(self) -> set[str]:
+        """What was owned here and others have taken; told after this process stood still, and asked in every round."""
         ...
 
     def check_room(self, *, suspected: bool) -> None:

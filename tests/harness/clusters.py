@@ -69,9 +69,10 @@ class Cluster:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("NOETL_")}
         self._env = {**kept, "PYTHONPATH": path}
 
-    def server(self, *words: str) -> Process:
-        """A server; `urls` has where it listens."""
-        child = self._begun("server", "--port", "0", "--store", self.store, "--bus", self.bus, *words)
+    def server(self, *words: str, bus: bool = True) -> Process:
+        """A server, without a bus with a worker inside; `urls` has where it listens."""
+        words = ("--bus", self.bus, *words) if bus else words
+        child = self._begun("server", "--port", "0", "--store", self.store, *words)
         assert child.stderr is not None
         line = child.stderr.readline()
         assert line.startswith("listening on "), line + child.stderr.read()

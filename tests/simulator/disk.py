@@ -4,12 +4,13 @@ At a moment that the seed names the process dies, before its commit or after it,
 """
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 from noetl.ports import Conflict, ExecutionRow, StartKey, StoreFailure
 from noetl.store.memory import MemoryStore
+from simulator.timeline import Timeline
 
 
 class Killed(BaseException):
@@ -17,30 +18,49 @@ class Killed(BaseException):
 
 
 class DiskOdds(NamedTuple):
-    """How likely a commit kills its process, or fails, half of the times after it; or loses to somebody else."""
+    """How likely a commit kills its process, or fails, half of the times after it; or loses to somebody else; or comes
+    only after its process has stood still.
+    """
 
     killed: float = 0.0
     failed: float = 0.0
     lost: float = 0.0
+    hung: float = 0.0
+
+
+LEASE = 8_000_000
+"""Microseconds after which a process that stands still has lost what it owns to whom wants it."""
 
 
 class Holders:
     """Who owns an execution now, or was the last to."""
 
-    def __init__(self) -> None:
+    def __init__(self, timeline: Timeline) -> None:
+        self.timeline = timeline
         self.of: dict[str, Disk] = {}
+
+    def take(self, execution_id: str, taker: "Disk") -> None:
+        """It is free for whoever wants it where its owner stands still."""
+        owner = self.of.get(execution_id)
+        if owner is not None and owner is not taker and owner.stands_still:
+            owner.lose(execution_id)
+            owner.taken.add(execution_id)
 
 
 class Disk:
     """A `Store` on the one that all servers share. `die` is called when the process is to die.
 
-    An append by whom an execution was taken from is refused, as the stores do that several machines share.
+    An append by whom an execution was taken from is refused. `stopped` is since when the process stands still,
+    `taken` what others took from it then.
     """
 
     def __init__(
         self, shared: MemoryStore, holders: Holders, chance: random.Random, odds: DiskOdds, die: Callable[[], None]
     ) -> None:
         self.dropped = None
+        self.stopped: int | None = None
+        self.hang: Callable[[], None] = lambda: None
+        self._was_late = False
         self._shared = shared
         self._holders = holders
         self._chance = chance
@@ -48,6 +68,8 @@ class Disk:
         self._die = die
         self._is_dead = False
         self._owned: dict[str, ExitStack] = {}
+        self._held: set[str] = set()
+        self.taken: set[str] = set()
 
     def heal(self) -> None:
         """No more faults."""
@@ -60,9 +82,41 @@ class Disk:
 
     def lose_ownership(self) -> None:
         """Others take the process for dead; it does not know."""
-        for owning in self._owned.values():
+        for execution_id in [*self._owned]:
+            self.lose(execution_id)
+
+    def lose(self, execution_id: str) -> None:
+        """An execution is anybody's."""
+        owning = self._owned.pop(execution_id, None)
+        if owning is not None:
             owning.close()
-        self._owned.clear()
+
+    @property
+    def stands_still(self) -> bool:
+        """Whether the process has stood still for longer than a lease."""
+        return self.stopped is not None and self._holders.timeline.now - self.stopped > LEASE
+
+    def stop(self) -> None:
+        """The process stands still."""
+        if self.stopped is None:
+            self.stopped = self._holders.timeline.now
+
+    def go_on(self) -> None:
+        """The process runs again."""
+        self._was_late = self._was_late or self.stands_still
+        self.stopped = None
+
+    def lost(self) -> set[str]:
+        """`Store.lost`."""
+        late, self._was_late = self._was_late, False
+        mine = self._held if late else ()
+        return {execution_id for execution_id in mine if self._holders.of.get(execution_id) is not self}
+
+    def owned(self, names: Collection[str]) -> set[str]:
+        """`Store.owned`."""
+        self._live()
+        owners = {name: self._holders.of.get(name) for name in self._shared.owned(names)}
+        return {name for name, owner in owners.items() if owner is None or not owner.stands_still}
 
     def create(
         self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
@@ -87,13 +141,17 @@ class Disk:
     def own(self, execution_id: str) -> Iterator[None]:
         """`Store.own`."""
         self._live()
+        self._holders.take(execution_id, self)
         owning = ExitStack()
         owning.enter_context(self._shared.own(execution_id))
         self._owned[execution_id] = owning
         self._holders.of[execution_id] = self
+        self._held.add(execution_id)
+        self.taken.discard(execution_id)
         try:
             yield
         finally:
+            self._held.discard(execution_id)
             if self._owned.get(execution_id) is owning:
                 del self._owned[execution_id]
                 owning.close()
@@ -109,10 +167,13 @@ class Disk:
 
     def _commit(self, commit: Callable[[], Any]) -> Any:
         self._live()
+        if self._odds.hung and self._chance.random() < self._odds.hung and self.stopped is None:
+            self.hang()
+            self._live()
         draw, is_before = self._chance.random(), self._chance.random() < 0.5
         is_kill = draw < self._odds.killed
         is_failure = not is_kill and draw < self._odds.killed + self._odds.failed
-        if not (is_kill or is_failure) and draw < sum(self._odds):
+        if not (is_kill or is_failure) and draw < sum(self._odds[:3]):
             raise Conflict("somebody else was quicker")
         done = None if is_before and (is_kill or is_failure) else commit()
         if is_kill:

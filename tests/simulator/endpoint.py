@@ -19,6 +19,8 @@ from noetl_ir.commands import Answer, Command, Notice, Said
 from simulator.network import Item, Network, WorkQueue
 
 ROOM = 10_000
+PATIENCE = 5_000_000
+"""Microseconds after which a server that answers nothing is passed by."""
 
 
 class AskedTicket:
@@ -47,6 +49,7 @@ class Endpoint:
         self._reports: deque[HeardDelivery] = deque()
         self._notices: deque[Notice] = deque()
         self._routes: dict[str, str] = {}
+        self._silent: dict[str, int] = {}
         self._asked: dict[str, list[AskedTicket]] = {}
         self._numbers = count()
         network.join(self)
@@ -91,10 +94,12 @@ class Endpoint:
         data = self._sized(write_report(report))
         ticket, about = AskedTicket(), report.execution_id
         self._asked.setdefault(key, []).append(ticket)
-        route = self._routes.get(about, "")
+        route, now = self._routes.get(about, ""), self._network.timeline.now
+        is_silent = now - self._silent.setdefault(about, now) > PATIENCE
 
         def answered(answer: bytes, sender: str) -> None:
-            if not route or not self._routes.get(about):
+            self._silent.pop(about, None)
+            if is_silent or not route or not self._routes.get(about):
                 self._routes[about] = sender
             for each in self._asked.pop(key, [ticket]):
                 each.answer = read_answer(answer)
@@ -103,7 +108,9 @@ class Endpoint:
             self._routes.pop(about, None)
             self._network.tell_any_server(lambda server: server.hear(data, self.address, answered, passed=False))
 
-        if route:
+        if is_silent:
+            self._network.tell_all(lambda server: server.hear(data, self.address, answered, passed=True))
+        elif route:
             self._network.tell(route, lambda server: server.hear(data, self.address, answered, passed=False), to_any)
         else:
             to_any()

@@ -60,20 +60,21 @@ class Life:
         self._chance = chance
         self._step = step
         self._planned: int | None = None
-        self._is_stopped = False
+        self._stops = 0
 
     def wake(self) -> None:
         """Run a moment from now."""
         self._plan(self._timeline.now + self._chance.randint(10, 1_000))
 
     def stop(self) -> None:
-        """Stand still until `go_on`."""
-        self._is_stopped = True
+        """Stand still until `go_on`, as often as it was stopped."""
+        self._stops += 1
 
-    def go_on(self) -> None:
-        """Run again."""
-        self._is_stopped = False
+    def go_on(self) -> bool:
+        """Run again; whether it does."""
+        self._stops -= 1
         self.wake()
+        return not self._stops
 
     def _plan(self, time: int) -> None:
         if self._planned is None or time < self._planned:
@@ -84,7 +85,7 @@ class Life:
         if self._planned != time or not self.is_alive:
             return
         self._planned = None
-        if not self._is_stopped and (due := self._step()) is not None:
+        if not self._stops and (due := self._step()) is not None:
             self._plan(max(due, self._timeline.now + 1))
 
 
@@ -118,6 +119,18 @@ class ServerProcess:
         )  # fmt: skip
         self.life.wake()
 
+    def stop(self) -> None:
+        """Stand still, as by SIGSTOP."""
+        self.life.stop()
+        self.endpoint.is_awake = False
+        self.disk.stop()
+
+    def go_on(self) -> None:
+        """Run again."""
+        if self.life.go_on():
+            self.endpoint.is_awake = True
+            self.disk.go_on()
+
     def die(self) -> None:
         """End here, as by SIGKILL."""
         if not self.life.is_alive:
@@ -135,6 +148,8 @@ class ServerProcess:
             if not self.life.is_alive:
                 return None
             if self._passed:
+                mine = self.disk.taken & self.control.shells.keys()
+                assert not mine, f"{self.name} woke up and drives {mine}, which others took"
                 latest = self._timeline.now + LOOK_EVERY
                 return latest if self._due is None else min(self._due - self._steady.ahead, latest)
         raise AssertionError(f"{self.name} never comes to rest")
@@ -202,6 +217,16 @@ class WorkerProcess:
             pulse=Pulse(self.endpoint, self.endpoint, steady), blobs=shared.blobs,
         )  # fmt: skip
         self.life.wake()
+
+    def stop(self) -> None:
+        """Stand still, as by SIGSTOP; its tools go on."""
+        self.life.stop()
+        self.endpoint.is_awake = False
+
+    def go_on(self) -> None:
+        """Run again."""
+        if self.life.go_on():
+            self.endpoint.is_awake = True
 
     def die(self) -> None:
         """End here, as by SIGKILL: its tools end with it."""

@@ -74,7 +74,7 @@ def setting_of(seed: int) -> Setting:
     pick = chance.choice
     calm = chance.random() < 0.15
     odds = Odds(pick((0, 0.02, 0.1, 0.3)), pick((0, 0.05, 0.3)), pick((0, 0.2, 0.6)), pick((1, 5, 20)) * SECOND)
-    disk = DiskOdds(pick((0, 0, 0.03, 0.1)), pick((0, 0, 0.05)))
+    disk = DiskOdds(pick((0, 0, 0.03, 0.1)), pick((0, 0, 0.05)), hung=pick((0, 0, 0.02)))
     asks: tuple[tuple[int, str], ...] = ()
     if chance.random() < 0.15:
         asks = ((chance.randint(0, 15 * SECOND), "cancel"),)
@@ -114,7 +114,7 @@ class World:
         network = Network(self.timeline, self._stream("network"), setting.odds, setting.largest)
         by_path = play.by_path
         self._shared = Shared(
-            self.timeline, network, MemoryStore(), Holders(), MemoryBlobs(),
+            self.timeline, network, MemoryStore(), Holders(self.timeline), MemoryBlobs(),
             {each.digest: each for each in by_path.values()},
             {path: each.digest for path, each in by_path.items()}, Counter(),
         )  # fmt: skip
@@ -220,14 +220,18 @@ class World:
                 self._shared.network.wipe()
 
     def _stand(self, process: ServerProcess | WorkerProcess, length: int) -> None:
-        process.life.stop()
-        process.endpoint.is_awake = False
+        process.stop()
+        self.timeline.after(length, process.go_on)
 
-        def go_on() -> None:
-            process.endpoint.is_awake = True
-            process.life.go_on()
-
-        self.timeline.after(length, go_on)
+    def _hang(self, server: ServerProcess) -> None:
+        """A server stands still just before a commit: all others go on, and then it commits what it had in mind."""
+        until = self.timeline.now + self._chance.choice((2, 12, 35)) * SECOND
+        self._calm_at = max(self._calm_at, until)
+        self.timeline.at(until, lambda: None)
+        server.stop()
+        while self.timeline.now < until:
+            self.timeline.advance()
+        server.go_on()
 
     def _cut(self, process: ServerProcess | WorkerProcess, length: int) -> None:
         process.endpoint.is_linked = False
@@ -257,6 +261,7 @@ class World:
         server = ServerProcess(
             self._shared, self._stream(name), name, odds=odds, skew=self._skew(), observe=partial(self._observe, name)
         )
+        server.disk.hang = lambda: self._hang(server)
         server.died = lambda: self._again(lambda: self._replace_server(server))
         return server
 

@@ -182,6 +182,7 @@ class ControlPlane:
     def step(self) -> bool:
         """One round; False when nothing waited. Raises Conflict when all others had their turn."""
         did = self._send()
+        self._look_for_lost()
         reports = self._hearing.reports()
         asked = self._inbox.asked(self.shells)
         now = self._steady.now()
@@ -210,6 +211,14 @@ class ControlPlane:
             raise conflict
         return did
 
+    def _look_for_lost(self) -> None:
+        """Let go of what others took while this process stood still, before anything is done on what it believes."""
+        for execution_id in self._store.lost():
+            if execution_id in self.shells:
+                self._lose(execution_id, Conflict(f"{execution_id} was taken up while this process stood still"))
+            elif self._holdings.is_owned(execution_id):
+                self._holdings.let_go(execution_id)
+
     def _look_at_clock(self, now: int) -> None:
         """What waits for a time of day waits for longer, or not as long, once the wall clock was set."""
         ahead = self._clock.now() - now
@@ -226,6 +235,9 @@ class ControlPlane:
     def _lose(self, execution_id: str, problem: Conflict | Owned) -> None:
         """Somebody else goes on with an execution: it is given up, and all others have their turn."""
         self._conflict = Conflict(str(problem))
+        for shell in self._holdings.family_of(execution_id):
+            for order in self._watch.stops(shell.execution, shell.running()):
+                self._orders.add_stop(order)
         self.give_up(execution_id)
 
     def _look_for_left(self) -> bool:
@@ -252,9 +264,7 @@ class ControlPlane:
 
     def give_up(self, execution_id: str) -> None:
         """Forget an execution with its callers and children; the log has all of it, and its owner may be another."""
-        root_of = self._holdings.root_of
-        root = root_of(execution_id)
-        for name in [name for name in self.shells if root_of(name) == root]:
+        for name in [shell.execution.execution_id for shell in self._holdings.family_of(execution_id)]:
             self._children.pop(name)
             self._inbox.forget(name)
             self._let_go(name)

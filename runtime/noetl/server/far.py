@@ -9,7 +9,7 @@ from noetl.server.leases import Leases
 from noetl.server.macs import Macs, Order
 from noetl.server.roll import SAY_EVERY, Roll
 from noetl.server.watch import Left, pool_of
-from noetl_ir.commands import Beat, Report, RunPipeline
+from noetl_ir.commands import Beat, Report, RunPipeline, StopPipeline
 from noetl_ir.events import Event
 from noetl_ir.plan import Step
 
@@ -29,6 +29,10 @@ class Far:
             self._roll.take_up(execution.execution_id)
         for run in running:
             self._leases.begin(execution.execution_id, run, execution.regions[run].claim)
+        return ()
+
+    def stops(self, execution: Execution, running: Sequence[str]) -> Sequence[StopPipeline]:
+        """`Watch.stops`. None: who has a claim keeps it."""
         return ()
 
     def pool_for(self, program: Program, order: RunPipeline) -> str | None:
@@ -71,6 +75,7 @@ class Far:
     def hear_report(self, program: Program, report: Report) -> Sequence[RunPipeline]:
         """`Watch.hear_report`."""
         worker = worker_of(report.sender)
+        self._roll.expect(worker)
         self._roll.heard_of(report.execution_id)
         self._leases.hear(report.execution_id, report.run, report.claim, worker)
         return self._homes.claimed(program, report.execution_id, report.events[0].step, report.run, worker)

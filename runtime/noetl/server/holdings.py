@@ -49,6 +49,11 @@ class Holdings:
             execution_id = parent[0]
         return execution_id
 
+    def family_of(self, execution_id: str) -> list[Shell]:
+        """The shells of an execution, its callers and their children."""
+        root = self.root_of(execution_id)
+        return [shell for name, shell in self.shells.items() if self.root_of(name) == root]
+
     def let_go(self, execution_id: str) -> None:
         """Nothing of it stays in memory, and others may own it."""
         self.shells.pop(execution_id, None)

@@ -42,6 +42,7 @@ class Roll:
         self._board = board
         self._clock = clock
         self._seen: dict[str, Seen] = {}
+        self._expected: dict[str, int] = {}
         self._due = 0
         self.questions = Questions(board, lambda: [presence for presence, _ in self.workers()])
         """What the workers are asked before a start."""
@@ -54,6 +55,11 @@ class Roll:
     def heard_of(self, execution_id: str) -> None:
         """What is said of an execution comes here, or it is over: nobody else has to be told any more."""
         self._taken_up.discard(execution_id)
+
+    def expect(self, worker: str) -> None:
+        """A worker has spoken of its work, so it soon says that it is there; or it is gone, and that came late."""
+        if worker not in self._seen:
+            self._expected.setdefault(worker, self._clock.now())
 
     def look(self) -> Heard:
         """Take in what was said."""
@@ -81,6 +87,10 @@ class Roll:
             for name in [name for name, seen in self._seen.items() if now - seen.at > GONE_AFTER]:
                 del self._seen[name]
                 leaving.append(name)
+            for name in [name for name, at in self._expected.items() if name in self._seen or now - at > GONE_AFTER]:
+                del self._expected[name]
+                if name not in self._seen:
+                    leaving.append(name)
         return Heard(leaving, taken)
 
     def workers(self) -> list[tuple[Presence, int]]:

@@ -6,7 +6,7 @@ from typing import Protocol
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.server.macs import Order
-from noetl_ir.commands import Beat, Report, RunPipeline
+from noetl_ir.commands import Beat, Report, RunPipeline, StopPipeline
 from noetl_ir.events import Event
 from noetl_ir.plan import Step
 from noetl_ir.rows import NamedTuple
@@ -47,6 +47,10 @@ class Watch(Protocol):
 
     def take_up(self, execution: Execution, running: Sequence[str]) -> Sequence[str]:
         """An execution is driven here from now on; which of its attempts that run are lost."""
+        ...
+
+    def stops(self, execution: Execution, running: Sequence[str]) -> Sequence[StopPipeline]:
+        """Another server goes on with an execution; which of its attempts that run are to be stopped here."""
         ...
 
     def pool_for(self, program: Program, order: RunPipeline) -> str | None:
@@ -116,6 +120,10 @@ class Near:
     def take_up(self, execution: Execution, running: Sequence[str]) -> Sequence[str]:
         """`Watch.take_up`. Whoever ran them is gone."""
         return running
+
+    def stops(self, execution: Execution, running: Sequence[str]) -> Sequence[StopPipeline]:
+        """`Watch.stops`. To whoever goes on they are lost."""
+        return [StopPipeline(execution.execution_id, run, execution.regions[run].claim) for run in running]
 
     def pool_for(self, program: Program, order: RunPipeline) -> str:
         """`Watch.pool_for`."""

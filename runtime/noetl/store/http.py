@@ -309,6 +309,10 @@ class RemoteStore:
         """`Store.is_owned`: a server that answers drives all that is not over, now or in a moment."""
         return True
 
+    def lost(self) -> set[str]:
+        """`Store.lost`."""
+        return set()
+
     def owned(self, names: Collection[str]) -> set[str]:
         """`Store.owned`."""
         return {*names}

@@ -2,8 +2,8 @@
 
 A worker knows where a report goes from the command that it is about, and from each answer. Where that server is gone,
 NATS says so at once, and the report goes to any other one, which hands it on to all where it is not its own. One that
-is there and silent, cut off or stopped, is passed by after `Limits.patience`. A report that gets lost is repeated by
-its worker, so nothing is stored on the way.
+is there and silent, cut off or stopped, is passed by after `Limits.patience`: then all servers are asked, as one of
+them may have taken over. A report that gets lost is repeated by its worker, so nothing is stored on the way.
 """
 
 import secrets
@@ -64,6 +64,7 @@ class Asking:
         self._wire = wire
         self._parking = parking
         self._any = link.subjects.any_server
+        self._all = link.subjects.all_servers
         self._inbox = link.inbox
         self._lock = threading.Lock()
         self._numbers = count()
@@ -81,7 +82,7 @@ class Asking:
         """Send a report. Raises Full, TooLarge."""
         frame, ticket = packed(self._wire.write_report(report), self._link.largest), NatsTicket()
         about = self._wire.about(report)
-        sender = "" if self._is_silent(about) else self._routes.get(about, "")
+        sender = self._all if self._is_silent(about) else self._routes.get(about, "")
         with self._lock:
             if not self._link.is_up or not self._has_room(key):
                 raise Full(f"the queue {REPORTS!r} takes no more for now")

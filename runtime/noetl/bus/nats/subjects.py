@@ -25,7 +25,7 @@ class Subjects:
         self.any_server = f"{prefix}.report.any"
         """Where a report goes whose server is not known: to one of them."""
         self.all_servers = f"{prefix}.report.all"
-        """Where a server hands on what is for another one."""
+        """Where a server hands on what is for another one, and where a report goes whose server says nothing."""
         self.parked = f"{prefix}.parked"
 
     def reports_to(self, server: str) -> str:

@@ -4,6 +4,11 @@ A holder is a store that is open. Its lock belongs to one connection, kept for t
 when the process ends, however it ends, and within 20 s when its machine does. A row whose holder has no lock is
 anybody's. One lock serves all executions of a holder: there may be any number of them.
 
+A process that stands still keeps its connections. So a holder counts on in a row of its own, and every store looks at
+the rows of all: one whose count was the same for as long as a lease, in looks of which none was late, stands still, and
+its rows are anybody's too. No clock says so but the monotonic one of the store that looks. One that has
+not begun to look, as it owns nothing yet, goes by the times in the rows, which are the database's.
+
 A connection that is lost is made anew under the same number. What others took meanwhile is theirs: an append by
 whoever no longer owns the execution finds no row of his and is refused.
 """
@@ -16,13 +21,15 @@ from contextlib import suppress
 from types import TracebackType
 
 from noetl.ports import Owned, StoreFailure
-from noetl.store.postgres.failures import TRANSLATED
+from noetl.store.postgres.beats import STANDS_STILL, Beats
+from noetl.store.postgres.failures import TRANSLATED, failure
 from noetl.store.postgres.pool import Connection, Pool, is_alive
 from noetl.store.postgres.texts import written
+from noetl.store.renewal import Renewal
 
 # Locks are the database's; the object id of the namespace keeps those of two stores apart. 0 is the inbox's.
 _CLASS = "(to_regnamespace(%(schema)s)::oid::bigint - 2147483648)::integer"
-_DEAD = f"pg_try_advisory_xact_lock_shared({_CLASS}, owners.holder)"
+_DEAD = f"(pg_try_advisory_xact_lock_shared({_CLASS}, owners.holder) OR {STANDS_STILL})"
 _TAKE = f"""
 INSERT INTO owners VALUES (%(name)s, %(holder)s, %(who)s)
 ON CONFLICT (execution_id) DO UPDATE SET holder = excluded.holder, who = excluded.who
@@ -30,6 +37,7 @@ ON CONFLICT (execution_id) DO UPDATE SET holder = excluded.holder, who = exclude
 """
 _LIVE = f"SELECT execution_id FROM owners WHERE execution_id = ANY(%(names)s) AND NOT {_DEAD}"
 _WHO = "SELECT who FROM owners WHERE execution_id = %(name)s"
+_MINE = "SELECT execution_id FROM owners WHERE holder = %s"
 _RELEASE = "DELETE FROM owners WHERE execution_id = ANY(%(names)s) AND holder = %(holder)s"
 _LOCK = f"SELECT pg_advisory_lock({_CLASS}, %(holder)s)"
 _OLD = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %s AND backend_start = %s"
@@ -48,6 +56,8 @@ class Holder:
         self._left: set[str] = set()
         self.number = 0
         self.names: set[str] = set()
+        self._beats = Beats()
+        self._renewal = Renewal(self._renew)
 
     def keep(self) -> None:
         """See to it that this holder lives, if it ever did; or leave that to the thread that does so just now."""
@@ -69,6 +79,7 @@ class Holder:
                 row = self._pool.run(lambda connection: connection.execute(_WHO, values).fetchone())
                 raise Owned(f"execution {execution_id!r} is owned by {row[0] if row else 'another process'}")
             self.names.add(execution_id)
+            self._renewal.begin()
 
     def release(self, execution_id: str) -> None:
         """Let go. What cannot be said now is said later: this never fails."""
@@ -84,20 +95,31 @@ class Holder:
             with self._lock:
                 self._release_left()
         known = {written(name): name for name in names}
-        values = {"names": [*known], "schema": self._pool.address.namespace}
+        values = {"names": [*known], "schema": self._pool.address.namespace, **self._beats.still()}
         rows = self._pool.run(lambda connection: connection.execute(_LIVE, values).fetchall())
         return {known[name] for (name,) in rows}
+
+    def lost(self) -> set[str]:
+        """`Store.lost`."""
+        if not self.names or not self._renewal.was_late():
+            return set()
+        rows = self._pool.run(lambda connection: connection.execute(_MINE, (self.number,)).fetchall())
+        mine = {name for (name,) in rows}
+        return {name for name in [*self.names] if written(name) not in mine}
 
     def close(self) -> None:
         """Let go of everything; call it before the pool closes. In a forked child nothing here is its own."""
         if self._pool.is_inherited:
             return
+        self._renewal.end()
         with self._lock:
             self._left |= self.names
             self.names.clear()
             if self._connection is not None:
                 with suppress(StoreFailure):
                     self._release_left()
+                with suppress(*TRANSLATED):
+                    self._beats.end(self._connection, self.number)
                 self._connection.close()
                 self._connection = None
 
@@ -117,6 +139,7 @@ class Holder:
             if not self.number:
                 (self.number,) = connection.execute("SELECT nextval('holders')").fetchone() or (0,)
             connection.execute(_LOCK, self._values(""))
+            self._beats.begin(connection, self.number, self._pool.address.namespace)
             (began,) = connection.execute(_SELF).fetchone() or (None,)
             self._session = (connection.info.backend_pid, began)
         except TRANSLATED:
@@ -130,9 +153,20 @@ class Holder:
             self._pool.once(lambda connection: connection.execute(_RELEASE, values))
             self._left.clear()
 
-    def _values(self, execution_id: str, who: str = "") -> dict[str, str | int]:
+    def _values(self, execution_id: str, who: str = "") -> dict[str, object]:
         schema = self._pool.address.namespace
-        return {"name": written(execution_id), "holder": self.number, "who": who, "schema": schema}
+        return {
+            "name": written(execution_id), "holder": self.number, "who": who, "schema": schema, **self._beats.still(),
+        }  # fmt: skip
+
+    def _renew(self, now: float) -> None:
+        with self._lock:
+            if self._connection is None:
+                raise StoreFailure("the store is closed")
+            try:
+                self._beats.count(self._connection, self.number)
+            except TRANSLATED as error:
+                raise failure(error, self._pool.address) from error
 
 
 class Ownership:

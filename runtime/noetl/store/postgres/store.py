@@ -119,6 +119,10 @@ class PostgresStore:
         """`Store.owned`."""
         return self._access.holder.owned(names)
 
+    def lost(self) -> set[str]:
+        """`Store.lost`."""
+        return self._access.holder.lost()
+
     def check_room(self, *, suspected: bool) -> None:
         """`Store.check_room`. The values lie on the same disk (`PostgresBlobs`)."""
 

@@ -40,7 +40,7 @@ from noetl.store import SELECT_EXECUTIONS, condition, cut_off, missing
 from noetl.store.sqlite.catalogue import Catalogue
 from noetl.store.sqlite.failures import TRANSLATED, failure
 from noetl.store.sqlite.opening import connect
-from noetl.store.sqlite.owners import Ownership, is_owned
+from noetl.store.sqlite.owners import Owners, Ownership
 from noetl_ir.expr import Json
 from noetl_ir.rows import NamedTuple
 
@@ -111,6 +111,7 @@ class SqliteStore:
         self._heads: dict[str, Head] = {}
         self._closed: str | None = None
         self._catalogue = Catalogue(self)
+        self._owners = Owners(path + ".owners", self)
         self._open()
         _open.add(self)
 
@@ -179,12 +180,14 @@ class SqliteStore:
         """`Store.append`. The quick way trusts the head seen last; primary key and ids catch the rest."""
 
         def quickly(cursor: sqlite3.Cursor) -> Head:
+            self._owners.check(cursor, execution_id)
             after = self._insert(cursor, head, records)
             return self._sum_up(cursor, after, status, ended)
 
         def carefully(cursor: sqlite3.Cursor) -> Head:
             after = self._head(cursor, execution_id)
             if fresh := self._missing(cursor, after, expected, records):
+                self._owners.check(cursor, execution_id)
                 after = self._sum_up(cursor, self._insert(cursor, after, fresh), status, ended)
             return after
 
@@ -298,15 +301,19 @@ class SqliteStore:
 
     def own(self, execution_id: str) -> Ownership:
         """`Store.own`."""
-        return Ownership(self.path + ".owners", execution_id)
+        return self._owners.own(execution_id)
 
     def is_owned(self, execution_id: str) -> bool:
         """`Store.is_owned`."""
-        return is_owned(self.path + ".owners", execution_id)
+        return self._owners.is_owned(execution_id)
 
     def owned(self, names: Collection[str]) -> set[str]:
         """`Store.owned`."""
         return {*filter(self.is_owned, names)}
+
+    def lost(self) -> set[str]:
+        """`Store.lost`."""
+        return self._owners.lost()
 
     def check_room(self, *, suspected: bool) -> None:
         """`Store.check_room`."""
@@ -314,6 +321,7 @@ class SqliteStore:
 
     def close(self) -> None:
         """Let go of the file. The last one of all processes folds the write-ahead log into it."""
+        self._owners.close()
         with self._lock:
             if self._closed is None:
                 self._closed = "the store is closed"

@@ -3,85 +3,213 @@
 The kernel lets go of a lock when its process ends, however it ends. A lock file is removed by the owner
 when it lets go; so whoever has just locked one looks whether it is still the file of that name. The folder
 must be on a local disk: many network file systems do not lock.
+
+A process that stands still keeps its locks. So its files say when it was last seen, by the monotonic clock of the
+machine; from who is too old another one takes the execution, by putting a file of its own in the place of the other.
+The table `taken` says so, and is looked at by every append of an owner: whoever wakes up writes nothing.
 """
 
 import fcntl
 import os
+import sqlite3
+import threading
 import time
 import weakref
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import TracebackType
+from typing import Any, Protocol
 
 from noetl.files import file_name_of
 from noetl.own import make_folder
-from noetl.ports import NoRoom, Owned, StoreFailure
+from noetl.ports import Conflict, NoRoom, Owned, StoreFailure
 from noetl.space import FULL
+from noetl.store.renewal import LEASE, Renewal
+from noetl_ir.rows import NamedTuple
 
 _TRIES = 2_000
 _PAUSE = 0.001
+_TAKEN = "SELECT holder FROM taken WHERE execution_id = ?"
+_TAKE = "INSERT OR REPLACE INTO taken VALUES (?, ?)"
 _held: "weakref.WeakSet[Ownership]" = weakref.WeakSet()
+
+
+class Database(Protocol):
+    """Where it is written who has taken what."""
+
+    def write(self, operation: str, work: Callable[[sqlite3.Cursor], int]) -> int: ...
+
+    def rows(self, query: str, values: Sequence[str]) -> list[tuple[Any, ...]]: ...
+
+
+class Stamp(NamedTuple):
+    """What a lock file says: the process, and when it was last seen (monotonic seconds), None where it does not say."""
+
+    process: int | None
+    seen: float | None
+
+    @property
+    def still(self) -> float:
+        """For how many seconds it has stood still, 0 while it has a lease."""
+        silent = 0.0 if self.seen is None else time.monotonic() - self.seen
+        return silent if silent > LEASE else 0.0
+
+    def __str__(self) -> str:
+        return "another process" if self.process is None else f"process {self.process}"
+
+
+class Owners:
+    """The ownerships of one store; its lock files lie in `folder`."""
+
+    def __init__(self, folder: str, database: Database) -> None:
+        self.folder = folder
+        self.database = database
+        self.holder = int.from_bytes(os.urandom(7), "big")
+        self.held: dict[str, Ownership] = {}
+        self.renewal = Renewal(self._renew)
+
+    def own(self, execution_id: str) -> "Ownership":
+        """`Store.own`."""
+        return Ownership(self, execution_id)
+
+    def is_owned(self, execution_id: str) -> bool:
+        """Whether any process that does not stand still owns the execution. Raises StoreFailure."""
+        stamp = stamp_of(self._path(execution_id))
+        return stamp is not None and not stamp.still
+
+    def lost(self) -> set[str]:
+        """`Store.lost`."""
+        if not self.held or not self.renewal.was_late():
+            return set()
+        return {name for name, ownership in [*self.held.items()] if ownership.is_lost()}
+
+    def check(self, cursor: sqlite3.Cursor, execution_id: str) -> None:
+        """Before an append, in its transaction. Raises Conflict where another one has taken what was owned here."""
+        if execution_id in self.held:
+            found = cursor.execute(_TAKEN, (execution_id,)).fetchone()
+            if found is not None and found[0] != self.holder:
+                raise Conflict(f"execution {execution_id!r} is owned by another process now")
+
+    def close(self) -> None:
+        """Renew nothing any more."""
+        self.renewal.end()
+
+    def _path(self, execution_id: str) -> str:
+        return os.path.join(self.folder, file_name_of(execution_id) + ".lock")
+
+    def _renew(self, now: float) -> None:
+        for ownership in [*self.held.values()]:
+            with suppress(OSError):  # others take it for one who stands still
+                ownership.stamp(now)
 
 
 class Ownership:
     """The ownership of one execution, held while inside; may be used again, but never twice at once."""
 
-    def __init__(self, folder: str, execution_id: str) -> None:
-        self._folder = folder
+    def __init__(self, owners: Owners, execution_id: str) -> None:
+        self._owners = owners
         self._execution_id = execution_id
-        self._path = os.path.join(folder, file_name_of(execution_id) + ".lock")
+        self._path = owners._path(execution_id)
         self._file = -1
+        self._lock = threading.Lock()
 
     def __enter__(self) -> None:
         try:
-            make_folder(self._folder)
+            make_folder(self._owners.folder)
             for _ in range(_TRIES):
                 self._file = _locked(self._path, fcntl.LOCK_EX, os.O_RDWR | os.O_CREAT)
                 if self._file >= 0:
-                    # Of fixed width instead of truncated, which makes ext4 write it out at once.
-                    os.pwrite(self._file, b"%-19d\n" % os.getpid(), 0)
-                    _held.add(self)
+                    self._claim()
                     return
                 # Somebody who only asks shares the lock for a moment; an owner does not.
-                if is_owned(self._folder, self._execution_id):
-                    break
+                if (stamp := stamp_of(self._path)) is not None:
+                    if not stamp.still:
+                        break
+                    self._take()
+                    if self._file >= 0:
+                        self._begin()
+                        return
                 time.sleep(_PAUSE)
-            owner = _owner(self._path)
+            owner = _read(self._path)
         except OSError as error:
-            self._let_go()
+            self.__exit__(None, None, None)
             text = f"{self._path}: the execution cannot be locked [{error}]"
             if reason := FULL.get(error.errno or 0):
                 raise NoRoom(text, reason) from error
             raise StoreFailure(text) from error
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
         raise Owned(f"execution {self._execution_id!r} is owned by {owner}")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._file >= 0:
+        if self._file >= 0 and not self.is_lost():
             with suppress(OSError):  # the lock is what counts
                 os.unlink(self._path)
         self._let_go()
 
+    def stamp(self, now: float) -> None:
+        """Say that the owner was there at that time."""
+        with self._lock:
+            if self._file >= 0:
+                # Of fixed width instead of truncated, which makes ext4 write it out at once.
+                os.pwrite(self._file, b"%-19d %-19d\n" % (os.getpid(), int(now * 1_000_000)), 0)
+
+    def is_lost(self) -> bool:
+        """Whether another one has put its file in the place of this one's."""
+        return self._file >= 0 and not _is_at(self._file, self._path)
+
+    def _begin(self) -> None:
+        _held.add(self)
+        self._owners.held[self._execution_id] = self
+        self._owners.renewal.begin()
+        self.stamp(self._owners.renewal.last)
+
+    def _claim(self) -> None:
+        """It was free. Who it was once taken by does not own it any more."""
+        self._begin()
+        owners, name = self._owners, self._execution_id
+        found = owners.database.rows(_TAKEN, (name,))
+        if found and found[0][0] != owners.holder:
+            owners.database.write("take", lambda cursor: cursor.execute(_TAKE, (name, owners.holder)).rowcount)
+
+    def _take(self) -> None:
+        """Take it from who stands still; the transaction lets one in at a time."""
+
+        def work(cursor: sqlite3.Cursor) -> int:
+            stamp = stamp_of(self._path)
+            if stamp is not None and stamp.still:
+                cursor.execute(_TAKE, (self._execution_id, self._owners.holder))
+                os.unlink(self._path)
+                self._file = _locked(self._path, fcntl.LOCK_EX, os.O_RDWR | os.O_CREAT)
+            return 0
+
+        self._owners.database.write("take", work)
+
     def _let_go(self) -> None:
         _held.discard(self)
-        file, self._file = self._file, -1
-        if file >= 0:
-            os.close(file)
+        if self._owners.held.get(self._execution_id) is self:
+            del self._owners.held[self._execution_id]
+        with self._lock:  # nothing is written to a file of that number that comes after it
+            file, self._file = self._file, -1
+            if file >= 0:
+                os.close(file)
 
 
-def is_owned(folder: str, execution_id: str) -> bool:
-    """Whether any process owns the execution."""
-    path = os.path.join(folder, file_name_of(execution_id) + ".lock")
+def stamp_of(path: str) -> Stamp | None:
+    """What is known of who holds a lock; None where nobody does."""
     try:
         file = _locked(path, fcntl.LOCK_SH, os.O_RDONLY)
     except FileNotFoundError:
-        return False
+        return None
     except OSError as error:
         raise StoreFailure(f"{path}: the lock cannot be read [{error}]") from error
     if file < 0:
-        return True
+        return _read(path)
     os.close(file)
-    return False
+    return None
 
 
 def _locked(path: str, lock: int, flags: int) -> int:
@@ -109,19 +237,21 @@ def _is_at(file: int, path: str) -> bool:
     return os.path.samestat(os.fstat(file), there)
 
 
-def _owner(path: str) -> str:
-    """The process that holds a lock, as far as its file says."""
+def _read(path: str) -> Stamp:
+    """What a lock file says of its owner; older programs write no time."""
     try:
         with open(path, "rb") as file:
-            number = file.read(20).strip()
+            words = file.read(40).split()
     except OSError:
-        number = b""
-    return f"process {int(number)}" if number.isdigit() else "another process"
+        words = []
+    process, seen, *_ = [int(word) if word.isdigit() else None for word in words] + [None, None]
+    return Stamp(process, None if seen is None else seen / 1_000_000)
 
 
 def _forget() -> None:
     """In a forked child: a lock belongs to the open file, which the child shares, so it closes its copy."""
     for ownership in list(_held):
+        ownership._lock = threading.Lock()  # the thread that had it is the parent's
         ownership._let_go()
 
 

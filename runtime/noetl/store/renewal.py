@@ -1,0 +1,71 @@
+"""How an owner shows that it does not stand still: a lease that a thread renews, as long as its process runs.
+
+A process may stop for any time (stopped by a signal, a machine that was paused) and go on as if nothing had happened.
+Whoever has not renewed for `LEASE` seconds loses what it owns to whom wants it. It may not know, so its appends are
+refused; and once it runs again it asks what it has lost.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from noetl.ports import StoreFailure
+
+LEASE = 8.0
+"""Seconds without a renewal after which an owner stands still."""
+
+RENEW_EVERY = 2.0
+"""Seconds between two renewals."""
+
+
+class Renewal:
+    """Calls `renew` from a thread of its own every `RENEW_EVERY` seconds, from `begin` to `end`. Any thread may ask.
+
+    `renew` gets the time of the renewal; where it raises StoreFailure there was none. `clock` is in monotonic seconds.
+    """
+
+    def __init__(self, renew: Callable[[float], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._renew = renew
+        self._clock = clock
+        self._thread: threading.Thread | None = None
+        self._over = threading.Event()
+        self._was_late = False
+        self._asked = 0.0
+        self.last = clock()
+
+    def begin(self) -> None:
+        """Renew from now on."""
+        if self._thread is None:
+            self.last = self._clock()
+            self._thread = threading.Thread(target=self._run, name="noetl lease", daemon=True)
+            self._thread.start()
+
+    def end(self) -> None:
+        """Renew no more."""
+        self._over.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(RENEW_EVERY)
+
+    def was_late(self) -> bool:
+        """Whether others may have taken what is held, since this was asked last."""
+        now = self._clock()
+        if self._thread is not None and now - self.last > LEASE and now - self._asked > RENEW_EVERY:
+            self._was_late = True
+        late, self._was_late = self._was_late, False
+        if late:
+            self._asked = now
+        return late
+
+    def now(self) -> None:
+        """Renew."""
+        now = self._clock()
+        late = now - self.last > LEASE
+        with suppress(StoreFailure):
+            self._renew(now)
+            self.last = now
+            self._was_late = self._was_late or late
+
+    def _run(self) -> None:
+        while not self._over.wait(RENEW_EVERY):
+            self.now()

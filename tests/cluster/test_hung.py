@@ -1,0 +1,120 @@
+"""Processes that stand still, as by SIGSTOP: others go on with what they had, and they do no harm when they wake."""
+
+import json
+import signal
+import time
+
+import httpx
+import pytest
+
+from harness.clusters import Cluster, Process
+from services import waited_for
+
+WAITS = """
+workflow:
+- {step: start, tool: {kind: wait, timers: {t: 2s}}, next: {arcs: [{step: last}]}}
+- {step: last, tool: {kind: shell, command: "echo waited >> calls"}}
+"""
+WORKS = """
+workflow:
+- {step: start, tool: {kind: shell, command: "echo begun >> calls; sleep 12; echo ended >> calls"}, next: {arcs: [{step: last}]}}
+- {step: last, tool: {kind: wait, timers: {t: 2s}}}
+"""  # noqa: E501
+
+
+def stopped(child: Process) -> None:
+    """Have a process stand still."""
+    child.send_signal(signal.SIGSTOP)
+
+
+def woken(child: Process) -> None:
+    """Have it go on."""
+    child.send_signal(signal.SIGCONT)
+
+
+def test_another_server_goes_on_with_what_a_hung_one_had(cluster: Cluster) -> None:
+    hung, other = cluster.server(), cluster.server()
+    cluster.worker()
+    names = [cluster.begin(WORKS, hung), cluster.begin(WAITS, hung)]
+    cluster.reached("begun")
+    began = time.monotonic()
+    stopped(hung)
+    cluster.ended(names[1], seconds=20)
+    assert time.monotonic() - began < 17
+    (log,) = cluster.ended(names[0])
+    assert "task.lost" not in [event.event_type for event in log]
+    woken(hung)
+    assert cluster.lines() == ["begun", "waited", "ended"]
+    for name in names:
+        assert json.loads(cluster.noetl("status", name, "--json", server=hung))["status"] == "completed"
+    cluster.ended(cluster.begin(WAITS, hung), cluster.begin(WAITS, other))
+    waited_for(lambda: executions(cluster, hung) == 0, "it still drives what others ended")
+
+
+def test_what_was_just_said_to_a_hung_server_is_heard_by_another_one(cluster: Cluster) -> None:
+    hung, _ = cluster.server(), cluster.server()
+    cluster.worker()
+    names = [cluster.begin(WAITS, hung) for _ in range(4)]
+    stopped(hung)
+    cluster.ended(*names, seconds=35)
+    assert cluster.lines() == ["waited"] * 4
+
+
+def executions(cluster: Cluster, server: Process) -> int:
+    """How many executions a server drives."""
+    lines = httpx.get(f"{cluster.urls[server.pid]}/metrics").text.splitlines()
+    return int(float(next(line for line in lines if line.startswith("noetl_driven_executions ")).split()[1]))
+
+
+def test_a_hung_server_that_wakes_lets_go_before_anything_is_due(cluster: Cluster) -> None:
+    """Nobody has written anything meanwhile: the other one waits, too."""
+    hung, other = cluster.server(), cluster.server()
+    cluster.worker()
+    name = cluster.begin("workflow:\n- {step: start, tool: {kind: wait, events: [go]}}\n", hung)
+    with cluster.looking() as runtime:
+        waited_for(lambda: "task.started" in [event.event_type for _, event in runtime.events(name)], "it never waits")
+    stopped(hung)
+    waited_for(lambda: executions(cluster, other) == 1, "nobody takes it up", 20)
+    woken(hung)
+    waited_for(lambda: executions(cluster, hung) == 0, "it believes that it drives it", 3)
+    cluster.noetl("signal", name, "--name", "go", server=hung)
+    cluster.ended(name)
+
+
+def test_a_hung_server_alone_with_its_worker_loses_what_it_had(cluster: Cluster) -> None:
+    """Two servers on one SQLite file, each with its worker inside: what ran in the hung one is lost, and runs again."""
+    cluster.store = f"sqlite:///{cluster.folder}/x.db"
+    hung, other = cluster.server(bus=False), cluster.server(bus=False)
+    name, waits = cluster.begin(WORKS.replace("12", "60"), hung), cluster.begin(WAITS, hung)
+    cluster.reached("begun")
+    stopped(hung)
+    cluster.ended(waits, seconds=20)
+    waited_for(lambda: cluster.lines().count("begun") == 2, "it does not run again", 20)
+    woken(hung)
+    waited_for(lambda: executions(cluster, hung) == 0, "it believes that it drives it", 3)
+    cluster.noetl("cancel", name, server=hung)
+    status = lambda: json.loads(cluster.noetl("status", name, "--json", server=other))["status"]  # noqa: E731
+    waited_for(lambda: status() == "cancelled", "it is not cancelled")
+    time.sleep(1)
+    assert "ended" not in cluster.lines()
+    with cluster.looking() as runtime:
+        kinds = [event.event_type for _, event in runtime.events(name)]
+    assert (kinds.count("task.started"), kinds.count("task.lost")) == (2, 1)
+    cluster.ended(cluster.begin(WAITS, hung), cluster.begin(WAITS, other))
+
+
+@pytest.mark.parametrize("seconds", [1, 6])
+def test_what_a_hung_worker_had_runs_once_or_is_ordered_again(cluster: Cluster, seconds: int) -> None:
+    """Within its lease it goes on, later another one has its attempt; one outcome counts."""
+    server = cluster.server()
+    hung = cluster.worker("--slots", "1")
+    name = cluster.begin(WORKS.replace("12", "0.5"), server)
+    cluster.reached("begun")
+    stopped(hung)
+    cluster.worker()
+    time.sleep(seconds)
+    woken(hung)
+    (log,) = cluster.ended(name)
+    kinds = [event.event_type for event in log]
+    assert kinds.count("task.lost") == (1 if seconds > 3 else 0)
+    assert kinds.count("task.done") == 2
