@@ -37,6 +37,7 @@ def test_another_server_goes_on_with_what_a_hung_one_had(cluster: Cluster) -> No
     cluster.worker()
     names = [cluster.begin(WORKS, hung), cluster.begin(WAITS, hung)]
     cluster.reached("begun")
+    waiting(cluster, names[1])
     began = time.monotonic()
     stopped(hung)
     cluster.ended(names[1], seconds=20)
@@ -60,6 +61,12 @@ def test_what_was_just_said_to_a_hung_server_is_heard_by_another_one(cluster: Cl
     assert cluster.lines() == ["waited"] * 4
 
 
+def waiting(cluster: Cluster, name: str) -> None:
+    """Wait until an execution waits."""
+    with cluster.looking() as runtime:
+        waited_for(lambda: "task.started" in [event.event_type for _, event in runtime.events(name)], "it never waits")
+
+
 def executions(cluster: Cluster, server: Process) -> int:
     """How many executions a server drives."""
     lines = httpx.get(f"{cluster.urls[server.pid]}/metrics").text.splitlines()
@@ -71,8 +78,7 @@ def test_a_hung_server_that_wakes_lets_go_before_anything_is_due(cluster: Cluste
     hung, other = cluster.server(), cluster.server()
     cluster.worker()
     name = cluster.begin("workflow:\n- {step: start, tool: {kind: wait, events: [go]}}\n", hung)
-    with cluster.looking() as runtime:
-        waited_for(lambda: "task.started" in [event.event_type for _, event in runtime.events(name)], "it never waits")
+    waiting(cluster, name)
     stopped(hung)
     waited_for(lambda: executions(cluster, other) == 1, "nobody takes it up", 20)
     woken(hung)

@@ -18,6 +18,9 @@ LEASE = 8.0
 RENEW_EVERY = 2.0
 """Seconds between two renewals."""
 
+LATE = LEASE - 1.0
+"""Seconds after which an owner asks whether it has lost anything: sooner than anybody may have taken it."""
+
 
 class Renewal:
     """Calls `renew` from a thread of its own every `RENEW_EVERY` seconds, from `begin` to `end`. Any thread may ask.
@@ -50,7 +53,7 @@ class Renewal:
     def was_late(self) -> bool:
         """Whether others may have taken what is held, since this was asked last."""
         now = self._clock()
-        if self._thread is not None and now - self.last > LEASE and now - self._asked > RENEW_EVERY:
+        if self._thread is not None and now - self.last > LATE and now - self._asked > RENEW_EVERY:
             self._was_late = True
         late, self._was_late = self._was_late, False
         if late:
@@ -60,7 +63,7 @@ class Renewal:
     def now(self) -> None:
         """Renew."""
         now = self._clock()
-        late = now - self.last > LEASE
+        late = now - self.last > LATE
         with suppress(StoreFailure):
             self._renew(now)
             self.last = now

@@ -52,7 +52,7 @@ BATCH = 256
 """How many events of tasks without an effect share one report."""
 
 SEND_AGAIN = 1_000_000
-LONGEST_WAIT = 8_000_000
+LONGEST_WAIT = 4_000_000
 """Microseconds until an unanswered report is sent again: the first time, doubled each time, and at most."""
 
 ASK_AGAIN = 1_000_000

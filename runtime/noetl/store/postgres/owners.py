@@ -72,6 +72,7 @@ class Holder:
         with self._lock:
             if execution_id in self.names:
                 raise Owned(f"execution {execution_id!r} is owned by this process already")
+            self._renewal.begin()  # first: what it knows of its lease is never later than what others know
             self._live()
             self._release_left()
             values = self._values(execution_id, who=f"process {os.getpid()} on {socket.gethostname()}")
@@ -79,7 +80,6 @@ class Holder:
                 row = self._pool.run(lambda connection: connection.execute(_WHO, values).fetchone())
                 raise Owned(f"execution {execution_id!r} is owned by {row[0] if row else 'another process'}")
             self.names.add(execution_id)
-            self._renewal.begin()
 
     def release(self, execution_id: str) -> None:
         """Let go. What cannot be said now is said later: this never fails."""
