@@ -79,7 +79,7 @@ def test_all_that_a_cluster_does_works_with_these_rights(guarded: NatsServer, tm
 
 
 FORBIDDEN_TO_SAY = [
-    "shop.run.default.k", "shop.run.other.k", "shop.stops", "shop.to.default.w", "shop.to.other.w", "shop.report.all",
+    "shop.run.default.k", "shop.run.other.k", "shop.stops", "shop.to.default.w", "shop.to.other.w",
     "shop.notices.servers", "shop.notices.pool.default", "shop.in.servers.x", "shop.in.pool.default.x",
     "shop.in.pool.other.x", "$JS.API.STREAM.DELETE.shop_run_default", "$JS.API.STREAM.PURGE.shop_run_other",
     "$JS.API.STREAM.CREATE.mine", "$JS.API.STREAM.UPDATE.shop_run_other", "$JS.API.STREAM.MSG.GET.shop_run_default",
@@ -94,7 +94,7 @@ FORBIDDEN_TO_HEAR = [
     "shop.to.*.*", "_INBOX.>", "$JS.>", "shop.parked",
 ]  # fmt: skip
 ALLOWED_TO_SAY = [
-    "shop.report.any", "shop.report.to.x", "shop.notices.pool.other", "shop.parked",
+    "shop.report.any", "shop.report.all", "shop.report.to.x", "shop.notices.pool.other", "shop.parked",
     "$JS.API.CONSUMER.MSG.NEXT.shop_run_other.workers",
 ]  # fmt: skip
 
