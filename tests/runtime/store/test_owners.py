@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from noetl.ports import Conflict, ExecutionRow, Owned, Store, StoreFailure
+from noetl.renewal import LEASE, RENEW_EVERY
 from noetl.store.postgres import open_store as open_postgres
-from noetl.store.renewal import LEASE, RENEW_EVERY
 from noetl.store.sqlite import SqliteStore, open_store
 from services import postgres, waited_for
 

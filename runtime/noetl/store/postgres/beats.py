@@ -3,8 +3,8 @@
 import time
 from collections.abc import Callable
 
+from noetl.renewal import LEASE
 from noetl.store.postgres.pool import Connection
-from noetl.store.renewal import LEASE
 
 _SEEN = "(SELECT * FROM unnest(%(still)s::integer[], %(beats)s::bigint[]))"
 _OLD = f"clock_timestamp() - interval '{LEASE} s'"

@@ -21,11 +21,11 @@ from contextlib import suppress
 from types import TracebackType
 
 from noetl.ports import Owned, StoreFailure
+from noetl.renewal import Renewal
 from noetl.store.postgres.beats import STANDS_STILL, Beats
 from noetl.store.postgres.failures import TRANSLATED, failure
 from noetl.store.postgres.pool import Connection, Pool, is_alive
 from noetl.store.postgres.texts import written
-from noetl.store.renewal import Renewal
 
 # Locks are the database's; the object id of the namespace keeps those of two stores apart. 0 is the inbox's.
 _CLASS = "(to_regnamespace(%(schema)s)::oid::bigint - 2147483648)::integer"

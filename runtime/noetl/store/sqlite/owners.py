@@ -23,8 +23,8 @@ from typing import Any, Protocol
 from noetl.files import file_name_of
 from noetl.own import make_folder
 from noetl.ports import Conflict, NoRoom, Owned, StoreFailure
+from noetl.renewal import LEASE, Renewal
 from noetl.space import FULL
-from noetl.store.renewal import LEASE, Renewal
 from noetl_ir.rows import NamedTuple
 
 _TRIES = 2_000
