@@ -92,7 +92,7 @@ class _Document:
             return False
         tree = here.tree[key] if isinstance(here.tree, dict) else None
         entry = self._copies.entry_at(tree.span) if isinstance(tree, Value | Placed) else None
-        if entry is None or entry.key is None or entry.key.text == key:
+        if entry is None or entry.key is None:
             return True
         return not self._touched.has_legacy(entry.start, entry.end)
 

@@ -111,7 +111,8 @@ def _unfold(r: Reader, draft: StepDraft, node: Node) -> Node | None:
 
 def _may_loop(task: Mapping) -> bool:
     kind = task.get("kind")
-    return (isinstance(kind, Scalar) and kind.text == "iterator") or task.get("iterator") is not None
+    is_loop = isinstance(kind, Scalar) and kind.text == "iterator"
+    return is_loop or task.get("iterator") is not None or task.get("loop") is not None
 
 
 def _next(r: Reader, draft: StepDraft, node: Node) -> None:

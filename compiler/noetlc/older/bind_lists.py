@@ -129,7 +129,7 @@ def asks_for_list(text: str, arg: str) -> bool:
     """Whether python code asks if an arg of it is a list, and nowhere takes it for a mapping."""
     nodes = nodes_of(text)
     names = names_of(nodes, arg)
-    return any(_asks(node, names, "list") for node in nodes) and not any(_is_mapping(node, names) for node in nodes)
+    return any(asks(node, names, "list") for node in nodes) and not any(takes_mapping(node, names) for node in nodes)
 
 
 def nodes_of(text: str) -> list[ast.AST]:
@@ -163,7 +163,7 @@ def _takes(node: ast.AST, arg: str) -> bool:
     return False
 
 
-def _asks(node: ast.AST, names: set[str], kind: str) -> bool:
+def asks(node: ast.AST, names: set[str], kind: str) -> bool:
     """Whether this is `isinstance(name, kind)`, or with that kind among others."""
     match node:
         case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kinds]):
@@ -171,7 +171,8 @@ def _asks(node: ast.AST, names: set[str], kind: str) -> bool:
     return False
 
 
-def _is_mapping(node: ast.AST, names: set[str]) -> bool:
+def takes_mapping(node: ast.AST, names: set[str]) -> bool:
+    """Whether this takes something of those names for a mapping."""
     match node:
         case ast.Attribute(value=ast.Name(id=name), attr=attribute):
             return name in names and attribute in _OF_MAPPING
@@ -179,4 +180,4 @@ def _is_mapping(node: ast.AST, names: set[str]) -> bool:
             return name in names
         case ast.Compare(left=ast.Constant(value=str()), ops=[ast.In() | ast.NotIn()], comparators=[ast.Name(id=name)]):
             return name in names
-    return _asks(node, names, "dict")
+    return asks(node, names, "dict")

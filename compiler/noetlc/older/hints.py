@@ -36,8 +36,8 @@ _SECRET = pattern(r"(?<![\w.'\"])(?:env\s*[.\[]|token\s*\()")
 
 _STORED = pattern(r"\b_(?:ref|store|preview)\b")
 """What stands under the name of a step for how its result is stored."""
-_SQL_DATA = pattern(r"\.data\.(?:command_\d|rows\b|row_count\b|columns\b)")
-"""A key of a SQL result behind a `data` that it does not have."""
+_SQL_DATA = pattern(r"\.data\.(?:command_\d|rows\b|row_count\b|columns\b)|\bcommand_\d+['\"\]]*\[\d")
+"""A key of a SQL result behind a `data` that it does not have, or a row's number right behind a statement."""
 _REQUEST = pattern(r"(?<![\w.'\"])(?:job|payload|spec|input|data)\b(?!['\"])")
 
 
@@ -46,6 +46,8 @@ def hints_of(r: Reader, draft: DocumentDraft, node: Mapping) -> tuple[Sugar, ...
     asked = (_node("bind_lists", "AskedLists", node.span),) if _LIST in r.source.text else ()
     if _LOOP_KEYS.search(r.source.text) and any(step.loop is not None for step in draft.steps):
         asked = (*asked, _node("bind_loops", "AskedLoops", node.span))
+    if "json }}" in r.source.text:
+        asked = (*asked, _node("bind_json", "AskedJson", node.span))
     return (*_old_names(r, node, draft), *_implicit_end(draft, node), *_first_entry(draft, node), *asked)
 
 
@@ -104,7 +106,7 @@ def _old_names(r: Reader, node: Mapping, draft: DocumentDraft) -> Iterator[Sugar
         yield _node("environment", "OldSecrets", node.span)
     if ("_ref" in text or "_store" in text or "_preview" in text) and _STORED.search(text):
         yield _node("storage", "StoredNames", node.span)
-    if ".data." in text and _SQL_DATA.search(text):
+    if (".data." in text or "command_" in text) and _SQL_DATA.search(text):
         yield _node("sql_paths", "SqlData", node.span)
     if "{%" in text:
         yield _node("blocks", "OldBlocks", node.span)

@@ -13,7 +13,7 @@ so too, and told.
 from collections.abc import Callable, Container, Iterator
 from typing import TypeAlias, TypeVar
 
-from noetl_ir.expr import Attribute, Call, Compare, Const, Expr, Item, ListOf, Name, Native, TupleOf, walk
+from noetl_ir.expr import Attribute, Call, Compare, Const, Expr, Item, ListOf, Name, Native, Test, TupleOf, walk
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import HasBodies, Tasks, all_tasks
@@ -81,6 +81,9 @@ def completed(is_envelope: IsEnvelope, own: frozenset[str] = ENVELOPE) -> Replac
             case Compare(first=Attribute() | Item() as first, rest=((op, right),)):
                 if _key(first) == "status" and is_envelope(first.of):
                     return _status_compared(first, op, right, replace)
+            case Test(of=Attribute() | Item() as asked, name="defined" | "undefined" as name):
+                if _key(asked) == "metadata" and is_envelope(asked.of):
+                    return Test(Attribute(asked.of, "status_code"), name, (), ())
             case Call(callee=Attribute(of=of, name=method)) if is_envelope(of):
                 if method == "get" and expr.args and not _is_own(expr.args[0], own):
                     args = tuple(rewritten(arg, replace) for arg in expr.args)

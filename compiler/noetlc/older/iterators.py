@@ -58,16 +58,15 @@ def unfolded_list(r: Reader, draft: StepDraft, tasks: tuple[Node, ...], node: No
 
 
 def _without_loop(r: Reader, draft: StepDraft, node: Mapping) -> Node:
-    """A tool whose `iterator` became the loop of the step; one without as it is."""
-    loop = node.get("iterator")
-    if not isinstance(loop, Mapping) or draft.loop is not None:
+    """A tool whose `iterator` or `loop` became the loop of the step; one without as it is."""
+    word = next((word for word in ("iterator", "loop") if isinstance(node.get(word), Mapping)), "")
+    loop, key = node.get(word), node.key(word)
+    if not isinstance(loop, Mapping) or key is None or draft.loop is not None:
         return node
-    r.respelt(
-        next(key.span for key, _ in node.entries if key.text == "iterator"), "`iterator` in a tool", "the step's `loop`"
-    )
+    r.respelt(key.span, f"`{word}` in a tool", "the step's `loop`")
     entries = [(key_as(key, "item") if key.text == "name" else key, value) for key, value in loop.entries]
     draft.loop = _loop_of(r, loop, entries)
-    return mapping_at(_with_element(draft, [entry for entry in node.entries if entry[0].text != "iterator"]), node.span)
+    return mapping_at(_with_element(draft, [entry for entry in node.entries if entry[0].text != word]), node.span)
 
 
 def _loop_of(r: Reader, node: Mapping, entries: list[tuple[Scalar, Node]]) -> Loop | None:

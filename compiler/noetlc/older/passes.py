@@ -132,6 +132,7 @@ LOWERING: tuple[Lowering, ...] = (
     ),
     Lowering(_part("rename_names", "names"), removes=("OldNames",), after=("lower_next", "lower_until", "lower_while")),
     Lowering(_part("bind_lists", "bind_lists"), removes=("AskedLists",), after=("lower_args", "rename_names")),
+    Lowering(_part("bind_json", "bind_json"), removes=("AskedJson",), after=("lower_args", "rename_names")),
     Lowering(_part("bind_loops", "bind_loops"), removes=("AskedLoops",), after=("lower_args", "rename_names")),
 )
 """Playbook to playbook, sugar to canonical form."""

@@ -1,9 +1,12 @@
 """Paths into the results of SQL: older engines had them under `data`.
 
-shorten_sql_paths: the `data` between an old word for the result and a key of a SQL result goes (REAL.md, values).
+shorten_sql_paths: the `data` between an old word for the result and a key of a SQL result goes (REAL.md, values), and a
+number behind a statement is that of a row.
 
     tool: {kind: postgres, …}, vars: {n: "{{ result.data.command_0.rows[0].n }}"}
         →  vars: {n: "{{ result.command_0.rows[0].n }}"}
+
+    n: "{{ ask.command_0[0].n }}"   →   n: "{{ ask.command_0.rows[0].n }}"
 
 By the name of a step or task `s.data` is the whole already, where there is no such key; old words in rules are paths
 into the outcome, which say no more than is written.
@@ -11,7 +14,7 @@ into the outcome, which say no more than is written.
 
 import re
 
-from noetl_ir.expr import Attribute, Expr, Item
+from noetl_ir.expr import Attribute, Const, Expr, Item
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken, all_tasks
 from noetlc.ast.playbook import Playbook, Step
@@ -24,7 +27,7 @@ from noetlc.older.legacy_names import declared_in, declared_names
 
 
 class SqlData(Sugar):
-    """Some text of the file may read a SQL result under `data`."""
+    """Some text of the file may read a SQL result under `data`, or rows behind a statement."""
 
     span: Span
 
@@ -62,7 +65,8 @@ def shorten_sql_paths(playbook: Playbook, note: Note) -> Playbook:
 
 
 def _shortened(step: Step, known: frozenset[str], note: Note) -> Step:
-    """The step of which all tools are SQL, shortened; another as it is."""
+    """The step with rows of statements where they are, and if all its tools are SQL, shortened."""
+    step = map_all_held(step, lambda held: _with_rows(held, note))
     if not {task.kind for task in step.tasks} <= SQL:
         return step
     kinds = {task.kind for task in all_tasks(step.tasks, step.extras) if not task.generated}
@@ -75,6 +79,24 @@ def _shortened(step: Step, known: frozenset[str], note: Note) -> Step:
         return made
 
     return map_all_held(step, each)
+
+
+def _with_rows(held: Held, note: Note) -> Held:
+    made = held_with(held, _rows)
+    if made is not held:
+        note(Change(BY, held.span, "a row of a statement", "safe", "`.rows[N]` of its result"))
+    return made
+
+
+def _rows(expr: Expr) -> Expr | None:
+    """A row by its number: the first engines gave a statement's rows alone."""
+    match expr:
+        case Item(
+            of=Attribute(name=name) | Item(key=Const(value=str(name))) as statement, key=Const(value=int(number))
+        ):
+            if _STATEMENT.fullmatch(name) and not name.endswith("_rows") and not isinstance(number, bool):
+                return Item(Attribute(rewritten(statement, _rows), "rows"), expr.key)
+    return None
 
 
 def _replacing(known: frozenset[str], keys: frozenset[str]) -> Replace:

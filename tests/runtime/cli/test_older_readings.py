@@ -60,6 +60,38 @@ workflow:
 """,
         {"id": 4},
     ),
+    "JSON that code takes for the value is it, and stays text where code reads it": (
+        """
+workload: {user: {name: Ada}}
+workflow:
+  - {step: start, tool: {kind: noop}, next: [{step: read, args: {b: "{{ workload.user | tojson }}"}}]}
+  - step: read
+    tool:
+      kind: python
+      args: {a: "{{ workload.user | tojson }}", c: "{{ workload.user | tojson }}", d: "{{ workload.user | tojson }}"}
+      code: |
+        import json
+        if isinstance(d, str):
+            d = json.loads(d)
+        result = [a["name"], isinstance(b, dict), json.loads(c)["name"], d.get("name")]
+    next: [{step: fin, args: {all: "{{ read }}"}}]
+""",
+        {"all": ["Ada", True, "Ada", "Ada"]},
+    ),
+    "a loop in a tool is the step's, and a row of a statement is its number": (
+        """
+workflow:
+  - step: start
+    tool: {kind: sqlite, database: s.db, query: "SELECT {{ n }} AS n", loop: {in: "{{ [1, 2] }}", iterator: n}}
+    next: [{step: look}]
+  - step: look
+    tool: {kind: sqlite, database: s.db, command: "SELECT 1 AS n; SELECT 2 AS n"}
+    next:
+      - step: fin
+        args: {rows: "{{ start | length }}", n: "{{ look.command_1[0].n }}", first: "{{ look.data.command_0[0].n }}"}
+""",
+        {"rows": 2, "n": 2, "first": 1},
+    ),
     "the args of a sink are the data that it stores": (
         """
 workflow:
