@@ -22,6 +22,7 @@ class BoundedProtocol(H11Protocol):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
+        self._number = self.book.arrive()
         self._is_in = False
         self._works = False
         self._since = self._heard = 0.0
@@ -31,6 +32,7 @@ class BoundedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, or refuse, where there are too many."""
+        self.book.arrived(self._number)
         self._since = self.book.now()
         peer = transport.get_extra_info("peername")
         self._is_in = self.book.enter(self, str(peer[0]) if peer else "")
@@ -93,8 +95,11 @@ class BoundedProtocol(H11Protocol):
                 self._end_late()
 
     def drop(self) -> None:
-        """`Connection.drop`."""
-        self.transport.abort()
+        """`Connection.drop`. One that is idle is closed as if its time were over, which its client expects."""
+        if self._received:
+            self.transport.abort()
+        else:
+            self.transport.close()
 
     def _note(self) -> None:
         """Whether there is a request on it now."""

@@ -26,7 +26,7 @@ FIRST, EVERY = 60.0, 600.0
 SHARE = 20
 """How many times as long as it takes to look at one execution nothing is done."""
 
-_PAGE = 100
+_PAGE = 1_000
 _NAME = 64
 _HEX = re.compile(rb"[0-9a-f]{%d,}" % _NAME)
 

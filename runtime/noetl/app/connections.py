@@ -30,6 +30,14 @@ class Bounds(NamedTuple):
     rate: int = 1_024
     stall: float = 30.0
     """For who takes nothing of what is sent to take some of it."""
+    arriving: int = 5_000
+    """Connections at once whose TLS does not stand yet; nobody knows then whose they are."""
+    handshake: float = 10.0
+    """For the beginning of TLS."""
+
+
+class TooMany(Exception):
+    """So many connections are opened just now that one more is closed at once."""
 
 
 class Connection(Protocol):
@@ -61,6 +69,8 @@ class Book:
         self._address: dict[Connection, str] = {}
         self._of: dict[str, set[Connection]] = {}
         self._waiting: dict[str, dict[Connection, None]] = {}
+        self._arriving: dict[int, float] = {}
+        self._arrivals = 0
 
     def __len__(self) -> int:
         return len(self._address)
@@ -68,6 +78,22 @@ class Book:
     def counts(self) -> tuple[int, int]:
         """How many there are, and how many made room or had none."""
         return len(self), self.dropped
+
+    def arrive(self) -> int:
+        """One more that somebody opens: its number. Raises TooMany."""
+        now = self.now()
+        while self._arriving and now - next(iter(self._arriving.values())) > self.bounds.handshake + 1:
+            del self._arriving[next(iter(self._arriving))]
+        if len(self._arriving) >= self.bounds.arriving:
+            self._count_dropped(f"and {len(self._arriving)} whose TLS does not stand yet")
+            raise TooMany
+        self._arrivals += 1
+        self._arriving[self._arrivals] = now
+        return self._arrivals
+
+    def arrived(self, number: int) -> None:
+        """It is open; or never will be, which shows by its time."""
+        self._arriving.pop(number, None)
 
     def enter(self, connection: Connection, address: str) -> bool:
         """One more, which waits; False where it has no room."""
@@ -80,7 +106,7 @@ class Book:
         else:
             has_room = True
         if not has_room:
-            self._count_dropped(address)
+            self._count_dropped(f"{len(self._of.get(address, ()))} of them from {address}")
             return False
         self._address[connection] = address
         self._of.setdefault(address, set()).add(connection)
@@ -124,18 +150,17 @@ class Book:
         found = next(iter(self._waiting.get(address, ())), None)
         if found is None:
             return False
-        self._count_dropped(address)
+        self._count_dropped(f"{len(self._of.get(address, ()))} of them from {address}")
         self.leave(found)
         found.drop()
         return True
 
-    def _count_dropped(self, address: str) -> None:
+    def _count_dropped(self, who: str) -> None:
         self.dropped += 1
         if self.dropped & (self.dropped - 1) == 0:  # the 1st, 2nd, 4th, 8th, …: a flood does not fill the log
-            mine = len(self._of.get(address, ()))
             self._say(
-                f"there are {len(self._address)} connections, {mine} of them from {address}: one was closed to make"
-                f" room, or refused ({self.dropped} so far)"
+                f"there are {len(self)} connections, {who}: one was closed to make room, or refused"
+                f" ({self.dropped} so far)"
             )
 
 

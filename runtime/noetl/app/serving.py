@@ -46,9 +46,6 @@ if TYPE_CHECKING:
 MOST_FILES = 1 << 18
 """Files that may be open at once, where the system lets it: with SQLite each execution that is driven has a lock."""
 
-HANDSHAKE = 10.0
-"""Seconds for the beginning of TLS."""
-
 LEAVE_WITHIN = 5
 """Seconds that connections have to end once the server stops; those that follow an execution never would."""
 
@@ -133,7 +130,8 @@ def _bounds(listening: Listening, files: int) -> Bounds:
     """The limits of connections: at most half of the files may be some, and a proxy has all of them."""
     bounds = Bounds()
     most = min(bounds.most, files // 2)
-    return bounds._replace(most=most, of_address=most if listening.behind_proxy else min(bounds.of_address, most))
+    of_address = most if listening.behind_proxy else min(bounds.of_address, most)
+    return bounds._replace(most=most, of_address=of_address, arriving=min(bounds.arriving, files // 4))
 
 
 def _config(app: Callable[..., object], listening: Listening, book: Book) -> uvicorn.Config:
@@ -197,11 +195,13 @@ def service_of(runtime: Runtime, bell: Bell, say: Callable[[str], None]) -> Serv
 class _Server(uvicorn.Server):
     """Leaves signals to `serve`: uvicorn would end the process by them before what is in flight has finished."""
 
+    handshake = Bounds().handshake
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen. A connection is known to the book once its TLS stands, which has its time too."""
         if self.config.ssl is not None:
             loop = asyncio.get_running_loop()
-            create = partial(loop.create_server, ssl_handshake_timeout=HANDSHAKE)
+            create = partial(loop.create_server, ssl_handshake_timeout=self.handshake)
             loop.create_server = create  # type: ignore[method-assign]
         await super().startup(sockets)
 

@@ -13,7 +13,7 @@ import pytest
 import uvicorn
 
 from noetl.app.bounded import protocol_in
-from noetl.app.connections import Book, Bounds
+from noetl.app.connections import Book, Bounds, TooMany
 
 BOUNDS = Bounds(most=40, of_address=30, head=1.5, pause=1.5, grace=3.0, rate=1_000, stall=1.5)
 ASKS = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -223,3 +223,21 @@ def test_one_host_has_one_count_whatever_it_calls_itself() -> None:
         before = len(book)
         assert book.enter(held, address)
         assert (len(book) > before) is is_more, address
+
+
+def test_what_is_only_opened_is_bounded_for_as_long_as_that_may_take() -> None:
+    now = [0.0]
+    book = Book(Bounds(arriving=3, handshake=10), clock=lambda: now[0])
+    numbers = [book.arrive() for _ in range(3)]
+    with pytest.raises(TooMany):
+        book.arrive()
+    book.arrived(numbers[1])
+    now[0] = 9.0
+    book.arrive()
+    with pytest.raises(TooMany):
+        book.arrive()
+    now[0] = 11.5
+    assert len({*numbers, book.arrive(), book.arrive()}) == 5
+    with pytest.raises(TooMany):
+        book.arrive()
+    assert book.dropped == 3
