@@ -11,6 +11,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 
+from noetl.processes import child_environ
+
 SECONDS = 120
 MEMORY = 4 << 30
 """Limits of one compile: wall-clock seconds, bytes of address space."""
@@ -73,7 +75,13 @@ def _run(module: str, words: list[str], data: bytes, name: str, folder: str | No
     command = [sys.executable, "-P", "-m", module, *words]  # no module comes from the folder, whose files are untrusted
     try:
         done = subprocess.run(
-            command, input=data, capture_output=True, timeout=SECONDS, preexec_fn=_limit(), cwd=folder
+            command,
+            input=data,
+            capture_output=True,
+            timeout=SECONDS,
+            preexec_fn=_limit(),
+            cwd=folder,
+            env=child_environ({}),
         )
     except subprocess.TimeoutExpired:
         raise CompileError(f"{name}: the compiler was stopped after {SECONDS} s", 1) from None

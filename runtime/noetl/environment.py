@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
+from noetl.deployment import is_own
 from noetl.engine.program import Program
 from noetl.engine.workload import variables_of
 from noetl_ir.expr import Json
@@ -22,7 +23,7 @@ class Environment(NamedTuple):
 
     def _may_read(self, name: str) -> bool:
         is_text = name in self.values and not any("\ud800" <= char <= "\udfff" for char in self.values[name])
-        return is_text and any(fnmatchcase(name, pattern) for pattern in self.allowed)
+        return is_text and not is_own(name) and any(fnmatchcase(name, pattern) for pattern in self.allowed)
 
 
 NO_ENVIRONMENT = Environment()

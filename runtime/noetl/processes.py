@@ -273,7 +273,7 @@ class _Watchdog:
             self._process.wait()
         self._process = subprocess.Popen(
             ("/bin/sh", "-c", _WATCHDOG), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, start_new_session=True, cwd="/",
+            stderr=subprocess.DEVNULL, start_new_session=True, cwd="/", env=child_environ({}),
         )  # fmt: skip
         self._write("".join(f"+ {group}\n" for group in sorted(self._groups)))
 

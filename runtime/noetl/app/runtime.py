@@ -16,6 +16,7 @@ from noetl.app.identities import IDS
 from noetl.app.programs import Programs
 from noetl.app.surroundings import Log, Surroundings
 from noetl.bus.memory import MemoryBus
+from noetl.deployment import learn_file
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.environment import NO_ENVIRONMENT, Environment
@@ -211,6 +212,7 @@ def guard(url: str) -> tuple[str, ...]:
     """Keep tools and others from the files of a store and of its secrets; those that others could use until now."""
     store = secrets_path_of(url).removesuffix(".credentials")
     keep(store)
+    learn_file(f"{store}.credentials.key")
     return narrow(store)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
+from noetl import deployment
 from noetl.engine.program import Program
 from noetl.engine.starting import Request, keychain_fields
 from noetl.ports import Fence
@@ -91,15 +92,37 @@ class Vault:
 
     def redact(self, value: Json) -> Json:
         """A value with its known secrets hidden."""
-        if self._redactor is None and not self._declared:
+        if self._redactor is None and not self._declared and not self._shows_own(value):
             return value
         return self._hiding().redact(value)
 
     def restore(self, value: Json) -> Json:
         """A value with its markers replaced by what they stand for."""
-        if self._redactor is None and not self._declared:
+        if self._redactor is None and not self._declared and not self._names_own(value):
             return value
         return self._hiding().restore(value)
+
+    def _shows_own(self, value: Json) -> bool:
+        """Whether a value has something of the deployment's own in it."""
+        if not deployment.secrets():
+            return False
+        from noetl.worker.redaction import forms_in
+
+        return forms_in(value, tuple(deployment.secrets()))
+
+    def _names_own(self, value: Json) -> bool:
+        """Whether a value may have the marker of something of the deployment's own."""
+        if not deployment.secrets():
+            return False
+        from noetl.worker.redaction import has_markers
+
+        return has_markers(value)
+
+    def _opened(self, entry: str, field: str) -> Json:
+        """What a marker stands for. Raises KeyError."""
+        if entry == deployment.ENTRY:
+            raise KeyError(f"{field} is what this deployment was given for itself: no task may use it")
+        return self._keychain().value(entry, field)
 
     def _keychain(self) -> Keychain:
         if self._chain is None:
@@ -126,8 +149,9 @@ class Vault:
                 key = execution_key(master_key(f"{self._path}.key"), self._execution_id)
             except KeyProblem as problem:
                 raise Fault("credential.missing", f"no secret can be used: {problem}") from None
-            redactor = Redactor(key, self._keychain().value)
+            redactor = Redactor(key, self._opened)
             redactor.learn(self._keychain().known())
+            redactor.learn((deployment.ENTRY, name, text) for text, name in deployment.secrets().items())
             self._redactor = redactor
         return self._redactor
 

@@ -15,6 +15,7 @@ from typing import TextIO
 
 import click
 
+from noetl import deployment
 from noetl_ir.collecting import begin_command, end_command
 from noetl_ir.registry import load
 
@@ -76,6 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line, by default the process's own, and return its exit code. Raises nothing."""
     if argv is not None:
         return _run(argv)
+    deployment.begin(sys.argv[1:], os.environ)
     begin_command()
     status = _run(sys.argv[1:])
     end_command()
@@ -125,7 +127,7 @@ def _report(error: Exception) -> None:
         reason = getattr(error, "strerror", None) or str(error) or "there is not enough memory"
         click.echo(f"error: the system refused what this needs: {reason}", err=True)
         return
-    about = " ".join(f"{type(error).__name__}: {error}".split())
+    about = " ".join(f"{type(error).__name__}: {deployment.masked(str(error))}".split())
     click.echo(f"internal error: {about} (please report)", err=True)
 
 

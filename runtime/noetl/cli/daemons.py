@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from noetl.cli.text import escaped
+from noetl.deployment import masked
 from noetl.egress import BadNetwork, Egress, networks_of
 from noetl.ports import Call, Fence
 
@@ -24,7 +25,7 @@ fence_option = click.option(
 
 def say(text: str) -> None:
     """A line about the process itself."""
-    click.echo(escaped(text), err=True)
+    click.echo(escaped(masked(text)), err=True)
 
 
 def log(call: Call, text: str) -> None:

@@ -15,6 +15,7 @@ from noetl.cli.environment import env_option
 from noetl.cli.remote import asked, connected
 from noetl.cli.stores import opened, path_option, store_option
 from noetl.cli.text import Problem
+from noetl.deployment import learn_file
 from noetl.environment import Environment
 from noetl.ports import Fence
 from noetl.tokens import TokenFile, TokenProblem
@@ -82,6 +83,8 @@ def server(
         raise click.UsageError(refused)
     if tls_key is not None and tls_cert is None:
         raise click.UsageError("--tls-key is the key of a certificate: give --tls-cert too")
+    if tls_key is not None:
+        learn_file(str(tls_key))
     settings = Settings(folders=folders, slots=slots, limits=limits, log=log, fence=fence, environment=environment)
     with opened(url, settings) as runtime, bus_at(bus_url, limits) as bus:
         listening = Listening(host, port, tokens, tls_cert, tls_key, behind_proxy, announce)

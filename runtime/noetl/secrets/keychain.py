@@ -22,6 +22,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from shlex import quote
 
+from noetl.deployment import is_own as is_own_variable
 from noetl.errands import Brings, Errands
 from noetl.own import is_own
 from noetl.secrets.credentials import CredentialProblem, Credentials
@@ -161,10 +162,14 @@ class Keychain:
 
     def has(self, name: Json) -> bool:
         """Whether the environment has a variable of that name."""
-        return isinstance(name, str) and name in self._environ
+        return isinstance(name, str) and name in self._environ and not is_own_variable(name)
 
     def variable(self, entry: Entry, name: Json) -> Json:
         """An environment variable. Raises Unresolved."""
+        if isinstance(name, str) and is_own_variable(name):
+            raise Unresolved(
+                f"keychain entry {entry.name!r}: {name!r} is the engine's own variable: no playbook reads it"
+            )
         if not isinstance(name, str) or name not in self._environ:
             raise Unresolved(f"keychain entry {entry.name!r}: the environment variable {name!r} is not set")
         return self._environ[name]

@@ -14,6 +14,7 @@ import hmac
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import TypeAlias
 
 from noetl_ir.expr import Json
@@ -77,9 +78,7 @@ class Redactor:
 
         Raises Fault `credential.missing` when the secret is not to be had any more.
         """
-        texts: list[str] = []
-        _collect(value, texts)
-        if not any("[[secret:" in text for text in texts):
+        if not has_markers(value):
             return value
         return _mapped(value, self._shown, lambda handle: handle)
 
@@ -122,6 +121,26 @@ class Redactor:
         if hit[3] == "value" or not isinstance(value, str):
             return value if isinstance(value, str) else str(value)
         return forms_of(value).get(hit[3], value)
+
+
+def forms_in(value: Json, secrets: tuple[str, ...]) -> bool:
+    """Whether one of some secrets occurs in a value, in any form."""
+    texts: list[str] = []
+    _collect(value, texts)
+    whole = "\0".join(texts)
+    return any(form in whole for form in _forms_of_all(secrets))
+
+
+def has_markers(value: Json) -> bool:
+    """Whether something in a value looks like a marker."""
+    texts: list[str] = []
+    _collect(value, texts)
+    return any("[[secret:" in text for text in texts)
+
+
+@lru_cache(maxsize=4)
+def _forms_of_all(secrets: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple({form for secret in secrets for form in forms_of(secret).values()})
 
 
 def forms_of(value: str) -> dict[str, str]:

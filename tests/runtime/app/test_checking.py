@@ -19,7 +19,7 @@ from services import waited_for
 
 BODY = """
 keychain: [{name: told, kind: env, var: "{{ workload.var }}"}]
-workload: {var: NOETL_TEST_TOLD}
+workload: {var: SHOP_TEST_TOLD}
 workflow:
 - step: start
   tool: {kind: http, url: "http://localhost/", headers: {t: "{{ keychain.told.value }}"}}
@@ -29,7 +29,7 @@ workflow:
 """
 PROGRAM = program_of(compiled(BODY))
 VALUE = "canary-4711-value"
-CHECK = Check("e", ["p"], "d", {"var": "NOETL_TEST_TOLD"})
+CHECK = Check("e", ["p"], "d", {"var": "SHOP_TEST_TOLD"})
 READY = Presence("w", "p", 2, 0, False)
 NO = Checked("e", "w", "p", ["no entry"])
 YES = NO._replace(problems=[])
@@ -139,9 +139,9 @@ def answer_of(folder: Path, check: Check, program: Program) -> Checked:
 def test_a_worker_says_what_it_lacks_and_never_a_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = answer_of(tmp_path, CHECK, PROGRAM)
     assert answer == Checked(
-        "e", "w", "p", ["keychain entry 'told': the environment variable 'NOETL_TEST_TOLD' is not set"]
+        "e", "w", "p", ["keychain entry 'told': the environment variable 'SHOP_TEST_TOLD' is not set"]
     )
-    monkeypatch.setenv("NOETL_TEST_TOLD", VALUE)
+    monkeypatch.setenv("SHOP_TEST_TOLD", VALUE)
     answer = answer_of(tmp_path, CHECK, PROGRAM)
     assert answer == Checked("e", "w", "p", []) and VALUE not in repr(answer)
     long = CHECK._replace(workload={"var": "x" * 10_000})
