@@ -24,6 +24,7 @@ _TEMPLATE: Schema = {"type": "string", "pattern": "\\{\\{"}
 _SHAPES: dict[str, Schema] = {
     "any": _ANY,
     "text": _TEXT,
+    "name": {"type": "string"},
     "integer": {"type": "integer"},
     "number": {"type": "number"},
     "boolean": {"type": "boolean"},
@@ -31,6 +32,7 @@ _SHAPES: dict[str, Schema] = {
     "map": {"type": "object"},
     "list": {"type": "array"},
     "map of text": {"type": "object"},
+    "list of names": {"type": "array", "items": {"type": "string"}},
 }
 _DURATION = _SHAPES["duration"]
 

@@ -21,6 +21,7 @@ _READERS = {
 }
 _SHAPE_NAMES = {
     "text": "text",
+    "name": "a name",
     "integer": "a whole number",
     "number": "a number",
     "boolean": "`true` or `false`",
@@ -28,6 +29,7 @@ _SHAPE_NAMES = {
     "map": "a mapping",
     "list": "a list",
     "map of text": "a mapping of texts",
+    "list of names": "a list of names",
 }
 
 _TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
@@ -35,7 +37,9 @@ _TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
 )  # fmt: skip
 """Shape → the types that a plain scalar of it has."""
 
-_WRITTEN = (("text", '"…"'), ("map", "{key: value}"), ("map of text", '{key: "…"}'), ("list", "[…, …]"))
+_WRITTEN = (
+    ("text", '"…"'), ("list of names", "[NAME, …]"), ("map", "{key: value}"), ("map of text", '{key: "…"}'), ("list", "[…, …]"),
+)  # fmt: skip
 """Shape → how a value of it looks."""
 
 
@@ -67,7 +71,9 @@ def _fits(field: Field, value: Value) -> bool:
             return literal is None or any(_has_shape(literal, shape) for shape in shapes)
         case MapTemplate():
             return any(shape in ("any", "map", "map of text") for shape in shapes)
-        case ListTemplate():
+        case ListTemplate(items=items):
+            if "list of names" in shapes:
+                return all(not isinstance(item, Literal) or isinstance(item.value, str) for item in items)
             return any(shape in ("any", "list") for shape in shapes)
         case _:
             return True
@@ -77,6 +83,8 @@ def _has_shape(value: Json, shape: str) -> bool:
     match shape:
         case "text":  # a number where text belongs is taken as written
             return isinstance(value, str | int | float) and not isinstance(value, bool)
+        case "name":
+            return isinstance(value, str)
         case "integer":
             return isinstance(value, int) and not isinstance(value, bool)
         case "number":
@@ -89,6 +97,8 @@ def _has_shape(value: Json, shape: str) -> bool:
             return isinstance(value, dict)
         case "list":
             return isinstance(value, list)
+        case "list of names":
+            return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
         case _:
             return True
 

@@ -33,6 +33,8 @@ def _accepted(turn: Turn, region: Region, report: Event) -> bool:
         return _accept_start(turn, region, report)
     if region.phase not in ("run", "parked"):
         return False
+    if region.phase == "run" and turn.program.parks(report.task) and report.data["directive"] != "fault":
+        return False  # it never parked, as its call was none: that is all that can be said of it
     if event_type == "retry.started" and _conflict(turn.execution, report) is None:
         number = turn.program.transition("retry", report.step, report.task, outcome=str(report.data["status"]))
         turn.record(_fired(report, Firing(number, report.run, report.run)))
@@ -66,8 +68,6 @@ def _accept_start(turn: Turn, region: Region, report: Event) -> bool:
         return False
     program = turn.program
     start = Firing(program.transition("start", report.step, report.task), report.run, report.run)
-    if "call" not in report.data and program.parks(report.task):
-        return False  # it would stand where nothing ends it
     if "call" in report.data:
         park = Firing(program.transition("park", report.step, report.task), report.run, report.run)
         turn.record(_fired(report, start, park))

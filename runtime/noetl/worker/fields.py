@@ -15,7 +15,7 @@ from noetl_ir.commands import RunPipeline
 from noetl_ir.evaluate import Fault
 from noetl_ir.events import index_of
 from noetl_ir.expr import Json
-from noetl_ir.kinds import Kind, faulty_limit, misfits, named, seconds_of
+from noetl_ir.kinds import Kind, faulty_limit, misfits, seconds_of
 from noetl_ir.plan import Task
 from noetl_ir.rows import NamedTuple
 from noetl_ir.scopes.play import PlayScope
@@ -69,8 +69,6 @@ class Renderer:
         wrong = misfits(kind, fields) if kind.available else ()
         if "timers" in fields and kind.available:
             wrong = (*wrong, *_bad_timers(fields))
-        if task.kind == "wait":
-            wrong = (*wrong, *_bad_events(fields.get("events")))
         if wrong:
             raise Fault("task.fields", f"task `{task.name}`: {'; '.join(wrong)}")
         if task.kind == "noop" and not args and "result" not in fields:
@@ -104,13 +102,6 @@ class Renderer:
             return fields
         value = self._restore(fields)
         return value if isinstance(value, dict) else fields
-
-
-def _bad_events(events: Json) -> list[str]:
-    """What is wrong with the names that a `wait` waits for: they are a text or a list of texts."""
-    names = events if isinstance(events, list) else [] if events is None else [events]
-    strange = next((name for name in names if not isinstance(name, str)), None)
-    return [] if strange is None else [f"events must be a name or a list of names, not {named(strange)}"]
 
 
 def _bad_timers(fields: dict[str, Json]) -> list[str]:

@@ -13,8 +13,12 @@ from typing import Literal, Never, TypeAlias
 from noetl_ir.expr import Json
 from noetl_ir.rows import NamedTuple
 
-Shape: TypeAlias = Literal["any", "text", "integer", "number", "boolean", "duration", "map", "list", "map of text"]
-"""What a field's value may be once rendered; a template may stand wherever a value may."""
+Shape: TypeAlias = Literal[
+    "any", "text", "name", "integer", "number", "boolean", "duration", "map", "list", "map of text", "list of names"
+]
+"""What a field's value may be once rendered; a template may stand wherever a value may. A name is a text, and no number
+that is written as one.
+"""
 
 Text: TypeAlias = Literal["template", "code", "sql", "shell", "literal"]
 """How text in a field is read: a template; program text that is never rendered; SQL text and shell text,
@@ -182,6 +186,8 @@ def _fits(shape: Shape, value: Json) -> bool:
             return True
         case "text":
             return isinstance(value, str | int | float) and not isinstance(value, bool)
+        case "name":
+            return isinstance(value, str)
         case "integer":
             return isinstance(value, int) and not isinstance(value, bool)
         case "number":
@@ -196,6 +202,8 @@ def _fits(shape: Shape, value: Json) -> bool:
             return isinstance(value, list)
         case "map of text":
             return isinstance(value, dict) and all(isinstance(entry, str) for entry in value.values())
+        case "list of names":
+            return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
 
 
 def named(value: Json) -> str:
@@ -221,6 +229,7 @@ def _listed(words: tuple[str, ...]) -> str:
 _SCHEMAS: dict[Shape, dict[str, Json]] = {
     "any": {},
     "text": {"type": ["string", "number"]},
+    "name": {"type": "string"},
     "integer": {"type": "integer"},
     "number": {"type": "number"},
     "boolean": {"type": "boolean"},
@@ -228,6 +237,7 @@ _SCHEMAS: dict[Shape, dict[str, Json]] = {
     "map": {"type": "object"},
     "list": {"type": "array"},
     "map of text": {"type": "object", "additionalProperties": {"type": "string"}},
+    "list of names": {"type": "array", "items": {"type": "string"}},
 }
 
 

@@ -6,7 +6,7 @@ KIND = Kind(
     name="wait",
     summary="Waits, outside of any worker, for a named signal or a timer.",
     fields={
-        "events": Field(("list", "text"), doc="The names of the signals that end the wait."),
+        "events": Field(("name", "list of names"), doc="The names of the signals that end the wait."),
         "timers": Field(
             ("map",), doc="Timer names to durations; the first that is over ends the wait. One that is null is not set."
         ),

@@ -227,3 +227,17 @@ workflow:
         sent((3, "go", 9)),
     )
     assert ran.status == "completed" and ran.result("j") == {"k": 9}
+
+
+@pytest.mark.parametrize("events", ["17", "[go, 3]", "true", "{a: 1}"])
+def test_names_that_are_none_are_a_fault_of_the_task(events: str) -> None:
+    ran = run(
+        f"workload: {{e: {events}}}\n"
+        "workflow:\n"
+        '- {step: start, tool: {kind: wait, events: "{{ workload.e }}", timers: {late: 1}}, next: {arcs: [\n'
+        """    {step: told, when: "{{ event.error.code == 'task.fields' }}"}]}}\n"""
+        "- {step: told}\n"
+    )
+    assert (ran.status, ran.ran("told")) == ("completed", 1)
+    message = str(ran.of("step.failed", "start")[0].data["error"]["message"])  # type: ignore[index,call-overload]
+    assert message.startswith("task `start_task`: field 'events' must be name or list of names, not ")
