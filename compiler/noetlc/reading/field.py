@@ -38,7 +38,8 @@ _TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
 """Shape → the types that a plain scalar of it has."""
 
 _WRITTEN = (
-    ("text", '"…"'), ("list of names", "[NAME, …]"), ("map", "{key: value}"), ("map of text", '{key: "…"}'), ("list", "[…, …]"),
+    ("text", '"…"'), ("list of names", "[NAME, …]"), ("map", "{key: value}"), ("map of text", '{key: "…"}'),
+    ("list", "[…, …]"),
 )  # fmt: skip
 """Shape → how a value of it looks."""
 
