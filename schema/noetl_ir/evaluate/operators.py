@@ -1,13 +1,14 @@
 """The operators, as Python defines them for data, within the limits of `noetl_ir.evaluate.limits`."""
 
-import operator
 import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from noetl_ir.evaluate.access import kind_of
+from noetl_ir.evaluate.comparing import COMPARISONS
 from noetl_ir.evaluate.limits import check_bits, check_chars, check_items
-from noetl_ir.evaluate.settle import settled
+from noetl_ir.evaluate.settle import settled, text_size
+from noetl_ir.evaluate.work import spend, spend_numbers, spend_text
 from noetl_ir.scopes.values import Fault, Undefined
 
 Operand: TypeAlias = Any
@@ -18,15 +19,18 @@ MAX_WIDTH = 10_000
 """The largest width or precision in a `%` format."""
 
 _NUMBERS = (int, float, bool)
-_WIDTH = re.compile(r"%(?:\([^)]*\))?[-+ #0]*(\*|\d*)(?:\.(\*|\d*))?")
+_SPEC = re.compile(r"%(\([^)]*\))?[-+ #0]*(\*|\d*)(?:\.(\*|\d*))?")
+"""The name of a `%` conversion, its width and its precision."""
 
 
 def add(left: Operand, right: Operand) -> object:
     """`left + right`: numbers, or two texts, or two lists."""
     if isinstance(left, str) and isinstance(right, str):
         check_chars(len(left) + len(right))
+        spend_text(len(left) + len(right))
     elif isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
         check_items(len(left) + len(right))
+        spend(len(left) + len(right) >> 4)
     return left + right
 
 
@@ -40,28 +44,36 @@ def multiply(left: Operand, right: Operand) -> object:
     """`left * right`: numbers, or a text or list repeated."""
     if isinstance(left, int) and isinstance(right, int):
         check_bits(left.bit_length() + right.bit_length())
+        spend_numbers(left, right)
     for repeated, times in ((left, right), (right, left)):
         if isinstance(times, int):
             if isinstance(repeated, str):
                 check_chars(len(repeated) * times)
+                spend_text(len(repeated) * times)
             elif isinstance(repeated, (list, tuple)):
                 check_items(len(repeated) * times)
+                spend(max(len(repeated) * times, 0) >> 4)
     return left * right
 
 
 def divide(left: Operand, right: Operand) -> object:
     """`left / right`, of numbers."""
+    spend_numbers(left, right)
     return left / right
 
 
 def floor_divide(left: Operand, right: Operand) -> object:
     """`left // right`, of numbers."""
+    spend_numbers(left, right)
     return left // right
 
 
 def modulo(left: Operand, right: Operand) -> object:
     """`left % right`: of numbers, or a text formatted."""
-    return formatted(left, right) if isinstance(left, str) else left % right
+    if isinstance(left, str):
+        return formatted(left, right)
+    spend_numbers(left, right)
+    return left % right
 
 
 def power(left: Operand, right: Operand) -> object:
@@ -69,6 +81,7 @@ def power(left: Operand, right: Operand) -> object:
     _numbers("**", left, right)
     if isinstance(left, int) and isinstance(right, int) and right > 0:
         check_bits(left.bit_length() * right if abs(left) > 1 else 1)
+        spend(100 + (left.bit_length() * right >> 3 if abs(left) > 1 else 0))
     result = left**right
     if isinstance(result, complex):
         raise Fault("template.error", "a root of a negative number is no number")
@@ -78,12 +91,26 @@ def power(left: Operand, right: Operand) -> object:
 def formatted(text: str, values: Operand) -> str:
     """`text % values`."""
     values = settled(values)
-    widths = [width for pair in _WIDTH.findall(text) for width in pair if width]
+    spend_text(len(text))
+    spend(30 * text.count("%"))
+    if text.rfind("%(") > text.rfind(")"):
+        raise ValueError("incomplete format key")
+    specs = _SPEC.findall(text)
+    given = values if isinstance(values, tuple) else (values,)
+    widths = [width for _, *pair in specs for width in pair if width]
     if "*" in widths:
-        given = values if isinstance(values, tuple) else (values,)
         widths += [str(abs(value)) for value in given if isinstance(value, int)]
     if any(width != "*" and (len(width) > 5 or int(width) > MAX_WIDTH) for width in widths):
         raise Fault("template.error", f"a width above {MAX_WIDTH:,} in the format")
+    length = len(text) + sum(MAX_WIDTH if width == "*" else int(width) for width in widths)
+    if isinstance(values, dict):
+        sizes = {key: text_size(value) for key, value in values.items()}
+        most = max(sizes.values(), default=0)
+        length += sum(sizes.get(name[1:-1], most) for name, *_ in specs if name)
+    else:
+        length += sum(map(text_size, given))
+    check_chars(length)
+    spend_text(length)
     result: str = text % values
     check_chars(len(result))
     return result
@@ -97,16 +124,6 @@ def negative(value: Operand) -> object:
 def positive(value: Operand) -> object:
     """`+value`, of a number."""
     return +value
-
-
-def within(value: Operand, container: Operand) -> object:
-    """`value in container`."""
-    return value in container
-
-
-def not_within(value: Operand, container: Operand) -> object:
-    """`value not in container`."""
-    return value not in container
 
 
 def _numbers(word: str, left: Operand, right: Operand) -> None:
@@ -133,7 +150,4 @@ BINARY: dict[str, Operator] = {
     "+": add, "-": subtract, "*": multiply, "/": divide, "//": floor_divide, "%": modulo, "**": power,
 }  # fmt: skip
 UNARY: dict[str, Callable[[Operand], object]] = {"-": negative, "+": positive}
-COMPARE: dict[str, Operator] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
-    ">=": operator.ge, "in": within, "not in": not_within,
-}  # fmt: skip
+COMPARE: dict[str, Operator] = COMPARISONS

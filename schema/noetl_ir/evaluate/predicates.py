@@ -1,25 +1,26 @@
 """Jinja2's tests."""
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
-from noetl_ir.evaluate.operators import within
+from noetl_ir.evaluate.comparing import COMPARISONS, within
+from noetl_ir.evaluate.operators import modulo
 from noetl_ir.evaluate.settle import text_of
+from noetl_ir.evaluate.work import spend_hash, spend_pair, spend_text
 from noetl_ir.scopes import vocabulary
 from noetl_ir.scopes.values import Undefined
 
 
 def odd(value: Any) -> bool:
-    return bool(value % 2 == 1)
+    return bool(modulo(value, 2) == 1)
 
 
 def even(value: Any) -> bool:
-    return bool(value % 2 == 0)
+    return bool(modulo(value, 2) == 0)
 
 
 def divisibleby(value: Any, num: Any) -> bool:
-    return bool(value % num == 0)
+    return bool(modulo(value, num) == 0)
 
 
 def defined(value: object) -> bool:
@@ -31,10 +32,12 @@ def undefined(value: object) -> bool:
 
 
 def is_filter(value: object) -> bool:
+    spend_hash(value)
     return value in vocabulary.FILTERS
 
 
 def is_test(value: object) -> bool:
+    spend_hash(value)
     return value in vocabulary.TESTS or value in vocabulary.OPERATOR_TESTS
 
 
@@ -67,11 +70,15 @@ def number(value: object) -> bool:
 
 
 def lower(value: object) -> bool:
-    return text_of(value).islower()
+    text = text_of(value)
+    spend_text(len(text))
+    return text.islower()
 
 
 def upper(value: object) -> bool:
-    return text_of(value).isupper()
+    text = text_of(value)
+    spend_text(len(text))
+    return text.isupper()
 
 
 def string(value: object) -> bool:
@@ -99,6 +106,7 @@ def sameas(value: object, other: object) -> bool:
     """The same null, boolean, number or text; a list or mapping is the same only as itself."""
     if value is other:
         return True
+    spend_pair(value, other)
     return type(value) is type(other) and type(value) in (int, float, str) and value == other
 
 
@@ -113,7 +121,12 @@ TESTS: dict[str, Callable[..., object]] = {
     "integer": integer, "float": is_float, "lower": lower, "upper": upper, "string": string,
     "mapping": mapping, "number": number, "sequence": sequence, "iterable": iterable, "callable": callable_,
     "sameas": sameas, "escaped": escaped, "in": within,
-    "==": operator.eq, "eq": operator.eq, "equalto": operator.eq, "!=": operator.ne, "ne": operator.ne,
-    ">": operator.gt, "gt": operator.gt, "greaterthan": operator.gt, "ge": operator.ge, ">=": operator.ge,
-    "<": operator.lt, "lt": operator.lt, "lessthan": operator.lt, "<=": operator.le, "le": operator.le,
+    **{
+        name: COMPARISONS[word]
+        for word, names in {
+            "==": ("eq", "equalto"), "!=": ("ne",), ">": ("gt", "greaterthan"), ">=": ("ge",),
+            "<": ("lt", "lessthan"), "<=": ("le",),
+        }.items()
+        for name in (word, *names)
+    },
 }  # fmt: skip

@@ -5,10 +5,10 @@ from types import GeneratorType
 from typing import TypeAlias
 
 from noetl_ir.evaluate.limits import MAX_ITEMS, MAX_LEVELS, MAX_PARTS, check_chars
+from noetl_ir.evaluate.work import SHORT_TEXT, VIEW_TYPES, spend, weigh
 from noetl_ir.expr import Json
 from noetl_ir.scopes.values import Fault, Undefined, View
 
-VIEW_TYPES: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _SCALARS = frozenset({str, int, bool, type(None)})
 _Take: TypeAlias = Callable[[object], object]
 
@@ -32,10 +32,20 @@ def text_of(value: object) -> str:
     if type(value) is str:
         return value
     if isinstance(value, (list, tuple, dict, GeneratorType, *VIEW_TYPES)):
+        weigh(value, as_text=True)
         text = str(_Walk(_lenient).take(value, 0))
         check_chars(len(text))
         return text
+    if type(value) is int and value.bit_length() > SHORT_TEXT:
+        weigh(value, as_text=True)
     return str(value)
+
+
+def text_size(value: object) -> int:
+    """How long the text of a value is, at most about; spends the work of finding out."""
+    if type(value) is str:
+        return len(value)
+    return weigh(value, as_text=True) if type(value) not in _SCALARS else 0
 
 
 def printed(value: object) -> str:
@@ -101,6 +111,8 @@ class _Walk:
     def take(self, value: object, level: int) -> object:
         kind = type(value)
         if kind in _SCALARS:
+            if kind is str and len(value) > SHORT_TEXT:  # type: ignore[arg-type]
+                spend(len(value) >> 6)  # type: ignore[arg-type]
             return value
         if level > MAX_LEVELS:
             raise Fault("template.error", f"the value nests deeper than {MAX_LEVELS} levels")
@@ -109,6 +121,8 @@ class _Walk:
             return tuple([self.take(entry, level + 1) for entry in value])
         if isinstance(value, (list, tuple, range, GeneratorType, *VIEW_TYPES)):
             if self._other is _lenient and isinstance(value, (range, *VIEW_TYPES)):
+                if not isinstance(value, range):
+                    self.take(list(value), level + 1)
                 return value
             entries: list[object] = list(value)  # type: ignore[call-overload]
             self._count(len(entries))
@@ -126,5 +140,6 @@ class _Walk:
 
     def _count(self, size: int) -> None:
         self._left -= size
+        spend(8 + 3 * size)
         if self._left < 0:
             raise Fault("template.error", f"the value has more than {MAX_ITEMS:,} parts")

@@ -32,7 +32,7 @@ def truth(expr: Expr) -> Truth:
 
 def holds(value: object) -> bool:
     """Whether a value is true as a guard."""
-    return value.lower() != "false" if value and isinstance(value, str) else bool(value)
+    return len(value) != 5 or value.lower() != "false" if value and isinstance(value, str) else bool(value)
 
 
 def _never(scope: Scope) -> bool:

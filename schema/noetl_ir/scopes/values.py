@@ -8,6 +8,11 @@ from noetl_ir.expr import Json
 Fetch: TypeAlias = Callable[[], Json]
 
 
+MAX_MESSAGE = 2_000
+"""Characters of the message of a fault, and of the path of what is undefined: both may hold parts of long texts."""
+_SHOWN_KEY = 100
+
+
 class Fault(Exception):
     """A fault of the playbook (LANGUAGE §2): all that evaluation ever raises.
 
@@ -16,6 +21,8 @@ class Fault(Exception):
     """
 
     def __init__(self, code: str, message: str, path: str = "") -> None:
+        if len(message) > MAX_MESSAGE:
+            message = f"{message[:MAX_MESSAGE]}…"
         super().__init__(message)
         self.code = code
         self.message = message
@@ -41,7 +48,8 @@ class Undefined:
 
     def inside(self, key: object) -> "Undefined":
         """What is under a key of this: undefined too, for the same reason."""
-        return Undefined(f"{self.path}{key_text(key)}", self.hint or f"`{self.path}` is undefined")
+        path = self.path if len(self.path) > MAX_MESSAGE else f"{self.path}{key_text(key)}"
+        return Undefined(path, self.hint or f"`{self.path}` is undefined")
 
     def fault(self) -> Fault:
         """The fault of using this where a value is needed."""
@@ -87,6 +95,8 @@ class Undefined:
 
 def key_text(key: object) -> str:
     """A key as it would stand behind a path: `.name`, or `[…]`."""
+    if isinstance(key, str) and len(key) > _SHOWN_KEY:
+        key = f"{key[:_SHOWN_KEY]}…"
     if isinstance(key, str) and key.isidentifier():
         return f".{key}"
     return f"[{key!r}]" if isinstance(key, (str, int, float, bool)) or key is None else "[…]"
