@@ -6,7 +6,8 @@ of `noetl_ir.scopes.vocabulary`, changes nothing, and ends in a value or in a `F
 false, the undefined may not leave, null prints as nothing, text stays text, `tojson` is plain JSON, filters that
 give iterators give lists, and as a guard the text `false` is false.
 
-A closure is made once per expression and kept by whoever owns the expression.
+A closure is made once per expression and kept by whoever owns the expression. Each call of what `compile_expr`,
+`compile_guard` and `compile_template` make has a budget of work of its own (`noetl_ir.evaluate.work`).
 """
 
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from noetl_ir.evaluate.closures import Run, Scope, closure, path_of
 from noetl_ir.evaluate.limits import check_chars
 from noetl_ir.evaluate.settle import bounded, json_of, printed, settled
 from noetl_ir.evaluate.truths import truth
+from noetl_ir.evaluate.work import begin, spend_text
 from noetl_ir.expr import (
     Block,
     Expr,
@@ -47,15 +49,26 @@ def compile_expr(expr: Expr) -> Callable[[Scope], object]:
     if path_of(expr) is not None:
         return _safe(closure(expr))
     run = _compiled(expr)
-    return _safe(lambda scope: settled(run(scope)))
+
+    def value(scope: Scope) -> object:
+        begin()
+        return settled(run(scope))
+
+    return _safe(value)
 
 
 def compile_template(template: Template, blocks: Blocks | None = None) -> Callable[[Scope], Json]:
     """From a scope to the finished value. Raises Fault, `template.undefined` for the undefined anywhere in it."""
     run = _template(template, blocks)
-    if not isinstance(template, MapTemplate | ListTemplate):
+    if isinstance(template, Literal) or (isinstance(template, Native) and path_of(template.expr) is not None):
         return run
-    return lambda scope: bounded(run(scope))
+    is_mixed = isinstance(template, MapTemplate | ListTemplate)
+
+    def value(scope: Scope) -> Json:
+        begin()
+        return bounded(run(scope)) if is_mixed else run(scope)
+
+    return value
 
 
 def _template(template: Template, blocks: Blocks | None) -> Callable[[Scope], Json]:
@@ -81,6 +94,7 @@ def compile_guard(expr: Expr) -> Callable[[Scope], bool]:
     run = _compiled(expr, truth)
 
     def guard(scope: Scope) -> bool:
+        begin()
         try:
             return bool(run(scope))
         except Exception as error:
@@ -124,7 +138,9 @@ def _text(parts: tuple[str | Expr, ...]) -> Run:
 
     def run(scope: Scope) -> str:
         texts = [piece if isinstance(piece, str) else printed(piece(scope)) for piece in pieces]
-        check_chars(sum(map(len, texts)))
+        length = sum(map(len, texts))
+        check_chars(length)
+        spend_text(length)
         return "".join(texts)
 
     return run

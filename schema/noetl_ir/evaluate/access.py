@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from noetl_ir.evaluate.limits import check_chars, check_items
+from noetl_ir.evaluate.work import spend, spend_hash, spend_search, spend_strip, spend_text
 from noetl_ir.rows import NamedTuple
 from noetl_ir.scopes.values import Fault, Undefined, View, key_text
 
@@ -54,6 +55,7 @@ def rows_of(value: object) -> object:
     """The rows of an SQL result, which is these wherever entries are asked for (LANGUAGE §7); else the value itself."""
     if not isinstance(value, dict) or not value.keys() >= _SQL_KEYS or not isinstance(value["rows"], list):
         return value
+    spend(8 * len(value))
     is_result = all(key in _SQL_KEYS or _STATEMENT.fullmatch(str(key)) for key in value)
     return value["rows"] if is_result else value
 
@@ -75,31 +77,85 @@ def kind_of(value: object) -> str:
     return _KINDS.get(type(value), "such a value")
 
 
-def _replace(text: str, old: str, new: str, count: int = -1, /) -> str:
+def replaced(text: str, old: str, new: str, count: int = -1, /) -> str:
+    """`text.replace(old, new, count)`."""
     if isinstance(old, str) and isinstance(new, str):
-        check_chars(len(text) + text.count(old) * max(len(new) - len(old), 0))
+        spend_search(text, old)
+        found = text.count(old)
+        length = len(text) + found * max(len(new) - len(old), 0)
+        check_chars(length)
+        spend(found)
+        spend_text(length)
+        spend_search(text, old)
     return text.replace(old, new, count)
 
 
+def stripped(text: str, chars: str | None = None, /) -> str:
+    """`text.strip(chars)`."""
+    spend_strip(text, chars)
+    return text.strip(chars)
+
+
 def _join(text: str, parts: Any, /) -> str:
+    if isinstance(parts, (str, list, tuple, dict, range)):
+        check_items(len(parts))
+        spend(3 * len(parts))
     pieces = list(parts)
     check_items(len(pieces))
-    check_chars(len(text) * len(pieces) + sum(len(piece) for piece in pieces if isinstance(piece, str)))
+    length = len(text) * len(pieces) + sum(len(piece) for piece in pieces if isinstance(piece, str))
+    check_chars(length)
+    spend_text(length)
     return text.join(pieces)
 
 
+def _split(text: str, *args: Any, **named: Any) -> list[str]:
+    sep = args[0] if args else named.get("sep")
+    if isinstance(sep, str):
+        spend_search(text, sep)
+        check_items(text.count(sep) if sep else 0)
+    spend_text(len(text), 4)
+    return text.split(*args, **named)
+
+
+def _get(mapping: dict[object, object], *args: Any) -> object:
+    spend_hash(args[0] if args else None)
+    return mapping.get(*args)
+
+
+def _starts(apply: Callable[..., object]) -> Callable[..., object]:
+    """A method of a text that looks at one end of it."""
+
+    def applied(text: str, part: Any, *args: Any) -> object:
+        for sought in part if isinstance(part, tuple) else (part,):
+            spend(2)
+            spend_text(len(sought) if isinstance(sought, str) else 0)
+        return apply(text, part, *args)
+
+    return applied
+
+
+def _one_pass(apply: Callable[..., object]) -> Callable[..., object]:
+    """A method of a text that goes over it once, at the price of the hardest characters."""
+
+    def applied(text: str) -> object:
+        spend_text(len(text), 2)
+        return apply(text)
+
+    return applied
+
+
 _METHODS: dict[tuple[type, str], Callable[..., object]] = {
-    (dict, "get"): dict.get,
+    (dict, "get"): _get,
     (dict, "keys"): dict.keys,
     (dict, "values"): dict.values,
     (dict, "items"): dict.items,
-    (str, "split"): str.split,
-    (str, "strip"): str.strip,
-    (str, "lower"): str.lower,
-    (str, "upper"): str.upper,
-    (str, "startswith"): str.startswith,
-    (str, "endswith"): str.endswith,
-    (str, "replace"): _replace,
+    (str, "split"): _split,
+    (str, "strip"): stripped,
+    (str, "lower"): _one_pass(str.lower),
+    (str, "upper"): _one_pass(str.upper),
+    (str, "startswith"): _starts(str.startswith),
+    (str, "endswith"): _starts(str.endswith),
+    (str, "replace"): replaced,
     (str, "join"): _join,
 }
 _KINDS: dict[type, str] = {

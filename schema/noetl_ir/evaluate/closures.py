@@ -13,6 +13,7 @@ from noetl_ir.evaluate.operators import BINARY, COMPARE, UNARY, failure
 from noetl_ir.evaluate.predicates import TESTS
 from noetl_ir.evaluate.selecting import FILTERS
 from noetl_ir.evaluate.settle import text_of
+from noetl_ir.evaluate.work import SHORT_TEXT, Crowd, spend, spend_text
 from noetl_ir.expr import (
     Attribute,
     Binary,
@@ -186,6 +187,8 @@ def _slice(expr: Slice) -> Run:
         value = of(scope)
         part = slice(*[None if bound is None else bound(scope) for bound in bounds])
         if isinstance(value, (list, tuple, str, range)):
+            if len(value) > SHORT_TEXT:
+                spend(len(range(*part.indices(len(value)))) >> 3)
             return value[part]
         if isinstance(value, Undefined):
             return value
@@ -250,6 +253,15 @@ def _positional(given: tuple[tuple[Any, ...], dict[str, Any]], name: str) -> tup
 
 
 def _dict(args: tuple[Any, ...], named: dict[str, Any]) -> dict[object, object]:
+    for given in args:
+        if isinstance(given, dict):
+            spend(3 * len(given))
+        elif isinstance(given, (list, tuple)):
+            crowd = Crowd()
+            for pair in given:
+                spend(8)
+                if isinstance(pair, (list, tuple)) and pair:
+                    crowd.spend(pair[0])
     return dict(*args, **named)
 
 
@@ -270,8 +282,10 @@ def _arguments(args: tuple[Expr, ...], named: _Named) -> _Arguments:
         for name, value in pairs:
             if name == "*":
                 values.extend(value(scope))
+                spend(len(values))
             else:
                 more = dict(value(scope)) if name == "**" else {name: value(scope)}
+                spend(4 * len(more))
                 if by_name.keys() & more.keys():
                     raise Fault("template.error", "an argument is given twice")
                 by_name.update(more)
@@ -390,7 +404,9 @@ def _conditional(expr: Conditional) -> Run:
 def _concat(parts: list[Run]) -> Run:
     def run(scope: Scope) -> str:
         texts = [text_of(part(scope)) for part in parts]
-        check_chars(sum(map(len, texts)))
+        length = sum(map(len, texts))
+        check_chars(length)
+        spend_text(length)
         return "".join(texts)
 
     return run

@@ -10,9 +10,10 @@ from itertools import chain, groupby
 from typing import Any, TypeAlias
 
 from noetl_ir.evaluate.access import Group, item
-from noetl_ir.evaluate.limits import MAX_RANGE, check_chars, check_items
+from noetl_ir.evaluate.limits import MAX_RANGE, check_bits, check_chars, check_items
 from noetl_ir.evaluate.operators import add
 from noetl_ir.evaluate.settle import text_of
+from noetl_ir.evaluate.work import Crowd, spend, spend_count, spend_key, spend_text
 from noetl_ir.scopes.values import Undefined, plain
 
 Getter: TypeAlias = Callable[[Any], Any]
@@ -31,7 +32,9 @@ def abs_(x: Any) -> object:
 
 def int_(value: Any, default: object = 0, base: int = 10) -> object:
     try:
-        return int(value, base) if isinstance(value, str) else int(value)
+        whole = int(value, base) if isinstance(value, str) else int(value)
+        check_bits(whole.bit_length())
+        return whole
     except (TypeError, ValueError):
         # So that "42.23" gives 42.
         try:
@@ -52,6 +55,8 @@ def round_(value: Any, precision: int = 0, method: str = "common") -> object:
         raise ValueError("the method is `common`, `ceil` or `floor`")
     if isinstance(precision, int) and abs(precision) > MAX_PRECISION:
         raise ValueError("the precision is too large")
+    if isinstance(precision, int) and abs(precision) > 20:
+        spend(abs(precision))
     if method == "common":
         return round(value, precision)
     to_whole = math.ceil if method == "ceil" else math.floor
@@ -91,6 +96,8 @@ def last(seq: Any) -> object:
 
 
 def list_(value: Iterable[object]) -> list[object]:
+    if isinstance(value, str):
+        check_items(len(value))
     return list(value)
 
 
@@ -107,7 +114,9 @@ def join(value: Iterable[object], d: object = "", attribute: Key = None) -> str:
     if attribute is not None:
         value = map(getter(attribute), value)
     joint, pieces = text_of(d), [text_of(entry) for entry in value]
-    check_chars(len(joint) * len(pieces) + sum(map(len, pieces)))
+    length = len(joint) * len(pieces) + sum(map(len, pieces))
+    check_chars(length)
+    spend_text(length)
     return joint.join(pieces)
 
 
@@ -127,7 +136,8 @@ def dictsort(value: Any, case_sensitive: bool = False, by: str = "key", reverse:
     def key(pair: tuple[object, object]) -> Any:
         return pair[place] if case_sensitive else _lowered(pair[place])
 
-    return sorted(value.items(), key=key, reverse=reverse)
+    pairs = value.items()
+    return sorted(pairs, key=_weighed(key, len(pairs)), reverse=reverse)
 
 
 def sort(
@@ -135,14 +145,35 @@ def sort(
 ) -> list[object]:
     names = attribute.split(",") if isinstance(attribute, str) else [attribute]
     getters = [getter(name, None if case_sensitive else _lowered) for name in names]
-    return sorted(value, key=lambda entry: [get(entry) for get in getters], reverse=reverse)
+    entries = list(value)
+    spend(20 * len(entries) * (len(getters) - 1))
+
+    def key(entry: Any) -> object:
+        return [get(entry) for get in getters]
+
+    return sorted(entries, key=_weighed(key, len(entries)), reverse=reverse)
+
+
+def _weighed(key: Getter, count: int) -> Getter:
+    """A key that many entries are sorted by: each is compared with as many as their number has binary digits."""
+    rounds = count.bit_length() + 1
+    spend(4 * count * rounds)
+
+    def weighed(entry: Any) -> Any:
+        found = key(entry)
+        for part in found if type(found) is list else (found,):
+            spend_key(part, rounds)
+        return found
+
+    return weighed
 
 
 def unique(value: Iterable[Any], case_sensitive: bool = False, attribute: Key = None) -> Iterator[object]:
     get = getter(attribute, None if case_sensitive else _lowered)
-    seen = set()
+    seen, crowd = set(), Crowd()
     for entry in value:
         key = get(entry)
+        crowd.spend(key)
         if key not in seen:
             seen.add(key)
             yield entry
@@ -157,9 +188,14 @@ def max_(value: Iterable[Any], case_sensitive: bool = False, attribute: Key = No
 
 
 def _extreme(value: Iterable[Any], choose: Callable[..., object], get: Getter) -> object:
+    def key(entry: Any) -> Any:
+        found = get(entry)
+        spend_key(found, 1)
+        return found
+
     entries = iter(value)
     for entry in entries:
-        return choose(chain([entry], entries), key=get)
+        return choose(chain([entry], entries), key=key)
     return Undefined("", "the list is empty")
 
 
@@ -177,6 +213,7 @@ def sum_(iterable: Iterable[Any], attribute: Key = None, start: object = 0) -> o
 def batch(value: Iterable[object], linecount: int, fill_with: object = None) -> Iterator[object]:
     if fill_with is not None:
         check_items(linecount)
+        spend_count(linecount, 1)
     row: list[object] = []
     for entry in value:
         if len(row) == linecount:
@@ -191,6 +228,7 @@ def batch(value: Iterable[object], linecount: int, fill_with: object = None) -> 
 
 def slice_(value: Iterable[object], slices: int, fill_with: object = None) -> Iterator[object]:
     check_items(slices)
+    spend_count(slices, 8)
     entries = list(value)
     size, longer = divmod(len(entries), slices)
     at = 0
@@ -207,7 +245,9 @@ def groupby_(
     value: Iterable[Any], attribute: str | int, default: object = None, case_sensitive: bool = False
 ) -> list[object]:
     get = getter(attribute, None if case_sensitive else _lowered, default)
-    groups = [Group(key, list(entries)) for key, entries in groupby(sorted(value, key=get), get)]
+    entries = list(value)
+    ordered = sorted(entries, key=_weighed(get, len(entries)))
+    groups = [Group(key, list(members)) for key, members in groupby(ordered, get)]
     if case_sensitive:
         return list(groups)
     as_written = getter(attribute, None, default)
@@ -222,7 +262,11 @@ def getter(attribute: Key, then: Getter | None = None, default: object = None) -
     elif attribute is not None:
         parts = [attribute]
 
+    more = 15 * (len(parts) - 1)
+
     def get(entry: Any) -> Any:
+        if more > 0:
+            spend(more)
         for part in parts:
             entry = plain(item(entry, part))
             if default is not None and isinstance(entry, Undefined):
@@ -233,7 +277,10 @@ def getter(attribute: Key, then: Getter | None = None, default: object = None) -
 
 
 def _lowered(value: object) -> object:
-    return value.lower() if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    spend_text(len(value), 2)
+    return value.lower()
 
 
 def range_(*bounds: int) -> range:

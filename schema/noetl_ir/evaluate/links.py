@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from noetl_ir.evaluate.limits import check_chars
 from noetl_ir.evaluate.settle import text_of
 from noetl_ir.evaluate.text_filters import escape
+from noetl_ir.evaluate.work import SHORT_TEXT, spend
 
 _SCHEME = r"([\w.+-]{2,}:(/){0,2})"
 _ADDRESS = r"""(?ix)
@@ -47,6 +48,11 @@ def urlize(
 
 
 def _linked(word: str, attributes: str, shown: Callable[[str], str], schemes: tuple[str, ...]) -> str:
+    if len(word) > SHORT_TEXT:
+        # Its patterns, and the brackets that are moved, go over a word again from many places of it.
+        spend(len(word) * len(word) >> 5)
+    if schemes:
+        spend(4 * len(schemes))
     head, middle, tail = _trimmed(word)
     if re.match(_ADDRESS, middle):
         goal = middle if middle.startswith(("https://", "http://")) else f"https://{middle}"

@@ -9,6 +9,7 @@ from noetl_ir.evaluate.data_filters import DATA_FILTERS, Getter, getter
 from noetl_ir.evaluate.limits import MAX_ITEMS
 from noetl_ir.evaluate.links import urlize
 from noetl_ir.evaluate.predicates import TESTS
+from noetl_ir.evaluate.prices import charged
 from noetl_ir.evaluate.text_filters import TEXT_FILTERS
 from noetl_ir.scopes.values import Fault
 
@@ -128,5 +129,6 @@ _OF_ENTRIES = (
     *("sort", "sum", "min", "max", "groupby", "reverse", "length", "count", "random"),
 )
 FILTERS: dict[str, Callable[..., object]] = {
-    name: _over_rows(apply) if name in _OF_ENTRIES else apply for name, apply in _FILTERS.items()
+    name: _over_rows(charged(name, apply)) if name in _OF_ENTRIES else charged(name, apply)
+    for name, apply in _FILTERS.items()
 }

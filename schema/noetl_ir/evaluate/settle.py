@@ -48,6 +48,16 @@ def text_size(value: object) -> int:
     return weigh(value, as_text=True) if type(value) not in _SCALARS else 0
 
 
+def levels_of(value: object) -> int:
+    """How many lists or mappings stand in one another in a value whose parts have been counted."""
+    level, depth = [value], 0
+    while level := [part for part in level if isinstance(part, (list, tuple, dict, *VIEW_TYPES))]:
+        depth += 1
+        level = [part for here in level for part in (here.values() if isinstance(here, dict) else here)]
+        spend(2 * len(level))
+    return depth
+
+
 def printed(value: object) -> str:
     """The value's text in a rendered text: null prints as nothing, and the undefined is a fault."""
     if type(value) is str:

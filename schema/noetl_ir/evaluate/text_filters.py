@@ -7,9 +7,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from noetl_ir.evaluate.access import replaced, stripped
 from noetl_ir.evaluate.limits import check_chars
 from noetl_ir.evaluate.operators import formatted
-from noetl_ir.evaluate.settle import settled, text_of
+from noetl_ir.evaluate.settle import levels_of, settled, text_of
+from noetl_ir.evaluate.work import spend, spend_count, spend_entries, spend_text, weigh
 from noetl_ir.scopes.values import Fault, Undefined
 
 _WORD_START = re.compile(r"([-\s({\[<]+)")
@@ -35,17 +37,16 @@ def title(s: object) -> str:
 
 
 def trim(value: object, chars: str | None = None) -> str:
-    return text_of(value).strip(chars)
+    return stripped(text_of(value), chars)
 
 
 def replace(s: object, old: object, new: object, count: int | None = None) -> str:
-    text, gone, put = text_of(s), text_of(old), text_of(new)
-    check_chars(len(text) + text.count(gone) * max(len(put) - len(gone), 0))
-    return text.replace(gone, put, -1 if count is None else count)
+    return replaced(text_of(s), text_of(old), text_of(new), -1 if count is None else count)
 
 
 def center(value: object, width: int = 80) -> str:
     check_chars(width)
+    spend_count(width, 1)
     return text_of(value).center(width)
 
 
@@ -55,7 +56,9 @@ def indent(s: Any, width: int | str = 4, first: bool = False, blank: bool = Fals
     indention = width if isinstance(width, str) else " " * width
     text: str = s + "\n"
     lines = text.splitlines()
-    check_chars(len(text) + len(indention) * len(lines))
+    length = len(text) + len(indention) * len(lines)
+    check_chars(length)
+    spend_text(length)
     if blank:
         result = ("\n" + indention).join(lines)
     else:
@@ -89,6 +92,10 @@ def wordwrap(
     from textwrap import wrap
 
     joint = "\n" if wrapstring is None else wrapstring
+    # A word that is too long is cut off line by line, and what is left of it copied each time.
+    for word in s.split() if break_long_words else ():
+        if len(word) > width > 0:
+            spend(len(word) * len(word) // width >> 6)
     lines = [
         part
         for line in s.splitlines()
@@ -118,7 +125,9 @@ def string(value: object) -> str:
 
 def escape(s: object) -> str:
     text = text_of(s)
-    check_chars(len(text) + 4 * sum(text.count(mark) for mark in "&<>'\""))
+    length = len(text) + 4 * sum(text.count(mark) for mark in "&<>'\"")
+    check_chars(length)
+    spend_text(length)
     text = text.replace("&", "&amp;").replace(">", "&gt;").replace("<", "&lt;")
     return text.replace("'", "&#39;").replace('"', "&#34;")
 
@@ -142,6 +151,7 @@ def xmlattr(d: Any, autospace: bool = True) -> str:
     for key, value in d.items():
         if value is None or isinstance(value, Undefined):
             continue
+        spend_text(len(key), 4)
         if _ATTRIBUTE_BREAK.search(key):
             raise ValueError(f"{key!r} is no name of an attribute")
         items.append(f'{escape(key)}="{escape(value)}"')
@@ -153,6 +163,7 @@ def urlencode(value: Any) -> str:
     if isinstance(value, str) or not hasattr(type(value), "__iter__"):
         return _quoted(value, "/")
     pairs = value.items() if isinstance(value, dict) else value
+    spend_entries(value, 60)
     return "&".join(f"{_quoted(key, '')}={_quoted(entry, '')}".replace("%20", "+") for key, entry in pairs)
 
 
@@ -161,6 +172,7 @@ def _quoted(value: object, safe: str) -> str:
 
     text = text_of(value)
     check_chars(3 * len(text))
+    spend_text(len(text), 16)
     return quote(text, safe=safe)
 
 
@@ -170,6 +182,8 @@ def tojson(value: object, indent: int | str | None = None) -> str:
 
     if (len(indent) if isinstance(indent, str) else indent or 0) > 100:
         raise ValueError("the indent is above 100")
+    weight = weigh(value, as_text=True)
+    spend(weight if indent is None else 8 * weight)
     text = dumps(settled(value), allow_nan=False, indent=indent, default=_no_json)
     check_chars(len(text))
     return text
@@ -214,6 +228,8 @@ def b64decode(value: object) -> str:
 def pprint(value: object) -> str:
     from pprint import pformat
 
+    # Each level writes all below it again.
+    spend(weigh(value, as_text=True) * 4 * (levels_of(value) + 1))
     return pformat(settled(value))
 
 

@@ -53,10 +53,22 @@ def spend(units: int) -> None:
     meter.spent = after
 
 
+def spend_count(count: object, each: int) -> None:
+    """The work of making that many of something; what is no count is left to its user."""
+    if isinstance(count, int) and count > 0:
+        spend(count * each)
+
+
 def spend_text(length: int, passes: int = 1) -> None:
     """The work of going over a text of that many characters, or of making one."""
     if length > SHORT_TEXT:
         spend((length >> 2) * passes)
+
+
+def spend_strip(text: str, chars: object) -> None:
+    """The work of taking any of some characters off the ends of a text."""
+    if len(text) > SHORT_TEXT:
+        spend((len(text) >> 2) + (len(text) * len(chars) >> 5 if isinstance(chars, str) else 0))
 
 
 def spend_search(text: str, part: str) -> None:
@@ -124,9 +136,34 @@ def spend_pair(left: object, right: object) -> None:
 _SIZED = (list, tuple, dict, *VIEW_TYPES)
 
 
+def spend_key(key: object, times: int) -> None:
+    """The work of comparing a key that is sorted by with that many others."""
+    if type(key) is str:
+        if len(key) > SHORT_TEXT:
+            spend((len(key) >> 6) * times)
+    elif isinstance(key, _SIZED):
+        spend(weigh(key) * times)
+
+
 def spend_hash(value: object) -> None:
     """The work of looking a value up in a mapping or a set."""
     if type(value) is str:
         spend_text(len(value))
     elif isinstance(value, tuple):
         weigh(value)
+
+
+class Crowd:
+    """The work of putting keys into a mapping or a set: any number of long integers can have one hash value."""
+
+    __slots__ = ("_long",)
+
+    def __init__(self) -> None:
+        self._long = 0
+
+    def spend(self, key: object) -> None:
+        """Count a key that is about to be put in."""
+        spend_hash(key)
+        if (type(key) is int and key.bit_length() > _HARD_INT) or type(key) is tuple:
+            self._long += 1
+            spend(self._long)
