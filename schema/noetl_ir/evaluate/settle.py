@@ -150,6 +150,6 @@ class _Walk:
 
     def _count(self, size: int) -> None:
         self._left -= size
-        spend(8 + 3 * size)
+        spend(10 + 4 * size)
         if self._left < 0:
             raise Fault("template.error", f"the value has more than {MAX_ITEMS:,} parts")

@@ -15,6 +15,7 @@ from noetl_ir.evaluate.work import spend, spend_count, spend_entries, spend_text
 from noetl_ir.scopes.values import Fault, Undefined
 
 _WORD_START = re.compile(r"([-\s({\[<]+)")
+_RUN = re.compile(r"\s+|\S+")
 _WORD = re.compile(r"\w+")
 _ATTRIBUTE_BREAK = re.compile(r"[\s/>=]", re.ASCII)
 
@@ -92,10 +93,11 @@ def wordwrap(
     from textwrap import wrap
 
     joint = "\n" if wrapstring is None else wrapstring
-    # A word that is too long is cut off line by line, and what is left of it copied each time.
-    for word in s.split() if break_long_words else ():
-        if len(word) > width > 0:
-            spend(len(word) * len(word) // width >> 6)
+    # A word, or white space, that is too long is cut off line by line, and what is left of it copied each time.
+    for run in _RUN.finditer(s) if break_long_words and width > 0 else ():
+        length = run.end() - run.start()
+        if length > width:
+            spend(length * length // width >> 6)
     lines = [
         part
         for line in s.splitlines()

@@ -101,7 +101,7 @@ def weigh(value: object, *, as_text: bool = False) -> int:
     """
     meter = _METER
     room, total = meter.bound - meter.spent, 0
-    each, shift, bits = (12, 0, 4) if as_text else (3, 6, 12)
+    each, shift = (12, 0) if as_text else (3, 6)
     waiting = [value]
     while waiting:
         here = waiting.pop()
@@ -109,7 +109,11 @@ def weigh(value: object, *, as_text: bool = False) -> int:
         if kind is str:
             total += each + (len(here) >> shift)  # type: ignore[arg-type]
         elif kind is int:
-            total += each + (here.bit_length() >> bits)  # type: ignore[attr-defined]
+            length = here.bit_length()  # type: ignore[attr-defined]
+            total += each
+            if length > _HARD_INT:
+                # Decimal digits are made in quadratic time.
+                total += length * length >> 15 if as_text else length >> 12
         elif isinstance(here, (list, tuple, dict, *VIEW_TYPES)):
             total += each * (1 + len(here))
             if total <= room:
