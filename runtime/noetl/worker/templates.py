@@ -2,8 +2,8 @@
 
 Statements are Jinja2's. What their expressions reach, call and print is what the evaluator's expressions do: keys
 before anything else, the closed lists of filters, tests and methods, null as nothing, the undefined as the fault
-`template.undefined`. Passes through loops, texts and repetitions are bounded, so that every template ends; what
-goes over a bound, and every other error, is the fault `template.error`.
+`template.undefined`. Passes through loops, texts and repetitions are bounded, and all of it is work of the same budget
+as in expressions, so that every template ends; what goes over a bound, and every other error, is `template.error`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,25 +19,30 @@ from noetl_ir.evaluate import Scope
 from noetl_ir.evaluate.access import item, method, rows_of
 from noetl_ir.evaluate.data_filters import range_
 from noetl_ir.evaluate.limits import check_chars
-from noetl_ir.evaluate.operators import BINARY
+from noetl_ir.evaluate.operators import BINARY, COMPARE
 from noetl_ir.evaluate.predicates import TESTS
 from noetl_ir.evaluate.selecting import FILTERS
 from noetl_ir.evaluate.settle import printed
+from noetl_ir.evaluate.work import SHORT_TEXT, spend, spend_text
 from noetl_ir.scopes.values import Fault, Undefined, key_text, plain
 from noetl_ir.scopes.vocabulary import METHODS
 
 MAX_STEPS = 1_000_000
 """Passes through loops in one rendering."""
+NODE_WORK = 3
+"""Units of work for each node of the text that a loop repeats or a call renders."""
+CALL_WORK = 100
+"""Units for a call of a function, method or macro, besides."""
 _BUDGET = "__budget"
-_PLAIN, _COUNTED, _JOINED = "__plain", "__counted", "__joined"
+_PLAIN, _COUNTED, _JOINED, _COMPARED = "__plain", "__counted", "__joined", "__compared"
 
 
 def render(text: str, scope: Scope) -> str:
     """The text that a block template renders to. Raises Fault, and nothing else."""
     try:
-        template, names = _compiled(text)
+        template, names, call_work = _compiled(text)
         values: dict[str, object] = {name: scope.lookup(name) for name in names}
-        values[_BUDGET] = _Budget()
+        values[_BUDGET] = _Budget(call_work)
         pieces: list[str] = []
         length = 0
         for piece in template.generate(values):
@@ -56,14 +61,16 @@ def render(text: str, scope: Scope) -> str:
 
 
 class _Budget:
-    """The passes that one rendering has left."""
+    """The passes that one rendering has left, and the work of a call in it: that of its longest macro."""
 
-    def __init__(self) -> None:
+    def __init__(self, call_work: int) -> None:
         self.left = MAX_STEPS
+        self.call_work = call_work
 
-    def spend(self) -> None:
-        """Count one pass. Raises Fault when there are none left."""
+    def spend(self, work: int) -> None:
+        """Count one pass, of so much work. Raises Fault when there are none left."""
         self.left -= 1
+        spend(work)
         if self.left < 0:
             raise Fault("template.error", f"the template's loops have more than {MAX_STEPS:,} passes")
 
@@ -84,13 +91,19 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """`obj[argument]`: data only."""
-        return obj[argument] if isinstance(argument, slice) else item(obj, plain(argument))
+        if not isinstance(argument, slice):
+            return item(obj, plain(argument))
+        part = obj[argument]
+        if len(part) > SHORT_TEXT:
+            spend(len(part) >> 3)
+        return part
 
     def call(self, context: Any, obj: Any, *args: Any, **named: Any) -> Any:
         """A function or method; what is none is told as such."""
         if isinstance(obj, Undefined | jinja2.Undefined):
             name = obj.path if isinstance(obj, Undefined) else obj._undefined_name
             raise Fault("template.error", f"`{name}` is no function here")
+        spend(context[_BUDGET].call_work)
         return super().call(context, obj, *args, **named)
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
@@ -99,12 +112,14 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
 
 @lru_cache(maxsize=256)
-def _compiled(text: str) -> tuple[jinja2.Template, tuple[str, ...]]:
-    """The template and the names it needs from outside."""
+def _compiled(text: str) -> tuple[jinja2.Template, tuple[str, ...], int]:
+    """The template, the names it needs from outside, and the work of a call in it."""
     tree = _ENVIRONMENT.parse(text)
     names = tuple(sorted(meta.find_undeclared_variables(tree) - _ENVIRONMENT.globals.keys()))
     _guard(tree)
-    return _ENVIRONMENT.from_string(tree), names
+    called = tree.find_all((nodes.Macro, nodes.CallBlock, nodes.For))
+    call_work = CALL_WORK + max(map(_work_of, called), default=0)
+    return _ENVIRONMENT.from_string(tree), names, call_work
 
 
 def _guard(tree: nodes.Node) -> None:
@@ -128,13 +143,41 @@ def _guarded(parent: nodes.Node, field: str, node: Any) -> Any:
             node = _filtered(node, _PLAIN, nodes.Const(_path(node)))
     elif isinstance(node, nodes.Concat):
         node = _filtered(node, _JOINED)
+    elif isinstance(node, nodes.Compare):
+        node = _compared(node)
     if field == "iter" and isinstance(parent, nodes.For):
-        node = _filtered(node, _COUNTED, nodes.Name(_BUDGET, "load"))
+        node = _filtered(node, _COUNTED, nodes.Name(_BUDGET, "load"), nodes.Const(_work_of(parent)))
     return node
+
+
+def _work_of(repeated: nodes.Node) -> int:
+    """The work of rendering once what a loop repeats, without the loops inside of it, which count their own."""
+    units, waiting = NODE_WORK, list(repeated.iter_child_nodes(exclude=("iter",)))
+    while waiting:
+        node = waiting.pop()
+        units += NODE_WORK
+        waiting.extend(node.iter_child_nodes(only=("iter",) if isinstance(node, nodes.For) else None))
+    return units
 
 
 def _filtered(node: nodes.Expr, name: str, *arguments: nodes.Expr) -> nodes.Filter:
     return nodes.Filter(node, name, list(arguments), [], None, None, lineno=node.lineno)
+
+
+def _compared(node: nodes.Compare) -> nodes.Expr:
+    """A comparison as the evaluator makes it; a chain is several, of which each is asked if those before it hold."""
+    left, whole = node.expr, None
+    for operand in node.ops:
+        word = nodes.Const(_COMPARISONS[operand.op])
+        one: nodes.Expr = _filtered(left, _COMPARED, word, operand.expr)
+        whole = one if whole is None else nodes.And(whole, one, lineno=node.lineno)
+        left = operand.expr
+    return left if whole is None else whole
+
+
+_COMPARISONS = {
+    "eq": "==", "ne": "!=", "lt": "<", "lteq": "<=", "gt": ">", "gteq": ">=", "in": "in", "notin": "not in",
+}  # fmt: skip
 
 
 def _path(node: nodes.Expr) -> str:
@@ -165,9 +208,9 @@ def _plain(value: object, path: str) -> object:
     return Undefined(path, value.hint) if isinstance(value, Undefined) else plain(value)
 
 
-def _counted(values: Iterable[object], budget: _Budget) -> Iterator[object]:
+def _counted(values: Iterable[object], budget: _Budget, work: int) -> Iterator[object]:
     for value in rows_of(values):  # type: ignore[attr-defined]
-        budget.spend()
+        budget.spend(work)
         yield value
 
 
@@ -176,15 +219,26 @@ def _joined(text: str) -> str:
     return text
 
 
+def _ordered(left: object, word: str, right: object) -> object:
+    return COMPARE[word](left, right)
+
+
 def _finalized(value: object) -> str:
     if isinstance(value, jinja2.Undefined):
         raise Undefined(str(value._undefined_name or "")).fault()
-    return printed(value)
+    text = printed(value)
+    spend_text(len(text))
+    return text
 
 
 def _environment() -> _Sandbox:
     environment = _Sandbox(undefined=jinja2.ChainableUndefined, finalize=_finalized, keep_trailing_newline=True)
-    own: Mapping[str, Callable[..., object]] = {_PLAIN: _plain, _COUNTED: _counted, _JOINED: _joined}
+    own: Mapping[str, Callable[..., object]] = {
+        _PLAIN: _plain,
+        _COUNTED: _counted,
+        _JOINED: _joined,
+        _COMPARED: _ordered,
+    }
     environment.filters = {**FILTERS, **own}
     environment.tests = dict(TESTS)
     environment.globals = {"range": range_, "dict": dict}

@@ -64,7 +64,7 @@ def method(of: object, name: str, args: tuple[object, ...], named: Mapping[str, 
     """`of.name(args, **named)`. Raises Fault for a value without that method."""
     if isinstance(of, Undefined):
         raise of.inside(name).fault()
-    found = _METHODS.get((type(of), name))
+    found = METHOD_TABLE.get((type(of), name))
     if found is None:
         raise Fault("template.error", f"{kind_of(of)} has no method `{name}`")
     return found(of, *args, **named)
@@ -144,7 +144,7 @@ def _one_pass(apply: Callable[..., object]) -> Callable[..., object]:
     return applied
 
 
-_METHODS: dict[tuple[type, str], Callable[..., object]] = {
+METHOD_TABLE: dict[tuple[type, str], Callable[..., object]] = {
     (dict, "get"): _get,
     (dict, "keys"): dict.keys,
     (dict, "values"): dict.values,

@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from noetl_ir.evaluate.work import LONG, VIEW_TYPES, spend, spend_entries, spend_hash, spend_pair, spend_search
+from noetl_ir.evaluate.work import LONG, VIEW_TYPES, spend, spend_entries, spend_hash, spend_pair, spend_search, weigh
 
 Comparison: TypeAlias = Callable[[Any, Any], object]
 
@@ -35,20 +35,19 @@ def _spend_within(value: Any, container: Any) -> None:
         if isinstance(value, str):
             spend_search(container, value)
     elif isinstance(container, (list, tuple, VIEW_TYPES[1])):
-        spend_entries(container, 1)
+        spend_entries(container, 2)
         if (type(value) is str and len(value) > 16) or isinstance(value, (list, tuple, dict)):
-            for entry in container:
-                spend(2)
+            entries: Any = container
+            for entry in entries:
+                spend(8)
                 spend_pair(value, entry)
     elif isinstance(container, range):
         if type(value) is not int:
             spend(2 * len(container))
     elif isinstance(container, VIEW_TYPES[2]):
         if isinstance(value, tuple):
-            weighed = value[1:]  # what is under the key is compared
             spend_hash(value[:1])
-            for entry in weighed:
-                spend_pair(entry, entry)
+            weigh(value[1:])  # what is under the key is compared
     else:
         spend_hash(value)
 
@@ -58,7 +57,3 @@ COMPARISONS: dict[str, Comparison] = {
     "<=": _counted(operator.le), ">": _counted(operator.gt), ">=": _counted(operator.ge),
     "in": within, "not in": not_within,
 }  # fmt: skip
-PLAIN: dict[str, Comparison] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
-"""The same where it is known that they are no work."""

@@ -13,7 +13,7 @@ from noetl_ir.evaluate.access import Group, item
 from noetl_ir.evaluate.limits import MAX_RANGE, check_bits, check_chars, check_items
 from noetl_ir.evaluate.operators import add
 from noetl_ir.evaluate.settle import text_of
-from noetl_ir.evaluate.work import Crowd, spend, spend_count, spend_key, spend_text
+from noetl_ir.evaluate.work import Crowd, spend, spend_count, spend_entries, spend_key, spend_text
 from noetl_ir.scopes.values import Undefined, plain
 
 Getter: TypeAlias = Callable[[Any], Any]
@@ -112,6 +112,7 @@ def reverse(value: Any) -> object:
 
 def join(value: Iterable[object], d: object = "", attribute: Key = None) -> str:
     if attribute is not None:
+        spend_entries(value, 16)
         value = map(getter(attribute), value)
     joint, pieces = text_of(d), [text_of(entry) for entry in value]
     length = len(joint) * len(pieces) + sum(map(len, pieces))
@@ -201,6 +202,7 @@ def _extreme(value: Iterable[Any], choose: Callable[..., object], get: Getter) -
 
 def sum_(iterable: Iterable[Any], attribute: Key = None, start: object = 0) -> object:
     if attribute is not None:
+        spend_entries(iterable, 16)
         iterable = map(getter(attribute), iterable)
     if isinstance(start, str):
         raise TypeError("it does not add texts: use `join`")

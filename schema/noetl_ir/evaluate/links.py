@@ -30,6 +30,7 @@ def urlize(
     rel: str | None = None,
     extra_schemes: Iterable[str] | None = None,
 ) -> str:
+    spend(100)  # dear for short texts too
     schemes = tuple(extra_schemes or ())
     for scheme in schemes:
         if not re.fullmatch(_SCHEME, scheme):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from types import GeneratorType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from noetl_ir.evaluate.limits import MAX_ITEMS, MAX_LEVELS, MAX_PARTS, check_chars
 from noetl_ir.evaluate.work import SHORT_TEXT, VIEW_TYPES, spend, weigh
@@ -10,6 +10,7 @@ from noetl_ir.expr import Json
 from noetl_ir.scopes.values import Fault, Undefined, View
 
 _SCALARS = frozenset({str, int, bool, type(None)})
+_HOLDERS = frozenset({list, tuple, dict, *VIEW_TYPES})
 _Take: TypeAlias = Callable[[object], object]
 
 
@@ -50,10 +51,11 @@ def text_size(value: object) -> int:
 
 def levels_of(value: object) -> int:
     """How many lists or mappings stand in one another in a value whose parts have been counted."""
-    level, depth = [value], 0
-    while level := [part for part in level if isinstance(part, (list, tuple, dict, *VIEW_TYPES))]:
+    level: list[Any] = [value]
+    depth = 0
+    while level := [part for part in level if type(part) in _HOLDERS]:
         depth += 1
-        level = [part for here in level for part in (here.values() if isinstance(here, dict) else here)]
+        level = [part for here in level for part in (here.values() if type(here) is dict else here)]
         spend(2 * len(level))
     return depth
 
@@ -132,7 +134,7 @@ class _Walk:
         if isinstance(value, (list, tuple, range, GeneratorType, *VIEW_TYPES)):
             if self._other is _lenient and isinstance(value, (range, *VIEW_TYPES)):
                 if not isinstance(value, range):
-                    self.take(list(value), level + 1)
+                    self.take(list(value), level + 1)  # type: ignore[call-overload]
                 return value
             entries: list[object] = list(value)  # type: ignore[call-overload]
             self._count(len(entries))

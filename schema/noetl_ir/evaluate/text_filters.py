@@ -92,6 +92,7 @@ def wordwrap(
 ) -> str:
     from textwrap import wrap
 
+    spend(100)  # dear for short texts too
     joint = "\n" if wrapstring is None else wrapstring
     # A word, or white space, that is too long is cut off line by line, and what is left of it copied each time.
     for run in _RUN.finditer(s) if break_long_words and width > 0 else ():
