@@ -22,6 +22,8 @@ class Limits(NamedTuple):
     max_tasks_per_run: int = 1_000_000
     max_lost: int = 3
     max_children_depth: int = 16
+    max_step_runs: int = 1_000_000
+    max_tokens: int = 100_000
 
 
 class Join(NamedTuple):
@@ -186,4 +188,4 @@ class Plan(NamedTuple):
     kinds: tuple[str, ...]
     children: tuple[Child, ...]
     aliases: bool = False
-    edition: int = 2
+    edition: int = 3

@@ -16,7 +16,7 @@ from harness.mutating import sealed
 from nets import plan_of, steps
 from noetl_ir import codec
 from noetl_ir.expr import Const, Literal, MapTemplate, Name, Native
-from noetl_ir.plan import Child, Plan
+from noetl_ir.plan import Child, Limits, Plan
 from noetl_ir.plan_format import HEADER, PlanError, digest_of, open_plan, read_plan, write_plan
 from noetl_ir.plan_format.json import plan_from_json, plan_schema, plan_to_json
 from noetlc.pipeline import compile_source
@@ -97,11 +97,31 @@ def test_a_plan_of_the_first_format_is_read_and_stays_what_it_is() -> None:
     form = plan_to_json(plan)
     assert form["version_of_format"] == 1 and plan_from_json(form) == plan
     jsonschema.validate(form, plan_schema())
-    for other in (0, 3, True, 1.0, "1", None):
+    for other in (0, 4, True, 1.0, "1", None):
         with pytest.raises(PlanError, match="format"):
             plan_from_json({**form, "version_of_format": other})
     with pytest.raises(PlanError, match="altered"):
         plan_from_json({**form, "version_of_format": 2})
+
+
+@pytest.mark.parametrize("edition", [1, 2])
+def test_limits_that_came_later_have_their_defaults_in_earlier_formats(edition: int) -> None:
+    plan = ONE._replace(edition=edition, limits=Limits(5, 6, 7, 8))
+    data = write_plan(plan)
+    assert read_plan(data).limits == (5, 6, 7, 8, 1_000_000, 100_000)
+    form = plan_to_json(plan)
+    assert form["limits"] == {
+        "max_payload_bytes": 5, "max_tasks_per_run": 6, "max_lost": 7, "max_children_depth": 8,
+    }  # fmt: skip
+    jsonschema.validate(form, plan_schema())
+    assert plan_from_json(form) == plan
+    with pytest.raises(PlanError, match="no such limits"):
+        plan_from_json({**form, "limits": {**form["limits"], "max_tokens": 9}})  # type: ignore[dict-item]
+
+
+def test_limits_of_the_present_format_are_all_there() -> None:
+    plan = ONE._replace(limits=Limits(5, 6, 7, 8, 9, 10))
+    assert read_plan(write_plan(plan)).limits == plan_from_json(plan_to_json(plan)).limits == (5, 6, 7, 8, 9, 10)
 
 
 def test_the_digest_changes_with_the_plan_and_needs_no_reading() -> None:
@@ -121,7 +141,7 @@ def test_the_digest_changes_with_the_plan_and_needs_no_reading() -> None:
         (write_plan(ONE)[:-1], "truncated"),
         (write_plan(ONE) + b"x", "altered"),
         (write_plan(ONE)[:-1] + b"\x00", "altered"),
-        (sealed(b"\x00", version=3), "newer"),
+        (sealed(b"\x00", version=4), "newer"),
         (sealed(b"\x00", version=0), "not the one known"),
         (sealed(b"\xff\xff"), "damaged"),
         (sealed(codec.pack([])), "damaged"),

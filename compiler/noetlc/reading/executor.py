@@ -8,7 +8,9 @@ from noetlc.reading.shapes import boolean_of, choice_of, mapping_of, reference_o
 from noetlc.reading.values import plain
 from noetlc.source.nodes import Node, Scalar
 
-LIMITS = ("max_payload_bytes", "max_tasks_per_run", "max_lost", "max_children_depth")
+LIMITS = (
+    "max_payload_bytes", "max_tasks_per_run", "max_lost", "max_children_depth", "max_step_runs", "max_tokens",
+)  # fmt: skip
 
 
 def read_executor(r: Reader, node: Node) -> Executor | None:

@@ -11,11 +11,6 @@ from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
 from noetl_ir.net import Transition
 
-MAX_STEP_RUNS = 1_000_000
-"""How many step runs an execution may have: one that goes round without end comes to one."""
-MAX_TOKENS = 100_000
-"""How many of its tokens may be on the way at once."""
-
 _CHAIN = ("c", "n", "s")
 _KINDS = {list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
 
@@ -78,10 +73,14 @@ def route(turn: Turn, place: int, key: str) -> None:
 
 def _over(walk: _Walk) -> Fault | None:
     """The bound that the tokens of a walk come to; None for none."""
-    if walk.next_key - 1 > MAX_STEP_RUNS:
-        return Fault("limit.step_runs", f"an execution may have {MAX_STEP_RUNS:,} step runs")
-    if walk.turn.execution.marking.control + len(walk.arcs) - 1 > MAX_TOKENS:
-        return Fault("limit.tokens", f"an execution may have {MAX_TOKENS:,} tokens on their way at once")
+    limits = walk.turn.program.plan.limits
+    runs, tokens = walk.next_key - 1, walk.turn.execution.marking.control + len(walk.arcs) - 1
+    if runs > limits.max_step_runs:
+        message = f"{runs:,} step runs in this execution; `limits.max_step_runs` is {limits.max_step_runs:,}"
+        return Fault("limit.step_runs", message)
+    if tokens > limits.max_tokens:
+        message = f"{tokens:,} tokens on their way at once; `limits.max_tokens` is {limits.max_tokens:,}"
+        return Fault("limit.tokens", message)
     return None
 
 

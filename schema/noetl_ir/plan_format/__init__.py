@@ -54,8 +54,8 @@ from noetl_ir.verify import verify
 T = TypeVar("T")
 
 MAGIC = b"NOETLPLN"
-VERSION = 2
-READABLE = (1, 2)
+VERSION = 3
+READABLE = (1, 2, 3)
 """The versions that are read: each keeps its meaning, which `Plan.edition` tells."""
 MAX_BYTES = 1 << 30
 MAX_DEPTH = 300
@@ -93,7 +93,9 @@ _STEPS = records(
 )
 _KEYCHAIN = records(KeychainEntry, TEXT, WORD, NUMBER, SPAN)
 _INITIAL = records(tuple, NUMBER, NUMBER)
-_LIMITS = records(Limits, NUMBER, NUMBER, NUMBER, NUMBER)
+_LIMITS = records(Limits, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER)
+_FIRST_LIMITS = records(tuple, NUMBER, NUMBER, NUMBER, NUMBER)
+"""The limits of formats 1 and 2; those that came later have their defaults there."""
 
 
 class PlanError(Exception):
@@ -130,7 +132,7 @@ def _read(data: bytes, rows: "_Kept") -> Plan:
     edition, body, children = _split(data)
     try:
         parts = codec.Parts(body, max_depth=MAX_DEPTH, max_items=MAX_ITEMS)
-        plan = _plan(parts, children, rows)._replace(edition=edition)
+        plan = _plan(parts, children, rows, edition)
     except (codec.CodecError, Malformed, BadNodes) as problem:
         raise PlanError(f"the plan is damaged: {problem}") from problem
     problems = verify(plan)
@@ -188,7 +190,7 @@ def _body(plan: Plan) -> tuple[Plain, ...]:
         _TASKS.flatten(plan.tasks),
         _TABLE_ARCS.flatten(plan.arcs),
         _KEYCHAIN.flatten(plan.keychain),
-        _LIMITS.flatten([plan.limits]),
+        _LIMITS.flatten([plan.limits]) if plan.edition > 2 else _FIRST_LIMITS.flatten([plan.limits[:4]]),
     ]
     return (
         [plan.name, plan.path, plan.version, plan.source],
@@ -204,7 +206,7 @@ def _body(plan: Plan) -> tuple[Plain, ...]:
     )
 
 
-def _plan(body: codec.Parts, children: memoryview, rows: _Kept) -> Plan:
+def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int) -> Plan:
     enter(body, 10)
     name, path, version, source = TEXT.checked(_exactly(body.value(), 4))
     net = _net(body, rows)
@@ -214,7 +216,8 @@ def _plan(body: codec.Parts, children: memoryview, rows: _Kept) -> Plan:
     template_spans = _whole(SPAN.restore(body.value()))
     enter(body, 5)
     steps, tasks, arcs = (_whole(_STEPS.read(body)), _whole(_TASKS.read(body)), _whole(_TABLE_ARCS.read(body)))
-    keychain, (bounds,) = _whole(_KEYCHAIN.read(body)), _exactly(list(_whole(_LIMITS.restore(body.value()))), 1)
+    keychain, limits = _whole(_KEYCHAIN.read(body)), _LIMITS if edition > 2 else _FIRST_LIMITS
+    (bounds,) = _exactly(list(_whole(limits.restore(body.value()))), 1)
     entry, workload = NUMBER.checked(_exactly(body.value(), 2))
     best_effort, aliases = FLAG.checked(_exactly(body.value(), 2))
     order, executor, kinds, named = (body.value() for _ in range(4))
@@ -236,11 +239,12 @@ def _plan(body: codec.Parts, children: memoryview, rows: _Kept) -> Plan:
         workload_order=tuple(TEXT.checked(order)),
         keychain=keychain,
         executor=executor,
-        limits=cast("Limits", bounds),
+        limits=Limits(*cast("tuple[int, ...]", bounds)),
         best_effort=best_effort,
         kinds=tuple(TEXT.checked(kinds)),
         children=_children(named, children),
         aliases=aliases,
+        edition=edition,
     )
 
 

@@ -13,7 +13,7 @@ from typing import TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 from noetl_ir.codec import CodecError
 from noetl_ir.expr import Json, Template
 from noetl_ir.net import PlaceClass, Trigger, Weight
-from noetl_ir.plan import Plan
+from noetl_ir.plan import Limits, Plan
 from noetl_ir.plan_format import READABLE, VERSION, PlanError, digest_of, write_plan
 from noetl_ir.plan_format.columns import Malformed
 from noetl_ir.plan_format.nodes import BadNodes, ExpressionReader, Expressions
@@ -31,6 +31,8 @@ TEMPLATE_WORDS = ("literal", "native", "text", "map", "list", "block")
 """The words for the tags of rows, by tag."""
 
 _APART = frozenset({"templates", "edition"})
+_LATER = frozenset(Limits._fields[4:])
+"""Limits that formats 1 and 2 do not have."""
 _HEAD = frozenset({"format", "version_of_format", "digest"})
 _SCALARS = (bool, int, float, str)
 
@@ -39,11 +41,14 @@ def plan_to_json(plan: Plan) -> dict[str, Json]:
     """The JSON form of a plan."""
     expressions = Expressions()
     rows = [row_of(template, expressions) for template in plan.templates]
+    fields = {name: _written(value) for name, value in plan._asdict().items() if name not in _APART}
+    if plan.edition < 3:
+        fields["limits"] = {name: value for name, value in plan.limits._asdict().items() if name not in _LATER}
     return {
         "format": FORMAT,
         "version_of_format": plan.edition,
         "digest": digest_of(write_plan(plan)),
-        **{name: _written(value) for name, value in plan._asdict().items() if name not in _APART},
+        **fields,
         "expressions": [_worded(row, EXPRESSION_WORDS) for row in expressions.listed()],
         "templates": [_worded(row, TEMPLATE_WORDS) for row in rows],
     }
@@ -57,6 +62,10 @@ def plan_from_json(value: Json) -> Plan:
     if type(edition) is not int or edition not in READABLE:
         raise PlanError(f"the plan has format {edition}, and {VERSION} is known here")
     given = {key: item for key, item in value.items() if key not in _HEAD}
+    if edition < 3 and isinstance(limits := given.get("limits"), dict):
+        if limits.keys() & _LATER:
+            raise PlanError(f"the plan is damaged: format {edition} has no such limits")
+        given["limits"] = {**{name: Limits._field_defaults[name] for name in _LATER}, **limits}
     try:
         reader = ExpressionReader(_tagged(given.pop("expressions", None), EXPRESSION_WORDS))
         rows = _tagged(given.pop("templates", None), TEMPLATE_WORDS)
@@ -280,7 +289,7 @@ def _record_schema(kind: type, definitions: dict[str, Json]) -> dict[str, Json]:
     return {
         "type": "object",
         "properties": properties,
-        "required": [*sorted(properties)],
+        "required": [*sorted(name for name in properties if kind is not Limits or name not in _LATER)],
         "additionalProperties": False,
     }
 
