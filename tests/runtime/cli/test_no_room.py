@@ -9,9 +9,14 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
+
+from harness.disks import fill, small_disk
+from services import waited_for
 
 if TYPE_CHECKING:
     from conftest import Home
@@ -108,3 +113,31 @@ def test_a_quiet_run_says_it_too(home: "Home") -> None:
     )  # fmt: skip
     home.started.append(child)
     assert told(child).startswith("warning: nothing can be stored")
+
+
+def is_ready(url: str, status: int) -> None:
+    """Wait until a server says whether it is."""
+    waited_for(lambda: httpx.get(f"{url}/readyz").status_code == status, f"it never says {status}", 10)
+
+
+def test_a_server_begins_on_a_full_disk_and_goes_on_when_there_is_room(home: "Home", tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        home.folder = disk
+        home.plan(VALUES)
+        with home.serving() as (_, url):
+            home.run("register", "plan.ir", "--server", url)
+            execution = home.json("start", "tests/tried", "--server", url)["execution_id"]  # type: ignore[index]
+            waited_for(
+                lambda: httpx.get(f"{url}/readyz").status_code == 503, "it does not see that the disk is full", 10
+            )
+        ballast = fill(disk)
+        with home.serving() as (_, url):
+            assert [row["status"] for row in home.json("list", "--server", url)] == ["running"]  # type: ignore[attr-defined]
+            waited_for(
+                lambda: httpx.get(f"{url}/readyz").status_code == 503, "it does not see that the disk is full", 5
+            )
+            ballast.unlink()
+            subprocess.run(["mount", "-o", "remount,size=60m", str(disk)], check=True)
+            waited_for(lambda: home.json("list", "--server", url)[0]["status"] == "completed", "it stands still")  # type: ignore[index]
+            assert home.run("result", execution, "--server", url).stdout == "6\n"
+            is_ready(url, 200)

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 from psycopg import errors
 
+from harness.disks import fill, small_disk
 from noetl.ports import ExecutionRow, NoRoom, StoreFailure
 from noetl.space import LEAST_ROOM, check_room
 from noetl.store.files import FileBlobs
@@ -18,29 +18,12 @@ from noetl.store.postgres.failures import failure
 from noetl.store.sqlite import SqliteStore
 
 ROW = ExecutionRow("e1", "demo/one", "d" * 64, "running", None, 1_000, None)
-SIZE = 6 << 20
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 6 MB. Skips where none may be attached."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    try:
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "none", folder], check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("no disk may be attached here")
-    yield folder
-    subprocess.run(["umount", "-l", folder], check=True)
-
-
-def fill(folder: Path) -> Path:
-    """A file that takes all the room that is left."""
-    path = folder / "ballast"
-    with path.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
-        while True:
-            file.write(bytes(4_096))
-    return path
+    with small_disk(tmp_path / "disk") as folder:
+        yield folder
 
 
 def test_a_full_disk_is_read_and_goes_on_when_there_is_room(disk: Path) -> None:
