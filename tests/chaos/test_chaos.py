@@ -1,21 +1,25 @@
-"""Real processes and real servers, killed at random for a while, and a full disk: everything that was begun ends right.
+"""Real processes and real servers, killed or stopped at random for a while, and a full disk: everything that was begun ends right.
 
 The choices are those of a seed; when things happen is not, so each run of this test is another one.
 """
 
 import random
+import signal
 import time
 from collections import Counter
 
-from harness.clusters import Cluster, full_postgres, killed
+from harness.clusters import Cluster, Process, full_postgres, killed
 from noetl_ir.events import Event
 from services import nats, postgres, waited_for
 from simulator.laws import check_execution, fold
 
 EXECUTIONS = 200
-BLOWS = 14
+BLOWS = 20
 PAUSE = 1.0
 """Seconds between two blows."""
+
+HANGS = {"server hangs": 14 * PAUSE, "worker hangs": 5 * PAUSE}
+"""Seconds for which a process stands still: longer than its lease, so that another one has what it had."""
 
 BODY = """
 workflow:
@@ -31,18 +35,47 @@ workflow:
 """
 
 
-def test_whatever_is_killed_two_hundred_executions_end_right(cluster: Cluster) -> None:
+class Hung:
+    """Processes that stand still, and until when; they are nobody else's meanwhile."""
+
+    def __init__(self) -> None:
+        self._until: list[tuple[float, Process, list[Process]]] = []
+
+    def stop(self, among: list[Process], number: int, seconds: float) -> None:
+        """Have one of some processes stand still."""
+        child = among.pop(number)
+        child.send_signal(signal.SIGSTOP)
+        self._until.append((time.monotonic() + seconds, child, among))
+
+    def wake(self) -> bool:
+        """Have those go on whose time has come; whether there are others."""
+        now = time.monotonic()
+        for until, child, among in self._until:
+            if until <= now:
+                child.send_signal(signal.SIGCONT)
+                among.append(child)
+        self._until = [each for each in self._until if each[0] > now]
+        return bool(self._until)
+
+
+def test_whatever_is_killed_or_hangs_two_hundred_executions_end_right(cluster: Cluster) -> None:
     chance = random.Random(5)
     servers = [cluster.server(), cluster.server()]
     workers = [cluster.worker("--slots", "8") for _ in range(3)]
     first = cluster.begin(BODY, servers[0])
     names = [first, *cluster.flooded(first, servers[0], EXECUTIONS - 1)]
-    once = ["server", "worker", "nats", "postgres", "full"]
-    blows = [*once, *chance.choices(["server", "worker", "worker"], k=BLOWS - len(once))]
+    once = ["server", "worker", "nats", "postgres", "full", *HANGS]
+    blows = [*once, *chance.choices(["server", "worker", "worker", *HANGS], k=BLOWS - len(once))]
     chance.shuffle(blows)
+    hung = Hung()
     for blow in blows:
         time.sleep(PAUSE)
+        hung.wake()
         match blow:
+            case "server hangs" if len(servers) > 1:
+                hung.stop(servers, chance.randrange(len(servers)), HANGS[blow])
+            case "worker hangs" if len(workers) > 1:
+                hung.stop(workers, chance.randrange(len(workers)), HANGS[blow])
             case "server":
                 killed(servers.pop(chance.randrange(len(servers))))
                 servers.append(cluster.server())
@@ -58,6 +91,8 @@ def test_whatever_is_killed_two_hundred_executions_end_right(cluster: Cluster) -
             case "full":
                 with full_postgres(cluster):
                     time.sleep(3 * PAUSE)
+    while hung.wake():
+        time.sleep(PAUSE)
     _all_end_right(cluster, names)
 
 

@@ -51,7 +51,7 @@ class Disk:
     """A `Store` on the one that all servers share. `die` is called when the process is to die.
 
     An append by whom an execution was taken from is refused. `stopped` is since when the process stands still,
-    `taken` what others took from it then.
+    `taken` what others took from it then, `decided` when it had the last commit in mind.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class Disk:
         self._owned: dict[str, ExitStack] = {}
         self._held: set[str] = set()
         self.taken: set[str] = set()
+        self.decided = 0
 
     def heal(self) -> None:
         """No more faults."""
@@ -167,6 +168,7 @@ class Disk:
 
     def _commit(self, commit: Callable[[], Any]) -> Any:
         self._live()
+        self.decided = self._holders.timeline.now
         if self._odds.hung and self._chance.random() < self._odds.hung and self.stopped is None:
             self.hang()
             self._live()
