@@ -1,4 +1,4 @@
-"""Real processes and real servers, killed or stopped at random for a while, and a full disk: everything that was begun ends right.
+"""Real processes and servers, killed or stopped at random for a while, and a full disk: what was begun ends right.
 
 The choices are those of a seed; when things happen is not, so each run of this test is another one.
 """
