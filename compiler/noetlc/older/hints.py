@@ -11,7 +11,7 @@ from noetl_ir.expr import Literal, Name, walk
 from noetl_ir.nearest import nearest
 from noetl_ir.span import Span
 from noetlc.ast.graph import END, ENTRY
-from noetlc.ast.playbook import Value
+from noetlc.ast.playbook import Step, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in
 from noetlc.older.loose import LOOSE
@@ -46,9 +46,19 @@ def hints_of(r: Reader, draft: DocumentDraft, node: Mapping) -> tuple[Sugar, ...
     asked = (_node("bind_lists", "AskedLists", node.span),) if _LIST in r.source.text else ()
     if _LOOP_KEYS.search(r.source.text) and any(step.loop is not None for step in draft.steps):
         asked = (*asked, _node("bind_loops", "AskedLoops", node.span))
+    if ".results." in r.source.text or any(_reads_own(r.source.text, step) for step in draft.steps):
+        asked = (*asked, _node("task_results", "TaskResults", node.span))
     if "json }}" in r.source.text:
         asked = (*asked, _node("bind_json", "AskedJson", node.span))
     return (*_old_names(r, node, draft), *_implicit_end(draft, node), *_first_entry(draft, node), *asked)
+
+
+def _reads_own(text: str, step: Step) -> bool:
+    """Whether a name of a task may stand behind that of its step, or its own policy sets what it gave."""
+    rules = step.tasks[-1].rules if step.tasks else ()
+    if any(rule.set_ctx or rule.set_iter for rule in rules) and f"{step.name}." in text:
+        return True
+    return len(step.tasks) > 1 and any(f"{step.name}.{task.name}" in text for task in step.tasks)
 
 
 def _implicit_end(draft: DocumentDraft, node: Mapping) -> tuple[Sugar, ...]:

@@ -75,6 +75,7 @@ def _may_call_http(playbook: Playbook) -> bool:
 LOWERING: tuple[Lowering, ...] = (
     Lowering(_part("lower_storage", "storage"), removes=("Storage", "StoredNames")),
     Lowering(_part("complete_http_paths", "http_paths"), after=("lower_storage",), where=_may_call_http),
+    Lowering(_part("name_task_results", "task_results"), removes=("TaskResults",)),
     Lowering(_part("shorten_sql_paths", "sql_paths"), removes=("SqlData",)),
     Lowering(_part("widen_sinks", "sinks"), among=("Sink", "Case")),
     Lowering(_part("share_workbook", "workbook"), among=("Sink", "Retry", "Pages", "Poll", "Assign", "OnError")),
@@ -130,6 +131,7 @@ LOWERING: tuple[Lowering, ...] = (
         removes=("OldSecrets",),
         after=("lower_root_vars", "lower_until", "lower_while"),
     ),
+    Lowering(_part("name_previous", "previous"), after=("lower_next",), among=("OldNames",)),
     Lowering(_part("rename_names", "names"), removes=("OldNames",), after=("lower_next", "lower_until", "lower_while")),
     Lowering(_part("bind_lists", "bind_lists"), removes=("AskedLists",), after=("lower_args", "rename_names")),
     Lowering(_part("bind_json", "bind_json"), removes=("AskedJson",), after=("lower_args", "rename_names")),

@@ -92,6 +92,29 @@ workflow:
 """,
         {"rows": 2, "n": 2, "first": 1},
     ),
+    "tasks are read under their step, a policy sets what its step gives, `result` is that of the step before": (
+        """
+workflow:
+  - step: start
+    tool:
+      - {name: make, kind: python, code: "result = {'n': 2}"}
+      - {name: check, kind: python, args: {made: "{{ start.make }}"}, code: "result = {'more': made['n'] < 2}"}
+    next:
+      arcs:
+        - {step: start, when: "{{ start.results.check.more == true }}"}
+        - {step: count, when: "{{ start.results.check.more != true }}"}
+  - step: count
+    tool:
+      kind: python
+      code: "result = {'n': 3}"
+      spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {n: "{{ count.n }}"}}}}]}}
+    next: {arcs: [{step: show}]}
+  - step: show
+    tool: {kind: python, args: {found: "{{ result.n }}"}, code: "result = found"}
+    next: {arcs: [{step: fin, args: {n: "{{ ctx.n }}", found: "{{ show }}"}}]}
+""",
+        {"n": 3, "found": 3},
+    ),
     "the args of a sink are the data that it stores": (
         """
 workflow:

@@ -1,0 +1,111 @@
+"""name_task_results: results of tasks that are read under the name of their step.
+
+    tool: [{name: fetch, …}, {name: check, kind: python, args: {page: "{{ load.fetch }}"}}]    of a step `load`
+        →  args: {page: "{{ fetch }}"}
+    when: "{{ load.results.check.more }}"   →   when: "{{ load.more }}"
+
+    set_ctx: {n: "{{ count.n }}"}   in the policy of the last task of `count`   →   n: "{{ outcome.result.n }}"
+
+The engines kept what every task gave; here a step's result is that of its last task (LANGUAGE §2). What another step
+reads of an earlier task is not there, and a comparison with it would be quietly false: it is refused. What a policy
+sets of its step is what the tool has just given, as in `vars`; beside `outcome` the name is that of an earlier run.
+"""
+
+from noetl_ir.expr import Attribute, Expr, Item, Name, walk
+from noetl_ir.span import Span
+from noetlc.ast.bodies import all_taken
+from noetlc.ast.playbook import Playbook, Step, Task, Value
+from noetlc.ast.sugar import Sugar
+from noetlc.ast.walk import expressions_in
+from noetlc.diag.change import Change, Class, Note
+from noetlc.expr.shorthand import static_path
+from noetlc.expr.templates import Held, Pairs, held_with, map_all_held, map_held, value_with
+from noetlc.older.legacy_names import own_meanings, renamed
+
+
+class TaskResults(Sugar):
+    """Some expression of the file may read what a task gave under the name of its step."""
+
+    span: Span
+
+
+BY = "name_task_results"
+
+
+def name_task_results(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook in which what tasks gave has its name."""
+    asked, playbook = all_taken(playbook, TaskResults)
+    hidden = {key for key, _ in playbook.workload}
+    tasks = {
+        step.name: tuple([task.name for task in step.tasks if not task.generated])
+        for step in playbook.steps
+        if step.loop is None and step.name not in hidden
+    }
+    if not asked:
+        return playbook
+
+    def named(step: Step) -> Step:
+        own = tuple([_in_task(task, step.name, tasks, note) for task in step.tasks])
+        if step.name in tasks:
+            own = (*own[:-1], _setting(own[-1], step.name, note))
+        step = step._replace(tasks=own)
+        return map_all_held(step, lambda held: _held(held, "", tasks, note))
+
+    steps = tuple([made if (made := named(step)) != step else step for step in playbook.steps])
+    return playbook._replace(steps=steps)
+
+
+_GIVEN = frozenset({"outcome", "output", "_prev", "result", "response", "this", "data"})
+
+
+def _setting(task: Task, step: str, note: Note) -> Task:
+    """The last task of a step, whose policy sets what it gave."""
+    names = renamed(own_meanings(step), ())
+
+    def replace(value: Value) -> Value:
+        roots = {part.name for expr, _ in expressions_in(value) for part in walk(expr) if isinstance(part, Name)}
+        if step not in roots or roots & _GIVEN:
+            return value
+        note(Change(BY, value.span, "the step in its own policy", "review", "`outcome.result`: what it gives now"))
+        return value_with(value, names)
+
+    def pairs(found: Pairs) -> Pairs:
+        return tuple([(name, replace(value)) for name, value in found])
+
+    rules = [rule._replace(set_ctx=pairs(rule.set_ctx), set_iter=pairs(rule.set_iter)) for rule in task.rules]
+    return task._replace(rules=tuple(rules))
+
+
+def _in_task(task: Task, step: str, tasks: dict[str, tuple[str, ...]], note: Note) -> Task:
+    """A task of a step: what stands before and behind it in the list has its own name."""
+    return map_held(task, lambda held: _held(held, step, tasks, note))
+
+
+def _held(held: Held, step: str, tasks: dict[str, tuple[str, ...]], note: Note) -> Held:
+    found: list[tuple[str, Class]] = []
+
+    def replace(expr: Expr) -> Expr | None:
+        here = static_path(expr) if isinstance(expr, Attribute | Item) else ()
+        listed = tasks.get(here[0], ()) if here else ()
+        if len(here) == 3 and here[1] == "results" and here[2] in listed:
+            name = here[2]
+        elif len(here) == 2 and here[0] == step and len(listed) > 1 and here[1] in listed:
+            name = here[1]
+        else:
+            return None
+        if here[0] == step:
+            found.append((f"`{name}`", "review"))
+            return Name(name)
+        if name != listed[-1]:
+            why = (
+                f"the result of `{here[0]}` is that of its last task, `{listed[-1]}`: give what is needed by `set_ctx`"
+            )
+            found.append((why, "refused"))
+            return None
+        found.append((f"`{here[0]}`", "review"))
+        return Name(here[0])
+
+    made = held_with(held, replace)
+    for said, of in found:
+        note(Change(BY, held.span, "the result of a task under its step", of, said))
+    return made
