@@ -13,9 +13,10 @@ def _retry_map(m: Making) -> None:
         texts = ["error", "not success", "error == 'no timeout'", "error != None"]
         texts += [f"{m.body}.k == 1", f"success and {m.body}.f"]
         texts += ["status_code == 503", "status_code in [404, 503]"] if m.kind == "http" else []
+        texts += [f"{own} == 1" for own in m.own("k")]
         retry["retry_when"] = m.braced(str(m.one(*texts)))
     if m.one(0, 0, 1):
-        retry["stop_when"] = m.braced(str(m.one("success", f"{m.body}.k > 0", f"{m.body}.f", f"{m.body}.k == 1")))
+        retry["stop_when"] = m.braced(str(m.one("success", f"{m.body}.k > 0", f"{m.body}.f", *m.own("f"))))
     m.step["retry"] = retry
 
 
@@ -78,7 +79,7 @@ def m_i(m: Making) -> dict[str, Any]:
 
 def _poll(m: Making) -> None:
     m.step["poll"] = {
-        "until": m.braced(str(m.one(f"{m.body}.f", f"{m.body}.k > 0", f"{m.body}.k == 1"))),
+        "until": m.braced(str(m.one(f"{m.body}.f", f"{m.body}.k > 0", f"{m.body}.k == 1", *m.own("f")))),
         "interval": 0.01,
         "max_attempts": m.one(1, 2, 3, 5),
     }
@@ -216,7 +217,7 @@ def _sink(m: Making) -> None:
 
 def _set_step(m: Making) -> None:
     key = m.one("ctx.v", "v", "ctx.u", "step.u", "ctx.t")
-    texts = ["workload.w", *([] if m.is_paged else ["s.data.k" if m.kind == "http" else "s.k"])]
+    texts = ["workload.w", *m.own("k")]
     if "set" in m.tool:
         texts += ["ctx.t", "ctx.t + 1"]
     m.step["set"] = {key: m.of_list() if m.looped else "{{ " + m.one(*texts) + " }}"}
@@ -312,17 +313,29 @@ def _workbook(m: Making) -> None:
 
 
 def _args(m: Making) -> None:
-    m.step["args"] = {"n": m.one(4, "{{ vars.c }}", "{{ workload.w }}")}
+    before = ["{{ s.k | default(8) }}"] if m.returns and not m.is_paged and m.kind != "http" and not m.looped else []
+    m.step["args"] = {"n": m.one(4, "{{ vars.c }}", "{{ workload.w }}", *before)}
     m.args["read"] = m.one("{{ args.n }}", "{{ n }}", "{{ args.n + 1 }}")
     m.sends = m.one(False, True)
 
 
 def _when(m: Making) -> None:
-    asked = m.braced(m.one("workload.w == 1", "vars.c == 1", "workload.w < 2"))
+    before = ["s is not defined", "s is defined"] if m.returns else []
+    asked = m.braced(m.one("workload.w == 1", "vars.c == 1", "workload.w < 2", *before))
     m.step |= m.one({"when": asked}, {"when": asked}, {"pass": asked}, {"pass": True}, {"when": True})
 
 
+def _named(m: Making) -> None:
+    m.named = "fetch"
+
+
+def _returns(m: Making) -> None:
+    m.returns = True
+
+
 CONSTRUCTS: dict[str, tuple[str, Callable[[Making], None]]] = {
+    "named": ("name", _named),
+    "second visit": ("visit", _returns),
     "loop": ("loop", _loop),
     "workbook": ("workbook", _workbook),
     "args": ("args", _args),

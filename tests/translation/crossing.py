@@ -22,7 +22,8 @@ class Crossed(NamedTuple):
     answers: dict[str, list[dict[str, Any]]]
 
 
-_PAGING = {"retry list", "retry both", "case paging"}
+_APART = ({"retry list", "retry both", "case paging", "poll"}, {"named", "workbook"})
+"""Constructs that do not stand side by side."""
 
 
 def combinations_of(size: int) -> list[tuple[str, ...]]:
@@ -30,7 +31,7 @@ def combinations_of(size: int) -> list[tuple[str, ...]]:
     found = []
     for names in combinations(CONSTRUCTS, size):
         slots = {CONSTRUCTS[name][0] for name in names}
-        if len(slots) == size and len((_PAGING | {"poll"}) & set(names)) < 2:
+        if len(slots) == size and not any(len(apart & set(names)) > 1 for apart in _APART):
             found.append(names)
     return found
 
@@ -42,7 +43,8 @@ def crossed(random: Random, names: tuple[str, ...]) -> Crossed:
         CONSTRUCTS[name][1](m)
     workload = {"w": random.randint(0, 2)}
     if m.workbook is None:
-        m.step["tool"] = tool(m.kind, m.args) | m.tool
+        made = tool(m.kind, m.args) | m.tool
+        m.step["tool"] = made if m.named is None else [{"name": m.named, **made}]
     else:
         given = {"read": "{{ b }}"} if "read" not in m.args and random.choice((0, 1)) else {}
         if given:
@@ -54,17 +56,26 @@ def crossed(random: Random, names: tuple[str, ...]) -> Crossed:
     start = {
         "step": "start",
         "tool": {"kind": "noop", "result": {"one": 1}},
-        "vars": {"c": "{{ result.one }}"},
+        "vars": {"c": "{{ result.one }}", **({"visits": 0} if m.returns else {})},
         "next": [{"step": "s", "args": {"n": 9}}] if m.sends else "s",
     }
     arrived = {"got": "{{ args.x | default('none') }}", "read": "{{ s or 'none' }}"}
     if m.is_paged and "error" in f"{m.step.get('case')} {m.step.get('next')}":
         del arrived["read"]  # what pages leave where one fails is not settled
     arrivals = [{"step": name, "tool": tool("python", {"tag": name, **arrived})} for name in TARGETS]
+    if m.returns:
+        arrivals = [step | _BACK for step in arrivals]
     playbook: dict[str, Any] = {"workload": workload, "workflow": [start, m.step, *arrivals]}
     if m.workbook is not None:
         playbook["workbook"] = [m.workbook]
     return Crossed(playbook, _answers(m))
+
+
+_BACK = {
+    "vars": {"visits": "{{ vars.visits + 1 }}"},
+    "next": [{"when": "{{ vars.visits < 2 }}", "then": [{"step": "s", "args": {"n": 6}}]}],
+}
+"""What makes a step lead back to `s` once."""
 
 
 def _answers(m: Making) -> dict[str, list[dict[str, Any]]]:

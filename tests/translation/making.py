@@ -18,6 +18,8 @@ class Making:
         self.workbook: dict[str, Any] | None = None
         self.looped = looped
         self.sends = False
+        self.named: str | None = None
+        self.returns = False
         self.is_paged = False
 
     def one(self, *choices: Any) -> Any:
@@ -29,11 +31,17 @@ class Making:
         """Where the result's own keys stand."""
         return "response.data" if self.kind == "http" else "result"
 
+    def own(self, key: str) -> list[str]:
+        """A key of the result by the names that it has in its step: the step's, and the task's where it has one."""
+        names = ["s"] if self.named is None else ["s", self.named, self.named]
+        return [] if self.is_paged else [f"{name}.{'data.' if self.kind == 'http' else ''}{key}" for name in names]
+
     def guard(self) -> str:
         """A condition on a success, or on what is outside."""
         body = self.body
         inside = [f"{body}.k == 1", f"{body}.k > 0", f"{body}.f", f"not {body}.f", f"{body}.k < 2"]
         inside += ["response.status_code == 200", "response.status_code == 201"] if self.kind == "http" else []
+        inside += [f"{own} {asked}" for own in self.own("k") for asked in ("== 1", "> 0")] if self.named else []
         outside = ["workload.w == 1", "vars.c == 1", "workload.w > 0", "vars.v == 1", "vars.v is defined"]
         text = str(self.one(*inside, *inside, *outside))
         return f"{text} and {self.one(*inside, *outside)}" if self.one(0, 0, 1) else text
@@ -52,8 +60,7 @@ class Making:
             return "{{ " + str(self.one(*outside)) + " }}"  # what is gathered is no answer any more
         if failing:
             return "{{ " + str(self.one(*outside, "error.code")) + " }}"
-        own = "s.data.k" if self.kind == "http" else "s.k"
-        inside = (f"{self.body}.k", f"{self.body}.k", *(() if self.is_paged else (own,)))
+        inside = (f"{self.body}.k", f"{self.body}.k", *self.own("k"))
         return "{{ " + str(self.one(*outside, *inside)) + " }}"
 
     def of_list(self) -> str:

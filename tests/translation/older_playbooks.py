@@ -40,6 +40,14 @@ class Seen(NamedTuple):
     code: str | None
 
 
+class Open(Exception):
+    """Nothing says what happens: two tokens are on their way where steps are visited again, or steps are for ever."""
+
+
+MOST = 50
+"""Steps of a run that ends."""
+
+
 def seen_in(playbook: Mapping[str, Any], answers: Answers) -> Seen:
     """What a run of the playbook shows."""
     execution = Execution(playbook, answers)
@@ -66,6 +74,8 @@ class Execution:
         """Run to the end; the code of an unhandled failure."""
         waiting: deque[tuple[str, dict[str, Any]]] = deque([(self.entry, {})])
         while waiting:
+            if len(self.steps) > MOST or (len(waiting) > 1 and "visits" in self.ctx):
+                raise Open
             name, args = waiting.popleft()
             if name not in self.workflow:
                 continue
@@ -92,6 +102,8 @@ class StepRun:
         self.step = step
         given = {**step.get("input", {}), **step.get("args", {})}
         self.args = {**value_of(given, {**execution.names(), **token, "args": token}), **token}
+        self.task = step["tool"][0] if isinstance(step.get("tool"), list) else step.get("tool")
+        self.own = (step["step"], *((self.task["name"],) if isinstance(step.get("tool"), list) else ()))
         self.case = Case(self)
         self.last = Outcome(None, None)
 
@@ -149,12 +161,12 @@ class StepRun:
 
     def once(self, scope: Mapping[str, Any], results: list[Any] | None = None) -> Chosen | None:
         """The tool with what repeats it, then what is asked about it."""
-        tool = Tool(self, self.step["tool"], scope)
+        tool = Tool(self, self.task, scope)
         retry = retry_of(self.step["retry"]) if "retry" in self.step else tool.retry()
         listed = retry if isinstance(retry, tuple) and not isinstance(retry, Retry) else ()
         plain = retry if isinstance(retry, Retry) else None
         pages = (*listed, *pages_of_rules(self.step.get("case", [])))
-        repeating = Repeating(plain, pages, self.step.get("poll"), tool.call, self.sink, self.case.with_page)
+        repeating = Repeating(plain, pages, self.step.get("poll"), tool.call, self.sink, self.case.with_page, self.own)
         while True:
             ended = repeating.ended(self.names(scope))
             before = dict(self.execution.ctx)
@@ -167,7 +179,7 @@ class StepRun:
         """What is done about an outcome that nothing repeats: of pages, what the step keeps is what was gathered, and
         the conditions of the case are about the last page. Raises Again where a rule of the case repeats it.
         """
-        own = {self.step["step"]: seen_as(ended.result), "attempt": ended.attempt}
+        own = {**dict.fromkeys(self.own, seen_as(ended.result)), "attempt": ended.attempt}
         own["is_gathered"] = ended.result is not ended.outcome.result
         self.last = ended.outcome
         here = {**scope, **ended.outcome.names(), **own}
@@ -189,7 +201,7 @@ class StepRun:
                 self.sink(sink, self.names(kept))
         chosen = self.case.branches(fired, ended, {**here, **self.in_chains(ended)})
         if results is None and ended.code is not None and self.case.only_routes:
-            self.execution.results.pop(self.step["step"], None)
+            pass  # what an earlier run of the step gave stays
         elif results is None:
             self.execution.results[self.step["step"]] = plain(ended.result)
         else:
@@ -204,7 +216,7 @@ class StepRun:
         whole = Gathered(ended.result, last) if ended.is_list else seen_as(ended.result)
         words = ended.outcome.names()
         below = {word: words[word] | {"data": whole, "result": whole} for word in ("this", "output")}
-        return {**below, "result": whole, "data": whole, self.step["step"]: whole}
+        return {**below, "result": whole, "data": whole, **dict.fromkeys(self.own, whole)}
 
     def done(self, results: list[Any], scope: Mapping[str, Any]) -> None:
         """The loop has ended: its result, and what the step sets of it."""

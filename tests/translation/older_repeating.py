@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from translation.older_templates import Absent, Error, Items, Result, is_true, value_of
+from translation.older_templates import Absent, Error, Items, Missing, Result, is_true, value_of
 
 _ABOUT_FAILURE = re.compile(r"\b(error|status_code|success|status)\b")
 
@@ -172,10 +172,19 @@ Store = Callable[[Any, Mapping[str, Any]], None]
 
 
 class Repeating:
-    """One step's calls. `names` are those of its scope, `store` runs a sink, `chain` what a rule does besides."""
+    """One step's calls. `names` are those of its scope, `store` runs a sink, `chain` what a rule does besides; `own`
+    are the names under which all that repeats the tool sees what it has just given.
+    """
 
     def __init__(
-        self, retry: Retry | None, pages: tuple[Page, ...], poll: Any, call: Call, store: Store, chain: Store
+        self,
+        retry: Retry | None,
+        pages: tuple[Page, ...],
+        poll: Any,
+        call: Call,
+        store: Store,
+        chain: Store,
+        own: tuple[str, ...],
     ) -> None:
         self.retry = retry
         self.pages = pages
@@ -183,6 +192,7 @@ class Repeating:
         self._call = call
         self._store = store
         self._chain = chain
+        self._own = own
         self.attempt = 0
         self._page: dict[str, Any] = {}
         self._rounds = 0
@@ -195,7 +205,7 @@ class Repeating:
         more = [page for page in self.pages if page.is_success]
         while True:
             outcome, used_up = self._polled(names)
-            here = {**names, **outcome.names(), "attempt": self.attempt}
+            here = {**names, **self._of(outcome), "attempt": self.attempt}
             if not outcome.is_ok:
                 return Ended(outcome, used_up or outcome.code, self.attempt, None if more else outcome.result)
             if not more:
@@ -222,6 +232,11 @@ class Repeating:
             self._page = value_of(chosen.next_call, {**here, **counted})
             self.attempt = self._rounds = 0
 
+    def _of(self, outcome: Outcome) -> dict[str, Any]:
+        """The words and the names for what the tool has just given."""
+        given = Missing(name="result") if outcome.result is None else seen_as(outcome.result)
+        return {**outcome.names(), **dict.fromkeys(self._own, given)}
+
     def _polled(self, names: Mapping[str, Any]) -> tuple[Outcome, str | None]:
         """A success is asked for until the poll's condition is true; errors are retried afresh in each round."""
         while True:
@@ -229,7 +244,7 @@ class Repeating:
             if self.poll is None or not outcome.is_ok:
                 return outcome, used_up
             self._rounds += 1
-            if is_true(self.poll["until"], {**names, **outcome.names(), "attempt": self._rounds}):
+            if is_true(self.poll["until"], {**names, **self._of(outcome), "attempt": self._rounds}):
                 self._rounds -= 1  # what is repeated by a rule of the case is counted on
                 return outcome, None
             if self._rounds >= self.poll.get("max_attempts", 1_000_000):
@@ -241,7 +256,7 @@ class Repeating:
         while True:
             self.attempt += 1
             outcome = self._call(self._page, self.attempt)
-            here = {**names, **outcome.names(), "attempt": self.attempt}
+            here = {**names, **self._of(outcome), "attempt": self.attempt}
             most = 0
             if self.retry is not None:
                 here["max_attempts"] = self.retry.attempts

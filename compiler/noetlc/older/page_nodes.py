@@ -37,10 +37,11 @@ class Page(NamedTuple):
 
 
 class Pages(HasBodies):
-    """`retry` as an ordered list: the first policy whose `when` is true is taken."""
+    """`retry` as an ordered list: the first policy whose `when` is true is taken. Rules of a case come after others."""
 
     policies: tuple[Page, ...]
     span: Span
+    of_case: bool = False
 
     def with_bodies(self, change: ChangeList) -> "Pages":
         """The same with every chain changed."""

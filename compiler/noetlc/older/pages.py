@@ -60,6 +60,7 @@ from noetlc.older.repetition import (
     DEFAULT_ATTEMPTS,
     Repetition,
     both_guards,
+    names_of_now,
     plain_repetition,
     read_attempts,
     read_repetition,
@@ -357,7 +358,7 @@ class _Paged(NamedTuple):
         collected = self._collected([page for _, page in more])
         for number, page in more:
             # What a rule does besides comes before the next call, which may read it.
-            following = () if page.chain else self._next(page, renamed({**IN_RULES, **self._counts()}, self.known))
+            following = () if page.chain else self._next(page, self._now())
             patch = ((self._key("more"), constant(number, page.span)), *following, *collected)
             when = guard(both(OUTCOME_OK, self._asked(page)), page.span)
             rules.append(Rule(when, "continue", page.span, set_iter=patch))
@@ -401,22 +402,24 @@ class _Paged(NamedTuple):
         if page.when is None:
             return TRUE
         when = guard(on_success(page.when.expr), page.when.span) if events_in(page.when.expr) else page.when
-        return guard_with(when, renamed({**IN_RULES, **self._counts()}, self.known)).expr
+        return guard_with(when, self._now()).expr
+
+    def _now(self) -> Replace:
+        """What names mean where the next page is asked for, or another attempt."""
+        return names_of_now(self.step, self.task, {**IN_RULES, **self._counts()}, self.known)
 
     def _counts(self) -> Meanings:
         """`_retry.index` and `_retry.count`: pages so far, from 1."""
         count = Binary("+", path("iter", self._key("page")), Const(1))
-        return {("_retry", "index"): count, ("_retry", "count"): count}
+        return {("_retry", word): count for word in ("index", "count")}
 
     def _start(self, more: list[tuple[int, Page]]) -> Task:
         span = self.pages.span
-        merges = any(page.collect.strategy == "merge" for _, page in more)
         pairs: list[tuple[str, Value]] = [(self._key("page"), constant(0, span))]
-        if any(page.collect.strategy for _, page in more):
-            empty: Template = Literal({}) if merges else Literal([])
-            pairs.append((self._key("pages"), Value(empty, span, None)))
-        fields = {name for _, page in more for name, _ in page.next_call}
-        pairs += [(self._key(name), Value(Literal({}), span, None)) for name in sorted(fields)]
+        if ways := {page.collect.strategy for _, page in more if page.collect.strategy}:
+            pairs.append((self._key("pages"), Value(Literal({} if "merge" in ways else []), span, None)))
+        names = sorted({name for _, page in more for name, _ in page.next_call})
+        pairs += [(self._key(name), Value(Literal({}), span, None)) for name in names]
         return noop(self._key("start"), span, (Rule(None, "continue", span, set_iter=tuple(pairs)),))
 
     def _next(self, page: Page, names: Replace) -> Pairs:

@@ -20,10 +20,10 @@ from noetlc.expr.counting import again, exhausted, started
 from noetlc.expr.generated import constant, generated_name, guard, noop
 from noetlc.expr.shorthand import OUTCOME_OK, both, negated
 from noetlc.expr.templates import guard_with
-from noetlc.older.legacy_names import IN_RULES, declared_in, declared_names, renamed
+from noetlc.older.legacy_names import IN_RULES, declared_in, declared_names
 from noetlc.older.loose import read_loose_guard
 from noetlc.older.page_nodes import Pages, repeats_success
-from noetlc.older.repetition import behind_repeats, duration_under, read_attempts
+from noetlc.older.repetition import behind_repeats, duration_under, names_of_now, read_attempts
 from noetlc.reading.drafts import StepDraft, TaskDraft
 from noetlc.reading.reader import Reader, stray_key
 from noetlc.reading.shapes import mapping_of, missing
@@ -76,14 +76,14 @@ def lower_poll(playbook: Playbook, note: Note) -> Playbook:
             note(Change("lower_poll", other[0].span, "`poll` of a step", "exact", "nothing: the tool has its own"))
             rest = other[1]
         note(Change("lower_poll", poll.span, "`poll`", "exact", "a jump of the task to itself until it is true"))
-        return _lowered(rest, poll, declared_in(step, known))
+        return _lowered(step, rest, poll, declared_in(step, known))
 
     return change_lists(playbook, lambda step, tasks: tuple(made for task in tasks for made in without(step, task)))
 
 
-def _lowered(task: Task, poll: Poll, known: frozenset[str]) -> Tasks:
+def _lowered(step: Step, task: Task, poll: Poll, known: frozenset[str]) -> Tasks:
     label, span = generated_name(task.name, "poll"), poll.span
-    until = guard_with(poll.until, renamed(IN_RULES, known))
+    until = guard_with(poll.until, names_of_now(step, task, IN_RULES, known))
     begin = Rule(None, "continue", span, set_iter=started(label, poll.deadline, span))
     left = both(OUTCOME_OK, negated(until.expr))
     rules = (

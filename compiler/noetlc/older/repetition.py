@@ -3,9 +3,11 @@
 from noetl_ir.expr import Compare, Const, Expr, ListOf
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
-from noetlc.ast.playbook import Guard, Rule, Task, Value
+from noetlc.ast.playbook import Guard, Rule, Step, Task, Value
 from noetlc.expr.generated import guard
+from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import OUTCOME_ERROR, both, defined, either, one_of, path
+from noetlc.older.legacy_names import Meanings, own_meanings, renamed
 from noetlc.older.loose import read_loose_guard
 from noetlc.reading.reader import Reader, stray_key
 from noetlc.reading.shapes import boolean_of, choice_of, is_empty, number_of, wrong_shape
@@ -53,6 +55,16 @@ def behind_repeats(task: Task, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     own = task.rules or (Rule(guard(OUTCOME_ERROR, span), "fail", span), Rule(None, "continue", span))
     at = next((n for n, rule in enumerate(own) if not repeats(rule, task)), len(own))
     return (*own[:at], *rules, *own[at:])
+
+
+def names_of_now(step: Step, task: Task, meanings: Meanings, known: frozenset[str]) -> Replace:
+    """What names mean in what repeats a task: its own name, and the step's where it is the task of the step, are what
+    the tool has just given, not what an earlier run did.
+    """
+    tasks = [own.name for own in step.tasks if not own.generated]
+    own = {task.name, step.name} if task.name in tasks[-1:] else {task.name}
+    given = {path: meant for name in sorted(own) for path, meant in own_meanings(name).items()}
+    return renamed({**meanings, **given}, known - own)
 
 
 def repeats(rule: Rule, task: Task) -> bool:

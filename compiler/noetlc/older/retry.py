@@ -21,20 +21,21 @@ from noetl_ir.expr import Const
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Choose, Tasks, change_lists, taken, taken_of
-from noetlc.ast.playbook import Guard, Playbook, Rule, Step, Task
+from noetlc.ast.playbook import Playbook, Rule, Step, Task
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Class, Note
 from noetlc.expr.generated import guard
+from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, both, negated, path
 from noetlc.expr.templates import all_with, guard_with
 from noetlc.older.case.nodes import Case, CaseRule
 from noetlc.older.http_paths import completed, results_of_tool
-from noetlc.older.legacy_names import IN_RULES, Meanings, declared_in, declared_names, renamed
+from noetlc.older.legacy_names import IN_RULES, Meanings, declared_in, declared_names
 from noetlc.older.page_nodes import Pages
 from noetlc.older.pages import read_retry
 from noetlc.older.poll import Poll
-from noetlc.older.repetition import Repetition, retrying
+from noetlc.older.repetition import Repetition, names_of_now, retrying
 from noetlc.older.sinks import Sink
 from noetlc.reading.drafts import ExecutorDraft, StepDraft, StepSpecDraft, TaskDraft
 from noetlc.reading.reader import Reader
@@ -98,7 +99,7 @@ def lower_retry(playbook: Playbook, note: Note) -> Playbook:
 
     def retried(step: Step) -> Callable[[Task], Task]:
         names = declared_in(step, known)
-        return lambda task: _retried(task, names, note)
+        return lambda task: _retried(step, task, names, note)
 
     playbook = change_lists(playbook, lambda step, tasks: tuple(map(retried(step), tasks)))
     return replace_steps(playbook, lambda step: _with_sinks(step, retried(step)))
@@ -131,7 +132,7 @@ def _inherited(step: Step, default: Retry | None, note: Note) -> Step:
 
 def _pages(step: Step) -> tuple[Pages | None, Step]:
     """All lists of policies as one: that of `retry`, and what the rules of a case repeat."""
-    found = [extra for extra in step.extras if isinstance(extra, Pages)]
+    found = sorted((extra for extra in step.extras if isinstance(extra, Pages)), key=lambda pages: pages.of_case)
     if not found:
         return None, step
     policies = tuple(page for pages in found for page in pages.policies)
@@ -250,7 +251,7 @@ def _policies_in(step: Step) -> Iterator[Sugar]:
         waiting += [inner for extra in inside for body in extra.bodies() for inner in body]
 
 
-def _retried(task: Task, known: frozenset[str], note: Note) -> Task:
+def _retried(step: Step, task: Task, known: frozenset[str], note: Note) -> Task:
     found, task = taken(task, Retry)
     while (other := taken(task, Retry))[0] is not None:
         note(Change(BY, other[0].span, "a second `retry`", "exact", "nothing: the first one holds"))
@@ -260,7 +261,7 @@ def _retried(task: Task, known: frozenset[str], note: Note) -> Task:
         note(Change(BY, on_error.span, "`on_error`", "exact", "nothing: the task has a policy"))
         on_error = None
     if found is not None:
-        task = _repeating(task, found.policy, known, note)
+        task = _repeating(step, task, found.policy, known, note)
     if on_error is None:
         return task
     rules = _on_error(on_error, task.rules)
@@ -270,7 +271,7 @@ def _retried(task: Task, known: frozenset[str], note: Note) -> Task:
     return task._replace(rules=rules)
 
 
-def _repeating(task: Task, retry: Repetition, known: frozenset[str], note: Note) -> Task:
+def _repeating(step: Step, task: Task, retry: Repetition, known: frozenset[str], note: Note) -> Task:
     if retry.attempts == 1:
         note(Change(BY, retry.span, "`retry`", "exact", "nothing: one attempt repeats nothing"))
         return task
@@ -278,7 +279,9 @@ def _repeating(task: Task, retry: Repetition, known: frozenset[str], note: Note)
         retry = all_with(retry, completed(results_of_tool(known)))
     klass: Class = "review" if retry.until is not None and retry.when is None else "safe"
     note(Change(BY, retry.span, "`retry`", klass, _said(retry)))
-    return task._replace(rules=_before(task.rules, retry, known) if task.rules else _whole(retry, known))
+    meanings = {**IN_RULES, **_TEXT, ("max_attempts",): Const(retry.attempts)}
+    names = names_of_now(step, task, meanings, known)
+    return task._replace(rules=_before(task.rules, retry, names) if task.rules else _whole(retry, names))
 
 
 def _said(retry: Repetition) -> str:
@@ -287,28 +290,22 @@ def _said(retry: Repetition) -> str:
     return "rules that retry; used up, they fail with `retry.exhausted`"
 
 
-def _before(rules: tuple[Rule, ...], retry: Repetition, known: frozenset[str]) -> tuple[Rule, ...]:
+def _before(rules: tuple[Rule, ...], retry: Repetition, names: Replace) -> tuple[Rule, ...]:
     """The rules of a task behind what repeats: they say what happens to an outcome that is not repeated."""
-    when, until = _conditions(retry, known)
+    when = None if retry.when is None else guard_with(retry.when, names)
+    until = None if retry.until is None else guard_with(retry.until, names)
     asked = [] if when is None else [when.expr]
     asked += [] if until is None else [negated(until.expr)]
     span = retry.span if when is None else when.span
     return (retrying(retry, guard(both(*asked) if asked else OUTCOME_ERROR, span), span), *rules)
 
 
-def _whole(retry: Repetition, known: frozenset[str]) -> tuple[Rule, ...]:
+def _whole(retry: Repetition, names: Replace) -> tuple[Rule, ...]:
     """The rules of a task that has none: what repeats, then what happens to an outcome that is not repeated."""
-    repeating = _before((), retry, known)
+    repeating = _before((), retry, names)
     if repeating[0].when is not None and repeating[0].when.expr == OUTCOME_ERROR:  # no error is left over
         return (*repeating, Rule(None, "continue", retry.span))
     return (*repeating, Rule(guard(OUTCOME_OK, retry.span), "continue", retry.span), Rule(None, "fail", retry.span))
-
-
-def _conditions(retry: Repetition, known: frozenset[str]) -> tuple[Guard | None, Guard | None]:
-    """What limits the repetition and what ends it, in the names of today."""
-    names = renamed({**IN_RULES, **_TEXT, ("max_attempts",): Const(retry.attempts)}, known)
-    when = None if retry.when is None else guard_with(retry.when, names)
-    return when, None if retry.until is None else guard_with(retry.until, names)
 
 
 def _on_error(on_error: OnError, before: tuple[Rule, ...]) -> tuple[Rule, ...]:

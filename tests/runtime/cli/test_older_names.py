@@ -80,3 +80,38 @@ def test_a_rule_that_names_its_task_asks_of_this_run_and_not_of_the_one_before(h
     document = home.json("run", home.plan(VISITED % mode))
     assert isinstance(document, dict) and (document["status"], document["result"]) == ("completed", 2)
     assert (home.folder / "n.txt").read_text() == "x\n" * 2
+
+
+REPEATED = """
+workflow:
+  - step: start
+    tool: [{name: count, kind: shell, command: "echo x >> n.txt; wc -l < n.txt"}]
+    %s
+    next: [{step: end}]
+  - {step: end, tool: {kind: noop, result: "{{ start.stdout | int }}"}}
+"""
+
+
+@pytest.mark.parametrize("name", ["count", "start"])
+@pytest.mark.parametrize(
+    "repeats",
+    [
+        'poll: {until: "{{ %s.stdout | int >= 2 }}", interval: 0.01, max_attempts: 5}',
+        'retry: {max_attempts: 5, initial_delay: 0.01, stop_when: "{{ %s.stdout | int >= 2 }}"}',
+        'retry: {max_attempts: 5, initial_delay: 0.01, retry_when: "{{ %s.stdout | int < 2 }}"}',
+        'retry: {on_success: {while: "{{ %s.stdout | int < 2 }}", max_attempts: 5, collect: {strategy: replace}}}',
+    ],
+)
+def test_what_repeats_a_task_asks_of_what_it_has_just_given(home: "Home", name: str, repeats: str) -> None:
+    document = home.json("run", home.plan(REPEATED % (repeats % name)))
+    assert isinstance(document, dict) and (document["status"], document["result"]) == ("completed", 2)
+    assert (home.folder / "n.txt").read_text() == "x\n" * 2
+
+
+def test_a_route_gives_what_the_named_task_has_just_given(home: "Home") -> None:
+    steps = REPEATED.replace("next: [{step: end}]", "").replace("start.stdout", "args.n")
+    case = """case:
+      - when: "{{ count.stdout | int == 1 }}"
+        then: {next: [{step: end, args: {n: "{{ count.stdout }}"}}]}"""
+    document = home.json("run", home.plan(steps % case))
+    assert isinstance(document, dict) and (document["status"], document["result"]) == ("completed", 1)

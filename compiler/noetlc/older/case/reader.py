@@ -48,7 +48,7 @@ def take_case(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
     if any(one.is_result for one in given if one not in paged):
         draft.extras.append(result_of_rules(key.span))
     if pages:
-        draft.extras.append(Pages(tuple(pages), key.span))
+        draft.extras.append(Pages(tuple(pages), key.span, of_case=True))
     draft.extras.append(Case(tuple(rules), "exclusive", "on_entry", "source", "end_step", None, key.span))
 
 

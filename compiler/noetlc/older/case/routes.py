@@ -85,14 +85,19 @@ def after_loop(step: Step, rule: Ready, when: Guard | None, known: Set[str]) -> 
 
 
 def own_named(step: Step, case: Case, inputs: Set[str]) -> Case:
-    """The case in which the step's own name is the result that there is now (LANGUAGE §6)."""
-    names = renamed(own_meanings(step.name, _RESULT), inputs)
+    """The case in which the step's own name is the result that there is now (LANGUAGE §6), and that of its task in what
+    routes give.
+    """
+    own = own_meanings(step.name, _RESULT)
+    names = renamed(own, inputs)
+    of_task = own if step.tasks[-1].generated else {**own, **own_meanings(step.tasks[-1].name, _RESULT)}
+    in_routes = renamed(of_task, inputs)
 
     def each(rule: CaseRule) -> CaseRule:
         if is_for_loop(rule, step):
             return rule
         when = None if rule.when is None else guard_with(rule.when, names)
-        return rule._replace(when=when, chain=_with_routes(renamed_chain(rule.chain, names), names))
+        return rule._replace(when=when, chain=_with_routes(renamed_chain(rule.chain, names), in_routes))
 
     return case._replace(rules=tuple(each(rule) for rule in case.rules))
 
