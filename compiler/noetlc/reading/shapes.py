@@ -44,10 +44,14 @@ def wrong_shape(r: Reader, node: Node, what: str, expected: str) -> None:
 
 def quotes_told(r: Reader, code: str, about: str, node: Node, wanted: tuple[type, ...]) -> bool:
     """Whether a text in quotes would be of a `wanted` type without them, which is reported then."""
-    if not isinstance(node, Scalar) or node.style not in ("'", '"') or type(resolve(node.text).value) not in wanted:
+    if not isinstance(node, Scalar) or node.style not in ("'", '"'):
         return False
-    help = "leave out the quotes"
-    fix = Fix(node.span, node.text, help)
+    value = resolve(node.text).value
+    if type(value) not in wanted:
+        return False
+    plain = str(value).lower() if isinstance(value, bool) else node.text  # `no` without its quotes is told, too
+    help = "leave out the quotes" if plain == node.text else f"write `{plain}`"
+    fix = Fix(node.span, plain, help)
     r.report(code, f"{about} `{node.text}` in quotes is a text", node.span, help=help, fix=fix)
     return True
 

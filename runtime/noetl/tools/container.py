@@ -191,13 +191,18 @@ def _engine(runtime: Json) -> str | None:
     return next((path for name in names if (path := shutil.which(name)) is not None), None)
 
 
+_ADVICE = ("Run '", "See '")
+"""How the last line of an engine begins that says nothing of what is wrong."""
+
+
 def _outcome(ended: Ended, engine: str, env: Env) -> Outcome:
     stdout, stderr = (data.decode("utf-8", "replace") for data in (ended.stdout, ended.stderr))
     if ended.cut:
         env.log("the output was longer than max_output_bytes; the rest was dropped")
     code = ended.exit_code
     extra: dict[str, Json] = {"engine": engine, "exit_code": code}
-    last = stderr.strip().rsplit("\n", 1)[-1][:500]
+    said = [line for line in stderr.splitlines() if line.strip() and not line.startswith(_ADVICE)]
+    last = said[-1].strip()[:500] if said else ""
     if code == ENGINE_FAILED or code < 0:
         why = last or (f"it was ended by signal {-code}" if code < 0 else "it does not say why")
         return error("container.engine", f"{engine} could not run the container: {why}", container=extra)

@@ -97,3 +97,11 @@ def test_scenario_40_attempts(attempts: str) -> None:
         HEAD + f"workflow: [{{step: start, tool: {{kind: noop, spec: {{policy: {{rules: [{rule}]}}}}}}}}]\n"
     )
     assert codes(found) == ["NL501"]
+
+
+@pytest.mark.parametrize(("written", "meant"), [("no", "false"), ("yes", "true"), ("false", "false")])
+def test_a_truth_value_in_quotes_is_told_with_the_one_that_is_meant(written: str, meant: str) -> None:
+    tool = f'{{kind: http, url: "http://x.y", verify_ssl: "{written}"}}'
+    _, found = read(HEAD + f"workflow: [{{step: start, tool: {tool}}}]\n")
+    fix = found[0].fix
+    assert [one.code for one in found] == ["NL102"] and fix is not None and fix.text == meant

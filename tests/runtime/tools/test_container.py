@@ -38,7 +38,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 image=$1; shift
-[ "$image" != no/such ] || { echo "Unable to find image" >&2; exit 125; }
+[ "$image" != no/such ] || { printf "Unable to find image\\n\\nRun 'podman run --help' for more\\n" >&2; exit 125; }
 [ ! -e "$home/running/$name" ] || { echo "the name is taken" >&2; exit 125; }
 : >"$home/running/$name"
 set -- "$@"
