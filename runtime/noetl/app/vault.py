@@ -15,7 +15,7 @@ from noetl.engine.starting import Request, keychain_fields
 from noetl.ports import Fence
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
-from noetl_ir.scopes.values import View
+from noetl_ir.scopes.values import Sealed, View
 
 if TYPE_CHECKING:
     from noetl.errands import Brings
@@ -67,7 +67,16 @@ class Vault:
         except KeyError as problem:
             return _Missing(str(problem))
         self._hiding().learn(self._keychain().secrets(name))
-        return self._hiding().redact(fields)
+        return self._sealed(fields)
+
+    def _sealed(self, value: object) -> object:
+        """A value with its secret texts sealed, so that nothing works on a marker as if it were the text."""
+        if isinstance(value, dict):
+            return {key: self._sealed(entry) for key, entry in value.items()}
+        if isinstance(value, list):
+            return [self._sealed(entry) for entry in value]
+        hide = self._hiding().redact_text
+        return Sealed(value, hide) if isinstance(value, str) and hide(value) != value else value
 
     def _names(self) -> Entries:
         """Markers for secrets, other fields as they are; of what cannot be had the reason, for whoever reads it."""
@@ -83,7 +92,7 @@ class Vault:
                 continue
             if entry.name not in self._keychain().in_clear:
                 self._hiding().learn((entry.name, field, value) for field, value in secrets_of(fields))
-            names[entry.name] = self._hiding().redact(fields)
+            names[entry.name] = self._sealed(fields)
         return Entries(names, self)
 
     def check(self) -> tuple[str, ...]:

@@ -13,8 +13,9 @@ A closure is made once per expression and kept by whoever owns the expression. E
 from collections.abc import Callable
 from typing import TypeAlias
 
-from noetl_ir.evaluate.closures import Run, Scope, closure, path_of
+from noetl_ir.evaluate.closures import Run, Scope, closure
 from noetl_ir.evaluate.limits import check_chars
+from noetl_ir.evaluate.paths import path_of
 from noetl_ir.evaluate.settle import bounded, json_of, printed, settled
 from noetl_ir.evaluate.truths import truth
 from noetl_ir.evaluate.work import begin, spend_text
@@ -35,6 +36,8 @@ __all__ = [
     "Blocks", "Fault", "Scope", "Undefined", "compile_expr", "compile_guard", "compile_template", "evaluate",
 ]  # fmt: skip
 
+SECRETS = "keychain"
+"""The name under which texts are sealed."""
 Blocks: TypeAlias = Callable[[str, Scope], str]
 """Renders the text of a block template: Jinja2's sandbox, on the worker."""
 
@@ -120,7 +123,8 @@ def _compiled(expr: Expr, make: Callable[[Expr], Run] = closure) -> Run:
 
 def _native(expr: Expr) -> Run:
     run = _compiled(expr)
-    if path_of(expr) is None:
+    path_to = path_of(expr)
+    if path_to is None or path_to[0] == SECRETS:
         return lambda scope: json_of(run(scope))
 
     def path(scope: Scope) -> object:

@@ -7,9 +7,11 @@ from typing import Any
 from noetl_ir.evaluate.limits import check_chars, check_items
 from noetl_ir.evaluate.work import spend, spend_hash, spend_search, spend_strip, spend_text
 from noetl_ir.rows import NamedTuple
-from noetl_ir.scopes.values import Fault, Undefined, View, key_text
+from noetl_ir.scopes.values import Fault, Sealed, Undefined, View, key_text, refuse_marker
 
 _SQL_KEYS = frozenset({"rows", "row_count", "columns"})
+PASSING = frozenset({"d", "default", "join", "safe", "string"})
+"""Filters that leave a text as it is, a hidden secret too."""
 _STATEMENT = re.compile(r"command_\d+(_rows)?", re.ASCII)
 """The keys that a SQL result has besides, where it has those of each statement."""
 
@@ -25,7 +27,7 @@ class Group(NamedTuple):
 
 
 def item(of: object, key: object) -> object:
-    """`of[key]` and `of.key`: the value under the key, else undefined. Never raises."""
+    """`of[key]` and `of.key`: the value under the key, else undefined. Raises Fault for a secret only."""
     if isinstance(of, View):
         found = of.under(key)
         if found is not None:
@@ -48,6 +50,8 @@ def item(of: object, key: object) -> object:
             return of.grouper if key == "grouper" else of.list
     elif isinstance(of, Undefined):
         return of.inside(key)
+    elif isinstance(of, Sealed):
+        str(of)  # raises
     return Undefined(f"…{key_text(key)}")
 
 
@@ -64,6 +68,9 @@ def method(of: object, name: str, args: tuple[object, ...], named: Mapping[str, 
     """`of.name(args, **named)`. Raises Fault for a value without that method."""
     if isinstance(of, Undefined):
         raise of.inside(name).fault()
+    if isinstance(of, Sealed):
+        str(of)  # raises
+    refuse_marker(of)
     found = METHOD_TABLE.get((type(of), name))
     if found is None:
         raise Fault("template.error", f"{kind_of(of)} has no method `{name}`")

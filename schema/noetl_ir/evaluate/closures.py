@@ -6,14 +6,14 @@ A closure may raise anything; `noetl_ir.evaluate` turns that into a fault.
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
-from noetl_ir.evaluate.access import item, kind_of, method
+from noetl_ir.evaluate.access import PASSING, item, kind_of, method
 from noetl_ir.evaluate.data_filters import range_
-from noetl_ir.evaluate.limits import check_chars
 from noetl_ir.evaluate.operators import BINARY, COMPARE, UNARY, failure
+from noetl_ir.evaluate.paths import path_of
 from noetl_ir.evaluate.predicates import TESTS
 from noetl_ir.evaluate.selecting import FILTERS
-from noetl_ir.evaluate.settle import text_of
-from noetl_ir.evaluate.work import SHORT_TEXT, Crowd, spend, spend_text
+from noetl_ir.evaluate.settle import joined
+from noetl_ir.evaluate.work import SHORT_TEXT, Crowd, spend
 from noetl_ir.expr import (
     Attribute,
     Binary,
@@ -35,7 +35,7 @@ from noetl_ir.expr import (
     TupleOf,
     Unary,
 )
-from noetl_ir.scopes.values import Fault, Undefined, View, key_text, plain, stored
+from noetl_ir.scopes.values import Fault, Undefined, View, key_text, plain, refuse_marker, stored
 from noetl_ir.scopes.vocabulary import FUNCTIONS
 
 
@@ -93,23 +93,6 @@ def closure(expr: Expr) -> Run:
         case MapOf(items=items):
             pairs = [(closure(key), closure(value)) for key, value in items]
             return lambda scope: {key(scope): value(scope) for key, value in pairs}
-
-
-def path_of(expr: Expr) -> tuple[str | int, ...] | None:
-    """The root name and the keys of an expression that is a plain path, else None."""
-    keys: list[str | int] = []
-    while True:
-        match expr:
-            case Name(name=name):
-                return (name, *reversed(keys))
-            case Attribute(of=of, name=key):
-                keys.append(key)
-                expr = of
-            case Item(of=of, key=Const(value=int() | str() as value)) if not isinstance(value, bool):
-                keys.append(value)
-                expr = of
-            case _:
-                return None
 
 
 def _path(expr: Expr, finish: Callable[[object], object] = plain) -> Run:
@@ -299,9 +282,12 @@ def _applied(expr: Filter | Test, what: str, function: Callable[..., object] | N
         raise Fault("template.error", f"there is no such thing as {what}")
     of, arguments = closure(expr.of), _arguments(expr.args, expr.named)
     apply = function
+    passes = isinstance(expr, Test) or expr.name in PASSING
 
     def run(scope: Scope) -> object:
         value = of(scope)
+        if not passes:
+            refuse_marker(value)
         args, named = arguments(scope)
         try:
             return apply(value, *args, **named)
@@ -402,11 +388,7 @@ def _conditional(expr: Conditional) -> Run:
 
 
 def _concat(parts: list[Run]) -> Run:
-    def run(scope: Scope) -> str:
-        texts = [text_of(part(scope)) for part in parts]
-        length = sum(map(len, texts))
-        check_chars(length)
-        spend_text(length)
-        return "".join(texts)
+    def run(scope: Scope) -> object:
+        return joined("", [part(scope) for part in parts])
 
     return run

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from noetl_ir.evaluate.work import LONG, VIEW_TYPES, spend, spend_entries, spend_hash, spend_pair, spend_search, weigh
+from noetl_ir.scopes.values import Sealed
 
 Comparison: TypeAlias = Callable[[Any, Any], object]
 
@@ -20,14 +21,21 @@ def _counted(compare: Comparison) -> Comparison:
 
 def within(value: Any, container: Any) -> object:
     """`value in container`."""
+    value = _sought(value, container)
     _spend_within(value, container)
     return value in container
 
 
 def not_within(value: Any, container: Any) -> object:
     """`value not in container`."""
+    value = _sought(value, container)
     _spend_within(value, container)
     return value not in container
+
+
+def _sought(value: Any, container: Any) -> Any:
+    """What is looked for: in a text, the true text of a secret, as Python's texts know no others."""
+    return value.true if isinstance(value, Sealed) and isinstance(container, str) else value
 
 
 def _spend_within(value: Any, container: Any) -> None:

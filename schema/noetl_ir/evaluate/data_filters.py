@@ -10,9 +10,9 @@ from itertools import chain, groupby
 from typing import Any, TypeAlias
 
 from noetl_ir.evaluate.access import Group, item
-from noetl_ir.evaluate.limits import MAX_RANGE, check_bits, check_chars, check_items
+from noetl_ir.evaluate.limits import MAX_RANGE, check_bits, check_items
 from noetl_ir.evaluate.operators import add
-from noetl_ir.evaluate.settle import text_of
+from noetl_ir.evaluate.settle import joined
 from noetl_ir.evaluate.work import Crowd, spend, spend_count, spend_entries, spend_key, spend_text
 from noetl_ir.scopes.values import Undefined, plain
 
@@ -110,15 +110,11 @@ def reverse(value: Any) -> object:
         return list(value)[::-1]
 
 
-def join(value: Iterable[object], d: object = "", attribute: Key = None) -> str:
+def join(value: Iterable[object], d: object = "", attribute: Key = None) -> object:
     if attribute is not None:
         spend_entries(value, 16)
         value = map(getter(attribute), value)
-    joint, pieces = text_of(d), [text_of(entry) for entry in value]
-    length = len(joint) * len(pieces) + sum(map(len, pieces))
-    check_chars(length)
-    spend_text(length)
-    return joint.join(pieces)
+    return joined(d, value)
 
 
 def items(value: Any) -> Iterator[object]:

@@ -9,7 +9,7 @@ from noetl_ir.evaluate.comparing import COMPARISONS
 from noetl_ir.evaluate.limits import check_bits, check_chars, check_items
 from noetl_ir.evaluate.settle import settled, text_size
 from noetl_ir.evaluate.work import spend, spend_numbers, spend_text
-from noetl_ir.scopes.values import Fault, Undefined
+from noetl_ir.scopes.values import Fault, Sealed, Undefined
 
 Operand: TypeAlias = Any
 """Whatever an expression can hold; Python's own operators decide what goes together."""
@@ -25,7 +25,7 @@ _SPEC = re.compile(r"%(\([^)]*\))?[-+ #0]*(\*|\d*)(?:\.(\*|\d*))?")
 
 def add(left: Operand, right: Operand) -> object:
     """`left + right`: numbers, or two texts, or two lists."""
-    if isinstance(left, str) and isinstance(right, str):
+    if isinstance(left, str | Sealed) and isinstance(right, str | Sealed):
         check_chars(len(left) + len(right))
         spend_text(len(left) + len(right))
     elif isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):

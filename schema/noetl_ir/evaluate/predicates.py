@@ -8,7 +8,7 @@ from noetl_ir.evaluate.operators import modulo
 from noetl_ir.evaluate.settle import text_of
 from noetl_ir.evaluate.work import spend_hash, spend_pair, spend_text
 from noetl_ir.scopes import vocabulary
-from noetl_ir.scopes.values import Undefined
+from noetl_ir.scopes.values import Sealed, Undefined
 
 
 def odd(value: Any) -> bool:
@@ -82,7 +82,7 @@ def upper(value: object) -> bool:
 
 
 def string(value: object) -> bool:
-    return isinstance(value, str)
+    return isinstance(value, str | Sealed)
 
 
 def mapping(value: object) -> bool:
@@ -90,7 +90,7 @@ def mapping(value: object) -> bool:
 
 
 def sequence(value: object) -> bool:
-    return isinstance(value, (str, list, tuple, dict, range, Undefined))
+    return isinstance(value, (str, list, tuple, dict, range, Undefined, Sealed))
 
 
 def iterable(value: object) -> bool:
@@ -106,6 +106,8 @@ def sameas(value: object, other: object) -> bool:
     """The same null, boolean, number or text; a list or mapping is the same only as itself."""
     if value is other:
         return True
+    if isinstance(value, Sealed) or isinstance(other, Sealed):
+        return value == other
     spend_pair(value, other)
     return type(value) is type(other) and type(value) in (int, float, str) and value == other
 

@@ -1,13 +1,13 @@
 """From what an expression computes to JSON, and to text: lazy values become lists, the undefined a fault."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import GeneratorType
 from typing import Any, TypeAlias
 
 from noetl_ir.evaluate.limits import MAX_ITEMS, MAX_LEVELS, MAX_PARTS, check_chars
-from noetl_ir.evaluate.work import SHORT_TEXT, VIEW_TYPES, spend, weigh
+from noetl_ir.evaluate.work import SHORT_TEXT, VIEW_TYPES, spend, spend_text, weigh
 from noetl_ir.expr import Json
-from noetl_ir.scopes.values import Fault, Undefined, View
+from noetl_ir.scopes.values import Fault, Sealed, Undefined, View
 
 _SCALARS = frozenset({str, int, bool, type(None)})
 _HOLDERS = frozenset({list, tuple, dict, *VIEW_TYPES})
@@ -60,12 +60,26 @@ def levels_of(value: object) -> int:
     return depth
 
 
+def joined(joint: object, values: Iterable[object]) -> object:
+    """The values' texts, one behind the other, with another between; sealed where one of them is."""
+    parts: list[object] = [joint, *values]
+    sealed = next((part for part in parts if type(part) is Sealed), None)
+    texts = [part.true if type(part) is Sealed else text_of(part) for part in parts]
+    length = len(texts[0]) * (len(texts) - 1) + sum(map(len, texts[1:]))
+    check_chars(length)
+    spend_text(length)
+    text = texts[0].join(texts[1:])
+    return text if sealed is None else sealed.to(text)
+
+
 def printed(value: object) -> str:
     """The value's text in a rendered text: null prints as nothing, and the undefined is a fault."""
     if type(value) is str:
         return value
     if value is None:
         return ""
+    if type(value) is Sealed:
+        return value.shown
     _Walk(_defined).take(value, 0)
     return text_of(value)
 
@@ -92,6 +106,8 @@ def bounded(value: Json) -> Json:
 
 
 def _strict(value: object) -> object:
+    if isinstance(value, Sealed):
+        return value.shown
     if isinstance(value, Undefined):
         raise value.fault()
     if isinstance(value, float):

@@ -12,7 +12,7 @@ from noetl_ir.evaluate.limits import check_chars
 from noetl_ir.evaluate.operators import formatted
 from noetl_ir.evaluate.settle import levels_of, settled, text_of
 from noetl_ir.evaluate.work import spend, spend_count, spend_entries, spend_text, weigh
-from noetl_ir.scopes.values import Fault, Undefined
+from noetl_ir.scopes.values import Fault, Sealed, Undefined
 
 _WORD_START = re.compile(r"([-\s({\[<]+)")
 _RUN = re.compile(r"\s+|\S+")
@@ -162,12 +162,17 @@ def xmlattr(d: Any, autospace: bool = True) -> str:
     return " " + result if autospace and result else result
 
 
-def urlencode(value: Any) -> str:
+def urlencode(value: Any) -> object:
+    if isinstance(value, Sealed):
+        return value.to(_quoted(value.true, "/"))
     if isinstance(value, str) or not hasattr(type(value), "__iter__"):
         return _quoted(value, "/")
-    pairs = value.items() if isinstance(value, dict) else value
+    pairs = [tuple(pair) for pair in (value.items() if isinstance(value, dict) else value)]
     spend_entries(value, 60)
-    return "&".join(f"{_quoted(key, '')}={_quoted(entry, '')}".replace("%20", "+") for key, entry in pairs)
+    plain = [[part.true if isinstance(part, Sealed) else part for part in pair] for pair in pairs]
+    text = "&".join(f"{_quoted(key, '')}={_quoted(entry, '')}".replace("%20", "+") for key, entry in plain)
+    sealed = next((part for pair in pairs for part in pair if isinstance(part, Sealed)), None)
+    return text if sealed is None else sealed.to(text)
 
 
 def _quoted(value: object, safe: str) -> str:
@@ -179,7 +184,7 @@ def _quoted(value: object, safe: str) -> str:
     return quote(text, safe=safe)
 
 
-def tojson(value: object, indent: int | str | None = None) -> str:
+def tojson(value: object, indent: int | str | None = None) -> object:
     """Plain JSON, keys in their own order (LANGUAGE §2)."""
     from json import dumps
 
@@ -187,9 +192,17 @@ def tojson(value: object, indent: int | str | None = None) -> str:
         raise ValueError("the indent is above 100")
     weight = weigh(value, as_text=True)
     spend(weight if indent is None else 8 * weight)
-    text = dumps(settled(value), allow_nan=False, indent=indent, default=_no_json)
+    sealed: list[Sealed] = []
+
+    def opened(part: object) -> object:
+        if isinstance(part, Sealed):
+            sealed.append(part)
+            return part.true
+        return _no_json(part)
+
+    text = dumps(settled(value), allow_nan=False, indent=indent, default=opened)
     check_chars(len(text))
-    return text
+    return sealed[0].to(text) if sealed else text
 
 
 def _no_json(value: object) -> object:
@@ -211,10 +224,12 @@ def _refuse_constant(word: str) -> object:
     raise ValueError(f"{word} is no JSON")
 
 
-def b64encode(value: object) -> str:
+def b64encode(value: object) -> object:
     """The text's UTF-8 bytes in base64."""
     from binascii import b2a_base64
 
+    if isinstance(value, Sealed):
+        return value.to(b2a_base64(value.true.encode(), newline=False).decode("ascii"))
     return b2a_base64(text_of(value).encode(), newline=False).decode("ascii")
 
 

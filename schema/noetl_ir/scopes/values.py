@@ -1,5 +1,6 @@
 """What an expression meets besides JSON: the undefined value, the results of steps, and the fault it ends in."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NoReturn, TypeAlias
 
@@ -91,6 +92,87 @@ class Undefined:
 
     def __repr__(self) -> str:
         return "Undefined"
+
+
+class Sealed:
+    """A text with a secret in it: it joins with texts, has a length and compares as what it stands for.
+
+    `true` is the text; `hide` gives it with a marker for each secret, which is all that ever leaves an expression.
+    Whatever else is done to it would be done to the marker, so it is the fault `template.error`.
+    """
+
+    __slots__ = ("hide", "true")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, true: str, hide: Callable[[str], str]) -> None:
+        self.true = true
+        self.hide = hide
+
+    @property
+    def shown(self) -> str:
+        """The text with its secrets hidden."""
+        return self.hide(self.true)
+
+    def to(self, true: str) -> "Sealed":
+        """Another text that was made of this one, with the same secrets in it."""
+        return Sealed(true, self.hide)
+
+    def __add__(self, other: object) -> "Sealed":
+        return self.to(self.true + revealed(other)) if isinstance(other, str | Sealed) else NotImplemented
+
+    def __radd__(self, other: object) -> "Sealed":
+        return self.to(revealed(other) + self.true) if isinstance(other, str | Sealed) else NotImplemented
+
+    def __len__(self) -> int:
+        return len(self.true)
+
+    def __bool__(self) -> bool:
+        return bool(self.true)
+
+    def __contains__(self, other: object) -> bool:
+        return revealed(other) in self.true
+
+    def __eq__(self, other: object) -> bool:
+        return self.true == (other.true if isinstance(other, Sealed) else other)
+
+    def __lt__(self, other: object) -> bool:
+        return self.true < revealed(other)
+
+    def __le__(self, other: object) -> bool:
+        return self.true <= revealed(other)
+
+    def __gt__(self, other: object) -> bool:
+        return self.true > revealed(other)
+
+    def __ge__(self, other: object) -> bool:
+        return self.true >= revealed(other)
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise Fault(
+            "template.error",
+            "this cannot be done to a secret: it can be joined with texts (`~`, `+`, `join`), compared, and given to"
+            " `length`, `urlencode`, `b64encode` and `tojson`; have a tool do the rest",
+        )
+
+    __str__ = __repr__ = __int__ = __float__ = __index__ = __iter__ = __getitem__ = __mod__ = __rmod__ = _refuse
+
+
+_MARKER = re.compile(r"\[\[secret:[^\[\]]{1,1000}:[0-9a-f]{32}\]\]", re.ASCII)
+
+
+def refuse_marker(value: object) -> None:
+    """Raises Fault for a text that is nothing but the marker of a secret, which a result or `ctx` may hold."""
+    if type(value) is str and value.startswith("[[secret:") and _MARKER.fullmatch(value):
+        raise Fault("template.error", "this is a secret that was hidden: have a tool do with it what is to be done")
+
+
+def revealed(value: object) -> str:
+    """The text that a text or a sealed one is. Raises TypeError for anything else, as a comparison with it does."""
+    if isinstance(value, Sealed):
+        return value.true
+    if isinstance(value, str):
+        return value
+    raise TypeError("it takes texts")
 
 
 def key_text(key: object) -> str:

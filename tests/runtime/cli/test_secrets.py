@@ -268,3 +268,33 @@ def test_a_secret_that_cannot_be_resolved_starts_nothing(safe: "Home") -> None:
     done = safe.run("run", safe.plan(KEYCHAIN + "workflow:\n  - {step: start}\n"))
     assert done.returncode != 0 and "nothing was started" in done.stderr and "'e'" in done.stderr
     assert safe.json("list") == []
+
+
+def test_what_works_on_a_secret_works_on_its_true_value_and_nothing_else_works(home: "Home") -> None:
+    home.env |= {"CANARY": CANARY}
+    (home.folder / "work.yaml").write_text(
+        "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: w, path: tests/w}\n"
+        "keychain: [{name: e, kind: env, var: CANARY}]\n"
+        "workflow:\n"
+        "  - step: start\n"
+        "    tool:\n"
+        "      kind: python\n"
+        "      args:\n"
+        "        a: '{{ keychain.e.value | urlencode }}'\n"
+        "        b: '{{ (\"u:\" ~ keychain.e.value) | b64encode }}'\n"
+        "        c: '{{ keychain.e.value | length }}'\n"
+        "        d: '{{ {\"k\": keychain.e.value} | tojson }}'\n"
+        "        e: '{{ keychain.e.value == \"x\" }}'\n"
+        "      code: |\n"
+        "        import base64, json, os, urllib.parse\n"
+        "        s = os.environ['CANARY']\n"
+        "        result = [urllib.parse.unquote(a) == s, base64.b64decode(b).decode() == 'u:' + s, c == len(s),"
+        " json.loads(d)['k'] == s, e]\n"
+    )
+    assert home.json("run", "work.yaml")["result"] == [True, True, True, True, False]  # type: ignore[index]
+    kept = b"".join(path.read_bytes() for path in (home.folder / ".noetl").rglob("*") if path.is_file())
+    assert not [form for form in forms_of(CANARY) if form.encode() in kept]
+    (home.folder / "work.yaml").write_text(
+        (home.folder / "work.yaml").read_text().replace("keychain.e.value | urlencode", "keychain.e.value | upper")
+    )
+    assert "template.error: this cannot be done to a secret" in home.run("run", "work.yaml").stdout
