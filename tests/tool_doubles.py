@@ -37,6 +37,10 @@ class Surroundings:
     def fence(self) -> Callable[[str], str | None] | None:
         return self.fenced
 
+    def holds_secret(self, text: str) -> bool:
+        values = (value for fields in self.credentials.values() for value in fields.values())
+        return any(isinstance(value, str) and len(value) >= 8 and value in text for value in values)
+
     def stored(self, reference: Mapping[str, Json]) -> Json:
         return self.kept[str(reference.get("key"))]
 

@@ -478,6 +478,8 @@ class Env(Protocol):
         """What addresses are held against before they are connected to; None where every one may be."""
         ...
 
+    def holds_secret(self, text: str) -> bool: ...  # whether a known secret of the execution is in it, in any form
+
     def stored(self, reference: Mapping[str, Json]) -> Json:
         """The result of this execution that a reference stands for; raises KeyError with a clear text."""
         ...

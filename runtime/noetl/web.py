@@ -29,7 +29,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class Request(NamedTuple):
-    """A request as httpx takes it; `params` go over those of the address."""
+    """A request as httpx takes it; `params` go over those of the address. `holds_secret` tells what may not leave."""
 
     method: str
     url: str
@@ -37,6 +37,7 @@ class Request(NamedTuple):
     params: list[tuple[str, str]] = []  # noqa: RUF012  (never written to)
     content: bytes | None = None
     basic: tuple[str, str] | None = None
+    holds_secret: Callable[[str], bool] = lambda text: False
 
 
 class Bounds(NamedTuple):
@@ -131,6 +132,8 @@ async def _sent(request: Request, bounds: Bounds, fence: Fence | None) -> Answer
         """What a request was given goes to the origin that it was made for, and to no other one on a redirect."""
         if _same_origin(first, sent.url):
             return
+        if request.holds_secret(str(sent.url)):  # servers put the query that they got behind the new address
+            raise NotAllowed(f"a redirect to {sent.url.host}, another origin, would take a secret along in its address")
         if request.content and sent.method not in ("GET", "HEAD"):
             raise NotAllowed(f"a redirect to {sent.url.host}, another origin, would take the body along")
         for name in [name for name in sent.headers if name.lower() not in _ANYWHERE]:

@@ -120,6 +120,9 @@ class TaskEnv:
     def fence(self) -> Fence | None:
         return self._fence
 
+    def holds_secret(self, text: str) -> bool:
+        return self._vault.redact(text) != text
+
     def stored(self, reference: Mapping[str, Json]) -> Json:
         return self._owned.value(reference)
 

@@ -62,7 +62,7 @@ async def _request(call: Call, env: Env) -> Request:
     if method not in _SAFE and "idempotency-key" not in given:
         headers["Idempotency-Key"] = call.action_id
     basic = await _authorize(fields.get("auth"), headers, env) if "authorization" not in given else None
-    return Request(method, str(url), headers, _pairs(fields.get("params")), content, basic)
+    return Request(method, str(url), headers, _pairs(fields.get("params")), content, basic, env.holds_secret)
 
 
 def _body(fields: dict[str, Json]) -> tuple[bytes | None, str | None]:

@@ -2,11 +2,11 @@
 
 import json
 import threading
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -209,6 +209,29 @@ def test_a_redirect_to_another_origin_takes_nothing_along_that_says_who_asks(env
         away = f"{url}/away/303?to={other}/there"
         seen = echo_of(sent(env, url=away, method="POST", json={"key": "shop-key-0001"}, follow_redirects=True))
         assert seen["method"] == "GET" and "shop-key" not in str(seen)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_way_of_giving_a_key_follows_a_redirect_to_another_origin(env: Surroundings, url: str, status: int) -> None:
+    """Parameters, cookies, a password in the address or of a credential; and none comes back with a second redirect."""
+    env.credentials["shop"] = {"username": "shop", "password": "shop-key-0001"}
+    basic = b64encode(b"shop:shop-key-0001").decode()
+    with http_server(Handler) as other:
+        to = f"/away/{status}?to={other}/there"
+        within = url.replace("http://", "http://shop:shop-key-0001@")
+        twice = f"{url}/away/{status}?to=" + quote(f"{other}/away/{status}?to={url}/back", safe="")
+        problem = failed(sent(env, url=url + to, params={"key": "shop-key-0001"}, follow_redirects=True))
+        assert problem["code"] == "http.refused" and "a secret along in its address" in str(problem["message"])
+        for asked in (
+            {"url": url + to, "auth": "shop"},
+            {"url": within + to},
+            {"url": url + to, "headers": {"Cookie": "k=shop-key-0001", "Proxy-Authorization": f"Basic {basic}"}},
+            {"url": url + to, "headers": {"Referer": f"{url}/?key=shop-key-0001", "Origin": "http://shop-key-0001"}},
+            {"url": twice, "auth": "shop"},
+        ):
+            seen = echo_of(sent(env, **asked, follow_redirects=True))
+            assert seen["path"] in ("/there", "/back"), seen
+            assert "shop-key-0001" not in str(seen) and basic not in str(seen), (asked, seen)
 
 
 def test_redirects_are_followed_only_when_asked_for(env: Surroundings, url: str) -> None:
