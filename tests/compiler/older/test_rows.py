@@ -114,9 +114,6 @@ ROWS: dict[str, str] = {
     "words at the root; fields one level deeper": "root-words deeper-fields",
     "timers that nothing starts": "case-timer-unstarted",
     "`data` of a SQL result": "sql-data",
-    "JSON as a value, loops by keys, metadata and bodies of http": (
-        "json-as-value loop-by-keys http-metadata sink-body-data"
-    ),
 }
 
 
