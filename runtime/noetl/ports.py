@@ -242,6 +242,10 @@ class Store(Protocol):
         """Those of some executions that somebody owns."""
         ...
 
+    def hung(self, execution_id: str) -> str:
+        """In words, who has the execution and stands still, and for how long; empty where nobody does."""
+        ...
+
     def lost(self) -> set[str]:
         """What was owned here and others have taken; told after this process stood still, and asked in every round."""
         ...

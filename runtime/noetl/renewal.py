@@ -22,6 +22,11 @@ LATE = LEASE - 1.0
 """Seconds after which an owner asks whether it has lost anything: sooner than anybody may have taken it."""
 
 
+def hung_text(who: str, seconds: float) -> str:
+    """What to say of an owner that has not renewed for so long."""
+    return f"{who} has it and has stood still for {round(seconds)} s"
+
+
 class Renewal:
     """Calls `renew` from a thread of its own every `RENEW_EVERY` seconds, from `begin` to `end`. Any thread may ask.
 

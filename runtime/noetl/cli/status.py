@@ -8,7 +8,7 @@ import click
 
 from noetl.app.documents import execution_document, row_document, standing_of
 from noetl.app.ending import Ending
-from noetl.app.looking import is_driven, look_at
+from noetl.app.looking import is_driven, look_at, root_of
 from noetl.app.picture import Why, not_known, rows_of
 from noetl.cli.failures import failure_text, place_text
 from noetl.cli.list import STATUSES, status_text
@@ -52,6 +52,8 @@ def status(execution: str | None, url: str, as_json: bool) -> int:
             click.echo(json_text(execution_document(runtime, look, owned=owned, why=why)))
         else:
             _tell(standing_of(runtime, look), look.program, look.execution, url, owned=owned, why=why)
+            if not owned and look.row.ended is None and (hung := runtime.store.hung(root_of(runtime, look.row))):
+                click.echo(f"why it stands still: {escaped(hung)}; a server takes it up, or `resume`")
     return 0
 
 

@@ -309,6 +309,10 @@ class RemoteStore:
         """`Store.is_owned`: a server that answers drives all that is not over, now or in a moment."""
         return True
 
+    def hung(self, execution_id: str) -> str:
+        """`Store.hung`: nobody is known to."""
+        return ""
+
     def lost(self) -> set[str]:
         """`Store.lost`."""
         return set()

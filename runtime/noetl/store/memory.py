@@ -252,6 +252,10 @@ class MemoryStore:
     def check_room(self, *, suspected: bool) -> None:
         """`Store.check_room`. There always is some."""
 
+    def hung(self, execution_id: str) -> str:
+        """`Store.hung`: nobody is known to."""
+        return ""
+
     def lost(self) -> set[str]:
         """`Store.lost`: who stands still here stands still with all others."""
         return set()

@@ -1,6 +1,7 @@
 """Ownership among real processes: it ends with the process, or when that stands still, and no forked child has it."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -91,6 +92,7 @@ def test_who_stands_still_loses_what_it_owns_and_writes_nothing_when_it_wakes(sh
     with pytest.raises(Owned, match=f"process {owner.process.pid}"), store.own("e1"):
         pass
     waited_for(lambda: not store.owned(["e1"]), "it keeps what it owns")
+    assert re.match(rf"process {owner.process.pid} .*has it and has stood still for (8|9|\d\d) s$", store.hung("e1"))
     assert LEASE - RENEW_EVERY - 0.5 < time.monotonic() - began < 15
     with store.own("e1"):
         assert store.is_owned("e1") and [record.event_id for record in store.read("e1")] == ["v0\n"]
@@ -109,6 +111,7 @@ def test_who_stood_still_while_nobody_wanted_it_goes_on(shared: tuple[Store, Own
     owner.send(signal.SIGCONT)
     assert owner.append(0) == "1 []"
     waited_for(lambda: store.is_owned("e1"), "it is not seen again")
+    assert store.hung("e1") == ""
     with pytest.raises(Owned), store.own("e1"):
         pass
 

@@ -21,7 +21,7 @@ from contextlib import suppress
 from types import TracebackType
 
 from noetl.ports import Owned, StoreFailure
-from noetl.renewal import Renewal
+from noetl.renewal import LEASE, Renewal, hung_text
 from noetl.store.postgres.beats import STANDS_STILL, Beats
 from noetl.store.postgres.failures import TRANSLATED, failure
 from noetl.store.postgres.pool import Connection, Pool, is_alive
@@ -29,7 +29,12 @@ from noetl.store.postgres.texts import written
 
 # Locks are the database's; the object id of the namespace keeps those of two stores apart. 0 is the inbox's.
 _CLASS = "(to_regnamespace(%(schema)s)::oid::bigint - 2147483648)::integer"
-_DEAD = f"(pg_try_advisory_xact_lock_shared({_CLASS}, owners.holder) OR {STANDS_STILL})"
+_GONE = f"pg_try_advisory_xact_lock_shared({_CLASS}, owners.holder)"
+_HUNG = f"""
+SELECT who, extract(epoch FROM clock_timestamp() - renewed) FROM owners JOIN beats USING (holder)
+WHERE execution_id = %(name)s AND NOT {_GONE}
+"""
+_DEAD = f"({_GONE} OR {STANDS_STILL})"
 _TAKE = f"""
 INSERT INTO owners VALUES (%(name)s, %(holder)s, %(who)s)
 ON CONFLICT (execution_id) DO UPDATE SET holder = excluded.holder, who = excluded.who
@@ -98,6 +103,12 @@ class Holder:
         values = {"names": [*known], "schema": self._pool.address.namespace, **self._beats.still()}
         rows = self._pool.run(lambda connection: connection.execute(_LIVE, values).fetchall())
         return {known[name] for (name,) in rows}
+
+    def hung(self, execution_id: str) -> str:
+        """`Store.hung`."""
+        values = {"name": written(execution_id), "schema": self._pool.address.namespace}
+        row = self._pool.run(lambda connection: connection.execute(_HUNG, values).fetchone())
+        return hung_text(row[0], float(row[1])) if row is not None and row[1] > LEASE else ""
 
     def lost(self) -> set[str]:
         """`Store.lost`."""

@@ -119,6 +119,10 @@ class PostgresStore:
         """`Store.owned`."""
         return self._access.holder.owned(names)
 
+    def hung(self, execution_id: str) -> str:
+        """`Store.hung`."""
+        return self._access.holder.hung(execution_id)
+
     def lost(self) -> set[str]:
         """`Store.lost`."""
         return self._access.holder.lost()

@@ -311,6 +311,10 @@ class SqliteStore:
         """`Store.owned`."""
         return {*filter(self.is_owned, names)}
 
+    def hung(self, execution_id: str) -> str:
+        """`Store.hung`."""
+        return self._owners.hung(execution_id)
+
     def lost(self) -> set[str]:
         """`Store.lost`."""
         return self._owners.lost()

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 from noetl.files import file_name_of
 from noetl.own import make_folder
 from noetl.ports import Conflict, NoRoom, Owned, StoreFailure
-from noetl.renewal import LEASE, Renewal
+from noetl.renewal import LEASE, Renewal, hung_text
 from noetl.space import FULL
 from noetl_ir.rows import NamedTuple
 
@@ -76,6 +76,11 @@ class Owners:
         """Whether any process that does not stand still owns the execution. Raises StoreFailure."""
         stamp = stamp_of(self._path(execution_id))
         return stamp is not None and not stamp.still
+
+    def hung(self, execution_id: str) -> str:
+        """`Store.hung`."""
+        stamp = stamp_of(self._path(execution_id))
+        return hung_text(str(stamp), stamp.still) if stamp is not None and stamp.still else ""
 
     def lost(self) -> set[str]:
         """`Store.lost`."""
