@@ -3,13 +3,18 @@
 import os
 import subprocess
 import sys
+import time
 from base64 import b64encode
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from noetl import deployment
 from noetl.environment import Environment
+
+if TYPE_CHECKING:
+    from conftest import Home
 
 TOKEN = "shop-token-0001+x/y"
 PASSWORD = "bus-pass-0001"
@@ -17,7 +22,7 @@ LATER = "database pass 0001"
 KEYS = (TOKEN, PASSWORD, LATER)
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: keys, path: tests/keys}\n"
 LOOKING = r"""
-import os, re
+import os
 found = []
 for name in filter(str.isdigit, os.listdir('/proc')):
     for part in ('environ', 'cmdline'):
@@ -25,10 +30,10 @@ for name in filter(str.isdigit, os.listdir('/proc')):
             text = open(f'/proc/{name}/{part}', 'rb').read()
         except OSError:
             continue
-        if b'noetl' in open(f'/proc/{name}/cmdline', 'rb').read():
-            found += [f'{part} ' + ''.join(reversed(key)) for key in KEYS if key.encode() in text]
+        found += [f'{part} ' + key[::-1] for key in KEYS if key[::-1].encode() in text]
 print('looked', sorted(set(found)))
 """
+"""Looks through all processes, watchdogs and warm subprocesses too; it has the keys backwards itself."""
 
 
 def run(folder: Path, text: str, *words: str, **given: str) -> str:
@@ -101,19 +106,66 @@ def test_no_playbook_reads_a_variable_of_the_engine(tmp_path: Path, variable: st
     assert Environment(("*", variable), {variable: TOKEN})._may_read(variable) is False
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="there is no /proc")
-def test_proc_shows_none_of_it(tmp_path: Path) -> None:
-    reversed_keys = [key[::-1] for key in (TOKEN, PASSWORD, "database%20pass%200001")]
-    looking = LOOKING.replace("KEYS", f"[key[::-1] for key in {reversed_keys!r}]")
-    (tmp_path / "look.py").write_text(looking)
-    said = run(
-        tmp_path,
+def looking(folder: Path) -> tuple[str, dict[str, str], list[str]]:
+    """A playbook that looks through /proc, variables with keys that no other test has, and the keys."""
+    keys = [f"{name}-{os.urandom(6).hex()}" for name in ("token", "bus-pass", "store-pass", "libpq")]
+    (folder / "look.py").write_text(LOOKING.replace("KEYS", repr([key[::-1] for key in keys])))
+    text = (
         "workflow:\n"
         "  - {step: start, tool: {kind: python, code: 'result = 1'}, next: {arcs: [{step: look}]}}\n"
-        f"  - {{step: look, tool: {{kind: shell, command: '{sys.executable} look.py'}}}}\n",
-        "--store", f"sqlite:///{tmp_path}/.noetl/noetl.db", **given(),
-    )  # fmt: skip
-    assert "looked []" in said, said
+        f"  - {{step: look, tool: {{kind: shell, command: '{sys.executable} look.py; cat stolen'}}}}\n"
+    )
+    (folder / "stolen").write_text(" ".join(keys))
+    return text, {
+        "NOETL_TOKEN": keys[0], "NOETL_BUS_OTHER": f"nats://shop:{keys[1]}@127.0.0.1:1",
+        "NOETL_STORE_OTHER": f"postgresql://shop:{keys[2]}@127.0.0.1/shop", "PGPASSWORD": keys[3],
+    }, keys  # fmt: skip
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="there is no /proc")
+def test_proc_shows_none_of_it(tmp_path: Path) -> None:
+    text, variables, keys = looking(tmp_path)
+    said = run(tmp_path, text, **variables)
+    assert "looked []" in said and not [key for key in keys if key in said], said
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="there is no /proc")
+def test_a_server_shows_none_of_it_either(home: "Home") -> None:
+    text, variables, keys = looking(home.folder)
+    (home.folder / "keys.yaml").write_text(HEAD + text)
+    home.env |= variables
+    with home.serving() as (_, url):
+        started = home.json("start", "keys.yaml", "--server", url)
+        assert isinstance(started, dict)
+        execution = str(started["execution_id"])
+        said = home.run("events", execution, "--follow", "--json", "--server", url).stdout
+        said += home.run("status", execution, "--json", "--server", url).stdout
+    assert "looked []" in said and "the%20deployment" in said, said
+    kept = b"".join(path.read_bytes() for path in (home.folder / ".noetl").rglob("*") if path.is_file())
+    assert not [key for key in keys if key in said or key.encode() in kept]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="there is no /proc")
+def test_a_worker_shows_none_of_it_either(tmp_path: Path) -> None:
+    """While it still looks for a bus that is not there: it is wiped before anything else is done."""
+    _, variables, keys = looking(tmp_path)
+    with subprocess.Popen(
+        [sys.executable, "-m", "noetl.cli", "worker", "--bus", variables["NOETL_BUS_OTHER"], "--server", "http://[::1]:1"],
+        cwd=tmp_path, env={**os.environ, **variables}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    ) as worker:  # fmt: skip
+        shown = f"{keys[1]}"
+        for _ in range(500):
+            if "*" * len(keys[1]) in (shown := proc_of(worker.pid)) or worker.poll() is not None:
+                break
+            time.sleep(0.01)
+        worker.kill()
+        said = worker.communicate()[0]
+    assert "worker" in shown and not [key for key in keys if key in shown or key in said], (shown, said)
+
+
+def proc_of(number: int) -> str:
+    """What others see of a process."""
+    return "".join(Path(f"/proc/{number}/{part}").read_bytes().decode() for part in ("cmdline", "environ"))
 
 
 def test_words_of_the_command_line_are_wiped_too(tmp_path: Path) -> None:
