@@ -40,12 +40,12 @@ def stores_in(home: str) -> tuple[str, ...]:
 
 
 def second_name(home: str) -> str | None:
-    """A second name below `home` of a file of the engine, where somebody made one."""
+    """A second name below `home` of a file of the engine, where somebody made one; values, which are many, aside."""
     known: set[str] = set()
     linked = set()
-    for path in (path for store in _stores for path in _files_of(store)):
+    for path in (path for store in _stores for path in _entries(*os.path.split(store))):
         about = _about(path)
-        if about is not None and about.st_nlink > 1:
+        if about is not None and about.st_nlink > 1 and not os.path.isdir(path):
             known.add(path)
             linked.add((about.st_dev, about.st_ino))
     if not linked:
@@ -57,6 +57,12 @@ def second_name(home: str) -> str | None:
             if about is not None and (about.st_dev, about.st_ino) in linked and path not in known:
                 return path
     return None
+
+
+def has_second_name(path: str) -> bool:
+    """Whether a file has another name somewhere (a hard link)."""
+    about = _about(path)
+    return about is not None and about.st_nlink > 1 and not os.path.isdir(path)
 
 
 def make_folder(path: str) -> None:
@@ -127,10 +133,7 @@ def _holds(folder: str, home: str) -> bool:
 
 def _same_file(store: str, found: str) -> bool:
     """Whether it is a second name of a file of the store."""
-    about = _about(found)
-    if about is None or about.st_nlink < 2 or os.path.isdir(found):
-        return False
-    return any(map(partial(_same, found), _files_of(store)))
+    return has_second_name(found) and any(map(partial(_same, found), _files_of(store)))
 
 
 def _files_of(store: str) -> Iterator[str]:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from noetl.files import Refused, inside
-from noetl.own import is_own, second_name, stores_in
+from noetl.own import has_second_name, is_own, second_name, stores_in
 from noetl.ports import Call, Env
 from noetl.rows import (
     UNUSABLE,
@@ -202,6 +202,8 @@ def _allowed(asked: _Work, named: list[str]) -> _Allowed:
         files += _beside(asked.path)
     wanted: list[str] = []
     for path in {os.path.realpath(os.path.join(home, name)) for name in mentioned}:
+        if has_second_name(path) and is_own(path, home):
+            raise Refused(f"{path!r} is a second name of a file of the engine's own: remove it")
         at = os.path.dirname(path)
         if any(place.startswith(at.rstrip(os.sep) + os.sep) for place in own) and not is_own(path, home):
             wanted += _beside(path)
