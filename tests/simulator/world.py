@@ -310,7 +310,8 @@ class World:
                 self._wrong.append(f"a timer of {execution.execution_id} fired {early / SECOND} s before its time")
         for name, timer in execution.timers.items():
             there = mine.get(name)
-            if timer.since == event.ts and (there is None or there[:2] != (timer.due, timer.since)):
+            is_its = timer.since == event.ts and (timer.kind == "land" or name.split()[1] == event.run)
+            if is_its and (there is None or there[:2] != (timer.due, timer.since)):
                 mine[name] = _Written(timer.due, timer.since, self._disks[server].decided)
 
     def _is_over(self) -> bool:
