@@ -61,6 +61,21 @@ PARTS = {
 }
 """What several cases begin with."""
 CASES = {
+    "where a loop over pages stops at its number, the only way on is taken, which asks for the last page": (
+        """
+workflow:
+  - step: start
+    FETCH
+    case:
+      - when: "{{ event.name == 'call.done' and response.data.paging.hasMore }}"
+        then:
+          - collect: {strategy: append, path: data.data, into: all}
+          - retry: {max_attempts: 2, params: {page: "{{ response.data.paging.next }}"}}
+      - when: "{{ event.name == 'call.done' and not response.data.paging.hasMore }}"
+        then: [{next: [{step: fin, args: {n: "{{ start | length }}"}}]}]
+""",
+        [{"n": 6}, {}],
+    ),
     "what is set behind gathered pages is of all of them": (
         """
 workflow:

@@ -1,0 +1,65 @@
+"""A loop over pages that stops at its number keeps what it has and goes on (REAL.md, flow): where the only rule that
+leads on asks for the last page, it is asked then too.
+
+    case: [{when: more, then: {retry: {max_attempts: 2, params: …}}}, {when: not more, then: {next: b}}]
+        →  when: not more or iter.__t__more == 0   for the second rule, without `next` at the step
+"""
+
+from collections.abc import Iterator
+
+from noetl_ir.expr import Attribute, Compare, Const, Expr, Item, walk
+from noetl_ir.rows import NamedTuple
+from noetlc.ast.playbook import Step
+from noetlc.expr.generated import generated_name, guard
+from noetlc.expr.shorthand import TRUE, both, either, equal, path, static_path
+from noetlc.older.case.nodes import Case, CaseRule, Route
+from noetlc.older.events import on_success
+from noetlc.older.page_nodes import Pages, repeats_success
+from noetlc.older.targets import Targets
+
+
+class Stop(NamedTuple):
+    """A loop over pages that a number bounds: what is true where it stopped there, and what it asks of a page."""
+
+    stopped: Expr
+    asked: Expr
+
+
+def stops_of(pages: Pages, task: str) -> Iterator[Stop]:
+    """The bounded loops among the policies of a task."""
+    more = path("iter", generated_name(task, "more"))
+    for number, page in enumerate(pages.policies):
+        if page.when is not None and page.next_call and page.is_bounded and repeats_success(page):
+            yield Stop(equal(more, number), page.when.expr)
+
+
+def leading_on(step: Step, stops: list[Stop]) -> Step:
+    """The step whose only way on is taken where a loop over its pages was stopped, too."""
+    if not stops or step.loop is not None or step.router is not None:
+        return step
+    if any(isinstance(extra, Targets) for extra in step.extras):
+        return step
+    extras = tuple([_case(extra, stops) if isinstance(extra, Case) else extra for extra in step.extras])
+    return step._replace(extras=extras)
+
+
+def _case(case: Case, stops: list[Stop]) -> Case:
+    leading = [rule for rule in case.rules if _leads(rule)]
+    if len(leading) != 1 or leading[0].when is None or on_success(leading[0].when.expr) == TRUE:
+        return case
+    (only,), when = leading, leading[0].when
+    # Only what asks nothing but what the loop asks is about the last page.
+    about = [stop.stopped for stop in stops if _paths(when.expr) <= _paths(stop.asked)]
+    done = Compare(path("event", "name"), (("==", Const("call.done")),))
+    asked = either(when.expr, *(both(done, stopped) for stopped in about))
+    made = only._replace(when=guard(asked, when.span))
+    return case._replace(rules=tuple([made if rule is only else rule for rule in case.rules])) if about else case
+
+
+def _paths(expr: Expr) -> set[tuple[str, ...]]:
+    found = {static_path(part) for part in walk(expr) if isinstance(part, Attribute | Item)}
+    return {here for here in found if here and here[0] != "event"}
+
+
+def _leads(rule: CaseRule) -> bool:
+    return any(isinstance(extra, Route) for task in rule.chain for extra in task.extras)
