@@ -49,7 +49,6 @@ from noetlc.expr.shorthand import (
 )
 from noetlc.expr.templates import Pairs, all_with, fields_with, guard_with, native, pairs_with, value_with
 from noetlc.expr.values import expression_of
-from noetlc.older.case.stops import Stop, leading_on, stops_of
 from noetlc.older.chains import named_in_chain, read_in, renamed_chain, with_own_names
 from noetlc.older.events import events_in, on_success
 from noetlc.older.hoisting import kept_words, with_meanings
@@ -236,7 +235,7 @@ BY = "lower_pages"
 def lower_pages(playbook: Playbook, note: Note) -> Playbook:
     """The playbook without lists of retry policies."""
     known = declared_names(playbook)
-    gathered, stopped = dict[str, Meanings](), dict[str, list[Stop]]()
+    gathered: dict[str, Meanings] = {}
 
     def without(step: Step, task: Task) -> Tasks:
         pages, rest = taken(task, Pages)
@@ -253,13 +252,11 @@ def lower_pages(playbook: Playbook, note: Note) -> Playbook:
         paged = _Paged(rest, _as_fields(pages, rest), declared_in(step, known), step)
         note(Change(BY, pages.span, "`retry` as a list", *paged.said))
         gathered[step.name] = {**gathered.get(step.name, {}), **paged.gathered()}
-        stopped.setdefault(step.name, []).extend(stops_of(pages, rest.name))
         return paged.tasks()
 
     playbook = change_lists(playbook, lambda step, tasks: tuple(made for task in tasks for made in without(step, task)))
     if not gathered:
         return playbook
-    playbook = replace_steps(playbook, lambda step: leading_on(step, stopped.get(step.name, [])))
     playbook = replace_steps(playbook, lambda step: _reading_pages(step, gathered.get(step.name), known))
     return _sharing_pages(playbook, gathered, known)
 

@@ -1,5 +1,5 @@
-"""A loop over pages that stops at its number keeps what it has and goes on (REAL.md, flow): where the only rule that
-leads on asks for the last page, it is asked then too.
+"""lead_stopped: a loop over pages that stops at its number keeps what it has and goes on (REAL.md, flow): where the only
+rule that leads on asks for the last page, it is asked then too.
 
     case: [{when: more, then: {retry: {max_attempts: 2, params: …}}}, {when: not more, then: {next: b}}]
         →  when: not more or iter.__t__more == 0   for the second rule, without `next` at the step
@@ -9,7 +9,10 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Attribute, Compare, Const, Expr, Item, walk
 from noetl_ir.rows import NamedTuple
-from noetlc.ast.playbook import Step
+from noetlc.ast.bodies import taken
+from noetlc.ast.playbook import Playbook, Step
+from noetlc.ast.walk import replace_steps
+from noetlc.diag.change import Note
 from noetlc.expr.generated import generated_name, guard
 from noetlc.expr.shorthand import TRUE, both, either, equal, path, static_path
 from noetlc.older.case.nodes import Case, CaseRule, Route
@@ -33,8 +36,18 @@ def stops_of(pages: Pages, task: str) -> Iterator[Stop]:
             yield Stop(equal(more, number), page.when.expr)
 
 
-def leading_on(step: Step, stops: list[Stop]) -> Step:
+def lead_stopped(playbook: Playbook, note: Note) -> Playbook:
+    """The playbook in which a step whose loop over pages stops goes on."""
+    del note
+    return replace_steps(playbook, _leading_on)
+
+
+def _leading_on(step: Step) -> Step:
     """The step whose only way on is taken where a loop over its pages was stopped, too."""
+    if not any(isinstance(extra, Case) for extra in step.extras):
+        return step
+    found = [(taken(task, Pages)[0], task.name) for task in step.tasks]
+    stops = [stop for pages, name in found if pages is not None for stop in stops_of(pages, name)]
     if not stops or step.loop is not None or step.router is not None:
         return step
     if any(isinstance(extra, Targets) for extra in step.extras):
