@@ -1,5 +1,5 @@
-"""lead_stopped: a loop over pages that stops at its number keeps what it has and goes on (REAL.md, flow): where the only
-rule that leads on asks for the last page, it is asked then too.
+"""lead_stopped: a loop over pages that stops at its number keeps what it has and goes on (REAL.md, flow): where
+the only rule that leads on asks for the last page, it is asked then too.
 
     case: [{when: more, then: {retry: {max_attempts: 2, params: …}}}, {when: not more, then: {next: b}}]
         →  when: not more or iter.__t__more == 0   for the second rule, without `next` at the step
