@@ -16,6 +16,7 @@ from noetl.server.control import ControlPlane
 from noetl.server.shell import Ask
 from noetl.worker.shell import Launcher, Worker
 from noetl_ir.commands import Answer, Command, Said
+from noetl_ir.evaluate.work import Stopped, go_on, stop
 from noetl_ir.rows import NamedTuple
 
 
@@ -73,10 +74,16 @@ class Embedded:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._interrupted = False
+        self._driving = False
 
     def interrupt(self) -> None:
-        """Stop after the current round; safe in a signal handler."""
+        """Stop after the current round, or within it where something is evaluated; safe in a handler of a signal.
+
+        What an unfinished turn has decided is not on disk, and is decided again when the execution is resumed.
+        """
         self._interrupted = True
+        if self._driving:
+            stop()
         self._parts.patience.interrupt()
 
     def start(self, program: Program, execution_id: str, request: Request, key: StartKey | None = None) -> str:
@@ -97,6 +104,16 @@ class Embedded:
 
     def _drive(self, execution_id: str) -> str:
         """Go round until nothing is left to do, for children that nobody waits for either."""
+        self._driving = True
+        try:
+            return self._rounds(execution_id)
+        except Stopped:
+            return "interrupted"
+        finally:
+            self._driving = False
+            go_on()
+
+    def _rounds(self, execution_id: str) -> str:
         control, worker = self._parts.control, self._parts.worker
         execution = control.shells[execution_id].execution
         while not self._interrupted:

@@ -2,7 +2,8 @@
 
 Law: the agenda holds every place that got a token since it was last looked at, in log order. Each entry is handed
 to the decision for its place's role, which fires what the net enables there and guards choose, or leaves it.
-Nothing else decides, and nothing is decided twice: a transition that fired has taken its tokens.
+Nothing else decides, and nothing is decided twice: a transition that fired has taken its tokens. The guards and
+templates of one fixpoint share a budget of work, which grows with the events decided: they are the same at a replay.
 """
 
 from collections.abc import Callable
@@ -21,10 +22,19 @@ from noetl.engine.looping import (
 from noetl.engine.routing import route
 from noetl.engine.signals import deliver_signals
 from noetl.engine.turn import Turn
+from noetl_ir.evaluate.work import apart, share, share_more
 
 
 def decide(turn: Turn) -> None:
     """Fire all that can fire now; ends the execution when nothing is left to move. Does nothing while paused."""
+    share()
+    try:
+        _decide(turn)
+    finally:
+        apart()
+
+
+def _decide(turn: Turn) -> None:
     execution = turn.execution
     places = turn.program.plan.net.places
     agenda, tokens = execution.agenda, execution.marking.tokens
@@ -35,7 +45,9 @@ def decide(turn: Turn) -> None:
             continue
         decision = _DECISIONS.get(places[number].role)
         if decision is not None:
+            before = len(turn.events)
             decision(turn, number, key)
+            share_more(len(turn.events) - before)
     if execution.signals and not execution.paused and not execution.is_over:
         deliver_signals(turn)
     end_if_over(turn)

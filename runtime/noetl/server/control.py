@@ -29,6 +29,7 @@ from noetl.server.shell import Ask, Keep, Shell, at_once
 from noetl.server.unclaimed import is_waiting
 from noetl.server.watch import Watch
 from noetl_ir.commands import Answer, Command, RunPipeline, Said, StartChild, StopPipeline
+from noetl_ir.evaluate.work import SLICE, spent
 from noetl_ir.events import Event, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import error, ok
@@ -183,12 +184,14 @@ class ControlPlane:
         """One round; False when nothing waited. Raises Conflict when all others had their turn."""
         did = self._send()
         self._look_for_lost()
+        late, by = self._hearing.late, spent() + SLICE
         reports = self._hearing.reports()
         asked = self._inbox.asked(self.shells)
         now = self._steady.now()
         self._look_at_clock(now)
         concerned = {*reports, *asked, *self._agenda.ripe(now)}
-        for execution_id in sorted(concerned, key=self._holdings.rank) if len(concerned) > 1 else concerned:
+        rank = self._holdings.rank
+        for execution_id in sorted(concerned, key=lambda name: (name not in late, rank(name))):
             mine = reports.get(execution_id, [])
             shell = self.shells.get(execution_id)
             if shell is None:
@@ -196,7 +199,10 @@ class ControlPlane:
                     self._hearing.hand_on(stray.delivery, execution_id)
                 continue
             requests, due = asked.get(execution_id, []), shell.due(now)
-            if mine or requests or due:
+            if spent() > by and not requests:  # tools and others are served first
+                self._hearing.put_off(execution_id, mine)
+                did = True
+            elif mine or requests or due:
                 did = True
                 try:
                     self._turn(shell, mine, requests, due)
@@ -346,14 +352,15 @@ class ControlPlane:
 
     def _turn_of(self, shell: Shell, mine: list[Heard], requests: list[Ask], due: list[str]) -> None:
         answers, events, orders = shell.take([heard.report for heard in mine], due, requests)
-        for heard, answer in zip(mine, answers, strict=True):
+        self._hearing.put_off(shell.execution.execution_id, mine[len(answers) :])
+        for heard, answer in zip(mine, answers, strict=False):
             heard.delivery.answer(answer)
         for request in requests:
             if request.verb != "signal":
                 for child_id, _ in self._children.of(shell.execution.execution_id):
                     self.ask(child_id, Ask(request.verb))
         self._after(shell, events, orders)
-        for heard, answer in zip(mine, answers, strict=True):
+        for heard, answer in zip(mine, answers, strict=False):
             if answer.recorded:
                 for order in self._watch.hear_report(shell.program, heard.report):
                     self._queue(order)
@@ -470,7 +477,8 @@ class ControlPlane:
         """Forget every execution, as a crash would: the log has all of it."""
         self.close()
         for part in (
-            self._holdings, self._repeats, self._orders, self._inbox, self._children, self._agenda, self._watch,
+            self._holdings, self._repeats, self._orders, self._inbox, self._hearing, self._children, self._agenda,
+            self._watch,
         ):  # fmt: skip
             part.clear()
 

@@ -33,6 +33,7 @@ class Hearing:
         say: Callable[[str], None],
     ) -> None:
         self.refused = 0
+        self._late: dict[str, list[Heard]] = {}
         self._say = say
         self._bus = bus
         self._store = store
@@ -42,7 +43,7 @@ class Hearing:
 
     def reports(self) -> dict[str, list[Heard]]:
         """The reports that wait, by execution. A beat changes nothing in the log, so it is answered here."""
-        found: dict[str, list[Heard]] = {}
+        found, self._late = self._late, {}
         self._watch.listen()
         for delivery in self._bus.reports():
             said = self._inside(delivery.body)
@@ -55,6 +56,20 @@ class Hearing:
             else:
                 self._feel(delivery, said)
         return found
+
+    @property
+    def late(self) -> frozenset[str]:
+        """The executions whose turn comes first, as reports of theirs wait since the round before."""
+        return frozenset(self._late)
+
+    def put_off(self, execution_id: str, heard: list[Heard]) -> None:
+        """Reports of an execution wait for the next round."""
+        if heard:
+            self._late[execution_id] = heard
+
+    def clear(self) -> None:
+        """Forget what was put off: whoever said it says it again."""
+        self._late.clear()
 
     def hand_on(self, delivery: ReportDelivery[Said, Answer], execution_id: str) -> None:
         """What is about an execution that is not driven here: it is over, or another server's."""

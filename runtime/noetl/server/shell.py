@@ -22,6 +22,7 @@ from noetl.server.dues import Dues
 from noetl.server.unclaimed import Unclaimed, waiting
 from noetl_ir import codec
 from noetl_ir.commands import Answer, Command, Report, RunPipeline
+from noetl_ir.evaluate.work import SLICE, spent
 from noetl_ir.events import MAX_BYTES, MAX_DEPTH, MAX_ITEMS, Event, read_event, write_event
 from noetl_ir.expr import Json
 from noetl_ir.outcome import is_reference
@@ -178,8 +179,12 @@ class Shell:
     def take(
         self, said: Sequence[Report], due: Sequence[str], asked: Sequence[Ask]
     ) -> tuple[list[Answer], list[Event], list[Command]]:
-        """One turn: worker reports, due timers by name, and requests from outside."""
+        """One turn: worker reports, due timers by name, and requests from outside.
+
+        After much work of guards and templates others have a turn: reports without an answer are for the next one.
+        """
         turn = self._turn()
+        by = spent() + SLICE
         for name in due:  # before what is asked: it was due when that came, or in the same moment
             timer = self.execution.timers.get(name)
             if timer is not None and not (self.execution.is_over or self.execution.paused):
@@ -191,7 +196,11 @@ class Shell:
         for ask in asked:
             if _apply(turn, ask):
                 decide(turn)
-        answers = [self._answer(turn, report) for report in said]
+        answers: list[Answer] = []
+        for report in said:
+            if spent() > by and turn.events:
+                break
+            answers.append(self._answer(turn, report))
         events, orders = self._commit(turn)
         return answers, events, orders
 

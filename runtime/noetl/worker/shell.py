@@ -45,6 +45,7 @@ from noetl_ir.commands import (
     Said,
     StopPipeline,
 )
+from noetl_ir.evaluate.work import SLICE, spent
 from noetl_ir.events import Event
 from noetl_ir.outcome import Outcome, error
 
@@ -143,6 +144,7 @@ class Worker:
         self._failed = failed
         self._name = name
         self._begun = 0
+        self._by = 0
         self._pool = pool
         self._pulse = pulse
         self._blobs = blobs
@@ -169,7 +171,7 @@ class Worker:
 
     def step(self) -> bool:
         """Do all that can be done now; False when that was nothing."""
-        did = False
+        did, self._by = False, spent() + SLICE
         for ticket, outcome in self._launcher.finished():
             slot = ticket
             if isinstance(slot, _Slot) and slot.running:
@@ -281,7 +283,7 @@ class Worker:
         return there is not None and there.session.is_past(order)
 
     def _has_room(self) -> bool:
-        return self.busy < self._slots
+        return self.busy < self._slots and spent() < self._by
 
     def _go_on(self, slot: _Slot, outcome: Outcome | None) -> None:
         """What follows from an outcome, if there is one, and the next start, go out in one report."""
@@ -318,7 +320,8 @@ class Worker:
         """Go on until a tool with an effect is due, the session is over, or the batch is full; then report."""
         session = slot.session
         slot.call = None
-        while not session.over and len(slot.events) < BATCH:
+        by = spent() + SLICE
+        while not session.over and len(slot.events) < BATCH and spent() < by:
             now, slot.began = self._clock.now(), self._steady.now()
             attempt = session.attempt(now)
             if attempt.fault is not None:

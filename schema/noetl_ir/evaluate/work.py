@@ -14,6 +14,13 @@ from noetl_ir.scopes.values import Fault
 MAX_WORK = 10_000_000
 """Units that one guard or one template has: a second for the worst, a tenth of that for most."""
 
+SHARE = 2 * MAX_WORK
+"""Units that all that follows from one event has together to begin with."""
+MORE = MAX_WORK // 64
+"""Units that it has besides for each further event that is decided: a long turn is given what it needs, on average."""
+SLICE = MAX_WORK // 4
+"""Units after which others have their turn, where there is a place for that: a quarter of a second at most."""
+
 VIEW_TYPES: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 LONG: frozenset[type] = frozenset({str, list, tuple, dict, *VIEW_TYPES})
 """Types of values whose comparison may be work; others than these are numbers and the like."""
@@ -28,15 +35,56 @@ class _Meter(_local):
 
     spent = 0
     bound = MAX_WORK
+    cap = 1 << 62
+    stopped = False
 
 
 _METER = _Meter()
 
 
+class Stopped(BaseException):
+    """Whoever is served here has no more use for what is being evaluated, as the process is to end."""
+
+
 def begin() -> None:
     """A guard or a template is evaluated from here on."""
     meter = _METER
-    meter.bound = meter.spent + MAX_WORK
+    meter.bound = min(meter.spent + MAX_WORK, meter.cap)
+
+
+def share() -> None:
+    """All that is evaluated from here on, until `apart`, has a budget together, besides that of each."""
+    meter = _METER
+    if not meter.stopped:
+        meter.cap = meter.spent + SHARE
+
+
+def share_more(events: int) -> None:
+    """The budget that is shared grows with the events that are decided."""
+    meter = _METER
+    if not meter.stopped:
+        meter.cap += events * MORE
+
+
+def apart() -> None:
+    """What is evaluated from here on shares its budget with nothing else."""
+    meter = _METER
+    if not meter.stopped:
+        meter.cap = 1 << 62
+
+
+def stop() -> None:
+    """Whatever this thread evaluates ends with Stopped, from within a handler of a signal too, until `go_on`."""
+    meter = _METER
+    meter.stopped = True
+    meter.cap = meter.bound = -1
+
+
+def go_on() -> None:
+    """What is evaluated from here on is wanted again."""
+    meter = _METER
+    meter.stopped = False
+    meter.cap = 1 << 62
 
 
 def spent() -> int:
@@ -49,7 +97,12 @@ def spend(units: int) -> None:
     meter = _METER
     after = meter.spent + units
     if after > meter.bound:
-        meter.spent = meter.bound
+        if meter.stopped:
+            raise Stopped
+        meter.spent = max(meter.spent, meter.bound)
+        if meter.bound == meter.cap:
+            message = "what follows from one event, this expression being the last, is more work than it may be"
+            raise Fault("template.error", message)
         raise Fault("template.error", f"the expression is more work than the {MAX_WORK:,} units that it may be")
     meter.spent = after
 
