@@ -398,11 +398,12 @@ class ControlPlane:
         self._watch.forget(execution_id)
         for child_id, _ in self._children.of(execution_id):
             self.ask(child_id, Ask("cancel"))
+        outcome = outcome_of(shell) if shell.execution.parent else {}  # before anything is forgotten: it may raise
         calling = self._children.pop(execution_id)
         if self._holdings.is_owned(execution_id):
             self._let_go(execution_id)
         if calling is not None:
-            self._hand_up(calling, outcome_of(shell))
+            self._hand_up(calling, outcome)
 
     def _hand_up(self, child: Child, outcome: dict[str, Json]) -> None:
         """The outcome of a child goes to the parked task that called it; a worker asks the rules about it."""
