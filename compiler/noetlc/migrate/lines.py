@@ -15,12 +15,15 @@ _HASH = pattern(r"#[^\n]*")
 
 
 class Line:
-    """A line with its indentation: `before` are lines copied above it, `notes` are comments put there."""
+    """A line with its indentation: `before` are lines copied above it, `notes` are comments put there. `is_new` says
+    that it did not stand in this place.
+    """
 
-    __slots__ = ("before", "notes", "text")
+    __slots__ = ("before", "is_new", "notes", "text")
 
-    def __init__(self, text: str, before: Iterable[str] = ()) -> None:
+    def __init__(self, text: str, before: Iterable[str] = (), *, is_new: bool = False) -> None:
         self.text = text
+        self.is_new = is_new
         self.before = list(before)
         self.notes: list[str] = []
 

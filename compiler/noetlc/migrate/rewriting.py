@@ -19,6 +19,7 @@ from noetl_ir.span import Span
 from noetlc.ast.playbook import Guard, Value
 from noetlc.ast.printing import Keys, Placed, Tree, plain_tree
 from noetlc.ast.yaml_text import entry_lines, scalar_text
+from noetlc.migrate.compact import compacted, is_simple
 from noetlc.migrate.copying import DEEPER, Copies
 from noetlc.migrate.entries import Entry, Refusal, end_of, is_flow, items_of
 from noetlc.migrate.lines import Line
@@ -60,7 +61,7 @@ class _Document:
             column, stop, before = entries[0].start - start, max(entry.stop for entry in entries), ""
         lines = self._mapping(here, root, column)
         self._copies.settle_comments(start, stop)
-        return text[:start] + before + "\n".join(part for line in lines for part in line.all()) + text[stop:]
+        return text[:start] + before + "\n".join(part for line in compacted(lines) for part in line.all()) + text[stop:]
 
     # Mappings
 
@@ -81,9 +82,10 @@ class _Document:
                 lines += self._copies.copy(own[key], column)
             elif entry is not None:
                 inner = here.under(key, moved=moved)
-                lines += self._entry(key, inner if isinstance(entry.value, Sequence) else inner.single(), entry, column)
+                made = self._entry(key, inner if isinstance(entry.value, Sequence) else inner.single(), entry, column)
+                lines += _moved(made) if here.moved else made
             elif moved or not self._is_implied(here, key) or _stood_in(own.get("spec"), tree[key]):
-                lines += self._new_entry(key, here.under(key, moved=True).single(), column)
+                lines += _moved(self._new_entry(key, here.under(key, moved=True).single(), column))
         return lines
 
     def _is_implied(self, here: Here, key: str) -> bool:
@@ -253,14 +255,14 @@ class _Document:
             base = node if isinstance(node, Mapping) else None
             if base is None and isinstance(tree, Placed):
                 base = self._copies.mapping_at(tree.span)
-            return [Line(head), *self._mapping(here, base, column + DEEPER)]
+            return [Line(head, is_new=True), *self._mapping(here, base, column + DEEPER)]
         if isinstance(tree, list) and tree:
             listed = node if isinstance(node, Sequence) else None
-            return [Line(head), *self._list(here, listed, column + DEEPER)]
+            return [Line(head, is_new=True), *self._list(here, listed, column + DEEPER)]
         value = plain_tree(tree)
         if isinstance(node, Scalar) and (text := rewritten(self._text, node, value)) is not None and "\n" not in text:
             return [Line(f"{head} {text}")]
-        return [Line(line) for line in entry_lines(head, value, " " * column)]
+        return [Line(line, is_new=node is None) for line in entry_lines(head, value, " " * column)]
 
     def _edits(self, here: Here, node: Node, begin: int) -> list[Edit] | None:
         """The edits that make a node say what the tree does; None where its shape changes. Its entry begins before."""
@@ -322,6 +324,13 @@ class _Document:
         if here.read is None or here.moved or self._touched.has_legacy(start, stop):
             return False
         return is_same(value, plain_tree(here.read))
+
+
+def _moved(lines: list[Line]) -> list[Line]:
+    """The lines of a key that did not stand here; one that was copied is as good as new where it has a simple value."""
+    if len(lines) == 1:
+        lines[0].is_new = is_simple(lines[0].text)
+    return lines
 
 
 def _items_in(tree: Tree) -> Iterator[tuple[Span, Placed]]:

@@ -35,7 +35,12 @@ PACKAGE = "noetlc.older.dialects"
 READ = "read"
 """The name of the stage before all passes."""
 
-_GUESSES = frozenset({"OldNames", "OldRequest", "OldSecrets", "OldBlocks", "ImplicitEnd", "FirstEntry", "AskedLists"})
+_GUESSES = frozenset(
+    {
+        "OldNames", "OldRequest", "OldSecrets", "OldBlocks", "ImplicitEnd", "FirstEntry",
+        "AskedLists", "AskedJson", "AskedLoops", "TaskResults",
+    }
+)  # fmt: skip
 
 
 class Canonical(NamedTuple):

@@ -26,12 +26,7 @@ FILES = [case.path for case in goldens.cases() if case.stage in STAGES and case.
 
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: t/t}\nworkflow:\n"
 OLD = HEAD + "  - {step: start, next: b}\n  - {step: b}\n"
-NEW = f"""{HEAD}  - step: start
-    next:
-      arcs:
-        - step: b
-  - {{step: b}}
-"""
+NEW = HEAD + "  - {step: start, next: {arcs: [{step: b}]}}\n  - {step: b}\n"
 
 
 def comments(data: bytes) -> Counter[str]:
@@ -125,7 +120,7 @@ def test_a_file_with_errors_is_refused_for_them() -> None:
 
 
 def test_a_text_that_means_something_else_is_never_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(migration, "rewritten_document", lambda *_: NEW.replace("step: b}", "step: b, desc: x}"))
+    monkeypatch.setattr(migration, "rewritten_document", lambda *_: NEW.replace("- {step: b}", "- {step: b, desc: x}"))
     assert migrated("t.yaml", OLD.encode()).after is not None  # a description is no part of a plan
     monkeypatch.setattr(
         migration, "rewritten_document", lambda *_: NEW.replace("arcs:", "spec: {mode: inclusive}\n      arcs:")
@@ -199,8 +194,8 @@ def test_names_that_nothing_declares_are_written_out_wherever_they_are_read() ->
         '{% endraw %}{% endfor %}{{ x }}"\n',
         'named: "{% set n = workload.n %}{% set n = n + 1 %}{{ n }}"\n',
         """said: 'a total of {{ workload.total|default("a total") }}'\n""",
-        'when: "{{ a and workload.again }}"\n',
-        'when: "{{ workload.exit_code != 0 }}"\n',
+        'when: "{{ a and workload.again }}"',
+        'when: "{{ workload.exit_code != 0 }}"',
     ):
         assert expected in new
     told = [change for change in made.changes if "which nothing declares" in change.construct]
