@@ -49,7 +49,8 @@ class Stopped(BaseException):
 def begin() -> None:
     """A guard or a template is evaluated from here on."""
     meter = _METER
-    meter.bound = min(meter.spent + MAX_WORK, meter.cap)
+    bound, cap = meter.spent + MAX_WORK, meter.cap
+    meter.bound = bound if bound < cap else cap
 
 
 def share() -> None:
