@@ -1,12 +1,12 @@
 """The engine's own files: stores, values, credentials and keys, which no fenced tool reaches and nobody else reads.
 
-A store `FOLDER/NAME` has files and folders whose names begin with NAME, and `sessions.db` beside them. Where FOLDER
-lies below the folder that tools may use, or elsewhere, it is the engine's own with all that is in it; where it is that
-folder or holds it, those names are.
+A store `FOLDER/NAME` has files and folders whose names begin with `NAME-` or `NAME.`, and `sessions.db` beside them.
+Where FOLDER lies below the folder that tools may use, or elsewhere, it is the engine's own with all that is in it; where
+it is that folder or holds it, those names are.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 
@@ -114,9 +114,8 @@ def _is_private(folder: str) -> bool:
 def _is_of(store: str, found: str, home: str) -> bool:
     folder = os.path.dirname(store)
     if _holds(folder, home):
-        names = (os.path.basename(store).casefold(), _SESSIONS)
-        rest = os.path.relpath(found, folder).casefold()
-        return rest.startswith(names) or _same_file(store, found)
+        entry = os.path.relpath(found, folder).split(os.sep)[0].casefold()
+        return _is_named(entry, os.path.basename(store).casefold()) or _same_file(store, found)
     at = found
     while True:
         if at.casefold() == folder.casefold() or _same(at, folder):
@@ -147,8 +146,15 @@ def _files_of(store: str) -> Iterator[str]:
             yield path
 
 
+def _is_named(entry: str, name: str) -> bool:
+    """Whether a name is that of a store or of what lies beside it."""
+    return entry in (name, _SESSIONS) or entry.startswith(
+        tuple(f"{known}{mark}" for known in (name, _SESSIONS) for mark in "-.")
+    )
+
+
 def _entries(folder: str, name: str) -> list[str]:
-    is_ours: Callable[[str], bool] = lambda entry: entry.startswith((name, _SESSIONS))  # noqa: E731
+    is_ours = partial(_is_named, name=name)
     with suppress(OSError):
         return [os.path.join(folder, entry) for entry in filter(is_ours, os.listdir(folder))]
     return []

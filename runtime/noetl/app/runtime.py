@@ -208,12 +208,16 @@ def open_runtime(url: str, settings: Settings, compiler: Callable[[Path], bytes]
         yield Runtime(store, blobs, secrets, settings, compiler)
 
 
-def guard(url: str) -> tuple[str, ...]:
-    """Keep tools and others from the files of a store and of its secrets; those that others could use until now."""
+def guard(url: str) -> None:
+    """Keep tools from the files of a store and of its secrets."""
     store = secrets_path_of(url).removesuffix(".credentials")
     keep(store)
     learn_file(f"{store}.credentials.key")
-    return narrow(store)
+
+
+def narrowed(url: str) -> tuple[str, ...]:
+    """Keep others from the files of a store that was opened; those that they could use until now."""
+    return narrow(secrets_path_of(url).removesuffix(".credentials"))
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from noetl.app.looking import Unreadable, root_of
-from noetl.app.runtime import DEFAULT_STORE, Runtime, Settings, guard, open_runtime
+from noetl.app.runtime import DEFAULT_STORE, Runtime, Settings, guard, narrowed, open_runtime
 from noetl.cli.text import Problem, Unserved, escaped
 from noetl.ports import Conflict, ExecutionRow, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound
@@ -76,9 +76,10 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 def opened(url: str, settings: Settings | None = None) -> Iterator[Runtime]:
     """The store at a URL, made if need be. What goes wrong with it is a Problem."""
     chosen = settings or Settings()
-    shut(url)
+    guard(url)
     try:
         with open_runtime(url, chosen, lambda path: _compiled(path, chosen.folders)) as runtime:
+            shut(url)
             if runtime.store.dropped:
                 click.echo(f"note: {runtime.store.dropped}", err=True)
             yield runtime
@@ -89,8 +90,8 @@ def opened(url: str, settings: Settings | None = None) -> Iterator[Runtime]:
 
 
 def shut(url: str) -> None:
-    """Keep tools and others from the files of a store, and say which ones others could use until now."""
-    for path in guard(url):
+    """Keep others from the files of a store that is one, and say which ones they could use until now."""
+    for path in narrowed(url):
         click.echo(f"note: others on this machine could use {escaped(path)}: now its owner alone can", err=True)
 
 

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from noetl.app.runtime import DEFAULT_SLOTS, DEFAULT_STORE, Settings, secrets_path_of
+from noetl.app.runtime import DEFAULT_SLOTS, DEFAULT_STORE, Settings, guard, secrets_path_of
 from noetl.bus import BusFailure
 from noetl.cli.daemons import fence_option, log, say
 from noetl.cli.stores import SERVER_VARIABLE, server_url, shut
@@ -36,6 +36,7 @@ def worker(bus_url: str, servers: tuple[str, ...], pool: str, slots: int, name: 
     from noetl.store.http import TOKEN
 
     store = os.environ.get("NOETL_STORE", DEFAULT_STORE)
+    guard(store)
     shut(store)
     secrets_path = secrets_path_of(store)
     if not servers and os.environ.get(TOKEN):

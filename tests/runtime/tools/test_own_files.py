@@ -194,9 +194,11 @@ def test_what_others_could_use_is_narrowed_and_told(tmp_path: Path) -> None:
 def test_the_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "shop.db").write_text("x")
     (tmp_path / "other.db").write_text("x")
+    (tmp_path / "shop.dbase").write_text("x")
     for path in (tmp_path, *tmp_path.iterdir()):
         path.chmod(0o755)
     assert narrow(str(tmp_path / "shop.db")) == (str(tmp_path / "shop.db"),)
+    assert rights(tmp_path / "shop.dbase") == 0o755
     assert [rights(tmp_path), rights(tmp_path / "other.db"), rights(tmp_path / "shop.db")] == [0o755, 0o755, 0o700]
 
 
