@@ -1,7 +1,7 @@
 """The engine's own files: stores, values, credentials and keys, which no fenced tool reaches and nobody else reads.
 
 A store `FOLDER/NAME` has files and folders whose names begin with `NAME-` or `NAME.`, and `sessions.db` beside them.
-Where FOLDER lies below the folder that tools may use, or elsewhere, it is the engine's own with all that is in it; where
+Where FOLDER lies below the folder that tools may use, or elsewhere, all of it is the engine's own; where
 it is that folder or holds it, those names are.
 """
 
