@@ -205,6 +205,8 @@ def _allowed(asked: _Work, named: list[str]) -> _Allowed:
         if has_second_name(path) and is_own(path, home):
             raise Refused(f"{path!r} is a second name of a file of the engine's own: remove it")
         at = os.path.dirname(path)
+        if not _holds(home, at):  # what lies outside of the root stays out of reach, whatever it holds
+            continue
         if any(place.startswith(at.rstrip(os.sep) + os.sep) for place in own) and not is_own(path, home):
             wanted += _beside(path)
             folders += [path] if path not in (home, at) and not any(_holds(path, place) for place in own) else []
@@ -221,7 +223,10 @@ def _around(home: str, own: list[str]) -> tuple[list[str], list[str]]:
             for entry in entries:
                 if is_own(entry.path, home):
                     continue
-                if not entry.is_dir(follow_symlinks=False):
+                if entry.is_symlink():
+                    if _holds(home, os.path.realpath(entry.path)):  # one that leads out is no file of this folder
+                        files.append(entry.path)
+                elif not entry.is_dir():
                     files.append(entry.path)
                 elif any(_holds(entry.path, place) for place in own):
                     waiting.append(entry.path)
@@ -237,7 +242,7 @@ def _beside(path: str) -> list[str]:
 
 
 def _holds(folder: str, place: str) -> bool:
-    return place == folder or place.startswith(folder + os.sep)
+    return place == folder or place.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def _texts_in(query: str) -> list[str]:

@@ -127,6 +127,38 @@ def test_what_is_written_there_by_a_call_that_may_be_cut_in_two_is_refused(env: 
     assert_refused(env, ask(env, "duckdb", query="copy (select 1 a, 2 b) to '.noetl' (format csv, partition_by a)"))
 
 
+OUTSIDE = [
+    "from read_text('{path}')",
+    "copy (select 1) to '{path}'",
+    "copy (select 1) to '{path}.new'",
+    "select * from glob('{folder}/*')",
+    "attach '{path}.duckdb' as z; create table z.t (a int)",
+]
+
+
+@pytest.mark.parametrize("folder", ["..", "../..", "data/../..", "{above}", "/proc/self/cwd/..", "up"])
+@pytest.mark.parametrize("query", OUTSIDE)
+def test_a_store_in_the_root_opens_nothing_outside_of_it(tmp_path: Path, query: str, folder: str) -> None:
+    root = tmp_path / "a" / "root"
+    (root / "data").mkdir(parents=True)
+    (root / ".noetl").mkdir()
+    (root / ".noetl" / "noetl.db").write_text("")
+    keep(str(root / ".noetl" / "noetl.db"))
+    (root / "up").symlink_to("..")
+    for place in (tmp_path, tmp_path / "a"):
+        (place / "out.txt").write_text(SECRET)
+    (root / "out.txt").symlink_to("../out.txt")
+    env, before = Surroundings(root), {*tmp_path.rglob("*")}
+    at = folder.format(above=root.parent)
+    for text in (query.format(path=f"{at}/out.txt", folder=at), query.format(path="out.txt", folder=at)):
+        outcome = ask(env, "duckdb", query=text)
+        assert outcome.error is not None or query != OUTSIDE[0], text
+        assert SECRET not in str(outcome) and (tmp_path / "out.txt").read_text() == SECRET
+        assert (tmp_path / "a" / "out.txt").read_text() == SECRET
+        made = {*tmp_path.rglob("*")} - before
+        assert all(root in path.parents for path in made), (text, made)
+
+
 @pytest.mark.parametrize("store", [".noetl/noetl.db", "noetl.db"])
 def test_duckdb_uses_all_that_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str) -> None:
     (tmp_path / ".noetl").mkdir()
