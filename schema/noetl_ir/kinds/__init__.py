@@ -157,7 +157,7 @@ def misfits(kind: Kind, fields: Mapping[str, Json]) -> tuple[str, ...]:
     """
     given = {name: value for name, value in fields.items() if value is not None}
     wrong = [
-        f"field {name!r} must be {_listed(known.shapes)}, not {named(value)}"
+        f"field {name!r} must be {_listed(known.shapes)}, not {_found(known.shapes, value)}"
         if (known := kind.fields.get(name))
         else f"there is no field {name!r}"
         for name, value in given.items()
@@ -220,6 +220,12 @@ def named(value: Json) -> str:
         case dict():
             return "a map"
     return "null"
+
+
+def _found(shapes: tuple[Shape, ...], value: Json) -> str:
+    """What a value is that has none of some shapes; of a list of names, what is in it that is none."""
+    odd = next((item for item in value if not isinstance(item, str)), None) if isinstance(value, list) else None
+    return f"a list with {named(odd)}" if odd is not None and "list of names" in shapes else named(value)
 
 
 def _listed(words: tuple[str, ...]) -> str:
