@@ -6,10 +6,11 @@ from typing import Any, get_args
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from noetl.catalogue import Versions
 from noetl.ports import Wanted
+from noetl.server.api.answers import JSONResponse
 from noetl.server.api.bodies import (
     BLOB_BYTES,
     LAST_VERSION,

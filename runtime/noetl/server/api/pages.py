@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
+from noetl.server.api.answers import JSONResponse
 from noetl.server.api.bodies import number_of
 from noetl_ir.expr import Json
 from noetl_ir.rows import NamedTuple

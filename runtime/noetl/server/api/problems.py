@@ -4,9 +4,10 @@ from collections.abc import Awaitable, Callable
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from noetl.ports import Conflict, Damaged, NoRoom, StoreFailure
+from noetl.server.api.answers import JSONResponse
 from noetl.server.api.desk import Faulty, Refused, Unknown
 from noetl.server.service import Busy
 

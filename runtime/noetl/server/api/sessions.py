@@ -5,8 +5,9 @@ Making sessions is limited for each user, and asking for tokens that nobody has 
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
+from noetl.server.api.answers import JSONResponse
 from noetl.server.api.bodies import ActivityBody, SessionBody, SessionTokenBody, body_of
 from noetl.server.api.desk import Unknown
 from noetl.server.api.pages import limit_of, page

@@ -1,0 +1,16 @@
+"""Answers in JSON of any text there is: Python and JSON know halves of surrogate pairs, UTF-8 does not."""
+
+import json
+
+from starlette import responses
+
+
+class JSONResponse(responses.JSONResponse):
+    """The same; text that UTF-8 cannot carry is written in escapes (RFC 8259 §7)."""
+
+    def render(self, content: object) -> bytes:
+        """The body."""
+        try:
+            return super().render(content)
+        except UnicodeEncodeError:
+            return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
