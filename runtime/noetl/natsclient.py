@@ -31,6 +31,10 @@ class Unreachable(Exception):
     """There is no connection; the text says to where and why, without secrets."""
 
 
+INBOX = "_INBOX"
+"""Under which answers come to a client of NATS that says nothing else."""
+
+
 class Target(NamedTuple):
     """A server, without its secrets, and what to log in with."""
 
@@ -80,8 +84,8 @@ async def connected(target: Target, fence: Fence | None) -> "AsyncIterator[Clien
         await _close(client)
 
 
-async def opened(target: Target, fence: Fence | None) -> "Client":
-    """A connection, which its caller closes. Raises NotAllowed, Unreachable."""
+async def opened(target: Target, fence: Fence | None, inbox: str = INBOX) -> "Client":
+    """A connection, which its caller closes; answers come under `inbox`. Raises NotAllowed, Unreachable."""
     from nats.aio.client import Client
 
     try:
@@ -90,7 +94,7 @@ async def opened(target: Target, fence: Fence | None) -> "Client":
         raise _unreachable(target, problem) from None
     client = Client()
     try:
-        failure = await _connect(client, host, target)
+        failure = await _connect(client, host, target, inbox)
     except BaseException:
         await _close(client)
         raise
@@ -119,7 +123,7 @@ async def kept_values(target: Target, fence: Fence | None, bucket: str, keys: Se
             raise ValueError(f"the bucket {bucket} does not give the value: {type(problem).__name__}") from None
 
 
-async def _connect(client: "Client", host: str, target: Target) -> Exception | None:
+async def _connect(client: "Client", host: str, target: Target, inbox: str) -> Exception | None:
     """Connect once to a host or address; what went wrong, if anything did."""
     from nats.aio.client import RawCredentials
     from nats.errors import Error
@@ -137,7 +141,7 @@ async def _connect(client: "Client", host: str, target: Target) -> Exception | N
         place = f"[{host}]" if ":" in host else host
         await client.connect(
             f"{target.scheme}://{place}:{target.port}", name="noetl", allow_reconnect=False, error_cb=erred,
-            connect_timeout=SECONDS,  # type: ignore[arg-type]
+            connect_timeout=SECONDS, inbox_prefix=inbox,  # type: ignore[arg-type]
             tls_hostname=target.host if target.scheme == "tls" else None,
             user=login.get("user"), password=login.get("password"), token=login.get("token"),
             user_credentials=None if creds is None else RawCredentials(creds),

@@ -12,6 +12,7 @@ from nats.aio.client import Client
 
 from harness.clusters import Cluster
 from noetl.app.cluster import open_bus
+from noetl.app.sessions import sessions_on
 from noetl.cli.bus import bus
 from noetl_ir.commands import Presence, Serving, TakenUp
 from services import NatsServer, waited_for
@@ -157,3 +158,24 @@ def test_a_worker_says_nothing_for_servers_or_other_pools_also_where_nats_guards
             heard: list[object] = []
             waited_for(lambda: heard.extend(server.notices()) or heard, "nothing is heard")
             assert heard == [honest] and worker.notices() == []
+
+
+def test_the_sessions_of_users_need_no_other_rights(guarded: NatsServer) -> None:
+    sessions = sessions_on(url_of(guarded, "server"))
+    token, found = sessions.create("u", {"display_name": "Ann"})
+    assert sessions.validate(token) == found
+    assert [row["display_name"] for row in sessions.of_user("u", "", 10).sessions] == ["Ann"]
+    assert sessions.update(token, found.revision, {}) is not None
+    sessions.invalidate(token)
+    assert sessions.of_user("u", "", 10).sessions == []
+
+
+def test_a_worker_that_may_not_what_it_needs_says_so(guarded: NatsServer, tmp_path: Path) -> None:
+    said: list[str] = []
+    with closing(open_bus(url_of(guarded, "default"), pool="other", say=said.append)) as wrong:
+        assert wrong.take("other") is None
+        waited_for(lambda: any("shop_run_other" in text for text in said), "nothing is said")
+        wrong.say(Presence("w", "other", 1, 0, False))
+        waited_for(lambda: any("shop.notices.pool.other" in text for text in said), "nothing is said of notices")
+    assert all("see `noetl bus permissions`" in text and PASSWORDS["default"] not in text for text in said)
+    assert len(said) == len(set(said)) <= 20

@@ -40,16 +40,21 @@ class Cluster(NamedTuple):
     roll: Roll
 
 
-def open_bus(url: str, limits: Mapping[str, int] | None = None, pool: str | None = None) -> ClusterBus:
+def open_bus(
+    url: str,
+    limits: Mapping[str, int] | None = None,
+    pool: str | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> ClusterBus:
     """The bus at a URL, for a worker of a pool, or for a server (None); `limits` are how many commands of a pool may be
-    at work at once. Raises BusFailure.
+    at work at once, and `say` hears what the bus does not allow. Raises BusFailure.
     """
     scheme = url.partition("://")[0]
     name = "nats" if scheme in ("nats", "tls") else scheme
     if name not in registry.names("noetl.bus") or name == "memory":
         raise BusFailure("a bus between processes is written nats://HOST:PORT")
     opener = registry.load("noetl.bus", name, "open_bus", FunctionType)
-    bus: ClusterBus = opener(url, limits or {}, pool)
+    bus: ClusterBus = opener(url, limits or {}, pool, say)
     return bus
 
 

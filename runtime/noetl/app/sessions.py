@@ -20,10 +20,12 @@ def sessions_beside(secrets_path: str) -> Sessions:
 
 def sessions_on(bus_url: str) -> Sessions:
     """Sessions on the NATS of a bus; buses of different prefixes have different ones. Raises StoreFailure."""
+    from noetl.bus.nats.subjects import Subjects
     from noetl.sessions.nats import NatsSessions
 
     target, prefix = _place(bus_url)
-    return KeptSessions(NatsSessions(target, f"{prefix}_sessions"), WallClock())
+    spoken = Subjects(prefix, None)
+    return KeptSessions(NatsSessions(target, spoken.sessions, spoken.inbox), WallClock())
 
 
 def _place(url: str) -> tuple[Target, str]:

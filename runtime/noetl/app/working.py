@@ -51,7 +51,7 @@ def work(place: Place, settings: Settings, ready: Callable[[str], None], say: Ca
     """
     steady = SteadyClock()
     errands = Errands()
-    with closing(open_bus(place.bus, pool=place.pool)) as bus, closing(Depot(place.servers, errands)) as depot:
+    with closing(open_bus(place.bus, pool=place.pool, say=say)) as bus, closing(Depot(place.servers, errands)) as depot:
         depot.check()
         around = Surroundings(
             depot.program, depot, root=str(settings.root), secrets_path=place.secrets_path,

@@ -25,7 +25,9 @@ _A = TypeVar("_A")
 _T = TypeVar("_T")
 
 
-def open_bus(url: str, limits: Mapping[str, int], pool: str | None = None) -> Bus[object, object, object]:
+def open_bus(
+    url: str, limits: Mapping[str, int], pool: str | None = None, say: Callable[[str], None] = lambda _: None
+) -> Bus[object, object, object]:
     """A bus of its own, whatever the URL says behind `memory:`."""
     bus: MemoryBus[object, object, object] = MemoryBus()
     for pool, most in limits.items():

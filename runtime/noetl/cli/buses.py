@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from noetl.bus import BusFailure
+from noetl.cli.daemons import say
 from noetl.cli.text import Problem, escaped
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def bus_at(url: str | None, limits: Mapping[str, int]) -> Iterator[ClusterBus | 
     from noetl.app.cluster import open_bus
 
     try:
-        bus = open_bus(url, limits)
+        bus = open_bus(url, limits, say=say)
     except BusFailure as problem:
         raise Problem(str(problem)) from None
     with closing(bus):

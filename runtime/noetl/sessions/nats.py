@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from noetl.egress import NotAllowed
-from noetl.natsclient import Target, Unreachable, opened
+from noetl.natsclient import INBOX, Target, Unreachable, opened
 from noetl.ports import StoreFailure
 from noetl.sessions import Kept
 from noetl.user_sessions import Stale
@@ -30,8 +30,9 @@ _T = TypeVar("_T")
 class NatsSessions:
     """A `Storage` in a bucket, which is made when it is missing. Its connection lives in a thread of its own."""
 
-    def __init__(self, target: Target, bucket: str) -> None:
+    def __init__(self, target: Target, bucket: str, inbox: str = INBOX) -> None:
         self._target = target
+        self._inbox = inbox
         self._bucket = bucket
         self._client: Client | None = None
         self._opening = asyncio.Lock()
@@ -111,7 +112,7 @@ class NatsSessions:
 
         async with self._opening:
             if self._client is None or not self._client.is_connected:
-                self._client = await opened(self._target, None)
+                self._client = await opened(self._target, None, self._inbox)
         try:
             return await self._streams().key_value(self._bucket)
         except NotFoundError:
@@ -136,5 +137,8 @@ class NatsSessions:
             if problem.err_code == _WRONG_REVISION:
                 raise Stale from None
             raise StoreFailure(f"the sessions in NATS: {problem.description}") from None
-        except (Unreachable, NotAllowed, Error, TimeoutError, OSError, RuntimeError) as problem:
+        except TimeoutError:
+            lacking = "no answer; where NATS has rights, they are those of `noetl bus permissions`"
+            raise StoreFailure(f"the sessions in NATS: {lacking}") from None
+        except (Unreachable, NotAllowed, Error, OSError, RuntimeError) as problem:
             raise StoreFailure(f"the sessions in NATS: {problem or type(problem).__name__}") from None

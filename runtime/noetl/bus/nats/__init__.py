@@ -9,7 +9,7 @@ JetStream acknowledges before it forces to disk. That is enough here: a command 
 from the log, and the server orders it again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from noetl.bus import BusFailure
@@ -18,17 +18,19 @@ from noetl.ports import Bus
 EXTRA = "a bus over NATS needs the extra: pip install 'noetlc[nats]'"
 
 
-def open_bus(url: str, limits: Mapping[str, int], pool: str | None = None) -> Bus[Any, Any, Any]:
+def open_bus(
+    url: str, limits: Mapping[str, int], pool: str | None = None, say: Callable[[str], None] = lambda _: None
+) -> Bus[Any, Any, Any]:
     """The bus at `nats://[USER:PASSWORD@]HOST[:PORT][,…][/PREFIX][?creds=FILE]`. Raises BusFailure.
 
     `limits` are how many commands of a pool may be at work at once, over all workers; `pool` is that of the worker who
-    opens it, None of a server.
+    opens it, None of a server; `say` hears what NATS does not allow.
     """
     try:
         from noetl.bus.nats.bus import NatsBus
     except ImportError as missing:
         raise BusFailure(f"{EXTRA} ({missing})") from None
-    bus = NatsBus(url, pool=pool)
+    bus = NatsBus(url, pool=pool, say=say)
     for pool, most in limits.items():
         bus.limit(pool, most)
     return bus

@@ -23,8 +23,16 @@ class NatsBus:
     full and empty, and goes on afterwards.
     """
 
-    def __init__(self, url: str, *, limits: Limits = NO_LIMITS, wire: Wire = MESSAGES, pool: str | None = None) -> None:
-        self._link = Link(place_of(url), pool)
+    def __init__(
+        self,
+        url: str,
+        *,
+        limits: Limits = NO_LIMITS,
+        wire: Wire = MESSAGES,
+        pool: str | None = None,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._link = Link(place_of(url), pool, say)
         self._limits = limits
         self._wire = wire
         try:

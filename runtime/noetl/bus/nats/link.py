@@ -29,6 +29,9 @@ CONNECT_WITHIN = 10.0
 AGAIN_EVERY = 0.1
 """Seconds between two attempts at a connection; the driver's own 2 s would be lost each time a server starts."""
 
+MOST_REFUSALS = 20
+"""Of subjects that are not allowed, so many are told."""
+
 SLACK = 4096
 """Bytes of the largest message that headers may take."""
 
@@ -47,11 +50,13 @@ class Message(NamedTuple):
 
 class Link:
     """A connection that lasts, of a worker of a pool, or of a server (None). `opened` holds what is called in the loop
-    when it comes back.
+    when it comes back; `say` hears what NATS does not allow.
     """
 
-    def __init__(self, place: Place, pool: str | None = None) -> None:
+    def __init__(self, place: Place, pool: str | None = None, say: Callable[[str], None] = lambda _: None) -> None:
         self.place = place
+        self._say = say
+        self._refused: set[str] = set()
         self.subjects = Subjects(place.prefix, pool)
         self.opened: list[Callable[[], None]] = []
         self._listeners: tuple[Callable[[], None], ...] = ()
@@ -185,7 +190,13 @@ class Link:
                     break
 
     async def _erred(self, problem: Exception) -> None:
-        """Errors of the connection heal by themselves; what was lost by them is sent again."""
+        """Errors of the connection heal by themselves; what was lost by them is sent again. A right that is lacking
+        does not: it is told, once for each subject.
+        """
+        text = str(problem)
+        if "violation" in text.lower() and text not in self._refused and len(self._refused) < MOST_REFUSALS:
+            self._refused.add(text)
+            self._say(f"{self.place.shown} refuses what this process needs ({text}): see `noetl bus permissions`")
 
     async def _back(self) -> None:
         for callback in self.opened:

@@ -31,7 +31,8 @@ def server(prefix: str, pools: Sequence[str] = ()) -> User:
     streams = ("STREAM.CREATE.*", "STREAM.UPDATE.*", "STREAM.INFO.*", "STREAM.MSG.GET.*")
     consumers = (f"CONSUMER.DURABLE.CREATE.*.{CONSUMER}", f"CONSUMER.CREATE.*.{CONSUMER}")
     queues = (f"STREAM.PURGE.{stream_of(prefix, pool)}" for pool in pools)
-    publish = (f"{prefix}.>", *(f"{_API}.{word}" for word in (*streams, *consumers, *queues)))
+    sessions = (f"$KV.{spoken.sessions}.>", f"{_API}.DIRECT.GET.KV_{spoken.sessions}.>")
+    publish = (f"{prefix}.>", *(f"{_API}.{word}" for word in (*streams, *consumers, *queues)), *sessions)
     return User(
         f"{prefix}-server", "NOETL_NATS_SERVER", publish,
         (f"{spoken.inbox}.>", spoken.reports_to("*"), spoken.any_server, spoken.all_servers, spoken.heard),

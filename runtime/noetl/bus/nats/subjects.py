@@ -27,6 +27,8 @@ class Subjects:
         self.all_servers = f"{prefix}.report.all"
         """Where a server hands on what is for another one, and where a report goes whose server says nothing."""
         self.parked = f"{prefix}.parked"
+        self.sessions = f"{prefix}_sessions"
+        """The key-value bucket of the sessions of users, for servers."""
 
     def reports_to(self, server: str) -> str:
         """Where reports to one server go; `server` is a token that only it has."""
