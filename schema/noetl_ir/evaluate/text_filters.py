@@ -167,8 +167,8 @@ def urlencode(value: Any) -> object:
         return value.to(_quoted(value.true, "/"))
     if isinstance(value, str) or not hasattr(type(value), "__iter__"):
         return _quoted(value, "/")
-    pairs = [tuple(pair) for pair in (value.items() if isinstance(value, dict) else value)]
     spend_entries(value, 60)
+    pairs = [(key, entry) for key, entry in (value.items() if isinstance(value, dict) else value)]
     plain = [[part.true if isinstance(part, Sealed) else part for part in pair] for pair in pairs]
     text = "&".join(f"{_quoted(key, '')}={_quoted(entry, '')}".replace("%20", "+") for key, entry in plain)
     sealed = next((part for pair in pairs for part in pair if isinstance(part, Sealed)), None)

@@ -12,13 +12,7 @@ from noetlc.migrate import migration
 
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: t/t}\nworkflow:\n"
 OLD = HEAD + "  - {step: start, next: b}   # go\n  - {step: b}\n"
-NEW = f"""{HEAD}  # go
-  - step: start
-    next:
-      arcs:
-        - step: b
-  - {{step: b}}
-"""
+NEW = HEAD + "  # go\n  - {step: start, next: {arcs: [{step: b}]}}\n  - {step: b}\n"
 BAD = HEAD + "  - {step: start, next: nowhere}\n"
 REVIEWED = HEAD + "  - {step: start, next: [a, b]}\n  - {step: a, next: c}\n  - {step: b, next: c}\n  - {step: c}\n"
 
@@ -70,7 +64,7 @@ def test_a_diff_is_unified(run: Run) -> None:
     done = run("--diff", "a.yaml")
     assert done.status == 0
     assert done.out.startswith("--- a/a.yaml\n+++ b/a.yaml\n@@ ")
-    assert "-  - {step: start, next: b}   # go\n+  # go\n+  - step: start\n" in done.out
+    assert "-  - {step: start, next: b}   # go\n+  # go\n+  - {step: start, next: {arcs: [{step: b}]}}\n" in done.out
 
 
 def test_files_are_rewritten_in_place_and_bad_ones_stay(run: Run) -> None:

@@ -7,14 +7,14 @@ the only rule that leads on asks for the last page, it is asked then too.
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Attribute, Compare, Const, Expr, Item, walk
+from noetl_ir.expr import Compare, Const, Expr, Filter, Logic, Not
 from noetl_ir.rows import NamedTuple
 from noetlc.ast.bodies import taken
 from noetlc.ast.playbook import Playbook, Step
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Note
 from noetlc.expr.generated import generated_name, guard
-from noetlc.expr.shorthand import TRUE, both, either, equal, path, static_path
+from noetlc.expr.shorthand import both, either, equal, path, static_path
 from noetlc.older.case.nodes import Case, CaseRule, Route
 from noetlc.older.events import on_success
 from noetlc.older.page_nodes import Pages, repeats_success
@@ -58,20 +58,32 @@ def _leading_on(step: Step) -> Step:
 
 def _case(case: Case, stops: list[Stop]) -> Case:
     leading = [rule for rule in case.rules if _leads(rule)]
-    if len(leading) != 1 or leading[0].when is None or on_success(leading[0].when.expr) == TRUE:
+    if len(leading) != 1 or leading[0].when is None:
         return case
     (only,), when = leading, leading[0].when
-    # Only what asks nothing but what the loop asks is about the last page.
-    about = [stop.stopped for stop in stops if _paths(when.expr) <= _paths(stop.asked)]
+    flags = _flags(on_success(when.expr))
+    if len(flags) != 1:  # it asks for more than that the page is the last one, or for something else
+        return case
+    ((about, value),) = flags
+    asked = [stop.stopped for stop in stops if (about, not value) in _flags(on_success(stop.asked))]
     done = Compare(path("event", "name"), (("==", Const("call.done")),))
-    asked = either(when.expr, *(both(done, stopped) for stopped in about))
-    made = only._replace(when=guard(asked, when.span))
-    return case._replace(rules=tuple([made if rule is only else rule for rule in case.rules])) if about else case
+    made = only._replace(when=guard(either(when.expr, *(both(done, stopped) for stopped in asked)), when.span))
+    return case._replace(rules=tuple([made if rule is only else rule for rule in case.rules])) if asked else case
 
 
-def _paths(expr: Expr) -> set[tuple[str, ...]]:
-    found = {static_path(part) for part in walk(expr) if isinstance(part, Attribute | Item)}
-    return {here for here in found if here and here[0] != "event"}
+def _flags(expr: Expr) -> list[tuple[tuple[str, ...], bool]]:
+    """What a condition asks to be true or false, part by part; a part that asks something else has an empty path."""
+    match expr:
+        case Logic(op="and", left=left, right=right):
+            return [*_flags(left), *_flags(right)]
+        case Not(of=of):
+            inner = _flags(of)
+            return [(here, not value) for here, value in inner] if len(inner) == 1 else [((), True)]
+        case Filter(of=of, name="default" | "d"):
+            return _flags(of)
+        case Compare(first=first, rest=((("==" | "!=") as op, Const(value=bool(value))),)):
+            return [(static_path(first) or (), value is (op == "=="))]
+    return [(static_path(expr) or (), True)]
 
 
 def _leads(rule: CaseRule) -> bool:
