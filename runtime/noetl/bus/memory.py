@@ -14,6 +14,7 @@ from itertools import count, islice
 from typing import Generic, TypeVar
 
 from noetl.ports import Bus, Clock, Full, Parked
+from noetl.rotation import Rotation
 
 REPORTS = "@reports"
 """The name of the reports' queue among the parked messages."""
@@ -219,7 +220,7 @@ class _Queue(Generic[_T, _A]):
         self.shared = shared
         self.size = 0
         self.most: int | None = None
-        self.waiting: deque[MemoryDelivery[_T, _A]] = deque()
+        self.waiting: Rotation[MemoryDelivery[_T, _A]] = Rotation()
         self.later: list[tuple[int, int, MemoryDelivery[_T, _A]]] = []
         self.out: dict[MemoryDelivery[_T, _A], None] = {}
 
@@ -227,20 +228,24 @@ class _Queue(Generic[_T, _A]):
         if self.size >= self.shared.capacity:
             raise Full(f"the queue {self.name!r} takes no more for now")
         self.size += 1
-        self.waiting.append(delivery)
+        self._wait(delivery)
+
+    def _wait(self, delivery: MemoryDelivery[_T, _A]) -> None:
+        """Orders of executions take turns; reports, which are all taken at once, keep their order."""
+        self.waiting.add("" if self.name == REPORTS else getattr(delivery.body, "execution_id", ""), delivery)
 
     def next(self) -> MemoryDelivery[_T, _A] | None:
         if self.later or self.out:
             self._revive()
         if not self.waiting or (self.most is not None and self._taken() >= self.most):
             return None
-        delivery = self.waiting.popleft()
+        delivery = self.waiting.next()
         self.hand_out(delivery)
         return delivery
 
     def withdraw(self, keys: Collection[str]) -> None:
         before = len(self.waiting) + len(self.later)
-        self.waiting = deque(delivery for delivery in self.waiting if delivery.key not in keys)
+        self.waiting.keep(lambda delivery: delivery.key not in keys)
         self.later = [row for row in self.later if row[2].key not in keys]
         heapify(self.later)
         self.size -= before - len(self.waiting) - len(self.later)
@@ -265,7 +270,7 @@ class _Queue(Generic[_T, _A]):
             due = self.shared.clock.now() + delay
             heappush(self.later, (due, next(self.shared.numbers), delivery.renewed()))
         else:
-            self.waiting.append(delivery.renewed())
+            self._wait(delivery.renewed())
 
     def park(self, delivery: MemoryDelivery[_T, _A], reason: str) -> None:
         self.size -= 1
@@ -283,7 +288,7 @@ class _Queue(Generic[_T, _A]):
         """Queue again what was held back until now, and what its taker has kept for too long."""
         now = self.shared.clock.now()
         while self.later and self.later[0][0] <= now:
-            self.waiting.append(heappop(self.later)[2])
+            self._wait(heappop(self.later)[2])
         while self.out:
             delivery = next(iter(self.out))
             if delivery.deadline > now:

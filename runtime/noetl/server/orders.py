@@ -1,15 +1,15 @@
-"""Orders on their way to the bus: they wait here, by pool, until there is room; the highest priority goes first.
+"""Orders on their way to the bus: they wait here, by pool, until there is room. Executions take turns, and of one of
+them the highest priority goes first.
 
 An order that is larger than the bus takes goes outside, and a note of where it lies goes instead.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from heapq import heapify, heappop, heappush
-from itertools import count
 
 from noetl.messages import write_command
 from noetl.ports import STOPS, Blobs, Bus, Full, TooLarge
+from noetl.rotation import Rotation
 from noetl.server.shell import Keep, at_once
 from noetl_ir.commands import Answer, Command, Elsewhere, RunPipeline, Said, StopPipeline
 
@@ -21,9 +21,8 @@ class Orders:
         self._keep = keep
         self._bus = bus
         self._blobs = blobs
-        self._waiting: dict[str, list[tuple[int, int, RunPipeline]]] = {}
+        self._waiting: dict[str, Rotation[RunPipeline]] = {}
         self._stops: deque[StopPipeline] = deque()
-        self._numbers = count()
 
     def __len__(self) -> int:
         """How many orders to run something wait."""
@@ -31,7 +30,7 @@ class Orders:
 
     def add(self, order: RunPipeline, pool: str, priority: int) -> None:
         """Keep an order for a pool."""
-        heappush(self._waiting.setdefault(pool, []), (-priority, next(self._numbers), order))
+        self._waiting.setdefault(pool, Rotation()).add(order.execution_id, order, priority)
 
     def add_stop(self, order: StopPipeline) -> None:
         """Keep an order to stop."""
@@ -59,10 +58,8 @@ class Orders:
 
     def forget(self, is_wanted: Callable[[RunPipeline], bool]) -> None:
         """Forget what waits here and nobody wants any more, where there is no room for long."""
-        for pool, waiting in [*self._waiting.items()]:
-            kept = [row for row in waiting if is_wanted(row[2])]
-            heapify(kept)
-            self._waiting[pool] = kept
+        for waiting in self._waiting.values():
+            waiting.keep(is_wanted)
 
     def clear(self) -> None:
         """Forget all of them."""
@@ -72,15 +69,14 @@ class Orders:
     def _send_to(self, pool: str, is_wanted: Callable[[RunPipeline], bool]) -> bool:
         did, waiting = False, self._waiting[pool]
         while waiting and self._bus.room(pool) > 0:
-            row = heappop(waiting)
-            if not is_wanted(row[2]):
-                continue
-            try:
-                self._hand_over(pool, row[2])
-            except Full:
-                heappush(waiting, row)
-                break
-            did = True
+            order = waiting.first()
+            if is_wanted(order):
+                try:
+                    self._hand_over(pool, order)
+                except Full:
+                    break
+                did = True
+            waiting.next()
         if not waiting:
             del self._waiting[pool]
         return did

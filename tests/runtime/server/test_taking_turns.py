@@ -1,0 +1,37 @@
+"""Tasks of executions take turns: many slow ones of one keep none of another waiting for more than a few of them."""
+
+import time
+from pathlib import Path
+
+from harness.running import HEAD
+from harness.serving import served, until
+
+SLOW = """
+workflow:
+  - step: start
+    loop: {in: "{{ range(300) | list }}", iterator: n, spec: {mode: parallel, max_in_flight: 300}}
+    tool: {kind: noop, result: "{{ range(60000) | map('string') | join(',') | length }}"}
+"""
+QUICK = """
+workflow:
+  - {step: start, tool: {kind: noop, result: 1}}
+"""
+
+
+def test_three_hundred_slow_tasks_beside_a_quick_one(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        for name, body in (("slow", SLOW), ("quick", QUICK)):
+            text = HEAD.replace("t/t", f"t/{name}") + body
+            server.client.post(f"/playbooks?name={name}.yaml", content=text.encode()).raise_for_status()
+        names = [server.client.post("/executions", json={"path": "t/slow"}).json()["execution_id"]]
+        place = f"/executions/{names[0]}"
+        until(lambda: server.client.get(place).json()["counts"]["tasks"] > 2)
+        began = time.monotonic()
+        quick = server.client.post("/executions", json={"path": "t/quick"}).json()["execution_id"]
+        until(lambda: server.client.get(f"/executions/{quick}").json()["status"] == "completed")
+        took = time.monotonic() - began
+        # Each slow one takes some 60 ms of this thread; in line behind all of them it would be more than 15 s.
+        assert server.client.get(place).json()["counts"]["tasks"] < 250
+        assert took < 5
+        server.client.post(f"{place}/cancel")
+        until(lambda: server.client.get(place).json()["status"] == "cancelled")
