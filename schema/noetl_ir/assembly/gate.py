@@ -13,13 +13,13 @@ def build_gate(
     """Add the transitions that leave the gate; `bound` is the template of `lifecycle.timeout_s`, None for none."""
     name, ready = step.name, ends.ready
     if guard < 0:
-        maker.now(f"admit {name}", "admit", gate, ready, step=index, span=span)
+        maker.transition(f"admit {name}", "admit", gate, ready, step=index, span=span)
         if bound is not None and not isinstance(bound, Literal):  # it may be no duration
-            maker.now(f"admit err {name}", "admit_fault", gate, ends.failed, step=index, span=span, fault=True)
+            maker.transition(f"admit err {name}", "admit_fault", gate, ends.failed, step=index, span=span, fault=True)
         return
     if step.waits:
-        maker.later(f"admit {name}", "admit", gate, ready, trigger=CTX, step=index, span=span, guard=guard)
+        maker.transition(f"admit {name}", "admit", gate, ready, trigger=CTX, step=index, span=span, guard=guard)
     else:
-        maker.now(f"admit {name}", "admit", gate, ready, step=index, span=span, guard=guard)
-        maker.now(f"deny {name}", "deny", gate, NOTHING, step=index, span=span)
-    maker.now(f"admit err {name}", "admit_fault", gate, ends.failed, step=index, span=span, fault=True)
+        maker.transition(f"admit {name}", "admit", gate, ready, step=index, span=span, guard=guard)
+        maker.transition(f"deny {name}", "deny", gate, NOTHING, step=index, span=span)
+    maker.transition(f"admit err {name}", "admit_fault", gate, ends.failed, step=index, span=span, fault=True)

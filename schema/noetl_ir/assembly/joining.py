@@ -57,14 +57,14 @@ def build_join(maker: Maker, step: Step, index: int, *, arrivals: Arrivals, gate
     match join.mode:
         case "all":
             everything = sum(arrivals.live.values(), NOTHING)
-            maker.now(f"meet {name}", "meet", everything, gate, step=index, span=span)
+            maker.transition(f"meet {name}", "meet", everything, gate, step=index, span=span)
         case "count":
             _count(make)
         case "taken":
             _taken(make)
         case _:
             for source, place in arrivals.live.items():
-                maker.now(f"enter {name} {source}", "enter", place, gate, step=index, span=span)
+                maker.transition(f"enter {name} {source}", "enter", place, gate, step=index, span=span)
 
 
 class _Making(NamedTuple):
@@ -85,7 +85,7 @@ class _Making(NamedTuple):
 
     def now(self, role: str, inputs: Arcs, outputs: Arcs, of: str = "", id: str = "") -> None:
         id = f"{id or role} {self.name} {of}" if of else f"{id or role} {self.name}"
-        self.maker.now(id, role, inputs, outputs, step=self.own, span=self.span)
+        self.maker.transition(id, role, inputs, outputs, step=self.own, span=self.span)
 
 
 def _count(make: _Making) -> None:

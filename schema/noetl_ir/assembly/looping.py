@@ -58,9 +58,9 @@ def build_loops(maker: Maker, step: Step, index: int, *, outer: Ends, body: Ends
 
 def _straight(maker: Maker, step: Step, index: int, *, outer: Ends, body: Ends, span: Span) -> None:
     name = step.name
-    maker.now(f"begin {name}", "begin", outer.ready, body.ready, step=index, span=span)
-    maker.now(f"out {name}", "out", body.done, outer.done, step=index, span=span)
-    maker.now(f"bad {name}", "bad", body.failed, outer.failed, step=index, span=span)
+    maker.transition(f"begin {name}", "begin", outer.ready, body.ready, step=index, span=span)
+    maker.transition(f"out {name}", "out", body.done, outer.done, step=index, span=span)
+    maker.transition(f"bad {name}", "bad", body.failed, outer.failed, step=index, span=span)
 
 
 def _level(maker: Maker, step: Step, index: int, *, level: int, loop: Loop, outer: Ends, inner: Ends) -> Level:
@@ -71,7 +71,7 @@ def _level(maker: Maker, step: Step, index: int, *, level: int, loop: Loop, oute
         return maker.place(f"{role} {name} {level}", role, index, span=span, level=level, kind=kind)
 
     def now(id: str, role: str, inputs: Arcs, outputs: Arcs, *, fault: bool = False) -> None:
-        maker.now(id, role, inputs, outputs, step=index, span=span, level=level, fault=fault)
+        maker.transition(id, role, inputs, outputs, step=index, span=span, level=level, fault=fault)
 
     run, todo, slot, fin = place("loop"), place("todo"), place("slot"), place("fin")
     ended = fin + slot

@@ -34,7 +34,7 @@ class Maker(Protocol):
         """A place that holds `tokens` at first; returns the arc to it."""
         ...
 
-    def now(
+    def transition(
         self,
         id: str,
         role: str,
@@ -43,25 +43,7 @@ class Maker(Protocol):
         *,
         step: int,
         span: Span,
-        guard: int = -1,
-        fault: bool = False,
-        task: int = -1,
-        level: int = -1,
-        arc: int = -1,
-    ) -> None:
-        """A transition that the server fires in the same turn."""
-        ...
-
-    def later(
-        self,
-        id: str,
-        role: str,
-        inputs: Arcs,
-        outputs: Arcs,
-        *,
-        trigger: Trigger,
-        step: int,
-        span: Span,
+        trigger: Trigger = NOW,
         guard: int = -1,
         fault: bool = False,
         task: int = -1,
@@ -69,7 +51,9 @@ class Maker(Protocol):
         arc: int = -1,
         outcome: str = "",
     ) -> None:
-        """A transition that waits for a report, a time, a signal or a change of ctx."""
+        """A transition: the server fires it in the same turn, or it waits for what its trigger says (a report, a time,
+        a signal, a change of ctx).
+        """
         ...
 
 
@@ -101,7 +85,7 @@ class NetMaker:
             self._initial.append((index, tokens))
         return (_new(Arc, (index, 1)),)
 
-    def now(
+    def transition(
         self,
         id: str,
         role: str,
@@ -110,29 +94,7 @@ class NetMaker:
         *,
         step: int,
         span: Span,
-        guard: int = -1,
-        fault: bool = False,
-        task: int = -1,
-        level: int = -1,
-        arc: int = -1,
-    ) -> None:
-        self._transitions.append(
-            _new(
-                Transition,
-                (id, NOW, role, inputs, outputs, guard, fault, step, task, level, arc, "", span, ""),
-            )
-        )
-
-    def later(
-        self,
-        id: str,
-        role: str,
-        inputs: Arcs,
-        outputs: Arcs,
-        *,
-        trigger: Trigger,
-        step: int,
-        span: Span,
+        trigger: Trigger = NOW,
         guard: int = -1,
         fault: bool = False,
         task: int = -1,

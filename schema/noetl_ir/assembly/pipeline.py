@@ -85,7 +85,7 @@ def build_stops(
         for role, here in (("at", place.at), ("due", place.due), ("parked", place.parked)):
             if here is not None:
                 id = f"stop {step.name} {role} {task.name}"
-                maker.now(id, "stop", here, ended, step=index, span=span, level=level.depth, task=row)
+                maker.transition(id, "stop", here, ended, step=index, span=span, level=level.depth, task=row)
 
 
 def build_expiry(
@@ -103,7 +103,7 @@ def build_expiry(
         for role, here in zip(Stations._fields, place, strict=True):
             if here is not None:
                 id = f"expire {step.name} {role} {task.name}"
-                maker.later(id, "expire", here, bad, trigger=TIME, step=index, task=row, span=span)
+                maker.transition(id, "expire", here, bad, trigger=TIME, step=index, task=row, span=span)
 
 
 class _Exit(NamedTuple):
@@ -180,7 +180,7 @@ class _Body(NamedTuple):
                 return _Exit(directive, f"jump {self.names[to]} later", _due(self.at[to]), span)
 
     def _fault(self, id: str, inputs: Arcs) -> None:
-        self.maker.later(
+        self.maker.transition(
             id,
             "fault",
             inputs,
@@ -204,7 +204,7 @@ class _Body(NamedTuple):
         trigger: Trigger = REPORT,
         outcome: str = "",
     ) -> None:
-        self.maker.later(
+        self.maker.transition(
             id, role, inputs, outputs, trigger=trigger, step=self.own, task=self.row, span=span, outcome=outcome
         )
 

@@ -53,7 +53,7 @@ def targets_of(
             continue
         fly = maker.place(f"fly {step.name} {number}", "fly", index, span=span)
         id, row = f"land {step.name} {number}", step.arcs[number]
-        maker.later(id, "land", fly, place, trigger=TIME, step=index, arc=row, span=span)
+        maker.transition(id, "land", fly, place, trigger=TIME, step=index, arc=row, span=span)
         made.append(fly)
     return made
 
@@ -71,7 +71,7 @@ def build_chains(maker: Maker, step: Step, index: int, *, links: list[Link], end
         build = _inclusive if inclusive else _exclusive
         build(_Chain(maker, step.name, index, word, span), chain, first)
         if any(link.asks for link in chain):
-            maker.now(f"err {step.name} {word}", "err", first, NOTHING, step=index, span=span, fault=True)
+            maker.transition(f"err {step.name} {word}", "err", first, NOTHING, step=index, span=span, fault=True)
 
 
 def _until_certain(links: list[Link]) -> list[Link]:
@@ -94,7 +94,7 @@ class _Chain(NamedTuple):
         return self.maker.place(id, role, self.own, span=span)
 
     def take(self, link: Link, id: str, inputs: Arcs, outputs: Arcs) -> None:
-        self.maker.now(
+        self.maker.transition(
             f"{id} {self.name} {self.word} {link.number}",
             "take",
             inputs,
@@ -107,11 +107,11 @@ class _Chain(NamedTuple):
 
     def pass_(self, link: Link, id: str, inputs: Arcs, outputs: Arcs) -> None:
         name = f"{id} {self.name} {self.word} {link.number}"
-        self.maker.now(name, "pass", inputs, outputs + link.dead, step=self.own, span=link.span, arc=link.row)
+        self.maker.transition(name, "pass", inputs, outputs + link.dead, step=self.own, span=link.span, arc=link.row)
 
     def end(self, role: str, inputs: Arcs) -> None:
         id = f"{role} {self.name} {self.word}"
-        self.maker.now(id, role, inputs, NOTHING, step=self.own, span=self.span)
+        self.maker.transition(id, role, inputs, NOTHING, step=self.own, span=self.span)
 
 
 def _exclusive(chain: _Chain, links: list[Link], here: Arcs) -> None:

@@ -92,7 +92,7 @@ class _Comparing:
         index, self._count = self._count, self._count + 1
         return (_new(Arc, (index, 1)),)
 
-    def now(
+    def transition(
         self,
         id: str,
         role: str,
@@ -101,28 +101,7 @@ class _Comparing:
         *,
         step: int,
         span: Span,
-        guard: int = -1,
-        fault: bool = False,
-        task: int = -1,
-        level: int = -1,
-        arc: int = -1,
-    ) -> None:
-        """The net's next transition fires in the same turn."""
-        found = next(self._transitions, None)
-        expected = (id, Trigger.NOW, role, inputs, outputs, guard, fault, step, task, level, arc, "")
-        if found is None or found[:12] != expected:
-            raise _other(found, id)
-
-    def later(
-        self,
-        id: str,
-        role: str,
-        inputs: Arcs,
-        outputs: Arcs,
-        *,
-        trigger: Trigger,
-        step: int,
-        span: Span,
+        trigger: Trigger = Trigger.NOW,
         guard: int = -1,
         fault: bool = False,
         task: int = -1,
@@ -130,7 +109,7 @@ class _Comparing:
         arc: int = -1,
         outcome: str = "",
     ) -> None:
-        """The net's next transition waits for something."""
+        """The net's next transition."""
         found = next(self._transitions, None)
         expected = (id, trigger, role, inputs, outputs, guard, fault, step, task, level, arc, outcome)
         if found is None or found[:12] != expected:
