@@ -7,7 +7,7 @@ Text that merely looks like a path is data; only the fields that a kind declares
 import os
 from contextlib import suppress
 
-from noetl.own import is_own
+from noetl.own import holds, is_own
 from noetl_ir.expr import Json
 
 MOST_BYTES = 16 * 1024 * 1024
@@ -29,7 +29,7 @@ def inside(root: str, path: str) -> str:
         found = os.path.realpath(os.path.join(home, path))
     except (OSError, UnicodeError):
         raise Refused(f"{path!r} is no path of this machine") from None
-    if found != home and not found.startswith(home.rstrip(os.sep) + os.sep):
+    if not holds(home, found):
         raise Refused(f"{path!r} is outside the folder that tools may use")
     if is_own(found, home):
         raise Refused(f"{path!r} is the engine's own (its store, values and keys): no tool may use it")

@@ -16,6 +16,11 @@ _SESSIONS = "sessions.db"
 _stores: dict[str, None] = {}
 
 
+def holds(folder: str, place: str) -> bool:
+    """Whether a place is a folder or lies below it; of two absolute paths without links."""
+    return place == folder or place.startswith(folder.rstrip(os.sep) + os.sep)
+
+
 def keep(store: str) -> None:
     """Know from now on that the file of a store, or what would lie beside it, is the engine's own."""
     folder, name = os.path.split(os.path.abspath(store))
@@ -35,7 +40,7 @@ def stores_in(home: str) -> tuple[str, ...]:
     found = []
     for store in _stores:
         folder = os.path.dirname(store)
-        found.append(store if _holds(folder, home) else folder)
+        found.append(store if holds(folder, home) else folder)
     return tuple(found)
 
 
@@ -113,7 +118,7 @@ def _is_private(folder: str) -> bool:
 
 def _is_of(store: str, found: str, home: str) -> bool:
     folder = os.path.dirname(store)
-    if _holds(folder, home):
+    if holds(folder, home):
         entry = os.path.relpath(found, folder).split(os.sep)[0].casefold()
         return _is_named(entry, os.path.basename(store).casefold()) or _same_file(store, found)
     at = found
@@ -124,10 +129,6 @@ def _is_of(store: str, found: str, home: str) -> bool:
         if above == at or at == home:
             return _same_file(store, found)
         at = above
-
-
-def _holds(folder: str, home: str) -> bool:
-    return home == folder or home.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def _same_file(store: str, found: str) -> bool:

@@ -24,6 +24,7 @@ from noetl.engine.program import Program
 from noetl.engine.starting import Request, unmet
 from noetl.engine.unread import unread
 from noetl.environment import Environment
+from noetl.own import holds
 from noetl.ports import StartKey
 from noetl.runnable import unable
 from noetl.server.children import NotFound
@@ -126,9 +127,9 @@ def _folder(source: str) -> str:
     if source == STANDARD_INPUT:
         return ""
     home, folder = os.path.realpath("."), os.path.realpath(os.path.dirname(source) or ".")
-    if folder == home or not folder.startswith(home.rstrip(os.sep) + os.sep):
-        return "" if folder == home else folder
-    return os.path.relpath(folder, home)
+    if folder == home:
+        return ""
+    return os.path.relpath(folder, home) if holds(home, folder) else folder
 
 
 def _kept(runtime: Runtime, source: str, plan: bytes) -> Program:

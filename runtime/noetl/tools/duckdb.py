@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from noetl.files import Refused, inside
-from noetl.own import has_second_name, is_own, second_name, stores_in
+from noetl.own import has_second_name, holds, is_own, second_name, stores_in
 from noetl.ports import Call, Env
 from noetl.rows import (
     UNUSABLE,
@@ -191,7 +191,7 @@ class _Shared(Exception):
 def _allowed(asked: _Work, named: list[str]) -> _Allowed:
     """What lies inside the root but for the engine's own files. Raises Refused."""
     home = os.path.realpath(asked.root)
-    own = [place for place in stores_in(home) if place.startswith(home.rstrip(os.sep) + os.sep)]
+    own = [place for place in stores_in(home) if place != home and holds(home, place)]
     if not own:
         return _Allowed([asked.root], [], frozenset())
     if (second := second_name(home)) is not None:
@@ -205,11 +205,11 @@ def _allowed(asked: _Work, named: list[str]) -> _Allowed:
         if has_second_name(path) and is_own(path, home):
             raise Refused(f"{path!r} is a second name of a file of the engine's own: remove it")
         at = os.path.dirname(path)
-        if not _holds(home, at):  # what lies outside of the root stays out of reach, whatever it holds
+        if not holds(home, at):  # what lies outside of the root stays out of reach, whatever it holds
             continue
-        if any(place.startswith(at.rstrip(os.sep) + os.sep) for place in own) and not is_own(path, home):
+        if any(place != at and holds(at, place) for place in own) and not is_own(path, home):
             wanted += _beside(path)
-            folders += [path] if path not in (home, at) and not any(_holds(path, place) for place in own) else []
+            folders += [path] if path not in (home, at) and not any(holds(path, place) for place in own) else []
     return _Allowed(folders, [*files, *wanted], frozenset(wanted))
 
 
@@ -224,11 +224,11 @@ def _around(home: str, own: list[str]) -> tuple[list[str], list[str]]:
                 if is_own(entry.path, home):
                     continue
                 if entry.is_symlink():
-                    if _holds(home, os.path.realpath(entry.path)):  # one that leads out is no file of this folder
+                    if holds(home, os.path.realpath(entry.path)):  # one that leads out is no file of this folder
                         files.append(entry.path)
                 elif not entry.is_dir():
                     files.append(entry.path)
-                elif any(_holds(entry.path, place) for place in own):
+                elif any(holds(entry.path, place) for place in own):
                     waiting.append(entry.path)
                 else:
                     folders.append(entry.path)
@@ -239,10 +239,6 @@ def _beside(path: str) -> list[str]:
     """A file with those that DuckDB makes beside it: its logs, and the draft of one that is written."""
     folder, name = os.path.split(path)
     return [path, *(path + end for end in _LOGS), os.path.join(folder, f"tmp_{name}")]
-
-
-def _holds(folder: str, place: str) -> bool:
-    return place == folder or place.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def _texts_in(query: str) -> list[str]:
