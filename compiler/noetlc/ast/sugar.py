@@ -1,8 +1,8 @@
 """Sugar: nodes of the tree that some pass removes.
 
-A sugar node is a final class that derives from `Sugar`. It stands in the `extras` of the node that its construct
-was written in; an entry of a task list that is no task (`choose`, a `sink` between two tasks) is a generated noop
-that carries it. `removes` in a row of `noetlc.older.passes` names the classes that a pass lowers, and `noetlc.ast.walk`
+A sugar node is a final class that derives from `Sugar`, or from `Guess`. It stands in the `extras` of the node that its
+construct was written in; an entry of a task list that is no task (`choose`, a `sink` between two tasks) is a generated
+noop that carries it. `removes` in a row of `noetlc.older.passes` names the classes that a pass lowers, and `noetlc.ast.walk`
 finds what is left of them.
 """
 
@@ -32,3 +32,7 @@ class Sugar(metaclass=_Tuple):
     if TYPE_CHECKING:  # the tuple has it
 
         def _replace(self, **changes: object) -> Self: ...
+
+
+class Guess(Sugar):
+    """What may be an older form: only lowering tells whether the file has it."""

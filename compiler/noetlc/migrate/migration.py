@@ -19,7 +19,7 @@ from noetl_ir.span import Span
 from noetlc.ast.bodies import Choose, Until, While
 from noetlc.ast.playbook import Playbook, Value
 from noetlc.ast.printing import VERSION, Placed, as_tree, tree_of
-from noetlc.ast.sugar import Sugar
+from noetlc.ast.sugar import Guess, Sugar
 from noetlc.ast.walk import outer_sugar, sugar_in
 from noetlc.diag.change import Change
 from noetlc.diag.codes import finding
@@ -30,7 +30,7 @@ from noetlc.migrate.free_names import written_out
 from noetlc.migrate.parts import Touched
 from noetlc.migrate.rewriting import rewritten_document
 from noetlc.migrate.same_plan import same_plan
-from noetlc.older import AUTHORING, READ, is_guess, reader_of, written
+from noetlc.older import AUTHORING, READ, reader_of, written
 from noetlc.pipeline import Compiled, Document, compile_source, planned, understood
 from noetlc.source.decoding import decode, encode
 from noetlc.source.nodes import Mapping, Scalar
@@ -39,7 +39,7 @@ from noetlc.source.yaml_reader import read_yaml
 
 BY = "migrate"
 NOWHERE = Span(1, 1, 1, 1)
-TODAY = (Choose, While, Until)
+TODAY = Choose | While | Until
 """Sugar that is no legacy."""
 
 _NOTES = {"NL111": ("`{}` at the root", "`metadata.{}`"), "NL112": ("a short `{}`", "`else: {{then: …}}`")}
@@ -97,13 +97,11 @@ def glanced(name: str, data: bytes) -> Glance:
         playbooks = [written(reader, node) for node in reading.documents if node is not None]
         sugar = [node for playbook in playbooks if playbook is not None for node in _sugar_of(playbook)]
     problems = [found for found in (*reading.diagnostics, *reader.findings) if found.severity >= Severity.ERROR]
-    places: list[Span] = [
-        getattr(node, "span", NOWHERE) for node in sugar if not is_guess(node) and not isinstance(node, TODAY)
-    ]
+    places: list[Span] = [getattr(node, "span", NOWHERE) for node in sugar if not isinstance(node, Guess | TODAY)]
     places += [change.span for change in reader.changes]
     places += [note.span for note in reader.findings if note.code in _NOTES]
     asks_http = any(task.kind == "http" for p in playbooks if p is not None for step in p.steps for task in step.tasks)
-    if not places and not problems and (asks_http or any(is_guess(node) for node in sugar)):
+    if not places and not problems and (asks_http or any(isinstance(node, Guess) for node in sugar)):
         full = checked(name, data)
         return Glance(full.source, tuple([change.span for change in full.changes]), full.problems)
     return Glance(reading.source, tuple(sorted(places)), sorted_findings(problems))
@@ -231,7 +229,7 @@ def _legacy_places(reads: list[Playbook | None]) -> Iterator[Span]:
     """Where older constructs were read, also those of which no pass had anything to say."""
     for read in reads:
         for node in _sugar_of(read) if read is not None else ():
-            if not is_guess(node) and not isinstance(node, TODAY):
+            if not isinstance(node, Guess | TODAY):
                 yield getattr(node, "span", NOWHERE)
 
 

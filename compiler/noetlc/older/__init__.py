@@ -10,7 +10,6 @@ from functools import cache
 
 from noetl_ir.rows import NamedTuple
 from noetlc.ast.playbook import Playbook
-from noetlc.ast.sugar import Sugar
 from noetlc.diag.change import Change
 from noetlc.diag.diagnostic import Diagnostic
 from noetlc.dialects import PACKAGE as CANONICAL
@@ -27,20 +26,13 @@ from noetlc.source.text import Source
 
 __all__ = [
     "ABSENT", "AUTHORING", "LOWERING", "PACKAGE", "READ", "BrokenPass", "Canonical", "Lowering", "combined", "forks_of",
-    "is_guess", "read", "reader_of", "written",
+    "read", "reader_of", "written",
 ]  # fmt: skip
 
 PACKAGE = "noetlc.older.dialects"
 
 READ = "read"
 """The name of the stage before all passes."""
-
-_GUESSES = frozenset(
-    {
-        "OldNames", "OldRequest", "OldSecrets", "OldBlocks", "ImplicitEnd", "FirstEntry",
-        "AskedLists", "AskedJson", "AskedLoops", "TaskResults",
-    }
-)  # fmt: skip
 
 
 class Canonical(NamedTuple):
@@ -84,11 +76,6 @@ def forks_of(playbook: Playbook) -> Iterable[Diagnostic]:
     from noetlc.older.ending_apart import ending_apart
 
     return ending_apart(playbook)
-
-
-def is_guess(node: Sugar) -> bool:
-    """Whether a node stands for what may be legacy: only lowering tells."""
-    return type(node).__name__ in _GUESSES
 
 
 @cache

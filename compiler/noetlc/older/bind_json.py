@@ -12,7 +12,7 @@ from noetl_ir.expr import Attribute, Filter, Name, Native, Template
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Playbook
-from noetlc.ast.sugar import Sugar
+from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
 from noetlc.expr.rewrite import rewritten
@@ -20,7 +20,7 @@ from noetlc.expr.templates import native
 from noetlc.older.bind_lists import Binder, asks, codes_of, names_of, nodes_of, takes_mapping
 
 
-class AskedJson(Sugar):
+class AskedJson(Guess):
     """Some args of the file may be JSON."""
 
     span: Span

@@ -16,14 +16,14 @@ from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Playbook, Step, Task, Value
-from noetlc.ast.sugar import Sugar
+from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import loops_of, replace_steps
 from noetlc.diag.change import Change, Note
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.templates import native
 
 
-class AskedLists(Sugar):
+class AskedLists(Guess):
     """Some python code of the file may ask whether a value is a list."""
 
     span: Span

@@ -14,14 +14,14 @@ from noetl_ir.expr import Attribute, Call, MapTemplate, Name, Template
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Playbook
-from noetlc.ast.sugar import Sugar
+from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
 from noetlc.expr.templates import native
 from noetlc.older.bind_lists import Binder, bare_in, codes_of, names_of, nodes_of
 
 
-class AskedLoops(Sugar):
+class AskedLoops(Guess):
     """Some python code of the file may read the results or counts of a loop by their keys."""
 
     span: Span

@@ -18,7 +18,7 @@ from noetl_ir.expr import Block, Expr, MapTemplate, Name
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Arc, Playbook, Rule, Step, Task, Value
-from noetlc.ast.sugar import Sugar
+from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import all_values, blocks_in, expressions_in, replace_steps, task_values
 from noetlc.ast.workload import SCOPE
 from noetlc.diag.change import Change, Note
@@ -32,7 +32,7 @@ from noetlc.older.hoisting import Blocks, rendering, without_blocks
 from noetlc.older.legacy_names import ROOTS, declared_names
 
 
-class OldBlocks(Sugar):
+class OldBlocks(Guess):
     """Some text of the file may have block tags."""
 
     span: Span

@@ -13,19 +13,19 @@ from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
 from noetlc.ast.graph import END
 from noetlc.ast.playbook import Arc, Playbook, Router, Step
-from noetlc.ast.sugar import Sugar
+from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import PREFIX
 
 
-class FirstEntry(Sugar):
+class FirstEntry(Guess):
     """The file has no step `start` and names no other entry: it begins with its first step."""
 
     span: Span
 
 
-class ImplicitEnd(Sugar):
+class ImplicitEnd(Guess):
     """The file has a step `end` that its leaves lead to; `for_work`: if it has work, since the file has arcs."""
 
     span: Span

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from noetl_ir.expr import Attribute, Call, Const, Expr, Filter, Item, Name, Native, expressions_of, walk
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Playbook, Task, Value
-from noetlc.ast.sugar import Sugar
+from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import all_expressions, expressions_in
 from noetlc.ast.workbook import pairs_of
 from noetlc.diag.change import Change, Note
@@ -23,7 +23,7 @@ from noetlc.expr.shorthand import otherwise, path, static_path
 from noetlc.expr.templates import Held, held_with, map_held, native
 
 
-class OldSecrets(Sugar):
+class OldSecrets(Guess):
     """Some expression of the file may ask for `env` or `token()`."""
 
     span: Span

@@ -16,7 +16,7 @@ from noetl_ir.expr import Expr
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Arc, Playbook, Router, Step, StepSpec, Task
-from noetlc.ast.sugar import Sugar
+from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import expressions_in, loops_of, rule_guards, rule_values, step_expressions, task_values
 from noetlc.diag.change import Change, Note
 from noetlc.expr.paths import accesses
@@ -40,7 +40,7 @@ from noetlc.older.page_nodes import tool_before_branches
 from noetlc.older.patching import OUTCOME, kept
 
 
-class OldNames(Sugar):
+class OldNames(Guess):
     """Some expression of the file may use names of older dialects."""
 
     span: Span

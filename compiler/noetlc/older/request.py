@@ -18,7 +18,7 @@ from noetl_ir.expr import Block, Expr, Name, Native, Template
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Playbook, Step, Value
-from noetlc.ast.sugar import Sugar
+from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import blocks_in, expressions_in, loops_of
 from noetlc.ast.workbook import pairs_of
 from noetlc.diag.change import Change, Note
@@ -32,7 +32,7 @@ from noetlc.older.legacy_names import below
 from noetlc.reading.around import Around
 
 
-class OldRequest(Sugar):
+class OldRequest(Guess):
     """Some expression of the file may ask for the request or its run by older names."""
 
     span: Span

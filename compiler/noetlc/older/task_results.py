@@ -15,7 +15,7 @@ from noetl_ir.expr import Attribute, Expr, Item, Name, walk
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Playbook, Step, Task, Value
-from noetlc.ast.sugar import Sugar
+from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import expressions_in
 from noetlc.diag.change import Change, Class, Note
 from noetlc.expr.shorthand import static_path
@@ -23,7 +23,7 @@ from noetlc.expr.templates import Held, Pairs, held_with, map_all_held, map_held
 from noetlc.older.legacy_names import own_meanings, renamed
 
 
-class TaskResults(Sugar):
+class TaskResults(Guess):
     """Some expression of the file may read what a task gave under the name of its step."""
 
     span: Span
