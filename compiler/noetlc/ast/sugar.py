@@ -2,8 +2,8 @@
 
 A sugar node is a final class that derives from `Sugar`, or from `Guess`. It stands in the `extras` of the node that its
 construct was written in; an entry of a task list that is no task (`choose`, a `sink` between two tasks) is a generated
-noop that carries it. `removes` in a row of `noetlc.older.passes` names the classes that a pass lowers, and `noetlc.ast.walk`
-finds what is left of them.
+noop that carries it. `removes` in a row of `noetlc.older.passes` names the classes that a pass lowers, and
+`noetlc.ast.walk` finds what is left of them.
 """
 
 from collections import namedtuple

@@ -1,14 +1,14 @@
 """A field or knob of a tool kind, checked against the kind's table as far as its value is written out."""
 
 from noetl_ir.expr import Json, ListTemplate, Literal, MapTemplate
-from noetl_ir.kinds import Field, Kind
+from noetl_ir.kinds import Field, Kind, Shape, fits
 from noetl_ir.nearest import nearest
 from noetlc.ast.playbook import Value
 from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import TaskDraft
 from noetlc.reading.programs import program_text
 from noetlc.reading.reader import Reader
-from noetlc.reading.shapes import describe, is_duration, is_misspelt, missing, quotes_told
+from noetlc.reading.shapes import describe, is_misspelt, missing, quotes_told
 from noetlc.reading.values import literal_text, read_value
 from noetlc.source.nodes import Node, Scalar
 
@@ -80,28 +80,9 @@ def _fits(field: Field, value: Value) -> bool:
             return True
 
 
-def _has_shape(value: Json, shape: str) -> bool:
-    match shape:
-        case "text":  # a number where text belongs is taken as written
-            return isinstance(value, str | int | float) and not isinstance(value, bool)
-        case "name":
-            return isinstance(value, str)
-        case "integer":
-            return isinstance(value, int) and not isinstance(value, bool)
-        case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case "boolean":
-            return isinstance(value, bool)
-        case "duration":
-            return is_duration(value)
-        case "map" | "map of text":
-            return isinstance(value, dict)
-        case "list":
-            return isinstance(value, list)
-        case "list of names":
-            return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
-        case _:
-            return True
+def _has_shape(value: Json, shape: Shape) -> bool:
+    """As for a rendered value, but that the entries of a map are texts once they are rendered."""
+    return isinstance(value, dict) if shape == "map of text" else fits(shape, value)
 
 
 def _check_choice(r: Reader, field: Field, name: str, value: Value) -> None:

@@ -161,7 +161,7 @@ def misfits(kind: Kind, fields: Mapping[str, Json]) -> tuple[str, ...]:
         if (known := kind.fields.get(name))
         else f"there is no field {name!r}"
         for name, value in given.items()
-        if name not in kind.fields or not any(_fits(shape, value) for shape in kind.fields[name].shapes)
+        if name not in kind.fields or not any(fits(shape, value) for shape in kind.fields[name].shapes)
     ]
     for name, known in kind.fields.items():
         value = given.get(name)
@@ -179,7 +179,7 @@ def misfits(kind: Kind, fields: Mapping[str, Json]) -> tuple[str, ...]:
     return tuple(wrong)
 
 
-def _fits(shape: Shape, value: Json) -> bool:
+def fits(shape: Shape, value: Json) -> bool:
     """Whether a rendered value has a shape. A number is text too: a port or a name may be written as one."""
     match shape:
         case "any":
