@@ -5,8 +5,8 @@ playbooks. `at` gives what people do meanwhile: `{seconds: "cancel" | "pause" | 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -190,11 +190,15 @@ def _fold(program: Program, folded: Execution, log: list[Event]) -> None:
 @contextmanager
 def _bus(odds: Odds | None, seed: int) -> Iterator[None]:
     """The runtimes that are put together inside have a faulty bus."""
-    if odds is None:
+    with nullcontext() if odds is None else bus_made(lambda bus: FaultyBus(bus, odds, seed)):
         yield
-        return
+
+
+@contextmanager
+def bus_made(around: Callable[[Any], Any]) -> Iterator[None]:
+    """The runtimes that are put together inside have the bus that is made around theirs."""
     assembled = noetl.app.runtime.MemoryBus
-    noetl.app.runtime.MemoryBus = lambda **given: FaultyBus(assembled(**given), odds, seed)  # type: ignore
+    noetl.app.runtime.MemoryBus = lambda **given: around(assembled(**given))  # type: ignore
     try:
         yield
     finally:

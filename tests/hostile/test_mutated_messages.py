@@ -7,15 +7,14 @@ get the engine into a state that it does not know (`engine.fault`), nor be belie
 import random
 import struct
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 
-import noetl.app.runtime
 from harness.mutating import altered
-from harness.running import Endless, run
+from harness.running import Endless, bus_made, run
 from noetl.messages import (
     Unreadable,
     read_answer,
@@ -125,21 +124,10 @@ class MutatingBus:
         return found
 
 
-@contextmanager
-def meddled(seed: int, seen: Counter[str]) -> Iterator[None]:
-    """The runtimes that are put together inside have such a bus."""
-    assembled = noetl.app.runtime.MemoryBus
-    noetl.app.runtime.MemoryBus = lambda **given: MutatingBus(assembled(**given), seed, seen)  # type: ignore
-    try:
-        yield
-    finally:
-        noetl.app.runtime.MemoryBus = assembled  # type: ignore[misc]
-
-
 def test_no_message_gets_an_execution_further_than_a_worker_may() -> None:
     seen: Counter[str] = Counter()
     for seed in range(TIMES):
-        with meddled(seed, seen):
+        with bus_made(partial(MutatingBus, seed=seed, seen=seen)):
             try:
                 ran = run(BODY, endless=3_000)
             except Endless:
