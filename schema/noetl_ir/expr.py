@@ -344,3 +344,16 @@ def expressions_of(template: Template) -> Iterator[Expr]:
                 yield from expressions_of(entry)
         case Literal() | Block():
             return
+
+
+def texts_in(value: Json) -> Iterator[str]:
+    """The texts in a value, keys aside, in order."""
+    match value:
+        case str():
+            yield value
+        case dict():
+            for inner in value.values():
+                yield from texts_in(inner)
+        case list():
+            for inner in value:
+                yield from texts_in(inner)

@@ -9,7 +9,7 @@ A task that says `each_statement` itself keeps what it says.
 import re
 from collections.abc import Iterator
 
-from noetl_ir.expr import Block, Json, ListTemplate, Literal, MapTemplate, Native, Template, Text
+from noetl_ir.expr import Block, ListTemplate, Literal, MapTemplate, Native, Template, Text, texts_in
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.walk import all_guards, all_values, replace_tasks
 from noetlc.expr.unparse import unparse
@@ -50,7 +50,7 @@ def _texts(template: Template) -> Iterator[str]:
     """Every text of a template, its expressions as text too."""
     match template:
         case Literal(value=value):
-            yield from _strings(value)
+            yield from texts_in(value)
         case Native(expr=expr):
             yield unparse(expr)
         case Text(parts=parts):
@@ -63,15 +63,3 @@ def _texts(template: Template) -> Iterator[str]:
         case ListTemplate(items=items):
             for inner in items:
                 yield from _texts(inner)
-
-
-def _strings(value: Json) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case dict():
-            for inner in value.values():
-                yield from _strings(inner)
-        case list():
-            for inner in value:
-                yield from _strings(inner)

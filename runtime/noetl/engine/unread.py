@@ -23,6 +23,7 @@ from noetl_ir.expr import (
     Template,
     Text,
     expressions_of,
+    texts_in,
     walk,
 )
 from noetl_ir.nearest import nearest
@@ -83,7 +84,7 @@ def _texts(template: Template) -> Iterator[str]:
     """The texts in a template, programs and block templates included."""
     match template:
         case Literal(value=value):
-            yield from _strings(value)
+            yield from texts_in(value)
         case Block(text=text) | Text(text=text):
             yield text
         case MapTemplate(items=pairs):
@@ -94,10 +95,3 @@ def _texts(template: Template) -> Iterator[str]:
                 yield from _texts(inner)
         case _:
             return
-
-
-def _strings(value: Json) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _strings(inner)
