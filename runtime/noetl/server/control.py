@@ -184,14 +184,13 @@ class ControlPlane:
         """One round; False when nothing waited. Raises Conflict when all others had their turn."""
         did = self._send()
         self._look_for_lost()
-        late, by = self._hearing.late, spent() + SLICE
+        by = spent() + SLICE
         reports = self._hearing.reports()
         asked = self._inbox.asked(self.shells)
         now = self._steady.now()
         self._look_at_clock(now)
         concerned = {*reports, *asked, *self._agenda.ripe(now)}
-        rank = self._holdings.rank
-        for execution_id in sorted(concerned, key=lambda name: (name not in late, rank(name))):
+        for execution_id in sorted(concerned, key=self._holdings.rank):
             mine = reports.get(execution_id, [])
             shell = self.shells.get(execution_id)
             if shell is None:
@@ -208,6 +207,8 @@ class ControlPlane:
                     self._turn(shell, mine, requests, due)
                 except (Conflict, Owned) as problem:
                     self._lose(execution_id, problem)
+                if spent() > by:  # whoever it made wait comes first in the next round
+                    self._holdings.put_last(execution_id)
         if self._repeats.is_due(now):
             self._order_again(now)
         did = self._look_for_left() or did

@@ -57,11 +57,6 @@ class Hearing:
                 self._feel(delivery, said)
         return found
 
-    @property
-    def late(self) -> frozenset[str]:
-        """The executions whose turn comes first, as reports of theirs wait since the round before."""
-        return frozenset(self._late)
-
     def put_off(self, execution_id: str, heard: list[Heard]) -> None:
         """Reports of an execution wait for the next round."""
         if heard:

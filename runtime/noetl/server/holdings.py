@@ -1,4 +1,4 @@
-"""The executions that a control plane has in its hands: the shell of each, which came first, and their ownership."""
+"""The executions that a control plane has in its hands: the shell of each, which comes first, and their ownership."""
 
 from contextlib import ExitStack
 from itertools import count
@@ -23,8 +23,15 @@ class Holdings:
         self._ranks[execution_id] = next(self._numbers)
 
     def rank(self, execution_id: str) -> tuple[int, str]:
-        """Executions are looked at in the order in which they came, those that are not driven here first."""
+        """Executions are looked at in the order in which they came or were put last, those that are not driven here
+        first.
+        """
         return self._ranks.get(execution_id, 0), execution_id
+
+    def put_last(self, execution_id: str) -> None:
+        """An execution had a long turn: all others come before it from now on."""
+        if execution_id in self._ranks:
+            self._ranks[execution_id] = next(self._numbers)
 
     def own(self, execution_id: str) -> None:
         """Raises Owned when it is another process's."""

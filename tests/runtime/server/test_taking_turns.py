@@ -3,6 +3,8 @@
 import time
 from pathlib import Path
 
+import pytest
+
 from harness.running import HEAD
 from harness.serving import served, until
 
@@ -35,3 +37,36 @@ def test_three_hundred_slow_tasks_beside_a_quick_one(tmp_path: Path) -> None:
         assert took < 5
         server.client.post(f"{place}/cancel")
         until(lambda: server.client.get(place).json()["status"] == "cancelled")
+
+
+HOG = """
+executor: {spec: {policy: {limits: {max_step_runs: 400}}}}
+workload: {size: 60000}
+workflow:
+  - step: start
+    tool: {kind: python, code: "result = [str(n) for n in range(60000)]"}
+    next: {spec: {mode: inclusive}, arcs: [{step: b}, {step: b}, {step: b}, {step: b}]}
+  - step: b
+    next: {arcs: [{step: b, when: "{{ (start | sort | first) == '0' }}"}]}
+"""
+WAITING = """
+workflow:
+  - {step: start, tool: {kind: wait, timers: {soon: 0.2}}}
+"""
+
+
+@pytest.mark.parametrize(("body", "of"), [(QUICK, 1), (QUICK, 2), (WAITING, 1)])
+def test_slow_guards_of_executions_beside_a_quick_one(tmp_path: Path, body: str, of: int) -> None:
+    """Their turns are cut, and whoever was made to wait comes first: reports and timers alike."""
+    with served(tmp_path) as server:
+        for name, text in (("hog", HOG), ("quick", body)):
+            source = HEAD.replace("t/t", f"t/{name}") + text
+            server.client.post(f"/playbooks?name={name}.yaml", content=source.encode()).raise_for_status()
+        hogs = [server.client.post("/executions", json={"path": "t/hog"}).json()["execution_id"] for _ in range(of)]
+        until(lambda: all(server.client.get(f"/executions/{hog}").json()["counts"]["tasks"] > 5 for hog in hogs))
+        began = time.monotonic()
+        quick = server.client.post("/executions", json={"path": "t/quick"}).json()["execution_id"]
+        until(lambda: server.client.get(f"/executions/{quick}").json()["status"] == "completed")
+        took = time.monotonic() - began
+        assert all(server.client.get(f"/executions/{hog}").json()["status"] == "running" for hog in hogs)
+        assert took < 6
