@@ -11,6 +11,7 @@ from syrupy.data import SnapshotCollections
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from goldens import GOLDEN
+from noetl import deployment, own
 
 if TYPE_CHECKING:
     from harness.clusters import Cluster
@@ -29,6 +30,16 @@ def own_caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What programs remember from run to run stays out of the user's folders."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def own_process() -> Iterator[None]:
+    """What a process knows of its stores and secrets is that of a test: thousands of them are played in one process."""
+    # Not by `monkeypatch`: asked for here it would be undone after all other fixtures, in every test.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(own, "_stores", {**own._stores})
+        patch.setattr(deployment, "_known", {**deployment._known})
         yield
 
 

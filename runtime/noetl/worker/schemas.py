@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -64,7 +65,9 @@ def _check(name: str, root: str) -> Check:
         Draft202012Validator.check_schema(schema)
     except SchemaError as problem:
         raise _Unusable(f"at {_place(problem)}: {problem.validator} is not as it has to be") from None
-    registry: Registry[Json] = Registry(retrieve=lambda uri: _resource(uri, root))  # type: ignore[call-arg]
+    # Asked for each value that is held against a reference, and the file is the same for all of them.
+    resource = cache(partial(_resource, root=root))
+    registry: Registry[Json] = Registry(retrieve=resource)  # type: ignore[call-arg]
     validator = Draft202012Validator(schema, registry=registry)  # type: ignore[arg-type]
 
     def conforming(outcome: Outcome) -> Outcome:
