@@ -22,8 +22,12 @@ from noetl_ir.evaluate.settle import settled
 from noetl_ir.scopes import PlayScope
 from noetlc.expr.parser import parse_expression, parse_template
 
-SECONDS = 2.0
-"""The bound is about one second of processor time; beside others that use the same caches it takes some more."""
+SECONDS = 6.0
+"""The bound is about one second of processor time on the machine whose prices the table holds (`prices.py`).
+
+A machine of tests shares its cores and caches and took 2.6 of its own seconds for the same work; without a budget the
+calls that it stops take minutes, so the wider bound loses nothing.
+"""
 
 PREFIX = "P" * 1_000
 TEXTS: dict[str, Callable[[int], object]] = {
