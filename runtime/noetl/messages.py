@@ -6,7 +6,7 @@ before it becomes an object, and a newer version is refused.
 """
 
 import struct
-from typing import Any
+from typing import Any, TypeVar
 
 from noetl_ir import codec
 from noetl_ir.commands import (
@@ -29,7 +29,9 @@ from noetl_ir.commands import (
 from noetl_ir.events import WORKER_EVENTS, Event, read_event, write_event
 from noetl_ir.outcome import LoopValue
 
-VERSION = 5
+_T = TypeVar("_T")
+
+VERSION = 6
 MAX_BYTES = 64 << 20
 MAX_EVENTS = 10_000
 """Limits of one message."""
@@ -40,7 +42,7 @@ _RUN = (
     ("claim", int), ("args", dict), ("ctx", dict), ("iter", dict), ("workload", dict), ("results", dict),
     ("task_results", dict), ("prev", None), ("tasks_run", int), ("visits", list), ("began", int),
     ("outcome", dict), ("lost", bool), ("ordinal", int), ("trace_id", str), ("digest", str),
-    ("folder", str), ("mac", str),
+    ("folder", str), ("mac", str), ("origins", list),
 )  # fmt: skip
 _STOP = (("execution_id", str), ("run", str), ("claim", int), ("mac", str))
 _DRAIN = (("worker", str),)
@@ -76,7 +78,8 @@ def write_command(command: Command) -> bytes:
         raise codec.CodecError(f"a {type(command).__name__} is no order to a worker")
     results = {name: _written_result(result) for name, result in command.results.items()}
     visits = [[task, count] for task, count in command.visits.items()]
-    return codec.pack_record((VERSION, "run", *command._replace(results=results, visits=visits)))  # type: ignore[arg-type]
+    origins = [[task, origin] for task, origin in command.origins.items()]
+    return codec.pack_record((VERSION, "run", *command._replace(results=results, visits=visits, origins=origins)))  # type: ignore[arg-type]
 
 
 def read_command(data: bytes) -> RunPipeline | StopPipeline | DrainWorker | Elsewhere:
@@ -93,7 +96,8 @@ def read_command(data: bytes) -> RunPipeline | StopPipeline | DrainWorker | Else
         raise Unreadable(f"`{name}` is no order to a worker")
     fields = _fields(values, _RUN)
     fields["results"] = {step: _read_result(result) for step, result in fields["results"].items()}
-    fields["visits"] = dict(_pair(entry) for entry in fields["visits"])
+    fields["visits"] = dict(_pair(entry, int, "visits") for entry in fields["visits"])
+    fields["origins"] = dict(_pair(entry, str, "origins") for entry in fields["origins"])
     return RunPipeline(**fields)
 
 
@@ -233,8 +237,8 @@ def _read_result(parts: Any) -> object:
     raise Unreadable("a result is neither one value nor that of a loop")
 
 
-def _pair(entry: Any) -> tuple[int, int]:
+def _pair(entry: Any, kind: type[_T], name: str) -> tuple[int, _T]:
     match entry:
-        case [int() as task, int() as count] if type(task) is int and type(count) is int:
-            return task, count
-    raise Unreadable("`visits` is not a list of pairs of numbers")
+        case [int() as task, value] if type(task) is int and type(value) is kind:
+            return task, value
+    raise Unreadable(f"`{name}` is not a list of pairs of a task and what it has")

@@ -444,7 +444,9 @@ class Call(NamedTuple):
     `timeout` in seconds, None for none; `fields` may hold secret values. `action_id` is the same for all
     attempts of a task run (LANGUAGE §8), empty where the kind has no effects. `run` counts the step's runs from 1,
     `path` is the loop index path, `visit` counts arrivals at the task in its run. `folder` is the one of the playbook's
-    file, from the root, where it is known; `iterators` are those of the step's loops, innermost first.
+    file, from the root, where it is known; `iterators` are those of the step's loops, innermost first. `holds_secret`
+    tells whether a keychain value is in its fields; `home` is the origin that its secrets may go to, empty where it
+    is the first one that takes any.
     """
 
     execution_id: str
@@ -463,6 +465,8 @@ class Call(NamedTuple):
     visit: int = 1
     folder: str = ""
     iterators: tuple[str, ...] = ()
+    holds_secret: bool = False
+    home: str = ""
 
 
 Fence: TypeAlias = Callable[[str], str | None]

@@ -122,6 +122,16 @@ def shown(url: str) -> str:
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
+def same_origin(one: str, other: str) -> bool:
+    """Whether two addresses have one origin; False for what is no address."""
+    import httpx
+
+    try:
+        return _same_origin(httpx.URL(one), httpx.URL(other))
+    except (httpx.InvalidURL, ValueError, TypeError):
+        return False
+
+
 async def _sent(request: Request, bounds: Bounds, fence: Fence | None) -> Answer:
     """Send a request and read its answer, at most the limit's bytes of it."""
     import asyncio

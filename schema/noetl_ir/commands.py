@@ -13,8 +13,8 @@ class RunPipeline(NamedTuple):
 
     `claim` is the fencing token: reports under another one are refused. `results` are step results by step name as
     far as the pipeline's expressions need them, `task_results` those of its own tasks; `tasks_run` counts the task
-    runs so far and `visits` the arrivals per task; `began` is when this run or iteration began (microseconds).
-    `digest` names the plan.
+    runs so far and `visits` the arrivals per task, `origins` are where the secrets of its tasks went first; `began` is
+    when this run or iteration began (microseconds). `digest` names the plan.
     `outcome` is given when the task was parked and its outcome is here; `lost` when the attempt was given up
     after too many lost claims, so that its outcome is `worker.lost`. `ordinal` counts the step's runs from 1,
     `trace_id` is the id of the outermost caller's execution, `folder` that of the playbook's file, from the root.
@@ -45,6 +45,7 @@ class RunPipeline(NamedTuple):
     digest: str = ""
     folder: str = ""
     mac: str = ""
+    origins: dict[int, str] = {}  # noqa: RUF012  (never written to)
 
 
 class StopPipeline(NamedTuple):

@@ -50,7 +50,7 @@ ORDERS = st.builds(
     RunPipeline, st.text(), COUNTS, st.text(), COUNTS, COUNTS, COUNTS, COUNTS, MAPPINGS, MAPPINGS, MAPPINGS, MAPPINGS,
     st.dictionaries(st.text(), RESULTS, max_size=3), MAPPINGS, JSON, COUNTS,
     st.dictionaries(COUNTS, COUNTS, max_size=3), COUNTS, st.none() | MAPPINGS, st.booleans(), COUNTS,
-    st.text(), st.text(),
+    st.text(), st.text(), st.text(), st.text(), st.dictionaries(COUNTS, st.text(), max_size=3),
 )  # fmt: skip
 EVENTS = st.builds(
     Event, st.text(), st.sampled_from(["task.started", "task.done", "retry.started"]), COUNTS, COUNTS, st.text(),
@@ -100,7 +100,7 @@ def test_a_spoilt_report_is_another_report_or_none(report: Report, place: int, b
 def changed(order: RunPipeline, **fields: object) -> bytes:
     """The bytes of an order with fields as no program writes them."""
     values = [fields.get(name, value) for name, value in zip(order._fields, order, strict=True)]
-    values[15] = fields.get("visits", [[0, 1]])
+    values[15], values[-1] = fields.get("visits", [[0, 1]]), fields.get("origins", [])
     return codec.pack_unsorted([VERSION, "run", *values])  # type: ignore[list-item]
 
 
@@ -114,8 +114,11 @@ def changed(order: RunPipeline, **fields: object) -> bytes:
         ({"outcome": []}, "`outcome` is not a dict"),
         ({"results": {"a": 1}}, "neither one value nor that of a loop"),
         ({"results": {"a": [1, 2]}}, "neither one value nor that of a loop"),
-        ({"visits": [[0, "x"]]}, "pairs of numbers"),
-        ({"visits": [0]}, "pairs of numbers"),
+        ({"visits": [[0, "x"]]}, "`visits` is not a list of pairs"),
+        ({"visits": [0]}, "`visits` is not a list of pairs"),
+        ({"origins": [[0, 1]]}, "`origins` is not a list of pairs"),
+        ({"origins": [["0", "http://a"]]}, "`origins` is not a list of pairs"),
+        ({"origins": {}}, "`origins` is not a list"),
     ],
 )
 def test_every_field_is_checked(fields: dict[str, object], told: str) -> None:

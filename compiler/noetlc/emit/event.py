@@ -176,6 +176,7 @@ EVENTS: dict[str, EventType] = {
         "A worker claimed an attempt and is about to run the tool.",
         {
             "call": _maybe(_MAP, "the rendered call of a task that parks"),
+            "origin": _maybe(_TEXT, "where the secrets of the task go first in its run: the origin of its request"),
             "due": _maybe({"type": "integer"}, "when a parked task has waited long enough"),
             "timers": _maybe(_MAP, "when the timers of a `wait` are due, by name"),
         },

@@ -108,6 +108,7 @@ def _pipeline(
         execution.trace_id,
         program.digest,
         execution.folder,
+        origins=region.origins,
     )
 
 

@@ -18,6 +18,8 @@ def task_started(program: Program, execution: Execution, event: Event) -> None:
         region.phase = "parked"
         _park(program, execution, event)
     region.outcome = None
+    if "origin" in event.data:
+        region.origins = {**region.origins, event.task: str(event.data["origin"])}
     execution.counts["tasks"] += event.attempt == 1 and region.lost == 0
     key = step_run_of(event.run)
     run = execution.runs[key]

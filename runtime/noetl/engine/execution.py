@@ -81,7 +81,8 @@ class Region:
     """The pipeline of one run or iteration: where it stands and what it has gathered.
 
     `loop` is the key of the loop run it iterates in, empty without one. `pending` is the outcome of a parked task
-    that came from outside and that a worker is still to judge. `visits` counts arrivals by task; `ctx_at` is the
+    that came from outside and that a worker is still to judge. `visits` counts arrivals by task, `origins` are
+    where the secrets of its tasks went first; `ctx_at` is the
     log position that its view of `ctx` is as of.
     """
 
@@ -95,6 +96,7 @@ class Region:
         "iter",
         "loop",
         "lost",
+        "origins",
         "outcome",
         "pending",
         "phase",
@@ -123,6 +125,7 @@ class Region:
         self.lost = 0
         self.tasks_run = 0
         self.visits: dict[int, int] = {task: 1}
+        self.origins: dict[int, str] = {}
         self.results: Mapping = {}
         self.prev: Json = None
         self.result: Json = None

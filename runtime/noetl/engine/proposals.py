@@ -29,7 +29,8 @@ def is_well_formed(report: Event) -> bool:
     if not isinstance(data, dict):
         return False
     if report.event_type == "task.started":
-        return "call" not in data or _is_call(data)
+        named = _maybe(data, "origin", lambda value: isinstance(value, str))
+        return named and ("call" not in data or _is_call(data))
     if report.event_type == "retry.started":
         return _is_outcome(data) and data.get("directive") == "retry" and _is_time(data.get("due"))
     return _is_outcome(data) and _is_end(data)

@@ -7,9 +7,9 @@ came several times is one text, joined by commas. A request that may change some
 `Idempotency-Key`.
 
 The message of an error names the method and the address, without its query. Error codes: `http.status` (keeps
-the answer), `timeout`, `http.connect`, `http.protocol`, `http.redirects`, `http.too_large`, `http.refused` (a server
-may not connect there), `http.request` (the request itself cannot be sent), `fields.invalid`, `credential.missing`,
-`extra.missing`.
+the answer), `timeout`, `http.connect`, `http.protocol`, `http.redirects`, `http.too_large`, `http.refused` (nothing
+may connect there, or a secret would go to another origin), `http.request` (the request itself cannot be sent),
+`fields.invalid`, `credential.missing`, `extra.missing`.
 """
 
 from contextlib import suppress
@@ -17,8 +17,8 @@ from contextlib import suppress
 from noetl.contents import json_of, text_of
 from noetl.logins import login_of
 from noetl.ports import Call, Env
-from noetl.web import BODY_BYTES, SECONDS, Answer, Bounds, Request, exchanged, is_there, shown
-from noetl_ir.expr import Json
+from noetl.web import BODY_BYTES, SECONDS, Answer, Bounds, Request, exchanged, is_there, same_origin, shown
+from noetl_ir.expr import Json, texts_in
 from noetl_ir.kinds import misfits, seconds_of
 from noetl_ir.kinds.http import KIND
 from noetl_ir.outcome import Outcome, error, ok
@@ -42,6 +42,8 @@ async def run(call: Call, env: Env) -> Outcome:
         return error("fields.invalid", str(problem))
     except KeyError as problem:
         return error("credential.missing", str(problem.args[0] if problem.args else problem))
+    if away := _left_home(call, request):
+        return error("http.refused", away)
     answer = await exchanged(request, bounds, env.fence())
     outcome = _outcome(answer) if isinstance(answer, Answer) else answer
     if outcome.error is None:
@@ -98,6 +100,23 @@ async def _authorize(auth: Json, headers: dict[str, str], env: Env) -> tuple[str
             headers[str(header or "Authorization")] = _text(token) if header else f"Bearer {_text(token)}"
             return None
     raise Invalid("auth names a credential without a token, and without user and password")
+
+
+def _left_home(call: Call, request: Request) -> str | None:
+    """Why a request must not be sent: it takes a secret to another origin than the first one of this task in its run
+    did, as the next page of an answer may. An origin that the workload names is known to whoever started this.
+    """
+    holds = call.holds_secret or call.fields.get("auth") is not None
+    if not call.home or not holds or same_origin(call.home, request.url):
+        return None
+    named = texts_in(call.scope.get("workload"))
+    if any("://" in text and same_origin(text, request.url) for text in named):
+        return None
+    return (
+        f"{request.method} {shown(request.url)}: this address lies at another origin than {call.home}, where this task "
+        "sent its `auth` or keychain value first, and they go nowhere else: if it may have them, name its origin in "
+        "`workload`; if it needs none, ask for it in a task without them"
+    )
 
 
 def _outcome(answer: Answer) -> Outcome:

@@ -33,6 +33,8 @@ class Position(Protocol):
 
     @property
     def action_id(self) -> str: ...
+    @property
+    def home(self) -> str: ...
 
 
 class Rendered(NamedTuple):
@@ -76,8 +78,11 @@ class Renderer:
         order = self._order
         if kind.binds_args and order.args:
             args = {**order.args, **args}
+        holds_secret = False
         if not kind.parks:
+            shown = fields
             fields, args = self._whole(fields), self._whole(args)
+            holds_secret = fields is not shown
         knobs = self._mapping(task.knobs, scope)
         timeout = None if task.timeout < 0 else self._program.value(task.timeout)(scope)
         if task.timeout >= 0 and (problem := faulty_limit(timeout)):
@@ -87,7 +92,8 @@ class Renderer:
             order.execution_id, step.name, task.name, task.kind, fields, args, knobs, timeout,
             "" if kind.pure else position.action_id, position.attempt_number, Named(scope, args, self._restore),
             order.ordinal, index_of(order.run), position.visits[position.task], order.folder,
-            self._program.iterators(task.step, len(step.loops)) if step.loops else (),
+            self._program.iterators(task.step, len(step.loops)) if step.loops else (), holds_secret,
+            str(self._restore(position.home)),
         )  # fmt: skip
         return Rendered(call, kind.parks)
 

@@ -77,6 +77,10 @@ class Results:
         hint = extras.get(KNOB)
         return Outcome(status, result, error, extras, meta), self._shown(step, result, hint, kind, inline)
 
+    def hidden(self, text: str) -> str:
+        """A text with its secrets hidden."""
+        return str(self._redact(text))
+
     def follow(self, value: Json) -> "Json | Reference":
         """A result as expressions see it: a reference is fetched only when something reads it."""
         if is_reference(value) and isinstance(value, dict):

@@ -12,6 +12,7 @@ from noetl.engine.program import Program
 from noetl.faults import CODE, fault_of
 from noetl.ports import StoreFailure
 from noetl.worker.fields import Rendered, Renderer, kind_of
+from noetl.worker.origins import origin_of
 from noetl.worker.results import Results
 from noetl.worker.scope import NO_NAMES, field_scope, rule_scope
 from noetl_ir.commands import RunPipeline
@@ -52,8 +53,8 @@ class Session:
     """
 
     __slots__ = (
-        "_inline", "_kit", "_program", "_renderer", "_started", "attempt_number", "ctx", "iter",
-        "order", "over", "prev", "task", "task_results", "tasks_run", "visits",
+        "_inline", "_kit", "_origin", "_program", "_renderer", "_started", "attempt_number", "ctx", "iter",
+        "order", "origins", "over", "prev", "task", "task_results", "tasks_run", "visits",
     )  # fmt: skip
 
     def __init__(self, program: Program, order: RunPipeline, kit: Kit) -> None:
@@ -63,6 +64,7 @@ class Session:
         self._renderer = Renderer(program, order, kit.restore)
         self._started = order.began
         self._inline: int | None = None
+        self._origin: str | None = None
         self.order = order
         self.task = order.task
         self.attempt_number = order.attempt
@@ -72,12 +74,18 @@ class Session:
         self.task_results = order.task_results
         self.tasks_run = order.tasks_run
         self.visits = dict(order.visits)
+        self.origins = dict(order.origins)
         self.over = False
 
     @property
     def action_id(self) -> str:
         """The id that all attempts of this task run share."""
         return action_id_of(self.order.execution_id, self.order.run, self.task, self.visits[self.task])
+
+    @property
+    def home(self) -> str:
+        """The origin that the secrets of the task it stands at went to first, empty where they went nowhere yet."""
+        return self.origins.get(self.task, "")
 
     @property
     def row(self) -> Task:
@@ -98,7 +106,7 @@ class Session:
         """Render what the task it stands at needs; a fault is kept for `faulted`."""
         row = self.row
         lost = self.order.lost and self.task == self.order.task
-        self._started = now
+        self._started, self._origin = now, None
         try:
             asked = max(row.fields, row.args, row.knobs, row.timeout) >= 0 or not kind_of(row.kind).pure
             kit = self._kit
@@ -112,12 +120,16 @@ class Session:
         except Exception as problem:
             return Attempt(row, None, _mistake(problem), lost)
         self._inline = _inline_of(rendered)
+        origin = None if rendered is None or self.home else origin_of(rendered.call)
+        self._origin = None if origin is None else kit.results.hidden(origin)
         return Attempt(row, rendered, None, lost)
 
     def started(self, now: int, call: dict[str, Json] | None = None) -> Event:
         """`task.started`; with the rendered call when the task parks."""
         self._started = now
         data: dict[str, Json] = {}
+        if self._origin is not None:
+            data["origin"] = self.origins[self.task] = self._origin
         if call is not None:
             data["call"] = call
             limit = seconds_of(call.get("timeout"))

@@ -1,0 +1,26 @@
+"""Where the secrets of a request may go: to the origin that a task's first one had in its run, and to no other.
+
+A task that asks for page after page takes the next address from an answer, so whoever answers could have the `auth` of
+the first page sent wherever it likes. The first origin is in the log with the start of the attempt that took a secret
+along, so another worker that goes on with the run knows it. It may hold a secret itself, and has a marker there.
+"""
+
+from noetl.ports import Call
+
+ASKING = "http"
+"""The kind whose tasks name an address."""
+
+
+def origin_of(call: Call) -> str | None:
+    """The origin that a request with a secret is for, as it is written; None of any other call, and of no address."""
+    from urllib.parse import urlsplit
+
+    if call.kind != ASKING or not (call.holds_secret or call.fields.get("auth") is not None):
+        return None
+    url = call.fields["url"] if call.fields.get("url") is not None else call.fields.get("endpoint")
+    try:
+        found = urlsplit(str(url))
+    except ValueError:
+        return None
+    host = found.netloc.rpartition("@")[2].lower()
+    return f"{found.scheme}://{host}" if found.scheme and host else None
