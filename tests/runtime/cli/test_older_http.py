@@ -76,6 +76,23 @@ workflow:
 """,
         [{"n": 6}, {}],
     ),
+    "where a loop over pages stops, what both rules ask does not matter": (
+        """
+workflow:
+  - step: start
+    FETCH
+    case:
+      - when: "{{ event.name == 'call.done' and response is defined and response.data.paging.hasMore == true }}"
+        then:
+          - collect: {strategy: append, path: data.data, into: all}
+          - retry: {max_attempts: 2, params: {page: "{{ (response.data.paging.page | int) + 1 }}"}}
+      - when: "{{ event.name == 'call.done' and response is defined and response.data.paging.hasMore != true }}"
+        then:
+          - collect: {strategy: append, path: data.data, into: all}
+          - next: [{step: fin, args: {n: "{{ start | length }}"}}]
+""",
+        [{"n": 6}, {}],
+    ),
     "what is set behind gathered pages is of all of them": (
         """
 workflow:

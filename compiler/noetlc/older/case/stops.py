@@ -61,29 +61,44 @@ def _case(case: Case, stops: list[Stop]) -> Case:
     if len(leading) != 1 or leading[0].when is None:
         return case
     (only,), when = leading, leading[0].when
-    flags = _flags(on_success(when.expr))
-    if len(flags) != 1:  # it asks for more than that the page is the last one, or for something else
-        return case
-    ((about, value),) = flags
-    asked = [stop.stopped for stop in stops if (about, not value) in _flags(on_success(stop.asked))]
+    asked = [stop.stopped for stop in stops if _is_opposite(on_success(when.expr), on_success(stop.asked))]
     done = Compare(path("event", "name"), (("==", Const("call.done")),))
     made = only._replace(when=guard(either(when.expr, *(both(done, stopped) for stopped in asked)), when.span))
     return case._replace(rules=tuple([made if rule is only else rule for rule in case.rules])) if asked else case
 
 
-def _flags(expr: Expr) -> list[tuple[tuple[str, ...], bool]]:
-    """What a condition asks to be true or false, part by part; a part that asks something else has an empty path."""
+def _is_opposite(rule: Expr, loop: Expr) -> bool:
+    """Whether a rule asks for the last page: for the opposite of one thing that the loop asks, and for nothing else.
+
+    What both ask (`response is defined`) held where the loop stopped, so it is not asked again.
+    """
+    asked = _parts(loop)
+    own = [part for part in _parts(rule) if part not in asked]
+    flag = _flag(own[0]) if len(own) == 1 else None
+    return flag is not None and (flag[0], not flag[1]) in map(_flag, asked)
+
+
+def _parts(expr: Expr) -> list[Expr]:
+    """The parts of a condition that `and` joins."""
     match expr:
         case Logic(op="and", left=left, right=right):
-            return [*_flags(left), *_flags(right)]
+            return [*_parts(left), *_parts(right)]
+    return [expr]
+
+
+def _flag(expr: Expr) -> tuple[tuple[str, ...], bool] | None:
+    """The path that a condition asks to be true or false, and which of both; None where it asks something else."""
+    match expr:
         case Not(of=of):
-            inner = _flags(of)
-            return [(here, not value) for here, value in inner] if len(inner) == 1 else [((), True)]
+            inner = _flag(of)
+            return (inner[0], not inner[1]) if inner else None
         case Filter(of=of, name="default" | "d"):
-            return _flags(of)
+            return _flag(of)
         case Compare(first=first, rest=((("==" | "!=") as op, Const(value=bool(value))),)):
-            return [(static_path(first) or (), value is (op == "=="))]
-    return [(static_path(expr) or (), True)]
+            here = static_path(first)
+            return (here, value is (op == "==")) if here else None
+    here = static_path(expr)
+    return (here, True) if here else None
 
 
 def _leads(rule: CaseRule) -> bool:
