@@ -11,11 +11,12 @@ from noetl.worker.redaction import Redactor
 from noetl_ir.evaluate import Fault, compile_template
 from noetl_ir.evaluate.predicates import TESTS
 from noetl_ir.evaluate.selecting import FILTERS
-from noetl_ir.expr import Json
+from noetl_ir.expr import Json, Native
 from noetl_ir.scopes import vocabulary
 from noetl_ir.scopes.play import PlayScope
 from noetl_ir.scopes.values import Sealed
 from noetlc.expr.parser import parse_template
+from noetlc.expr.secret_operations import secret_operations
 
 TRUE = 'se"cret/ 0001 ü'
 REDACTOR = Redactor(b"k" * 32, lambda entry, field: TRUE)
@@ -87,6 +88,13 @@ def value_of(text: str, secret: object, *, as_text: bool) -> Json:
     return REDACTOR.restore(found)
 
 
+def is_told(text: str) -> bool:
+    """Whether the compiler says that a template does to a secret what cannot be done to one."""
+    template, _ = parse_template(f"{{{{ {text.replace('TRUE', repr(TRUE))} }}}}")
+    assert isinstance(template, Native)
+    return any(secret_operations(template.expr, lambda name, field: (name, field) == ("s", "value")))
+
+
 def outcome(text: str, secret: object, *, as_text: bool) -> tuple[str, Json]:
     try:
         return "value", value_of(text, secret, as_text=as_text)
@@ -105,6 +113,7 @@ def assert_never_the_marker(text: str, *, must_work: bool = False) -> None:
             assert not must_work or (plain[0] == "fault"), (text, ours, plain)
         else:
             assert ours == plain, text
+            assert not is_told(text), "it works, and is told as an error"
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -134,6 +143,32 @@ def test_methods(name: str, shape: str) -> None:
 def test_operators_and_places(operation: str, shape: str) -> None:
     text = operation.format(*[SHAPES[shape]] * 2)
     assert_never_the_marker(text, must_work=operation in MUST_WORK)
+
+
+ALONE = ("alone", "joined", "added")
+UNTOLD = {
+    "{} + 1", "{} < 1",  # wrong with any text
+    "'x' | default({})", "none | d({}, true)", "{{{}: 1}}", "[{}] | map('upper') | list", "[{}, 'a'] | sort",
+    "'abc'.startswith({})", "'abc'.replace('a', {})", "'-'.join([{}])", "{{'a': {}}} | xmlattr", "[{}, {}] | unique",
+}  # fmt: skip
+"""Operations that fail on a secret and are not told: it is in something, or an argument."""
+
+
+@pytest.mark.parametrize("shape", ALONE)
+def test_what_cannot_be_done_to_a_secret_is_known_before_it_runs(shape: str) -> None:
+    done = [
+        *(f"{{}} | {name}{GIVEN.get(name, '')}" for name in sorted(vocabulary.FILTERS)),
+        *(f"{{}} is {name}{TESTED.get(name, '')}" for name in sorted(vocabulary.TESTS)),
+        *(f"{{}}.{name}{METHODS[name]}" for name in sorted(vocabulary.METHODS)), *OPERATIONS,
+    ]  # fmt: skip
+    missed = []
+    for operation in done:
+        text = operation.format(*[SHAPES[shape]] * 2)
+        fails = outcome(text, Sealed(TRUE, REDACTOR.redact_text), as_text=False)[0] == "fault"
+        plain = outcome(text, TRUE, as_text=False)[0] == "value"
+        if fails and plain and not is_told(text):
+            missed.append(operation)
+    assert set(missed) <= UNTOLD
 
 
 @pytest.mark.parametrize("name", ["upper", "length", "trim", "urlencode", "b64encode", "reverse", "int", "tojson"])

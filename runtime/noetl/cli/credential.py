@@ -76,7 +76,7 @@ def add(
 def _warn_of_short(values: dict[str, Json]) -> None:
     """Say which secrets a log will show where a tool prints them."""
     from noetl.secrets.keychain import secrets_of
-    from noetl.worker.redaction import SHORTEST
+    from noetl_ir.secret_fields import SHORTEST
 
     for field in dict.fromkeys(field for field, value in secrets_of(values) if len(value) < SHORTEST):
         click.echo(

@@ -31,15 +31,7 @@ from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
 from noetl_ir.rows import NamedTuple
 from noetl_ir.scopes.values import View
-
-PUBLIC = frozenset(
-    {"host", "hostaddr", "db_host", "port", "db_port", "user", "username", "db_user", "database", "dbname"}
-    | {"db_name", "schema", "sslmode", "options", "header", "type", "account", "warehouse", "role", "region"}
-    | {"project", "project_id", "scope"}
-)
-"""Fields that are no secret, whatever the kind; every other text is one."""
-ADDRESSES = frozenset({"url", "uri", "dsn", "endpoint", "base_url", "token_url"})
-"""Fields that are secret only when they hold a password."""
+from noetl_ir.secret_fields import ADDRESSES, PUBLIC
 
 _NO_FIELDS = frozenset({"scope", "auto_renew", "ttl", "cache", "provider", "map", "description", "desc"})
 _DERIVED = "#password"

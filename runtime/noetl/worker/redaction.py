@@ -20,13 +20,13 @@ from typing import TypeAlias
 from noetl_ir.expr import Json
 from noetl_ir.outcome import HANDLE_KEY, Handle
 from noetl_ir.scopes.values import Fault
+from noetl_ir.secret_fields import SHORTEST
 
 Secret: TypeAlias = tuple[str, str, str]
 """(entry, field, value)."""
 Open: TypeAlias = Callable[[str, str], Json]
 """The value of a field of an entry as it is now; raises KeyError with a clear text."""
 
-SHORTEST = 8
 _MARKER = re.compile(r"\[\[secret:([\w.%~-]+):([\w.%~-]+):([a-z0-9]+):([0-9a-f]{32})\]\]", re.ASCII)
 
 

@@ -294,7 +294,10 @@ def test_what_works_on_a_secret_works_on_its_true_value_and_nothing_else_works(h
     assert home.json("run", "work.yaml")["result"] == [True, True, True, True, False]  # type: ignore[index]
     kept = b"".join(path.read_bytes() for path in (home.folder / ".noetl").rglob("*") if path.is_file())
     assert not [form for form in forms_of(CANARY) if form.encode() in kept]
-    (home.folder / "work.yaml").write_text(
-        (home.folder / "work.yaml").read_text().replace("keychain.e.value | urlencode", "keychain.e.value | upper")
-    )
+    text = (home.folder / "work.yaml").read_text()
+    (home.folder / "work.yaml").write_text(text.replace("keychain.e.value | urlencode", "keychain.e.value | upper"))
+    told = home.run("run", "work.yaml")
+    assert "error[NL317]" in told.stderr and "nothing was started" in told.stderr
+    unseen = '(keychain.e.value if workload == {} else "") | upper'
+    (home.folder / "work.yaml").write_text(text.replace("keychain.e.value | urlencode", unseen))
     assert "template.error: this cannot be done to a secret" in home.run("run", "work.yaml").stdout

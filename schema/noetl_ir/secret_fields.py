@@ -1,0 +1,12 @@
+"""Which fields of a keychain entry are no secrets: what workers hide and what the compiler knows to be hidden."""
+
+PUBLIC = frozenset(
+    {"host", "hostaddr", "db_host", "port", "db_port", "user", "username", "db_user", "database", "dbname"}
+    | {"db_name", "schema", "sslmode", "options", "header", "type", "account", "warehouse", "role", "region"}
+    | {"project", "project_id", "scope"}
+)
+"""Fields that are no secret, whatever the kind; every other text is one."""
+ADDRESSES = frozenset({"url", "uri", "dsn", "endpoint", "base_url", "token_url"})
+"""Fields that are secret only when they hold a password."""
+SHORTEST = 8
+"""Characters of the shortest secret that is hidden."""
