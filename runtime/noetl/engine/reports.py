@@ -1,8 +1,12 @@
 """What reaches an execution from outside: worker reports, timers, control requests, and the start itself.
 
 A report is a proposal. It is recorded only if the run or iteration stands where the report says, under the claim
-it names, and nothing forbids it to go on; else it is refused, which tells the worker to stop.
+it names, and nothing forbids it to go on; else it is refused, which tells the worker to stop. One that stands where it
+should and cannot be recorded, as its form is none or the net has nothing of the kind, would come again with the next
+claim, and again: it is the fault of its task.
 """
+
+from contextlib import suppress
 
 from noetl.engine.execution import Execution, Region
 from noetl.engine.program import Missing
@@ -12,19 +16,47 @@ from noetl_ir.events import Event, Firing, event_of, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import error, ok
 
+REFUSED = "report.refused"
+"""The code of an attempt whose worker reports what cannot be recorded."""
+
 
 def accept(turn: Turn, report: Event) -> bool:
     """Record a worker's report; False means refused: stop."""
     execution = turn.execution
-    if execution.is_over or execution.cancelled or not is_well_formed(report):
+    if execution.is_over or execution.cancelled:
         return False
     region = execution.regions.get(report.run)
     if region is None or not _fits(region, report):
         return False
-    try:
-        return _accepted(turn, region, report)
-    except Missing:  # the net has nothing that the report says, and none of it was recorded
-        return False
+    if is_well_formed(report):
+        with suppress(Missing):  # the net has nothing that the report says, and none of it was recorded
+            return _accepted(turn, region, report)
+    _misreported(turn, region, report)
+    return False
+
+
+def _misreported(turn: Turn, region: Region, report: Event) -> None:
+    """Have the attempt fail whose worker says what cannot be recorded."""
+    plan = turn.program.plan
+    event_id = ":".join(map(str, (report.run, report.task, report.visit, report.attempt, report.claim)))
+    if region.phase == "at":
+        start = report._replace(event_id=f"{event_id}:s", event_type="task.started", ts=turn.now, fired=(), data={})
+        if not _accept_start(turn, region, start):
+            return
+    if region.phase not in ("run", "parked"):
+        return
+    message = (
+        f"what its worker reported ({report.event_type}) cannot be recorded: it has not the form of such a report, or "
+        "the plan has no place for it; is the worker of another version than the server?"
+    )
+    error: dict[str, Json] = {"code": REFUSED, "message": message}
+    place: dict[str, Json] = {"step": plan.steps[report.step].name, "task": plan.tasks[report.task].name}
+    outcome: dict[str, Json] = {"status": "error", "error": error}
+    data: dict[str, Json] = {
+        "status": "error", "outcome": outcome, "directive": "fault", "rule": -1, "error": {**error, **place},
+    }  # fmt: skip
+    done = report._replace(event_id=f"{event_id}:d", event_type="task.done", ts=turn.now, fired=(), data=data)
+    _accept_end(turn, region, done)
 
 
 def _accepted(turn: Turn, region: Region, report: Event) -> bool:
@@ -34,7 +66,7 @@ def _accepted(turn: Turn, region: Region, report: Event) -> bool:
     if region.phase not in ("run", "parked"):
         return False
     if region.phase == "run" and turn.program.parks(report.task) and report.data["directive"] != "fault":
-        return False  # it never parked, as its call was none: that is all that can be said of it
+        raise Missing("it never parked, as its call was none: that is all that can be said of it")
     if event_type == "retry.started" and _conflict(turn.execution, report) is None:
         number = turn.program.transition("retry", report.step, report.task, outcome=str(report.data["status"]))
         turn.record(_fired(report, Firing(number, report.run, report.run)))

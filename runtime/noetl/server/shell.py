@@ -238,10 +238,13 @@ class Shell:
             return given
         recorded = len(report.events) if self._begun and self._was_recorded(report) else 0
         for event in report.events[recorded:]:
-            if not reports.accept(turn, event):
+            before = len(turn.events)
+            accepted = reports.accept(turn, event)
+            if len(turn.events) > before:
+                decide(turn)
+            if not accepted:
                 break
             recorded += 1
-            decide(turn)
         answer = self._answers[name] = Answer(recorded)
         return answer
 

@@ -53,13 +53,13 @@ class Session:
     """
 
     __slots__ = (
-        "_inline", "_kit", "_origin", "_program", "_renderer", "_started", "attempt_number", "ctx", "iter",
-        "order", "origins", "over", "prev", "task", "task_results", "tasks_run", "visits",
+        "_inline", "_kit", "_origin", "_renderer", "_started", "attempt_number", "ctx", "iter",
+        "order", "origins", "over", "prev", "program", "task", "task_results", "tasks_run", "visits",
     )  # fmt: skip
 
     def __init__(self, program: Program, order: RunPipeline, kit: Kit) -> None:
         _check(program, order)
-        self._program = program
+        self.program = program
         self._kit = kit
         self._renderer = Renderer(program, order, kit.restore)
         self._started = order.began
@@ -90,7 +90,7 @@ class Session:
     @property
     def row(self) -> Task:
         """The task it stands at."""
-        return self._program.plan.tasks[self.task]
+        return self.program.plan.tasks[self.task]
 
     def is_past(self, order: RunPipeline) -> bool:
         """Whether an order for the same pipeline says nothing new: one that came twice, or that this one overtook."""
@@ -111,7 +111,7 @@ class Session:
             asked = max(row.fields, row.args, row.knobs, row.timeout) >= 0 or not kind_of(row.kind).pure
             kit = self._kit
             names = kit.keychain()  # for every task: what its tool may write of a secret has to be known
-            scope = field_scope(self._program, self, kit.results.follow, now, names) if asked else NO_NAMES
+            scope = field_scope(self.program, self, kit.results.follow, now, names) if asked else NO_NAMES
             rendered = None if lost else self._renderer.render(row, scope, self)
         except Fault as fault:
             return Attempt(row, None, fault, lost)
@@ -170,8 +170,8 @@ class Session:
             "ended": now,
             "trace_id": self.order.trace_id,
         }
-        scope = rule_scope(self._program, self, self._kit.results.follow, now, envelope) if row.rules else NO_NAMES
-        directive = judge(self._program, row, envelope, attempt=number, scope=scope, chance=self._kit.chance)
+        scope = rule_scope(self.program, self, self._kit.results.follow, now, envelope) if row.rules else NO_NAMES
+        directive = judge(self.program, row, envelope, attempt=number, scope=scope, chance=self._kit.chance)
         if directive.kind == "retry":
             return self._again(now, envelope, directive)
         return self._done(now, envelope, directive, shown)
@@ -203,7 +203,7 @@ class Session:
             rule: dict[str, Json] = {"rule": directive.rule} if directive.rule >= 0 else {}
             data["error"] = {
                 **directive.error,
-                "step": self._program.plan.steps[self.order.step].name,
+                "step": self.program.plan.steps[self.order.step].name,
                 "task": self.row.name,
                 **rule,
             }

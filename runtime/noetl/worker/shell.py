@@ -33,6 +33,8 @@ from noetl.ports import (
 from noetl.worker.intake import Begun, Intake
 from noetl.worker.pulse import Pulse
 from noetl.worker.session import Kit, Session
+from noetl.worker.unread import flaw_of, readable
+from noetl_ir.codec import CodecError
 from noetl_ir.commands import (
     Answer,
     Beat,
@@ -118,7 +120,8 @@ class Worker:
     `program_of` raises KeyError where there is no such plan. A worker in a process of its own has a `pulse`, and
     `blobs` for what is too large for the bus. `clock` gives the times of events, and `steady`, where there is
     another one, measures how long anything takes and waits. `say` hears why an order is not begun, of several alike
-    the first, and `failed` each time why something cannot be stored; that is tried again.
+    the first, and of reports that are taken back; `failed` each time why something cannot be stored; that is tried
+    again.
     """
 
     def __init__(
@@ -142,6 +145,7 @@ class Worker:
     ) -> None:
         self._bus = bus
         self._failed = failed
+        self._say = say
         self._name = name
         self._begun = 0
         self._by = 0
@@ -355,6 +359,8 @@ class Worker:
         """Send a slot's report. The same report has the same answer, so the first that comes is taken. Event ids are
         of an execution, and another session may say the same: the key names all three."""
         assert slot.report is not None
+        if slot.wait == 2 * SEND_AGAIN:  # nobody answered the first time
+            self._take_back(slot, slot.report)
         slot.again = self._steady.now() + slot.wait
         slot.errand = None
         key = f"{slot.report.execution_id}:{slot.name}:{slot.report.events[-1].event_id}"
@@ -364,9 +370,22 @@ class Worker:
         except NotYet as wait:
             slot.errand = wait.errand
             return
+        except CodecError:
+            self._take_back(slot, slot.report)
+            return
         except (Full, StoreFailure):
             pass  # it is sent again
         slot.wait = min(slot.wait * 2, LONGEST_WAIT)
+
+    def _take_back(self, slot: _Slot, report: Report) -> None:
+        """Where no server can read a report, have the task fail that it is about, and say so."""
+        if not (problem := flaw_of(report)):
+            return
+        session = slot.session
+        slot.report = readable(report, problem, session.program.plan)
+        where = f"{report.execution_id}, run {report.run}"
+        self._say(f"a report on execution {where} can be read by no server, so its task fails: {problem}")
+        slot.events, slot.call, session.over = list(slot.report.events), None, True
 
     def _sent(self, key: str, report: Report) -> Ticket[Answer]:
         try:
