@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from types import FunctionType, MappingProxyType
 
+from noetl import own
 from noetl.app.clock import SteadyClock, WallClock
 from noetl.app.embedded import Embedded, Parts, Ticking, Waiter
 from noetl.app.identities import IDS
@@ -21,11 +22,10 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.environment import NO_ENVIRONMENT, Environment
 from noetl.errands import Errands
-from noetl.own import keep, narrow
 from noetl.patience import LONGEST, PAUSE, Patience
 from noetl.ports import Blobs, Clock, Fence, Store, StoreFailure
 from noetl.server.control import ControlPlane, Observer
-from noetl.server.shell import Ask, hydrate
+from noetl.server.shell import Ask, Keep, at_once, hydrate
 from noetl.server.watch import DEFAULT_POOL, Near
 from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.scripted import Script, ScriptedLauncher, Signal, VirtualClock
@@ -61,6 +61,8 @@ class Settings(NamedTuple):
     """Seconds that a run waits for a store that takes nothing."""
     say: Callable[[str], None] = lambda text: None
     """Hears that a run waits for that."""
+    waits: bool = False
+    """Whether room is waited for from the first file on: of a store, of its plans, of who owns an execution."""
 
 
 def bus_of(settings: Settings, clock: Clock) -> MemoryBus[Command, Said, Answer]:
@@ -72,11 +74,18 @@ def bus_of(settings: Settings, clock: Clock) -> MemoryBus[Command, Said, Answer]
 
 
 class Runtime:
-    """A store with everything that drives executions in it."""
+    """A store with everything that drives executions in it. `keep` has stored what is before a drive begins."""
 
     def __init__(
-        self, store: Store, blobs: Blobs, secrets_path: str, settings: Settings, compiler: Callable[[Path], bytes]
+        self,
+        store: Store,
+        blobs: Blobs,
+        secrets_path: str,
+        settings: Settings,
+        compiler: Callable[[Path], bytes],
+        keep: Keep = at_once,
     ) -> None:
+        self.keep = keep
         self.store = store
         self.secrets_path = secrets_path
         self.blobs = blobs
@@ -90,7 +99,8 @@ class Runtime:
     @contextmanager
     def driver(self, execution_id: str, observe: Observer) -> Iterator[Driver]:
         """Own an execution and hold what drives it; raises Owned while another process does."""
-        with self.store.own(execution_id):
+        with ExitStack() as owning:
+            self.keep(lambda: owning.enter_context(self.store.own(execution_id)))
             driver = self._assemble(execution_id, observe)
             try:
                 yield driver
@@ -198,26 +208,27 @@ def open_runtime(url: str, settings: Settings, compiler: Callable[[Path], bytes]
         opener = registry.load("noetl.store", _MODULES.get(scheme, scheme), "open_store", FunctionType)
     except LookupError:
         raise StoreFailure(f"there is no store for `{scheme}`; write sqlite:///PATH or postgresql://…") from None
-    store: Store = opener(url)
+    keep: Keep = Patience(settings.patience, settings.say) if settings.waits else at_once
+    store: Store = keep(lambda: opener(url))
     with ExitStack() as closing:
         closing.callback(store.close)
         is_remote = scheme in ("http", "https")
         secrets = closing.enter_context(_passing_folder()) if is_remote else secrets_path_of(url)
         blobs = _blobs(scheme, path)
         closing.callback(blobs.close)
-        yield Runtime(store, blobs, secrets, settings, compiler)
+        yield Runtime(store, blobs, secrets, settings, compiler, keep)
 
 
 def guard(url: str) -> None:
     """Keep tools from the files of a store and of its secrets."""
     store = secrets_path_of(url).removesuffix(".credentials")
-    keep(store)
+    own.keep(store)
     learn_file(f"{store}.credentials.key")
 
 
 def narrowed(url: str) -> tuple[str, ...]:
     """Keep others from the files of a store that was opened; those that they could use until now."""
-    return narrow(secrets_path_of(url).removesuffix(".credentials"))
+    return own.narrow(secrets_path_of(url).removesuffix(".credentials"))
 
 
 @contextmanager

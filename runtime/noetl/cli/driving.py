@@ -15,7 +15,7 @@ from noetl.cli.stores import command_with
 from noetl.cli.text import Problem, Stopped
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
-from noetl.ports import Conflict, Owned, StoreFailure
+from noetl.ports import Conflict, NoRoom, Owned, StoreFailure
 from noetl.server.children import NotFound
 from noetl_ir.rows import NamedTuple
 
@@ -47,7 +47,8 @@ def drive(runtime: Runtime, program: Program, asked: Asked, go: Callable[[Embedd
         raise Stopped(f"{problem}; only one process at a time can drive it") from None
     except (StoreFailure, Conflict) as problem:
         if not _is_there(runtime, execution_id):
-            raise Problem(f"{problem}\nnothing was started") from None
+            refused = Stopped if isinstance(problem, NoRoom) else Problem
+            raise refused(f"{problem}\nnothing was started") from None
         raise Stopped(f"{problem}\nthe run stopped; what is on disk stays. Resume with: {again}") from None
     except KeyboardInterrupt:
         raise Stopped(f"stopped at once. Resume with: {again}") from None

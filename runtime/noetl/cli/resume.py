@@ -75,7 +75,7 @@ def resume(
     scripted = script_of(script) if script is not None else None
     settings = Settings(
         folders, slots=slots, limits=limits, script=scripted, log=shown.log, environment=environment, tick=shown.tick,
-        say=trouble_for(shown, quiet=quiet),
+        say=trouble_for(shown, quiet=quiet), waits=True,
     )  # fmt: skip
     with opened(url, settings) as runtime:
         row = row_of(runtime, execution)

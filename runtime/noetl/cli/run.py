@@ -65,7 +65,8 @@ def run(
     The VALUE of --set is JSON where it can be read as JSON, else text: --set n=123 is a number, --set on=true a
     boolean, --set who=Ada text. Quotes make a text of anything: --set 'who="123"'.
 
-    Exit codes: 0 completed, 1 failed, 4 blocked or cancelled, 5 stopped and can be resumed.
+    Exit codes: 0 completed, 1 failed, 4 blocked or cancelled, 5 stopped and can be resumed, or no room to
+    store anything.
     """
     if [source, (payload or "")[1:], script].count(STANDARD_INPUT) > 1:
         raise click.UsageError("standard input can be read only once")
@@ -75,7 +76,7 @@ def run(
     plan = plan_bytes(source, folders, quiet=quiet, undone="nothing was started")
     settings = Settings(
         folders, slots=slots, limits=limits, script=scripted, log=shown.log, environment=environment, tick=shown.tick,
-        say=trouble_for(shown, quiet=quiet),
+        say=trouble_for(shown, quiet=quiet), waits=True,
     )  # fmt: skip
     with opened(url, settings) as runtime:
         program = _kept(runtime, source, plan)
@@ -134,7 +135,7 @@ def _folder(source: str) -> str:
 
 def _kept(runtime: Runtime, source: str, plan: bytes) -> Program:
     try:
-        return runtime.programs.add(plan)
+        return runtime.keep(lambda: runtime.programs.add(plan))
     except NotFound as problem:
         raise Problem(f"{source}: {problem}") from None
 

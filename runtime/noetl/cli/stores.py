@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import click
 
 from noetl.app.looking import Unreadable, root_of
 from noetl.app.runtime import DEFAULT_STORE, Runtime, Settings, guard, narrowed, open_runtime
-from noetl.cli.text import Problem, Unserved, escaped
-from noetl.ports import Conflict, ExecutionRow, Store, StoreFailure, Wanted
+from noetl.cli.text import Problem, Stopped, Unserved, escaped
+from noetl.ports import Conflict, ExecutionRow, NoRoom, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound
 from noetl_ir.nearest import nearest
 
@@ -83,6 +83,10 @@ def opened(url: str, settings: Settings | None = None) -> Iterator[Runtime]:
             if runtime.store.dropped:
                 click.echo(f"note: {runtime.store.dropped}", err=True)
             yield runtime
+    except NoRoom as problem:
+        if not chosen.waits:
+            raise Problem(str(problem)) from None
+        raise Stopped(f"{problem}\nnothing was begun") from None
     except StoreFailure as problem:
         raise failed(problem) from None
     except (Conflict, Unreadable) as problem:
@@ -201,7 +205,8 @@ def owning_root(runtime: Runtime, row: ExecutionRow) -> Iterator[None]:
     if root == row.execution_id:
         yield
     else:
-        with runtime.store.own(root):
+        with ExitStack() as owning:
+            runtime.keep(lambda: owning.enter_context(runtime.store.own(root)))
             yield
 
 

@@ -33,7 +33,7 @@ class Unserved(Problem):
 
 
 class Stopped(Problem):
-    """The command stopped, and the execution can be resumed."""
+    """The command stopped, and the execution can be resumed, or begun where there was no room for it."""
 
     exit_code = 5
 

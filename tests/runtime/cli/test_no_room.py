@@ -52,6 +52,17 @@ workflow:
     next: {arcs: [{step: last}]}
   - {step: last, tool: {kind: noop, result: "{{ start | length }}"}}
 """
+SLOW_ONCE = """
+workflow:
+  - step: start
+    tool:
+      kind: python
+      code: |
+        import os, time
+        again = os.path.exists('ran')
+        open('ran', 'a').close()
+        time.sleep(0 if again else 60)
+"""
 LIFTED = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 
 
@@ -113,6 +124,59 @@ def test_a_quiet_run_says_it_too(home: "Home") -> None:
     )  # fmt: skip
     home.started.append(child)
     assert told(child).startswith("warning: nothing can be stored")
+
+
+def waiting(home: "Home", *words: str) -> "subprocess.Popen[str]":
+    """`noetl …` on a full disk, once it says so, which is within 5 s."""
+    child = subprocess.Popen(
+        [sys.executable, "-m", "noetl.cli", *words], cwd=home.folder, env=home.env, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    home.started.append(child)
+    began = time.monotonic()
+    line = told(child)
+    assert time.monotonic() - began < 5 + 1  # a second for its start
+    assert "disk is full" in line or "No space left" in line
+    return child
+
+
+@pytest.mark.parametrize("there", ["nothing", "a store", "a stopped execution"])
+def test_what_begins_on_a_full_disk_waits_too(home: "Home", tmp_path: Path, there: str) -> None:
+    """From the first file on: the store, the plan, and who owns the execution."""
+    with small_disk(tmp_path / "disk") as disk:
+        home.folder = disk
+        plan, words = home.plan(EVENTS), ["run", "plan.ir"]
+        if there == "a store":
+            home.run("register", plan)
+        elif there == "a stopped execution":
+            stopped = home.start("run", home.plan(SLOW_ONCE), until="start: started")
+            waited_for((disk / "ran").exists, "it never begins", 10)
+            stopped.kill()
+            stopped.communicate()
+            words = ["resume", "last"]
+        ballast = fill(disk)
+        child = waiting(home, *words)
+        ballast.unlink()
+        output, said = child.communicate(timeout=30)
+        assert (child.returncode, "result:" in output or "completed" in output) == (0, True), output + said
+        fill(disk)
+        child = waiting(home, "run", "plan.ir")
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=10)
+        assert child.returncode in (5, 130)
+
+
+def test_a_run_that_finds_no_room_ends_with_5(home: "Home", tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        home.folder = disk
+        home.plan(EVENTS)
+        fill(disk)
+        child = waiting(home, "run", "plan.ir")
+        _, said = child.communicate(timeout=40)
+        assert (child.returncode, "the disk is full" in said, "nothing was begun" in said) == (5, True, True)
+        (disk / "ballast").unlink()
+        assert home.run("list").stdout.count("tests/tried") == 0
+        assert home.run("run", "plan.ir").returncode == 0
 
 
 def is_ready(url: str, status: int) -> None:
