@@ -34,7 +34,7 @@ from noetlc.build.family import (
 from noetlc.build.refusals import refusals_of
 from noetlc.diag.change import Change
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.diag.findings import sorted_findings
+from noetlc.diag.findings import hides, sorted_findings
 from noetlc.diag.told import told
 from noetlc.older import AUTHORING, LOWERING, READ, BrokenPass, Lowering, forks_of, read
 from noetlc.reading.check import check_document
@@ -211,7 +211,9 @@ class _Run:
         document = understood(source, node, self._observer)
         if (playbook := document.playbook) is None:
             return document
-        findings = [*document.diagnostics, *check_playbook(source, playbook, self._at_least, document.was)]
+        partial = any(map(hides, document.diagnostics))
+        rules = check_playbook(source, playbook, self._at_least, document.was, partial=partial)
+        findings = [*document.diagnostics, *rules]
         if not _has_errors(findings):
             findings += refusals_of(playbook)
             computed = [span for path, span in calls_of(playbook) if path is None]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from noetlc.diag.diagnostic import Diagnostic
+from noetlc.diag.diagnostic import Diagnostic, Severity
 
 
 def sorted_findings(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
@@ -11,3 +11,11 @@ def sorted_findings(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]
     for diagnostic in diagnostics:
         found.setdefault(diagnostic.order, diagnostic)
     return tuple(found[order] for order in sorted(found))
+
+
+def hides(diagnostic: Diagnostic) -> bool:
+    """Whether a finding says that a part of the playbook could not be read: what is there, no rule sees."""
+    return diagnostic.severity is Severity.ERROR and diagnostic.code.startswith(_UNREAD)
+
+
+_UNREAD = ("NL0", "NL101", "NL102", "NL104", "NL107", "NL108", "NL114", "NL117", "NL118", "NL302", "NL90")

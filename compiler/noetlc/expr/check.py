@@ -18,7 +18,8 @@ class Names(NamedTuple):
     """What is declared around an expression.
 
     `iterators` are those of the loops around, innermost first; `args`, `ctx`, `iter` and `workload` the keys
-    that are known of these scopes; `tasks` those of the same pipeline.
+    that are known of these scopes; `tasks` those of the same pipeline. `alike` are the keys of `args` that were given
+    what the bare name means without them, so that it is the same value whichever is meant.
     """
 
     iterators: tuple[str, ...] = ()
@@ -28,6 +29,7 @@ class Names(NamedTuple):
     ctx: frozenset[str] = _NONE
     iter: frozenset[str] = _NONE
     workload: frozenset[str] = _NONE
+    alike: frozenset[str] = _NONE
 
     def layer(self, name: str) -> frozenset[str]:
         """The known keys of one of `scopes.LAYERS`."""
@@ -163,7 +165,8 @@ def _out_of_place(access: Access, row: Row) -> Problem:
 def _bare(access: Access, row: Row, names: Names) -> Iterator[Problem]:
     word = access.root.name
     meanings = [what for what, known in _scopes(row, names) if word in known]
-    if len(meanings) > 1:
+    differ = [what for what in meanings if not (what == _OF_ARGS and word in names.alike)]
+    if len(differ) > 1:
         message = f"`{word}` is {_listed(meanings)}"
         yield _problem(access, message, f"it means {meanings[0]}: write the scope out", Kind.AMBIGUOUS)
     if meanings:
@@ -178,6 +181,9 @@ def _bare(access: Access, row: Row, names: Names) -> Iterator[Problem]:
     known = [name for _, some in _scopes(row, names) for name in sorted(some)]  # the author's own names first
     help = _meant(word, [*known, *sorted(row.names)]) or f"a key of the payload is `workload.{word}`"
     yield _problem(access, f"there is no `{word}`", help, Kind.UNKNOWN)._replace(free=word)
+
+
+_OF_ARGS = "a key of `args`"
 
 
 def _scopes(row: Row, names: Names) -> Iterator[tuple[str, frozenset[str]]]:

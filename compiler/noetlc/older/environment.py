@@ -10,15 +10,15 @@ Variables that hold secrets are left to `lower_secrets`.
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Attribute, Call, Const, Expr, Filter, Item, Name, Native, expressions_of, walk
+from noetl_ir.expr import Attribute, Call, Const, Expr, Filter, Item, Name, Native, expressions_of
 from noetl_ir.span import Span
-from noetlc.ast.playbook import Playbook, Task, Value
+from noetlc.ast.playbook import Playbook, Value
 from noetlc.ast.sugar import Guess
-from noetlc.ast.walk import all_expressions, expressions_in
-from noetlc.ast.workbook import pairs_of
+from noetlc.ast.walk import all_expressions
 from noetlc.diag.change import Change, Note
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import rewritten
+from noetlc.expr.secret_names import names_of_secrets
 from noetlc.expr.shorthand import otherwise, path, static_path
 from noetlc.expr.templates import Held, held_with, map_held, native
 
@@ -31,8 +31,6 @@ class OldSecrets(Guess):
 
 ENV = "env"
 _ENDS = ("PASSWORD", "API_KEY", "TOKEN", "SECRET")
-_NAMING = frozenset({"auth", "credential", "secret", "secret_name"})
-"""Fields that name an entry of the keychain."""
 
 
 def variable_of(expr: Expr) -> str:
@@ -59,7 +57,7 @@ def _keys(expr: Expr) -> Iterator[tuple[str | int, ...]]:
 def _naming(playbook: Playbook) -> Iterator[str]:
     """The variables whose value is the name of a secret, directly or by way of a workload value."""
     workload = dict(playbook.workload)
-    for expr in _names_of_secrets(playbook):
+    for expr in names_of_secrets(playbook):
         for access in accesses(expr):
             word, keys = access.root.name, access.keys
             if word == ENV and keys:
@@ -70,30 +68,6 @@ def _naming(playbook: Playbook) -> Iterator[str]:
                 yield from (
                     str(keys[0]) for part in expressions_of(workload[key].template) for keys in _keys(part) if keys
                 )
-
-
-def _names_of_secrets(playbook: Playbook) -> Iterator[Expr]:
-    for entry in playbook.keychain:
-        yield from (expr for _, value in entry.fields for expr, _ in expressions_in(value))
-    for task in (*(task for step in playbook.steps for task in step.tasks), *(task for _, task in playbook.workbook)):
-        yield from _of_task(task)
-    for expr, _ in all_expressions(playbook):
-        for part in walk(expr):
-            if isinstance(part, Call) and isinstance(part.callee, Name) and part.callee.name == "token":
-                yield from part.args
-
-
-def _of_task(task: Task) -> Iterator[Expr]:
-    waiting: list[tuple[str, Value]] = [*task.fields]
-    if task.args is not None:
-        waiting.append(("args", task.args))
-    for name, value in waiting:
-        if task.kind == "secrets" or name in _NAMING:
-            yield from (expr for expr, _ in expressions_in(value))
-            continue
-        for key, inner in (pairs_of(value.template) or {}).items():
-            if key in _NAMING:
-                yield from expressions_of(inner)
 
 
 BY = "lower_env"

@@ -46,12 +46,13 @@ from noetlc.older.legacy_names import (
     rule_meanings,
 )
 from noetlc.older.patching import on_success, set_after, set_at_break
+from noetlc.older.set_pairs import split_set
 from noetlc.older.storage import is_storage, take_output
 from noetlc.reading.drafts import ArcDraft, DocumentDraft, StepDraft, TaskDraft, ThenDraft
 from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import is_empty
 from noetlc.reading.values import read_pairs, read_value
-from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at
+from noetlc.source.nodes import Mapping, Node, Scalar
 
 _ENVELOPE = rule_meanings(Name("outcome"), path("outcome", "result"))
 """What older names are in the `set` of a step: `output` is the envelope."""
@@ -120,35 +121,6 @@ def take_set(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
     r.legacy_seen = True
     ctx, scratch = split_set(r, node)
     draft.extras.append(Assign("`set`", ctx, scratch, key.span))
-
-
-def split_set(r: Reader, node: Node, word: str = "set") -> tuple[Pairs, Pairs]:
-    """The pairs of `set` for `ctx` and for `iter`, by their prefix; `[{name, value}]` and one key an entry, too."""
-    ctx, scratch = [], []
-    for name, value in read_pairs(r, _unlisted(r, node, word), f"`{word}`"):
-        scope, dot, rest = name.partition(".")
-        if dot and scope == "iter":
-            scratch.append((rest, value))
-        else:
-            ctx.append((rest if dot and scope in ("ctx", "vars", "step") else name, value))
-    return tuple(ctx), tuple(scratch)
-
-
-def _unlisted(r: Reader, node: Node, word: str) -> Node:
-    """The mapping that a list of assignments says; the list itself where an entry is none."""
-    if not isinstance(node, Sequence):
-        return node
-    entries: list[tuple[Scalar, Node]] = []
-    for item in node.items:
-        if not isinstance(item, Mapping):
-            return node
-        name, value = item.get("name"), item.get("value")
-        if isinstance(name, Scalar) and value is not None and len(item.entries) == 2:
-            entries.append((name, value))
-        else:
-            entries += item.entries
-    r.respelt(node.span, f"`{word}` as a list", "a mapping")
-    return mapping_at(entries, node.span)
 
 
 def take_result(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:

@@ -18,7 +18,7 @@ class Around:
     ANYTHING: frozenset[str] = frozenset({"*"})
     """The known keys of args that only the run knows."""
 
-    __slots__ = ("_arriving", "_outside", "_playbook")
+    __slots__ = ("_alike", "_arriving", "_outside", "_playbook")
 
     def __init__(self, playbook: Playbook) -> None:
         tasks = [task for step in playbook.steps for task in step.tasks]
@@ -28,7 +28,11 @@ class Around:
             ctx=written,
             workload=frozenset(key for key, _ in playbook.workload),
         )
-        self._arriving = _arriving(playbook)
+        into = _ways_into(playbook)
+        self._arriving = {name: _union(_keys(made, step, into) for step, made in arcs) for name, arcs in into.items()}
+        self._alike = {
+            name: frozenset(key for key in keys if _is_alike(key, name, into)) for name, keys in self._arriving.items()
+        }
         self._playbook = playbook
 
     def outside(self) -> Names:
@@ -43,6 +47,7 @@ class Around:
             iterators=tuple(loop.iterator for loop in reversed(loops)),
             tasks=frozenset([task.name for task in step.tasks]),
             args=self._arriving.get(step.name, frozenset()),
+            alike=self._alike.get(step.name, frozenset()),
             iter=frozenset(scratch),
         )
 
@@ -81,14 +86,33 @@ _Into: TypeAlias = dict[str, list[tuple[Step, Template]]]
 """Step → the steps with arcs to it, and the args that these give."""
 
 
-def _arriving(playbook: Playbook) -> dict[str, frozenset[str]]:
-    """Step → the keys of the args that arcs bring to it; `ANYTHING` where an arc computes them."""
+def _ways_into(playbook: Playbook) -> _Into:
     into: _Into = {}
     for step in playbook.steps:
         for arc in step.router.arcs if step.router is not None else ():
             if arc.args is not None:
                 into.setdefault(arc.target, []).append((step, arc.args.template))
-    return {name: _union(_keys(template, step, into) for step, template in arcs) for name, arcs in into.items()}
+    return into
+
+
+def says_itself(key: str, template: Template | None) -> bool:
+    """Whether an arg is given what its name means without it: `k: "{{ k }}"`, or the key of `workload`."""
+    return isinstance(template, Native) and static_path(template.expr) in ((key,), ("workload", key), ("args", key))
+
+
+def _is_alike(key: str, name: str, into: _Into, seen: frozenset[str] = frozenset()) -> bool:
+    """Whether every arc to a step that gives a key gives what its name means without it."""
+    if name in seen:
+        return True
+    for step, template in into.get(name, ()):
+        pairs = pairs_of(template)
+        if pairs is None:
+            passed = isinstance(template, Native) and static_path(template.expr) == ("args",)
+            if not passed or not _is_alike(key, step.name, into, seen | {name}):
+                return False
+        elif key in pairs and not (says_itself(key, pairs[key]) and _is_alike(key, step.name, into, seen | {name})):
+            return False
+    return True
 
 
 def _keys(template: Template, step: Step, into: _Into, seen: frozenset[str] = frozenset()) -> frozenset[str]:

@@ -15,6 +15,7 @@ from noetlc.reading.shapes import is_empty, is_misspelt, mapping_of, missing, se
 from noetlc.reading.step import read_step
 from noetlc.reading.task import read_single, read_task
 from noetlc.reading.values import read_value
+from noetlc.reading.word_tool import named_entry
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, value_of
 
 VERSIONS = ("noetl.io/v2", "noetl.io/v1", "noetl.io/v10")
@@ -69,14 +70,15 @@ def _is_another(r: Reader, node: Mapping) -> bool:
     if isinstance(form, Scalar) and form.text == "Playbook":
         what = "a playbook of 2023, of tasks and transitions, which is another language"
     elif isinstance(kind, Scalar) and kind.text in _OTHERS:
-        what = f"a document of kind `{kind.text}`, which is read by the server of that kind"
+        what = f"a document of kind `{kind.text}`, which is registered with a server and never run"
     elif isinstance(kind, Scalar) and _MANIFEST.fullmatch(text):
         what = f"a Kubernetes manifest of kind `{kind.text}`"
     elif not _is_like_a_playbook(r, node):
         what = "something else: it has neither `apiVersion` and `workflow` nor `workload`"
     if what:
         at = node.key("kind") or node.key("type")
-        r.report("NL106", f"this is no playbook but {what}", node.span if at is None else at.span)
+        help = "leave it out of what is checked, or keep it in a file of its own" if at is not None else ""
+        r.report("NL106", f"this is no playbook but {what}", node.span if at is None else at.span, help=help)
     return bool(what)
 
 
@@ -173,7 +175,12 @@ def take_moved(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None
     text = text_of(r, node, f"`{key.text}`")
     if text is not None:
         draft.moved[key.text] = text
-        r.report("NL111", f"`{key.text}` belongs into `metadata` and is read from there", key.span)
+        r.report(
+            "NL111",
+            f"`{key.text}` at the root belongs into `metadata`",
+            key.span,
+            help=_MOVE.format(key.text),
+        )
 
 
 def _keychain(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
@@ -205,6 +212,9 @@ def _workflow(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
             draft.steps.append(step)
 
 
+_MOVE = "write `metadata: {{{}: …}}`; `noetlc migrate` rewrites the file"
+
+
 def _workbook(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
     """A list of tasks, a mapping of them by name, or `{tasks: …}` of either."""
     if isinstance(node, Mapping) and len(node.entries) == 1 and node.entries[0][0].text == "tasks":
@@ -214,7 +224,7 @@ def _workbook(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
     tasks: list[Task | None] = []
     match node:
         case Sequence():
-            tasks = [read_task(r, position, item) for position, item in enumerate(node.items)]
+            tasks = [read_task(r, position, named_entry(r, item)) for position, item in enumerate(node.items)]
         case Mapping():
             tasks = [_entry(r, name, item) for name, item in node.entries]
         case _ if not is_empty(node):

@@ -14,13 +14,14 @@ from noetlc.ast.once import Once
 from noetlc.ast.order import order_of
 from noetlc.ast.playbook import Guard, KeychainEntry, Playbook, Step, Task, Value
 from noetlc.ast.walk import expressions_in, loops_of, placed_blocks, rule_guards, rule_values, task_values
+from noetlc.ast.workbook import pairs_of
 from noetlc.ast.workload import workload_needs
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.block_names import expressions_inside
 from noetlc.expr.calling import own_args
 from noetlc.expr.check import Kind, Names, Problem, check_names
 from noetlc.expr.paths import Access, accesses
-from noetlc.reading.around import Around
+from noetlc.reading.around import Around, says_itself
 from noetlc.reading.reader import Reader
 from noetlc.source.nodes import Scalar
 
@@ -114,7 +115,14 @@ def _check_step(checks: "_Checks", step: Step, names: Names) -> None:
 
 def _check_task(checks: "_Checks", task: Task, names: Names) -> None:
     own = own_args(task)
-    checks.values(task_values(task), Place.TASK, names._replace(args=names.args | own) if own else names)
+    if own:
+        given = pairs_of(task.args.template) if task.args is not None else None
+        alike = frozenset(key for key in own if says_itself(key, (given or {}).get(key)))
+        inside = names._replace(args=names.args | own, alike=(names.alike - own) | alike)
+        checks.values((value for value in task_values(task) if value is not task.args), Place.TASK, inside)
+        checks.values((task.args,) if task.args is not None else (), Place.TASK, names)
+    else:
+        checks.values(task_values(task), Place.TASK, names)
     checks.values(rule_values(task), Place.RULE, names)
     checks.guards(rule_guards(task), Place.RULE, names)
 

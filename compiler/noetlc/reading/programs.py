@@ -16,6 +16,13 @@ _TRIES = 4
 """How many closing braces are tried for an opening pair; a bound, so that odd text stays linear."""
 
 _START = re.compile(r"\{\{-?\s*(?P<name>[A-Za-z_]\w*)(?P<path>\s*[.\[|]\s*[\w'\"]|)")
+_GO_OPTION = r"""(?:--format|--template|\s-f|go-template)[= ]?\s{0,9}["']?"""
+"""An option whose value is a template of Go, as those of docker and kubectl."""
+_HAS_GO = re.compile(_GO_OPTION + r"""[^"'\n]{0,200}\{\{""")
+_OF_GO = re.compile(_GO_OPTION + r"""(?:\{\{[^{}]*\}\}|[^{}"'])*\{\{[^`]$""")
+_REACH = 200
+"""So many characters before its braces the option is looked for."""
+_GO_WORDS = re.compile(r"-?\s*((json|range|with|if|index|len|print\w*)\s+\.|(end|else)\s*-?\}\})")
 _HELP = "a template is written `{{ expression }}`; anything else reaches the tool unchanged"
 
 
@@ -28,7 +35,7 @@ def program_text(r: Reader, node: Node) -> Value:
             return Value(Literal(node.value), node.span, node)
         return _program_list(r, node)
     template, errors = parse_template(node.text)
-    if errors or "{#" in node.text:
+    if errors or "{#" in node.text or _HAS_GO.search(node.text):
         template = _loose(r, node)
     return Value(template, node.span, node)
 
@@ -53,7 +60,8 @@ def _loose(r: Reader, node: Scalar) -> Template:
             at = start + 1
             continue
         error = None
-        if text.startswith("{{", start):
+        go = _is_of_go(text, start)
+        if text.startswith("{{", start) and not (go and _GO_WORDS.match(text, start + 2)):
             found = _expression_at(text, start, last)
             if isinstance(found, tuple):
                 expr, end = found
@@ -65,11 +73,19 @@ def _loose(r: Reader, node: Scalar) -> Template:
         if isinstance(error, UnknownWord):
             report_template(r, node, error)
             at = max(text.find("}}", error.end) + 2, at)
-        else:
+        elif not go:
             _stays(r, node, start, error)
     if not parts:
         return Literal(text)
     return Text((*parts, text[done:]) if done < len(text) else tuple(parts), text)
+
+
+def _is_of_go(text: str, start: int) -> bool:
+    """Whether the braces at `start` are those of another language: a length of a shell, or an option of docker."""
+    if text.startswith("{#", start):
+        return text[start - 1 : start] == "$"
+    line = max(text.rfind("\n", 0, start) + 1, start - _REACH)
+    return _OF_GO.search(text, line, start + 3) is not None
 
 
 def _expression_at(text: str, start: int, last: int) -> tuple[Expr, int] | TemplateError | None:

@@ -134,3 +134,20 @@ def _kind_of(r: Reader, node: Mapping) -> tuple[Scalar, Node]:
         name = _OTHER_NAMES[kind.text]
         kind = scalar_at(name, name, style="", span=kind.span, source=(0, 0))
     return key, kind
+
+
+def named_entry(r: Reader, node: Node) -> Node:
+    """An entry of the workbook; the first files name it by `task`, as the steps do that call it."""
+    key = node.key("task") if isinstance(node, Mapping) else None
+    if key is None or not isinstance(node, Mapping) or node.get("name") is not None or not _has_kind(node):
+        return node
+    r.respelt(key.span, "`task` of an entry of the workbook", "its `name`")
+    return mapping_at([(key_as(key, "name") if at is key else at, value) for at, value in node.entries], node.span)
+
+
+def _has_kind(node: Mapping) -> bool:
+    """Whether a mapping has the kind of its tool, which is none that has a `task` itself."""
+    inner = node.get("tool")
+    kinds = (node.get("kind"), node.get("type"), inner, inner.get("kind") if isinstance(inner, Mapping) else None)
+    named = [kind.text for kind in kinds if isinstance(kind, Scalar)]
+    return bool(named) and "workbook" not in named

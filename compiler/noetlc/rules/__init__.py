@@ -90,13 +90,15 @@ class Unit:
 
 class Rule(NamedTuple):
     """`level` is what the rule needs: `ast` the tree alone, `net` a plan. `check` yields its findings in any order,
-    none of them worse than `severity`.
+    none of them worse than `severity`. A rule that is `whole` concludes from what is nowhere in the playbook, such as
+    an arc to a step; it is not asked where a part could not be read, which may be what it looks for.
     """
 
     code: str
     severity: Severity
     level: Literal["ast", "net"]
     check: Callable[[Unit], Iterator[Diagnostic]]
+    whole: bool = False
 
     def finding(
         self, message: str, span: Span, *, help: str = "", related: tuple[Related, ...] = (), fix: Fix | None = None
@@ -119,13 +121,13 @@ class Rule(NamedTuple):
 
 
 def check_playbook(
-    source: Source, playbook: Playbook, at_least: Severity, read: Playbook | None = None
+    source: Source, playbook: Playbook, at_least: Severity, read: Playbook | None = None, *, partial: bool = False
 ) -> list[Diagnostic]:
     """What the rules on trees that are at least so severe find in a playbook, sorted; `read` is it before lowering.
 
-    The playbook may be partial; no rule raises for that.
+    The playbook may be `partial`, with parts that could not be read; no rule raises for that.
     """
-    return _found(Unit(source, playbook, read), "ast", at_least)
+    return _found(Unit(source, playbook, read), "ast", at_least, partial)
 
 
 def check_net(source: Source, playbook: Playbook, read: Playbook | None = None) -> list[Diagnostic]:
@@ -206,14 +208,14 @@ def _built(playbook: Playbook) -> Plan:
     return build_plan(playbook)
 
 
-def _found(unit: Unit, level: str, at_least: Severity) -> list[Diagnostic]:
+def _found(unit: Unit, level: str, at_least: Severity, partial: bool = False) -> list[Diagnostic]:
     """What the rules of a level find in what the author wrote. One that fails is a finding itself, and the others go
     on.
     """
     found: list[Diagnostic] = []
     failed: dict[Bug, list[str]] = {}
     for slug, rule in all_rules():
-        if rule.level == level and rule.severity >= at_least:
+        if rule.level == level and rule.severity >= at_least and not (rule.whole and partial):
             try:
                 found += rule.check(unit)
             except Exception as error:

@@ -41,4 +41,4 @@ def _has_default(step: Step) -> bool:
     return step.router is not None and any(arc.when is None for arc in step.router.arcs)
 
 
-RULE = Rule("NL605", Severity.WARNING, "ast", check)
+RULE = Rule("NL605", Severity.WARNING, "ast", check, whole=True)

@@ -31,4 +31,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         )
 
 
-RULE = Rule("NL602", Severity.WARNING, "ast", check)
+RULE = Rule("NL602", Severity.WARNING, "ast", check, whole=True)

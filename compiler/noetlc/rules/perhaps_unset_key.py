@@ -84,4 +84,4 @@ def _read(expr: Expr) -> tuple[Access, ...]:
 
 _reads = Once(_read)
 
-RULE = Rule("NL407", Severity.WARNING, "ast", check)
+RULE = Rule("NL407", Severity.WARNING, "ast", check, whole=True)

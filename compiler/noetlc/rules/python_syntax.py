@@ -11,6 +11,7 @@ When to ignore
 """
 
 from collections.abc import Iterator
+from re import compile as pattern
 
 from noetl_ir.expr import Literal
 from noetlc.ast.python_code import offset_of, python_code
@@ -30,9 +31,18 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             continue
         at = offset_of(text, error)
         span = unit.source.inner_span(value.node, at, at + 1) if isinstance(value.node, Scalar) else value.span
-        yield RULE.finding(f"the code of `{task.name}` is not valid Python: {error.name}", span, help=_HELP)
+        yield RULE.finding(f"the code of `{task.name}` is not valid Python: {error.name}", span, help=_help(text, at))
 
 
-_HELP = "mend the line; code is Python as it stands, never a template"
+def _help(text: str, at: int) -> str:
+    """What to do about a syntax error at an offset; a key of the task in the code has slipped into it."""
+    slipped = _KEY.match(text, text.rfind("\n", 0, at) + 1)
+    if slipped is not None and slipped[1] in _KEYS:
+        return f"`{slipped[1]}:` is a key of the task: write it as far to the left as `code`"
+    return "mend the line; code is Python as it stands, never a template"
+
+
+_KEY = pattern(r"[ \t]*(\w+):(?=\s|$)")
+_KEYS = frozenset({"args", "auth", "libs", "spec", "kind", "name", "input", "data", "with", "timeout", "code"})
 
 RULE = Rule("NL803", Severity.ERROR, "ast", check)

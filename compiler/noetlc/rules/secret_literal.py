@@ -8,15 +8,19 @@ Instead
     keychain: [{name: api_token, kind: env}]
     headers: {Authorization: "Bearer {{ keychain.api_token }}"}
 When to ignore
-    Where the value is no secret: a placeholder, or a key of a local test system.
+    Where the value is no secret: a placeholder, or a key of a local test system. What a field takes as the name of a
+    secret is not told.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from re import IGNORECASE
 from re import compile as pattern
 
+from noetl_ir.expr import Expr
 from noetlc.ast.playbook import Playbook
 from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.expr.paths import accesses
+from noetlc.expr.secret_names import names_of_secrets
 from noetlc.rules import Rule, Unit
 from noetlc.source.nodes import Mapping, Node, Scalar
 
@@ -28,9 +32,10 @@ _SHORTEST = 8
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Texts of 8 characters and more, without a template or a space but one, under a key that names a
-    secret.
+    secret; not what some field takes as the name of one.
     """
-    waiting = list(_named(unit.playbook))
+    names = {key for expr in names_of_secrets(unit.playbook) for key in _workload_keys(expr)}
+    waiting = list(_named(unit.playbook, names))
     while waiting:
         name, here = waiting.pop()
         if isinstance(here, Mapping):
@@ -43,9 +48,18 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-def _named(playbook: Playbook) -> Iterator[tuple[str, Node | None]]:
+def _workload_keys(expr: Expr) -> Iterator[str]:
+    for access in accesses(expr):
+        if access.root.name != "workload":
+            yield access.root.name
+        elif access.keys:
+            yield str(access.keys[0])
+
+
+def _named(playbook: Playbook, names: Container[str]) -> Iterator[tuple[str, Node | None]]:
     for key, value in playbook.workload:
-        yield key, value.node
+        if key not in names:
+            yield key, value.node
     for step in playbook.steps:
         for task in step.tasks:
             for name, value in task.fields:

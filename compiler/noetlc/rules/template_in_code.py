@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 
 from noetl_ir.expr import Literal
+from noetlc.ast.python_code import python_code
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.parser import is_expression
 from noetlc.rules import Rule, Unit
@@ -31,12 +32,14 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     """The first pair of braces with an expression in it, in each program text; comments and texts that are no
     more than comments aside.
     """
-    for _, _, value in unit.programs["code"]:
+    for _, task, value in unit.programs["code"]:
         scalar, template = value.node, value.template
         text = template.value if isinstance(template, Literal) else None
         if not isinstance(text, str) or "{{" not in text:
             continue
-        found = next(_templates(text), None)
+        # braces in a text are not what keeps a broken program from running, which is told
+        strings = task.kind != "python" or python_code(text).error is None
+        found = next(_templates(text, strings), None)
         if found is not None:
             yield RULE.finding(
                 "code is never a template: these braces stay as written",
@@ -45,11 +48,11 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-def _templates(text: str) -> Iterator[tuple[int, int]]:
-    """Where pairs of braces with an expression stand: in a string, or around whole strings."""
+def _templates(text: str, in_strings: bool) -> Iterator[tuple[int, int]]:
+    """Where pairs of braces with an expression stand: in a string, if that is asked for, or around whole strings."""
     idle = _idle(text)
     outside = _PARTS.sub(lambda part: "0" if len(part[0]) < 2 else f"'{'0' * (len(part[0]) - 2)}'", text)
-    strings = (part.span() for part in _PARTS.finditer(text) if part["comment"] is None)
+    strings = (part.span() for part in _PARTS.finditer(text) if in_strings and part["comment"] is None)
     spans = [(0, len(text), outside), *((start, end, text) for start, end in strings)]
     for first, last, within in sorted(spans, key=lambda span: span[1]):
         start = within.find("{{", first, last)

@@ -96,4 +96,4 @@ def _read(expr: Expr) -> tuple[Access, ...]:
 
 _reads = Once(_read)
 
-RULE = Rule("NL411", Severity.WARNING, "ast", check)
+RULE = Rule("NL411", Severity.WARNING, "ast", check, whole=True)

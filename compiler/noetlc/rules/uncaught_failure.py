@@ -36,4 +36,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL609", Severity.NOTE, "ast", check)
+RULE = Rule("NL609", Severity.NOTE, "ast", check, whole=True)

@@ -37,4 +37,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL601", Severity.WARNING, "ast", check)
+RULE = Rule("NL601", Severity.WARNING, "ast", check, whole=True)

@@ -39,4 +39,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 )
 
 
-RULE = Rule("NL506", Severity.WARNING, "ast", check)
+RULE = Rule("NL506", Severity.WARNING, "ast", check, whole=True)

@@ -69,4 +69,4 @@ def _read(expr: Expr) -> tuple[str, ...]:
 
 _names = Once(_read)
 
-RULE = Rule("NL408", Severity.NOTE, "ast", check)
+RULE = Rule("NL408", Severity.NOTE, "ast", check, whole=True)

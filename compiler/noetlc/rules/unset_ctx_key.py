@@ -51,4 +51,4 @@ def _read(expr: Expr) -> tuple[Access, ...]:
 
 _of_ctx = Once(_read)
 
-RULE = Rule("NL406", Severity.WARNING, "ast", check)
+RULE = Rule("NL406", Severity.WARNING, "ast", check, whole=True)

@@ -63,4 +63,4 @@ def _read(expr: Expr) -> tuple[Access, ...]:
 
 _of_iter = Once(_read)
 
-RULE = Rule("NL404", Severity.WARNING, "ast", check)
+RULE = Rule("NL404", Severity.WARNING, "ast", check, whole=True)

@@ -51,7 +51,7 @@ ROWS: dict[str, str] = {
     "step args": "step-args args-token args-name",
     "workbook task": (
         "v1-workbook v1-call workbook-args workbook-sink workbook-mapping workbook-map-plain workbook-"
-        "retry workbook-reference call-args workbook-own-args"
+        "retry workbook-reference call-args workbook-own-args workbook-entry-task"
     ),
     "step.when, pass": "step-when skip-pass skip-when-pass skip-loop",
     "set (D10)": "set-input-output set-task set-rule set-arc set-step-loop set-before-arcs "
@@ -98,7 +98,7 @@ ROWS: dict[str, str] = {
     # REAL.md, flow.
     "backoff: fixed, a number; results; names with marks first": "backoff-words",
     "older words for fields": "older-fields",
-    "set as a list, set_vars": "set-list",
+    "set as a list, set_vars, names under their scope": "set-list set-under-scope",
     "with or data on a step without a tool": "end-with-data",
     "spec.next_mode": "next-mode-spec",
     "a bare result that code asks to be a list": "list-args",

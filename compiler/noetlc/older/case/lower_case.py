@@ -122,7 +122,7 @@ class _Lowered(NamedTuple):
         for number, rule in rules if arcs_only else in_order(self.case):
             by_guard = arcs_only or is_for_loop(rule, self.old)
             arcs += self._arcs(ready(self.old, number, rule), by_guard=by_guard)
-        said = "guarded arcs" if arcs_only else "rules of the tool, branches of tasks, and arcs on `iter.__route`"
+        said = "guarded arcs" if arcs_only else "rules of the tool, branches of tasks, and arcs by the rule taken"
         review = self.old.loop is not None and any(self._routes(rule) for _, rule in in_tool)
         self.note(Change(BY, self.case.span, "`case`", "review" if review else "safe", said))
         router = step.router

@@ -13,9 +13,9 @@ from noetlc.older.loose import read_loose_guard
 from noetlc.older.page_nodes import Page, Pages
 from noetlc.older.pages import read_page, read_retry
 from noetlc.older.repetition import Repetition
+from noetlc.older.set_pairs import split_set
 from noetlc.older.sinks import read_sink
 from noetlc.older.targets import read_arcs
-from noetlc.older.variables import split_set
 from noetlc.reading.drafts import StepDraft, StepSpecDraft
 from noetlc.reading.reader import Reader, no_effect, stray_key, take_all
 from noetlc.reading.shapes import choice_of, is_empty, mapping_of, missing, sequence_of, whole_of, wrong_shape

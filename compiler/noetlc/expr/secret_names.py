@@ -1,0 +1,36 @@
+"""What in a playbook names a secret: its value is looked up elsewhere, and may stand in the playbook."""
+
+from collections.abc import Iterator
+
+from noetl_ir.expr import Call, Expr, Name, expressions_of, walk
+from noetlc.ast.playbook import Playbook, Task, Value
+from noetlc.ast.walk import all_expressions, expressions_in
+from noetlc.ast.workbook import pairs_of
+
+_NAMING = frozenset({"auth", "credential", "secret", "secret_name"})
+"""Fields that name an entry of the keychain."""
+
+
+def names_of_secrets(playbook: Playbook) -> Iterator[Expr]:
+    """The expressions whose value names a secret, or an entry of the keychain, and is none itself."""
+    for entry in playbook.keychain:
+        yield from (expr for _, value in entry.fields for expr, _ in expressions_in(value))
+    for task in (*(task for step in playbook.steps for task in step.tasks), *(task for _, task in playbook.workbook)):
+        yield from _of_task(task)
+    for expr, _ in all_expressions(playbook):
+        for part in walk(expr):
+            if isinstance(part, Call) and isinstance(part.callee, Name) and part.callee.name == "token":
+                yield from part.args
+
+
+def _of_task(task: Task) -> Iterator[Expr]:
+    waiting: list[tuple[str, Value]] = [*task.fields]
+    if task.args is not None:
+        waiting.append(("args", task.args))
+    for name, value in waiting:
+        if task.kind == "secrets" or name in _NAMING:
+            yield from (expr for expr, _ in expressions_in(value))
+            continue
+        for key, inner in (pairs_of(value.template) or {}).items():
+            if key in _NAMING:
+                yield from expressions_of(inner)
