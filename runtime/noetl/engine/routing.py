@@ -3,6 +3,7 @@
 All guards, args and delays of the walk are evaluated first; then one event fires it whole, or nothing of it does.
 """
 
+from noetl.engine.execution import Execution
 from noetl.engine.scope import arc_scope
 from noetl.engine.turn import Turn
 from noetl_ir.evaluate import Fault, Scope
@@ -79,9 +80,19 @@ def _over(walk: _Walk) -> Fault | None:
         message = f"{runs:,} step runs in this execution; `limits.max_step_runs` is {limits.max_step_runs:,}"
         return Fault("limit.step_runs", message)
     if tokens > limits.max_tokens:
-        message = f"{tokens:,} tokens on their way at once; `limits.max_tokens` is {limits.max_tokens:,}"
+        tokens -= _not_in_flight(walk.turn.execution)
+    if tokens > limits.max_tokens:
+        message = f"{tokens:,} tokens in flight at once; `limits.max_tokens` is {limits.max_tokens:,}"
         return Fault("limit.tokens", message)
     return None
+
+
+def _not_in_flight(execution: Execution) -> int:
+    """The tokens that are no step or iteration in flight: items that wait for their turn, and loops with others that do
+    not, which count for them.
+    """
+    waiting = [(loop.open, len(loop.items) - loop.next_index) for loop in execution.loops.values()]
+    return sum(items + (unfinished > items) for unfinished, items in waiting)
 
 
 def _walk(walk: _Walk, place: int) -> None:
