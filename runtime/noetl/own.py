@@ -44,8 +44,8 @@ def stores_in(home: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def second_name(home: str) -> str | None:
-    """A second name below `home` of a file of the engine, where somebody made one; values, which are many, aside."""
+def second_names(home: str) -> list[str]:
+    """The second names below `home` of files of the engine, where somebody made some; values, which are many, aside."""
     known: set[str] = set()
     linked = set()
     for path in (path for store in _stores for path in _entries(*os.path.split(store))):
@@ -54,14 +54,14 @@ def second_name(home: str) -> str | None:
             known.add(path)
             linked.add((about.st_dev, about.st_ino))
     if not linked:
-        return None
+        return []
+    found = []
     for folder, _, names in os.walk(home):
-        for name in names:
-            path = os.path.join(folder, name)
+        for path in (os.path.join(folder, name) for name in names):
             about = _about(path)
             if about is not None and (about.st_dev, about.st_ino) in linked and path not in known:
-                return path
-    return None
+                found.append(path)
+    return found
 
 
 def has_second_name(path: str) -> bool:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from noetl.files import Refused, inside
-from noetl.own import has_second_name, holds, is_own, second_name, stores_in
+from noetl.own import has_second_name, holds, is_own, second_names, stores_in
 from noetl.ports import Call, Env
 from noetl.rows import (
     UNUSABLE,
@@ -194,8 +194,7 @@ def _allowed(asked: _Work, named: list[str]) -> _Allowed:
     own = [place for place in stores_in(home) if place != home and holds(home, place)]
     if not own:
         return _Allowed([asked.root], [], frozenset())
-    if (second := second_name(home)) is not None:
-        raise Refused(f"{second!r} is a second name of a file of the engine's own: remove it")
+    own += second_names(home)  # of files that lie beside one, each is named
     folders, files = _around(home, own)
     mentioned = [name for name in named if name and "\0" not in name and len(name) < _LONGEST]
     if asked.path is not None:
@@ -203,7 +202,7 @@ def _allowed(asked: _Work, named: list[str]) -> _Allowed:
     wanted: list[str] = []
     for path in {os.path.realpath(os.path.join(home, name)) for name in mentioned}:
         if has_second_name(path) and is_own(path, home):
-            raise Refused(f"{path!r} is a second name of a file of the engine's own: remove it")
+            raise Refused(f"{path!r} is another name (a hard link) of a file of the engine's own: remove that name")
         at = os.path.dirname(path)
         if not holds(home, at):  # what lies outside of the root stays out of reach, whatever it holds
             continue

@@ -190,6 +190,26 @@ def test_duckdb_uses_all_that_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert ask(env, "duckdb", query=f"from read_text('{store}')").status == "error"
 
 
+@pytest.mark.parametrize("name", ["hard", "data/hard", "data/deep/hard.csv"])
+def test_a_second_name_closes_itself_and_nothing_else(env: Surroundings, name: str) -> None:
+    root = Path(env.root())
+    (root / "data" / "deep").mkdir()
+    (root / "data" / "deep" / "low.csv").write_text("n\n8\n")
+    os.link(root / ".noetl" / "noetl.db.credentials.key", root / name)
+    outcome = ask(env, "duckdb", query=f"from read_text('{name}')")
+    assert outcome.error is not None and f"{name}' is another name (a hard link)" in str(outcome.error["message"])
+    for query, rows in [
+        ("select n from 'data/free.csv'", [{"n": 7}]),
+        ("copy (select 3 as n) to 'data/new.csv'; select n from 'data/new.csv'", [{"n": 3}]),
+        ("select sum(n)::int as n from 'data/*.csv'", [{"n": 10}]),
+        ("select n from 'data/deep/low.csv'", [{"n": 8}]),
+    ]:
+        found = ask(env, "duckdb", query=query)
+        assert isinstance(found.result, dict) and found.result["rows"] == rows, (query, found)
+    for pattern in ("*", "data/*", "data/deep/*", "**/*"):
+        assert SECRET not in repr(ask(env, "duckdb", query=f"from read_text('{pattern}')"))
+
+
 def test_a_store_in_the_root_itself_is_as_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names = ("shop.db", "shop.db-wal", "shop.db.credentials.key", "sessions.db", "SHOP.db.tokens")
