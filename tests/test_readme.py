@@ -12,9 +12,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from noetl.cli import COMMANDS as NOETL
+from noetl.server.api.routes import ROUTES
+from noetl_ir.registry import load
 from noetl_ir.verify.net import SHAPES
 from noetlc.cli import COMMANDS as NOETLC
 from noetlc.emit.event import EVENTS
@@ -23,6 +26,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = Path(sys.executable).parent
 README = (ROOT / "README.md").read_text("utf-8")
 REFERENCE = (ROOT / "schema" / "README.md").read_text("utf-8")
+RUNTIME = (ROOT / "runtime" / "README.md").read_text("utf-8")
+NAMES = {"execution_id": "ID", "digest": "DIGEST", "worker": "NAME", "user_id": "USER", "path": "PATH"}
+"""What stands in the reference for the parts of a path."""
 DOCUMENTS = sorted(
     path
     for path in [ROOT / "README.md", ROOT / "CHANGELOG.md", *ROOT.glob("*/README.md"), *ROOT.glob("*/*/README.md")]
@@ -154,3 +160,42 @@ def test_every_file_that_a_document_names_is_there(document: Path) -> None:
 def test_every_package_has_a_readme() -> None:
     for package in ("schema/noetl_ir", "compiler/noetlc", "runtime/noetl"):
         assert "## Invariants" in (ROOT / package / "README.md").read_text("utf-8")
+
+
+def test_the_reference_has_the_role_of_every_operation() -> None:
+    table = re.search(r"^\| role \| asks for \|\n\|---\|---\|\n((?:\|.*\n)+)", RUNTIME, re.MULTILINE)
+    assert table is not None
+    told = {}
+    for role, row in re.findall(r"^\| `?(\w+)`? \| (.*) \|$", table[1], re.MULTILINE):
+        told |= dict.fromkeys(re.findall(r"`([A-Z]+ /[^`]*)`", row), "" if role == "none" else role)
+    assert told == {f"{row.method} {_shown(row.path)}": row.role for row in ROUTES}
+
+
+def _shown(path: str) -> str:
+    """The path of an operation as people write it."""
+    return re.sub(r"\{(\w+)(?::path)?\}", lambda part: NAMES[part[1]], path)
+
+
+COMMON = {
+    "noetl": {"--help", "--store", "--json", "--server"},
+    "noetlc": {"--help", "--path"},
+}
+"""Options that the text around the table says of all."""
+OTHER_SPELLINGS = {"-o": "--output"}
+
+
+def test_the_readme_has_every_option_of_every_command() -> None:
+    for program, commands in (("noetl", NOETL), ("noetlc", NOETLC)):
+        for name in commands:
+            rows = [row for row in README.splitlines() if re.match(rf"\| `{program} {name}[` ]", row)]
+            words = set(re.findall(r"(?<![\w-])--?[a-z-]+", " ".join(rows)))
+            words |= {OTHER_SPELLINGS[word] for word in words & OTHER_SPELLINGS.keys()}
+            missing = options(load(f"{program}.cli", name.replace("-", "_"), "COMMAND", click.Command)) - words
+            assert not missing - COMMON[program], f"{program} {name}: {sorted(missing - COMMON[program])}"
+
+
+def options(command: click.Command) -> set[str]:
+    """The long options of a command and of those in it."""
+    inner = command.commands.values() if isinstance(command, click.Group) else ()
+    own = {word for param in command.params for word in param.opts if word.startswith("--")}
+    return own.union(*map(options, inner))

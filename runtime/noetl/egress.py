@@ -41,10 +41,13 @@ def is_loopback(host: str) -> bool:
 
 
 class Egress:
-    """The policy: every address that is not public is refused, unless it is in one of the `allowed` networks."""
+    """The policy: every address that is not public is refused, unless it is in one of the `allowed` networks. `process`
+    names what is to be started otherwise to allow more.
+    """
 
-    def __init__(self, allowed: Sequence[Network] = ()) -> None:
+    def __init__(self, allowed: Sequence[Network] = (), process: str = "server") -> None:
         self._allowed = tuple(allowed)
+        self._process = process
 
     def refusal(self, address: str) -> str | None:
         """Why nothing may connect to an IP address; None when it may."""
@@ -56,7 +59,8 @@ class Egress:
             return None
         for one in _meant(target):
             if not one.is_global or one.is_multicast:
-                return f"the address {one} is not public: start the server with `--allow-address {one}` to allow it"
+                started = f"start the {self._process} with `--allow-address {one}`"
+                return f"the address {one} is not public: {started} to allow it"
         return None
 
 

@@ -6,12 +6,14 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import ClassVar
 
+import click
 import pytest
 
 from noetl.egress import BadNetwork, Egress, networks_of
 from noetl.tools import http
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
+from noetl_ir.registry import load
 from tool_doubles import Surroundings, call_of, http_server, waited
 
 REFUSED = [
@@ -38,6 +40,14 @@ def test_what_is_allowed_is_let_through_and_nothing_beside_it() -> None:
     assert egress.refusal("10.1.2.3") is egress.refusal("::1") is None
     assert egress.refusal("10.2.0.1") is not None
     assert egress.refusal("127.0.0.1") is not None
+
+
+@pytest.mark.parametrize("process", ["server", "worker"])
+def test_who_is_refused_is_told_what_to_start_otherwise(process: str) -> None:
+    command = load("noetl.cli", process, "COMMAND", click.Command)
+    words = ["--bus", "nats://127.0.0.1:1"] if process == "worker" else []
+    fence = command.make_context(process, words).params["fence"]
+    assert f"start the {process} with `--allow-address 10.2.0.1`" in fence("10.2.0.1")
 
 
 @pytest.mark.parametrize("text", ["10.0.0.1/8", "localhost", "", "1.2.3.4/33"])

@@ -14,6 +14,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetl_ir.expr import Expr, Literal
+from noetl_ir.nearest import nearest
 from noetl_ir.python_names import python_reads
 from noetlc.ast.once import Once
 from noetlc.ast.python_code import python_code
@@ -32,11 +33,27 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     if by_code is None:
         return
     read = by_code | {name for expr, _ in all_expressions(playbook) for name in _names(expr)}
+    unset = sorted({key for expr, _ in all_expressions(playbook) for key in _keys(expr)} - written.keys())
     for key, value in sorted(written.items()):
         if key not in read and not key.startswith("__") and "" not in read:
             path = f"ctx.{key}" if key.isidentifier() else f"ctx[{key!r}]"
-            help = f"read it as `{path}`, or remove it"
+            near = nearest(key, unset, 0.7)
+            help = _meant(near) if near else _to_read(path)
             yield RULE.finding(f"nothing reads `{path}`", value.span, help=help)
+
+
+def _to_read(path: str) -> str:
+    return f"read it as `{path}` in an expression, give it to code in `args`, or do not set it"
+
+
+def _meant(name: str) -> str:
+    return f"`ctx.{name}` is read, and nothing sets it: write one name in both places"
+
+
+def _keys_read(expr: Expr) -> tuple[str, ...]:
+    """The keys that an expression reads of `ctx` by its name."""
+    found = (access for access in accesses(expr) if access.root.name == "ctx" and access.keys)
+    return tuple(str(access.keys[0]) for access in found)
 
 
 def _read_by_code(unit: Unit) -> set[str] | None:
@@ -68,5 +85,6 @@ def _read(expr: Expr) -> tuple[str, ...]:
 
 
 _names = Once(_read)
+_keys = Once(_keys_read)
 
 RULE = Rule("NL408", Severity.NOTE, "ast", check, whole=True)

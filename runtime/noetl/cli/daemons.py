@@ -10,10 +10,10 @@ from noetl.egress import BadNetwork, Egress, networks_of
 from noetl.ports import Call, Fence
 
 
-def _fence(_: click.Context, __: click.Parameter, allowed: tuple[str, ...]) -> Fence:
+def _fence(context: click.Context, _: click.Parameter, allowed: tuple[str, ...]) -> Fence:
     """What keeps tools from addresses that are not public, but for those. Raises UsageError."""
     try:
-        return Egress(networks_of(allowed)).refusal
+        return Egress(networks_of(allowed), context.command.name or "server").refusal
     except BadNetwork as problem:
         raise click.UsageError(f"--allow-address {problem}") from None
 

@@ -149,6 +149,9 @@ class Connection:
         """The answer, unless it is one of failure or refusal."""
         if answer.status >= 500 or answer.status == 429:
             raise Unanswered(f"{self.url}: {_detail(answer)}")
+        if answer.status == 401:
+            known = f"the one in {TOKEN} is none of its own" if _token() else f"put one that it knows into {TOKEN}"
+            raise StoreFailure(f"{self.url}: {_detail(answer)}; {known}")
         if answer.status >= 400 and answer.status != 404:
             raise StoreFailure(f"{self.url}: {_detail(answer)}")
         return answer

@@ -1,6 +1,7 @@
 """The store of a server seen from elsewhere: lists are walked to their end, page by page."""
 
 from contextlib import closing
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from harness.serving import Served, served
 from noetl.catalogue import Versions
 from noetl.ports import Store, StoreFailure, Wanted
 from noetl.store import http
+from tool_doubles import http_server
 
 WAITS = "workflow:\n  - {step: start, tool: {name: w, kind: wait, events: [EVENT]}}\n"
 
@@ -43,6 +45,33 @@ def test_lists_are_walked_to_their_end(tmp_path: Path, asked: list[str]) -> None
         for some in (Wanted(), Wanted(limit=3), Wanted(open=True), Wanted(before=there.executions()[1].execution_id)):
             assert store.executions(some) == there.executions(some) != ()
         assert all("limit=2" in query or "limit=1" in query for query in asked)
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """Refuses every token."""
+
+    def log_message(self, *words: object) -> None:
+        """Nothing is said about requests."""
+
+    def do_GET(self) -> None:
+        data = b'{"detail": "a valid token is needed"}'
+        self.send_response(401)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+@pytest.mark.parametrize(
+    ("token", "told"),
+    [("", "put one that it knows into NOETL_TOKEN"), ("mine", "the one in NOETL_TOKEN is none of its")],
+)
+def test_who_lacks_a_token_is_told_where_it_goes(monkeypatch: pytest.MonkeyPatch, token: str, told: str) -> None:
+    monkeypatch.setenv(http.TOKEN, token)
+    with http_server(Refusing) as url, closing(http.Connection(url)) as connection:
+        with pytest.raises(StoreFailure) as refused:
+            connection.json("GET", "/counts")
+        assert "a valid token is needed" in str(refused.value) and told in str(refused.value)
+        assert "mine" not in str(refused.value)
 
 
 def test_a_line_end_is_no_part_of_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
