@@ -18,4 +18,4 @@ def hides(diagnostic: Diagnostic) -> bool:
     return diagnostic.severity is Severity.ERROR and diagnostic.code.startswith(_UNREAD)
 
 
-_UNREAD = ("NL0", "NL101", "NL102", "NL104", "NL107", "NL108", "NL114", "NL117", "NL118", "NL302", "NL90")
+_UNREAD = ("NL0", "NL101", "NL102", "NL104", "NL114", "NL117", "NL118", "NL302", "NL90")

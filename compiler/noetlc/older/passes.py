@@ -73,6 +73,7 @@ def _may_call_http(playbook: Playbook) -> bool:
 
 
 LOWERING: tuple[Lowering, ...] = (
+    Lowering(_part("drop_declared", "declared"), removes=("Declared",)),
     Lowering(_part("lower_storage", "storage"), removes=("Storage", "StoredNames")),
     Lowering(_part("complete_http_paths", "http_paths"), after=("lower_storage",), where=_may_call_http),
     Lowering(_part("name_task_results", "task_results"), removes=("TaskResults",)),

@@ -50,7 +50,8 @@ class Unit:
     def __init__(self, source: Source, playbook: Playbook, read: Playbook | None = None) -> None:
         self.source = source
         self.playbook = playbook
-        self._read = read or playbook
+        self.read = read or playbook
+        """The playbook as it was read, with the sugar that lowering takes out."""
 
     @cached_property
     def graph(self) -> StepGraph:
@@ -60,7 +61,7 @@ class Unit:
     @cached_property
     def written(self) -> Written:
         """What of the playbook its author wrote; all of it where it was not read in another form."""
-        return Written(self._read, self.playbook)
+        return Written(self.read, self.playbook)
 
     @cached_property
     def programs(self) -> Mapping[Text, Sequence[Program]]:

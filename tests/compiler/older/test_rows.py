@@ -100,6 +100,7 @@ ROWS: dict[str, str] = {
     "older words for fields": "older-fields",
     "set as a list, set_vars, names under their scope": "set-list set-under-scope",
     "with or data on a step without a tool": "end-with-data",
+    "assert: {expects, returns}": "declared",
     "spec.next_mode": "next-mode-spec",
     "a bare result that code asks to be a list": "list-args",
     "a file without `start`; leaves and an end with work": "entry-first end-with-work",

@@ -3,7 +3,7 @@
 from noetlc.dialects import Dialect
 from noetlc.older.dialects import by
 from noetlc.reading import document, step, task
-from noetlc.reading.reader import Tables, no_effect
+from noetlc.reading.reader import Tables
 
 DIALECT = Dialect(
     "v1 dialect",
@@ -15,11 +15,15 @@ DIALECT = Dialect(
             "when": by("skips", "take_when"),
             "pass": by("skips", "take_pass"),
             "end_loop": by("end_loop", "take_end_loop"),
-            "assert": no_effect,
+            "assert": by("declared", "take_assert"),
             "with": by("args", "take_step_args"),
             "data": by("args", "take_step_args"),
         },
-        task={"save": by("sinks", "take_sink"), "eval": by("evaluations", "take_eval"), "assert": no_effect},
+        task={
+            "save": by("sinks", "take_sink"),
+            "eval": by("evaluations", "take_eval"),
+            "assert": by("declared", "take_assert"),
+        },
         task_spec={"eval": by("evaluations", "take_eval")},
         task_fallback={
             **dict.fromkeys(("with", "input", "data", "payload", "params", "parameters"), task.take_carrier),
