@@ -8,13 +8,13 @@ lower_env: `env.NAME` is the environment of the server, read once at the start, 
 Variables that hold secrets are left to `lower_secrets`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from noetl_ir.expr import Attribute, Call, Const, Expr, Filter, Item, Name, Native, expressions_of
 from noetl_ir.span import Span
-from noetlc.ast.playbook import Playbook, Value
+from noetlc.ast.playbook import Playbook, Step, Value
 from noetlc.ast.sugar import Guess
-from noetlc.ast.walk import all_expressions
+from noetlc.ast.walk import all_expressions, loops_of
 from noetlc.diag.change import Change, Note
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import rewritten
@@ -42,6 +42,11 @@ def variable_of(expr: Expr) -> str:
 def is_declared(playbook: Playbook) -> bool:
     """Whether `env` is a name that the playbook has itself."""
     return any(name == ENV for name in (*dict(playbook.workload), *(step.name for step in playbook.steps)))
+
+
+def has_own(step: Step) -> bool:
+    """Whether `env` is a task or an iterator of a step, in which it means nothing else then."""
+    return any(name == ENV for name in (*(task.name for task in step.tasks), *(one.iterator for one in loops_of(step))))
 
 
 def secrets_among(playbook: Playbook) -> frozenset[str]:
@@ -77,8 +82,13 @@ def lower_env(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which the environment is read in `workload` only, secrets aside."""
     if not any(isinstance(extra, OldSecrets) for extra in playbook.extras) or is_declared(playbook):
         return playbook
-    spelt = map_held(playbook, lambda held: held_with(held, _spelt))
-    return _Moving(spelt, note).moved()
+    return _Moving(_outside(playbook, lambda held: held_with(held, _spelt)), note).moved()
+
+
+def _outside(playbook: Playbook, change: Callable[[Held], Held]) -> Playbook:
+    """The playbook changed but for the steps in which `env` is something else."""
+    made = map_held(playbook._replace(steps=()), change)
+    return made._replace(steps=tuple([step if has_own(step) else map_held(step, change) for step in playbook.steps]))
 
 
 def _spelt(expr: Expr) -> Expr | None:
@@ -111,7 +121,7 @@ class _Moving:
         made = playbook._replace(
             keychain=map_held(playbook.keychain, self._each),
             executor=map_held(playbook.executor, self._each),
-            steps=map_held(playbook.steps, self._each),
+            steps=tuple([step if has_own(step) else map_held(step, self._each) for step in playbook.steps]),
             workbook=map_held(playbook.workbook, self._each),
         )
         values = tuple((key, Value(native(expr), span, None)) for key, expr, span in self._made)

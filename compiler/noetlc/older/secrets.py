@@ -25,7 +25,7 @@ from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import path, static_path
 from noetlc.expr.templates import value_with
-from noetlc.older.environment import OldSecrets, is_declared, secrets_among, variable_of
+from noetlc.older.environment import OldSecrets, has_own, is_declared, secrets_among, variable_of
 from noetlc.older.legacy_names import Known, Path, renamed
 
 BY = "lower_secrets"
@@ -49,7 +49,7 @@ class _Secrets:
         self._note = note
         self._entries = {entry.name: entry for entry in playbook.keychain}
         self._steps = frozenset([step.name for step in playbook.steps])
-        self._variables = frozenset[str]() if is_declared(playbook) else secrets_among(playbook)
+        self._variables = frozenset[str]() if _is_own(playbook) else secrets_among(playbook)
         self._workload = dict(playbook.workload)
         self._moved = {key: found for key, value in playbook.workload if (found := self._whole(key, value)) is not None}
         self._playbook = playbook
@@ -169,6 +169,11 @@ class _Secrets:
                 yield "`env` here"
             elif name in self._moved or (name == "workload" and (keys[0] in self._moved if keys else self._moved)):
                 yield f"a secret of `{name}` here"
+
+
+def _is_own(playbook: Playbook) -> bool:
+    """Whether `env` is a name of the playbook's own, in one step at least."""
+    return is_declared(playbook) or any(map(has_own, playbook.steps))
 
 
 def _reads(entry: KeychainEntry, variable: str, default: Json) -> bool:

@@ -1,5 +1,6 @@
 """Names and guards of older dialects with real tools: what a run does, not only what it is read as."""
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -115,3 +116,29 @@ def test_a_route_gives_what_the_named_task_has_just_given(home: "Home") -> None:
         then: {next: [{step: end, args: {n: "{{ count.stdout }}"}}]}"""
     document = home.json("run", home.plan(steps % case))
     assert isinstance(document, dict) and (document["status"], document["result"]) == ("completed", 1)
+
+
+WORDS = ["env", "job", "payload", "response", "data", "this", "vars", "result", "output", "input", "token", "secret"]
+"""Words that older dialects know without a declaration."""
+
+
+@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("kind", ["task", "iterator", "step"])
+def test_a_name_of_the_playbooks_own_comes_before_an_old_word(word: str, kind: str, home: "Home") -> None:
+    value, read = (
+        "{k: a, uuid: b, data: c, API_KEY: d}",
+        f"{{{{ {word}.k ~ {word}.uuid ~ {word}.data ~ {word}.API_KEY }}}}",
+    )
+    body = {
+        "task": f"- {{step: start, tool: [{{name: {word}, kind: noop, result: {value}}}, "
+        f'{{name: reads, kind: noop, result: "{read}"}}]}}',
+        "iterator": f"- step: start\n  loop: {{in: [{value}], iterator: {word}}}\n"
+        f'  tool: {{kind: noop, result: "{read}"}}\n  next: {{arcs: [{{step: last}}]}}\n'
+        '- {step: last, tool: {kind: noop, result: "{{ start[0] }}"}}',
+        "step": f"- {{step: start, next: {{arcs: [{{step: {word}}}]}}}}\n"
+        f"- {{step: {word}, tool: {{kind: noop, result: {value}}}, next: {{arcs: [{{step: last}}]}}}}\n"
+        f'- {{step: last, tool: {{kind: noop, result: "{read}"}}}}',
+    }[kind]
+    home.env |= {"k": "wrong", "uuid": "wrong", "data": "wrong", "API_KEY": "wrong"}
+    done = home.run("run", home.plan(f"workflow:\n{body}\n"), "--env", "*", "--json")
+    assert json.loads(done.stdout)["result"] == "abcd", done.stderr
