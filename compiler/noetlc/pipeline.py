@@ -290,11 +290,17 @@ def _verified(stage: str, plan: Plan, *, assembled: bool = False) -> Plan:
     return plan
 
 
+_DASH = "NL018"
+"""A key that begins with a dash, which the scope of the key says too where it knows none such."""
+
+
 def _findings(reading: Reading, documents: Iterable[Document]) -> list[Diagnostic]:
     """What was found in the text of a file, as far as reading its documents did not settle it, and in them."""
     documents = tuple(documents)
+    told = {found.span for one in documents for found in one.diagnostics if found.code == "NL101"}
+    written = [found for found in reading.diagnostics if found.code != _DASH or found.span not in told]
     meant = {span: what for document in documents for span, what in document.meant.items()}
-    return [*as_meant(reading.diagnostics, meant), *(found for one in documents for found in one.diagnostics)]
+    return [*as_meant(written, meant), *(found for one in documents for found in one.diagnostics)]
 
 
 def _has_errors(findings: Sequence[Diagnostic]) -> bool:

@@ -169,13 +169,14 @@ def obstacle_finding(code: str, span: Span, path: str) -> Diagnostic:
         NOT_FOUND: f"there is no playbook `{path}` in the catalogue",
         BROKEN: f"the playbook `{path}` does not compile",
         CIRCLE: f"the call of `{path}` comes back to a playbook that is being called",
-        COMPUTED: "which playbook is called is known at run time only",
+        COMPUTED: "`path` is a template: which playbook it calls is not known before the run, and none is checked",
         TOO_LARGE: f"the plan of `{path}` is too large to be part of this one",
     }[code]
     return Diagnostic(code, NET_CODES[code].severity, message, span, help=_HELP.get(code, ""))
 
 
 _HELP = {
+    COMPUTED: "write the path out, or check the playbooks that it can name by themselves",
     NOT_FOUND: "give the folder that holds it with `--path`; else it is looked up when the task runs",
     BROKEN: "run `noetlc lint` on it",
 }

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from noetl_ir.span import Span
-from noetlc.build.family import NOT_FOUND
+from noetlc.build.family import COMPUTED, NOT_FOUND
 from noetlc.cli.cache import Kept
 from noetlc.diag.crowds import MIGRATED
 from noetlc.diag.internal import bug_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # most files have no such comments, and call nothing
 def found_in(name: str, data: bytes, catalogue: "Folders | None" = None) -> Kept:
     """Everything that there is to say about a file, less what its own comments take back."""
     try:
-        compiled = check_source(name, data) if catalogue is None else _in_catalogue(name, data, catalogue)
+        compiled = _alone(check_source(name, data)) if catalogue is None else _in_catalogue(name, data, catalogue)
     except Exception as error:  # the other files go on
         return Kept((Reported(name, slug_of(INTERNAL), "", bug_of(error).diagnostic("the compiler")),), 0)
     found, ignored = list(compiled.diagnostics), 0
@@ -43,11 +43,15 @@ def found_in(name: str, data: bytes, catalogue: "Folders | None" = None) -> Kept
 
 
 def _in_catalogue(name: str, data: bytes, catalogue: "Folders") -> Compiled:
-    """The file checked with its children; that one is missing is known of whole catalogues only."""
+    """The file checked with its children."""
     compiled = check_source(name, data, catalogue, catalogue.seen)
-    if catalogue.is_whole:
-        return compiled
-    return compiled._replace(diagnostics=tuple(one for one in compiled.diagnostics if one.code != NOT_FOUND))
+    return compiled if catalogue.is_whole else _alone(compiled)
+
+
+def _alone(compiled: Compiled) -> Compiled:
+    """What is found where nobody said that all children are to be checked: none that is missing or computed."""
+    kept = tuple(one for one in compiled.diagnostics if one.code not in (NOT_FOUND, COMPUTED))
+    return compiled._replace(diagnostics=kept)
 
 
 def _code_of() -> Callable[[str], str]:

@@ -48,7 +48,8 @@ NET_CODES: dict[str, Code] = {
         "Which playbook it is, is known at run time only; it is not checked now and not part of the plan.",
         "tool: {kind: playbook, path: \"{{ workload.job }}\"}",
         "tool: {kind: playbook, path: jobs/load}",
-        "Where the set of playbooks is open on purpose, and each of them is checked by itself.",
+        "Where the set of playbooks is open on purpose, and each of them is checked by itself. `noetlc lint` says it\n"
+        "only where `--path` asks for all children.",
     ),
     "NL694": Code(
         "child-too-large", _WARNING, "A child playbook whose plan is too large to be embedded",

@@ -110,14 +110,20 @@ def check_required(r: Reader, draft: TaskDraft, kind: Kind) -> None:
     known = (*kind.fields, *r.tables.task)
     for name, field in kind.fields.items():
         if field.required and name not in given and not is_misspelt(draft.node, name, known):
-            missing(r, f"the field `{name}` of the `{kind.name}` task `{draft.name}`", draft.name_span)
+            missing(
+                r,
+                f"the field `{name}` of the `{kind.name}` task `{draft.name}`",
+                draft.name_span,
+                help=f"write `{name}: …`",
+            )
     for names in (*kind.one_of, *kind.only_one):
         found = [name for name in names if name in given]
         listed = ", ".join(f"`{name}`" for name in names)
         if not found and (names in kind.only_one or any(is_misspelt(draft.node, name, known) for name in names)):
             continue
         if not found:
-            missing(r, f"one of {listed} in the `{kind.name}` task `{draft.name}`", draft.name_span)
+            what = f"one of {listed} in the `{kind.name}` task `{draft.name}`"
+            missing(r, what, draft.name_span, help=f"write `{names[0]}: …` below `kind`")
         elif len(found) > 1:
             spans = dict(draft.field_spans)
             r.report(

@@ -235,11 +235,23 @@ class _Checks:
         if problem.kind is Kind.LEGACY_FUNCTION:
             self.r.refuse(problem.message.partition(" is ")[0] + " (v1 dialect)", span, help=problem.help)
         elif problem.kind is Kind.UNKNOWN and self.r.legacy_seen and not self.brought:
-            found = Diagnostic("NL303", Severity.WARNING, problem.message, span, problem.help)
+            found = Diagnostic("NL303", Severity.WARNING, *self._free(problem, span))
             self.r.findings.append(found)
             self.unknown.append(Unknown(problem.free, around, found))
         elif problem.kind is not Kind.UNKNOWN or not self.open:
             self.r.report(_CODES[problem.kind], problem.message, span, help=problem.help)
+
+    def _free(self, problem: Problem, span: Span) -> tuple[str, Span, str]:
+        """What is said of a name that nothing declares, where only a payload may bring it."""
+        word = problem.free
+        if not word:
+            return problem.message, span, problem.help
+        if word in self._keychain:
+            return problem.message, span, f"write `keychain.{word}` for the entry of the keychain"
+        if word in ("secret", "secrets"):
+            return problem.message, span, "declare the secret in `keychain`, and write `{{ keychain.<name> }}`"
+        near = f"{problem.help} If a payload brings it, " if problem.help.endswith("?") else ""
+        return f"nothing here gives `{word}`", span, f"{near}declare it: `workload: {{{word}: …}}`"
 
 
 def _check_workload(r: Reader, playbook: Playbook) -> None:

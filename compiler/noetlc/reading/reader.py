@@ -207,6 +207,12 @@ def stray_key(r: Reader, scope: str, key: Scalar, known: tuple[str, ...]) -> Non
     if scope == "step" and name in _ORDERS:
         r.report("NL101", message, key.span, help="order is told by the step before: `next: {arcs: [{step: …}]}`")
         return
+    if name.startswith("-"):
+        help = f"write `- {name[1:]}:`: a list item has a space after its dash"
+        r.report(
+            "NL101", message, key.span, help=help, fix=Fix(key.span, f"- {name[1:]}", "put a space after the dash")
+        )
+        return
     unknown(r, "NL101", message, key.span, name=name, known=known, told=told)
 
 

@@ -22,6 +22,7 @@ def read_router(r: Reader, node: Node) -> Router | None:
             not any(key.text in r.legacy.get("next", {}) for key, _ in mapping.entries)
             and mapping.key("arcs") is None
             and not is_misspelt(mapping, "arcs", r.tables.next)
+            and not any(key.text.startswith("-") for key, _ in mapping.entries)
         ):
             missing(r, "`arcs` of the router", mapping.span, help="leave `next` out where the step is a leaf")
         return None

@@ -4,6 +4,7 @@ from noetl_ir.expr import Literal
 from noetlc.ast.playbook import Step, StepSpec, Task
 from noetlc.reading.admit import read_admit
 from noetlc.reading.drafts import StepDraft, StepSpecDraft
+from noetlc.reading.kinds import kind_of
 from noetlc.reading.knob import take_policy, take_spec
 from noetlc.reading.loop import read_loop
 from noetlc.reading.reader import Reader, Table, no_effect, stray_key, take_all
@@ -75,14 +76,33 @@ def _take_keys(r: Reader, draft: StepDraft, node: Mapping) -> None:
 
 
 def _without_stray_tool(r: Reader, node: Mapping) -> Mapping:
-    """A step whose tool stands beside `tool:` instead of under it, without the tool: one mistake, one finding."""
+    """A step whose tool, or fields of it, stand beside `tool:` instead of under it, without what strayed: one mistake,
+    one finding.
+    """
     tool, kind = node.get("tool"), node.key("kind")
+    if isinstance(tool, Mapping):
+        return _with_strayed_fields(r, node, tool)
     if tool is None or kind is None or not is_empty(tool):
         return node
     message = "`kind` belongs to the tool, and stands beside it"
     r.report("NL101", message, kind.span, help="indent it under `tool`, with the fields of the tool")
     own = [entry for entry in node.entries if entry[0].text in r.tables.step]
     return mapping_at(own, node.span)
+
+
+def _with_strayed_fields(r: Reader, node: Mapping, tool: Mapping) -> Mapping:
+    word = tool.get("kind")
+    kind = kind_of(word.text) if isinstance(word, Scalar) else None
+    fields = frozenset() if kind is None else frozenset(kind.fields) - {*r.tables.step, *r.legacy.get("step", {})}
+    strayed = [entry for entry in node.entries if entry[0].text in fields and tool.get(entry[0].text) is None]
+    if not strayed or kind is None:
+        return node
+    for key, _ in strayed:
+        message = f"`{key.text}` is a field of the `{kind.name}` task, and stands beside `tool`"
+        r.report("NL101", message, key.span, help="indent it under `tool`, below `kind`")
+    whole = mapping_at([*tool.entries, *strayed], tool.span)
+    kept = [entry for entry in node.entries if not any(entry[0] is key for key, _ in strayed)]
+    return mapping_at([(key, whole if value is tool else value) for key, value in kept], node.span)
 
 
 def _tasks(r: Reader, draft: StepDraft) -> tuple[Task, ...]:

@@ -16,18 +16,24 @@ When to ignore
 
 from collections.abc import Iterator
 
-from noetlc.ast.playbook import Step
+from noetlc.ast.playbook import Arc, Step
 from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.expr.paths import accesses
 from noetlc.rules import Rule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Exclusive routers with arcs for success, where all of them can be false at once."""
+    tasks = [task for step in unit.playbook.steps for task in step.tasks] + [task for _, task in unit.playbook.workbook]
+    written = {key for task in tasks for rule in task.rules for key, _ in rule.set_ctx}
+    unset = {key for step in unit.playbook.steps for arc in _arcs(step) for key in _reads(arc)} - written
     for step in unit.playbook.steps:
         if step.router is None or step.router.mode != "exclusive" or _has_default(step):
             continue
         if not unit.written.has_router(step):
             continue
+        if any(_reads(arc) & unset for arc in step.router.arcs):
+            continue  # that a key is never set is the fault, and told
         choice = unit.choices.on_success(step)
         if any(choice.may(number) for number in range(len(choice.guards))) and not choice.covers:
             yield RULE.finding(
@@ -35,6 +41,16 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 step.router.span,
                 help="let the last arc have no guard, or add `- step: end`",
             )
+
+
+def _arcs(step: Step) -> tuple[Arc, ...]:
+    return step.router.arcs if step.router is not None else ()
+
+
+def _reads(arc: Arc) -> set[str]:
+    """The keys of `ctx` that a guard reads."""
+    found = accesses(arc.when.expr) if arc.when is not None else ()
+    return {str(access.keys[0]) for access in found if access.root.name == "ctx" and access.keys}
 
 
 def _has_default(step: Step) -> bool:

@@ -36,8 +36,8 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             message = f"shell of `{task.name}`: this value becomes part of the command{and_more(fed, 'here')}"
             yield RULE.finding(message, fed[0], help=_HELP)
     if ours:
-        message = f"a value of the workload becomes part of a command{and_more(ours, 'in this file')}"
-        yield RULE.note(message, ours[0], help=_HELP + ", where a payload may bring it")
+        message = "a value of the workload becomes part of a command, and a payload may bring another"
+        yield RULE.note(f"{message}{and_more(ours, 'in this file')}", ours[0], help=_HELP)
 
 
 RULE = Rule("NL808", Severity.WARNING, "ast", check)

@@ -16,7 +16,7 @@ When to ignore
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Expr
+from noetl_ir.expr import Expr, Native
 from noetl_ir.span import Span
 from noetlc.analysis.feeds import Feed, is_harmless
 from noetlc.ast.playbook import Value
@@ -40,6 +40,8 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             if is_harmless(expr, quote):
                 continue
             feed, span = unit.feeds.of(expr, step, task), unit.source.inner_span(scalar, expr.start, expr.end)
+            if isinstance(value.template, Native) and feed is Feed.AUTHOR:
+                continue  # the statement is an input of the playbook
             if feed is not Feed.ENGINE:
                 (ours if feed is Feed.AUTHOR else quoted if quote else bare).append(span)
         if quoted or bare:
@@ -48,8 +50,8 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             more = and_more([*quoted, *bare], "here")
             yield RULE.finding(f"SQL of `{task.name}`: {what}{more}", (quoted or bare)[0], help=_HELP)
     if ours:
-        message = f"a value of the workload becomes part of a statement{and_more(ours, 'in this file')}"
-        yield RULE.note(message, ours[0], help=_HELP + ", where a payload may bring it")
+        what = "a value of the workload becomes part of a statement, and a payload may bring another"
+        yield RULE.note(f"{what}{and_more(ours, 'in this file')}", ours[0], help=_HELP)
 
 
 def _placed(value: Value) -> Iterator[tuple[Expr, Scalar, str]]:

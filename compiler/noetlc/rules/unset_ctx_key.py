@@ -34,11 +34,13 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 yield RULE.finding(
                     f"nothing sets `ctx.{key}`",
                     unit.source.inner_span(scalar, access.root.start, access.nodes[0].end),
-                    help=_help(key, written),
+                    help=_help(key, written, {name for name, _ in unit.playbook.workload}),
                 )
 
 
-def _help(key: str, written: set[str]) -> str:
+def _help(key: str, written: set[str], workload: set[str]) -> str:
+    if key in workload:
+        return f"did you mean `workload.{key}`?"
     near = nearest(key, sorted(written), 0.7)
     return f"did you mean `{near}`?" if near else f"set it in a rule of a task before: `set_ctx: {{{key}: …}}`"
 
