@@ -284,7 +284,8 @@ def _next_arcs(m: Making) -> None:
         if m.one(0, 1):
             arc["when"] = m.braced(m.one(_outside(m), _outside(m), *_STATUSES))
         if m.one(0, 1):
-            arc["args"] = {"x": "{{ vars.c }}"}
+            of_end = [] if m.looped or m.is_paged else ["result.k", "result.k | default('no')", *m.own("k")[:1]]
+            arc["args"] = {"x": m.braced(m.one("vars.c", *of_end))}
         arcs.append(arc)
     m.step["next"] = {"spec": {"mode": "exclusive"}, "arcs": arcs}
 

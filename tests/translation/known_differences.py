@@ -49,13 +49,5 @@ KNOWN = (
         "an arg of a step is evaluated where it is read, behind what the step has set (formal §3.4)",
         lambda case: "vars." in str(_step(case).get("args")) and "'set'" in str(_step(case).get("case")),
     ),
-    Known(
-        "a skipped run leaves null as the result of its step, where an earlier run gave one: nothing says which",
-        lambda case: "visits" in str(case.playbook) and bool({"when", "pass"} & set(_step(case))),
-    ),
-    Known(
-        "an arc that takes the failure of a second run reads of `result` and of the step what the run before gave",
-        lambda case: "visits" in str(case.playbook) and _text(r"result\.|\bs\.(data\.)?k", "next")(case),
-    ),
     Known("`status_code` is not known behind a loop over pages", _is_paged_status),
 )

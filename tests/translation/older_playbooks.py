@@ -120,7 +120,8 @@ class StepRun:
             elif "loop" in self.step:
                 self.done([], {})
                 chosen = self.case.of_loop(None)
-            else:
+            else:  # the step is done, and nothing ran that would give a result (LANGUAGE §2, §6)
+                self.execution.results[self.step["step"]] = None
                 chosen = self.case.of_skipped()
         except Failed as failure:
             nothing = Ended(failure.outcome, failure.code, 1, None)

@@ -21,6 +21,7 @@ from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import FALSE, TRUE, both, equal, otherwise, path, result_of, static_path
 from noetlc.expr.templates import all_with, native, pairs_with
 from noetlc.older.events import DONE, LOOP, assuming, events_in, on_failed, reads_failure
+from noetlc.older.failing_arcs import may_fail
 from noetlc.older.legacy_names import Meanings, arc_meanings, below, renamed, rule_meanings
 from noetlc.older.skips import may_be_skipped
 
@@ -121,7 +122,12 @@ def on_arc(step: Step, arc: Arc, pairs: Pairs, span: Span, number: int, known: C
     """The arc to the step between, which sets the pairs and leads on with what the arc gives."""
     name, result = generated_name(step.name, f"arc{number}"), result_of(step.name)
     meanings = arc_meanings(result, loop=step.loop is not None, may_be_skipped=may_be_skipped(step))
-    there = pairs_with(pairs, renamed({**meanings, ("output",): result, **_meant_by_arcs(step, meanings)}, known))
+    meant: Meanings = {**meanings, ("output",): result, **_meant_by_arcs(step, meanings)}
+    if may_fail(arc, known):  # which run is meant is for the arc itself to say
+        meant = {words: meaning for words, meaning in meant.items() if meaning != result} | {
+            ("output",): Name("result")
+        }
+    there = pairs_with(pairs, renamed(meant, known))
     given = arc.args
     onward: Value | None = computed(Name("args"), arc.span)
     if not all(_is_everywhere(value, step, known) for _, value in there):

@@ -20,6 +20,7 @@ from noetlc.expr.templates import arc_with
 from noetlc.older.events import events_in, folded, on_failure
 from noetlc.older.legacy_names import Meanings, Path, arc_meanings, has_old_names, only_old, renamed
 from noetlc.older.page_nodes import tool_before_branches
+from noetlc.older.run_again import of_this_run, takes_failures
 from noetlc.older.skips import may_be_skipped
 
 _EVENT = path("event", "name")
@@ -28,16 +29,41 @@ _ERRORS = frozenset({("error",), ("_err",), ("this", "error"), ("output", "error
 _OF_HTTP = frozenset({("status_code",), ("response", "status_code"), ("output", "http"), ("this", "http")})
 
 
-def meant_arcs(step: Step, tasks: tuple[Task, ...], known: Container[str]) -> Callable[[Arc], tuple[Arc, ...]]:
-    """What an arc of a step becomes, with canonical names; `tasks` are those of the step with theirs."""
-    is_loop = step.loop is not None
-    found = arc_meanings(result_of(step.name), loop=is_loop, may_be_skipped=may_be_skipped(step))
-    if is_loop:
-        usual = only_old(renamed(found, known))
-        return lambda arc: (arc_with(arc, usual),)
-    passes = any(map(lets_errors_pass, tasks))
-    is_last = tool_before_branches(tasks) in (-1, len(tasks) - 1)
-    return lambda arc: _arcs(arc, found, known, passes, is_last)
+def meant_arcs(
+    step: Step, tasks: tuple[Task, ...], known: Container[str], *, again: bool
+) -> Callable[[Arc], tuple[Arc, ...]]:
+    """What an arc of a step becomes, with canonical names; `tasks` are those of the step with theirs, and `again`
+    says whether the step may run more than once.
+    """
+
+    def made(result: Expr) -> Callable[[Arc], tuple[Arc, ...]]:
+        is_loop = step.loop is not None
+        found = arc_meanings(result, loop=is_loop, may_be_skipped=may_be_skipped(step))
+        if is_loop:
+            usual = only_old(renamed(found, known))
+            return lambda arc: (arc_with(arc, usual),)
+        passes = any(map(lets_errors_pass, tasks))
+        is_last = tool_before_branches(tasks) in (-1, len(tasks) - 1)
+        return lambda arc: _arcs(arc, found, known, passes, is_last)
+
+    usual = made(result_of(step.name))
+    if not again:
+        return usual
+    at_failure = made(of_this_run(step))
+
+    def meant(arc: Arc) -> tuple[Arc, ...]:
+        found = usual(arc)
+        if not any(map(takes_failures, found)):
+            return found
+        careful = at_failure(arc)
+        return tuple(new if takes_failures(old) else old for old, new in zip(found, careful, strict=True))
+
+    return meant
+
+
+def may_fail(arc: Arc, known: Container[str]) -> bool:
+    """Whether a failure is asked about an arc in old words, or in those of today."""
+    return arc.when is not None and (takes_failures(arc) or _at_failure(arc.when.expr, known) != FALSE)
 
 
 def _arcs(arc: Arc, found: Meanings, known: Container[str], passes: bool, is_last: bool) -> tuple[Arc, ...]:

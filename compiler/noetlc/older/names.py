@@ -38,6 +38,7 @@ from noetlc.older.legacy_names import (
 )
 from noetlc.older.page_nodes import tool_before_branches
 from noetlc.older.patching import OUTCOME, kept
+from noetlc.older.run_again import run_again
 
 
 class OldNames(Guess):
@@ -54,11 +55,12 @@ def rename_names(playbook: Playbook, note: Note) -> Playbook:
     shared = declared_names(playbook)
     _, playbook = all_taken(playbook, OldNames)
     steps = []
+    again = run_again(playbook)
     for step in playbook.steps:
         if not any(has_old_names(expr) for expr, _, _ in step_expressions(step)):
             steps.append(step)
             continue
-        made = _renamed(step, shared)
+        made = _renamed(step, shared, again=step.name in again)
         _tell(step, made, note)
         steps.append(step if made == step else _with_outcome(made))
     workbook = tuple((name, _task(task, shared)) for name, task in playbook.workbook)
@@ -70,7 +72,7 @@ def rename_names(playbook: Playbook, note: Note) -> Playbook:
     return playbook._replace(workload=workload, steps=tuple(steps), workbook=workbook)
 
 
-def _renamed(step: Step, shared: frozenset[str]) -> Step:
+def _renamed(step: Step, shared: frozenset[str], *, again: bool) -> Step:
     own = {loop.iterator for loop in loops_of(step)} | {task.name for task in step.tasks}
     known = Known(shared, own)
     everywhere = only_old(_everywhere(known))
@@ -80,7 +82,9 @@ def _renamed(step: Step, shared: frozenset[str]) -> Step:
             items=value_with(loop.items, everywhere), max_in_flight=maybe_with(loop.max_in_flight, everywhere)
         )
     tasks = tuple(_task(task, known) for task in step.tasks)
-    return step._replace(loop=loop, tasks=tasks, spec=_spec(step, everywhere), router=_router(step, tasks, known))
+    return step._replace(
+        loop=loop, tasks=tasks, spec=_spec(step, everywhere), router=_router(step, tasks, known, again=again)
+    )
 
 
 def _with_outcome(step: Step) -> Step:
@@ -142,11 +146,11 @@ def _spec(step: Step, everywhere: Replace) -> StepSpec:
     return step.spec._replace(admit=admit._replace(rules=rules))
 
 
-def _router(step: Step, tasks: tuple[Task, ...], known: Container[str]) -> Router | None:
+def _router(step: Step, tasks: tuple[Task, ...], known: Container[str], *, again: bool) -> Router | None:
     if step.router is None:
         return None
     events = only_old(arc_events(loop=step.loop is not None))
-    meant = meant_arcs(step, tasks, known)
+    meant = meant_arcs(step, tasks, known, again=again)
     arcs = chain.from_iterable(meant(arc_with(arc, events)) if _is_old(arc) else (arc,) for arc in step.router.arcs)
     return step.router._replace(arcs=tuple(arcs))
 

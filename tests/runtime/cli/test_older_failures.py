@@ -114,3 +114,42 @@ workflow:
 def test_an_arc_that_asks_for_a_failure_takes_it(home: "Home", url: str, about: str) -> None:
     text, expected = CASES[about]
     assert results_of(home, text.replace("URL", url)) == [expected, expected]
+
+
+_SECOND_RUN_FAILS = """
+workflow:
+  - step: start
+    tool:
+      kind: python
+      args: {seen: "{{ vars.seen | default(0) }}"}
+      code: |
+        if seen: raise ValueError('no more')
+        result = {'k': 41}
+    next: {arcs: ARCS}
+  - step: again
+    tool: {kind: python, code: "result = {'seen': 1}"}
+    vars: {seen: "{{ result.seen }}"}
+    next: start
+"""
+_READS = {
+    "result": ("", '"{{ result.k | default(0) }}"'),
+    "response": ("", '"{{ response.k | default(0) }}"'),
+    "output.data": ("", '"{{ output.data.k | default(0) }}"'),
+    "this.data, where errors and successes go one way": ("or this.data.k == 42", '"{{ this.data.k | default(0) }}"'),
+}
+
+
+@pytest.mark.parametrize("about", _READS)
+@pytest.mark.parametrize("set_by_arc", [False, True])
+def test_a_second_run_that_fails_has_no_result_in_its_arcs(home: "Home", about: str, set_by_arc: bool) -> None:
+    also, value = _READS[about]
+    word = f"set: {{ctx.x: {value}}}" if set_by_arc else f"args: {{x: {value}}}"
+    arcs = f"[{{step: fin, when: \"{{{{ output.status == 'error' {also} }}}}\", {word}}}, {{step: again}}]"
+    expected = [{}, {"seen": 1, "x": 0}] if set_by_arc else [{"x": 0}, {"seen": 1}]
+    assert results_of(home, _SECOND_RUN_FAILS.replace("ARCS", arcs)) == [expected, expected]
+
+
+def test_the_name_of_a_step_is_its_latest_run_that_went_well(home: "Home") -> None:
+    arcs = '[{step: fin, when: "{{ output.status == \'error\' }}", args: {x: "{{ start.k }}"}}, {step: again}]'
+    expected = [{"x": 41}, {"seen": 1}]
+    assert results_of(home, _SECOND_RUN_FAILS.replace("ARCS", arcs)) == [expected, expected]
