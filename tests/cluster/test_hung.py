@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from harness.clusters import Cluster, Process
+from harness.pace import allowed
 from services import waited_for
 
 WAITS = """
@@ -41,7 +42,7 @@ def test_another_server_goes_on_with_what_a_hung_one_had(cluster: Cluster) -> No
     began = time.monotonic()
     stopped(hung)
     cluster.ended(names[1], seconds=20)
-    assert time.monotonic() - began < 17
+    assert time.monotonic() - began < 15 + allowed(1)  # with the 2 s of its timer, of which some had gone
     (log,) = cluster.ended(names[0])
     assert "task.lost" not in [event.event_type for event in log]
     woken(hung)
@@ -82,7 +83,7 @@ def test_a_hung_server_that_wakes_lets_go_before_anything_is_due(cluster: Cluste
     stopped(hung)
     waited_for(lambda: executions(cluster, other) == 1, "nobody takes it up", 20)
     woken(hung)
-    waited_for(lambda: executions(cluster, hung) == 0, "it believes that it drives it", 3)
+    waited_for(lambda: executions(cluster, hung) == 0, "it believes that it drives it", allowed(1.5))
     cluster.noetl("signal", name, "--name", "go", server=hung)
     cluster.ended(name)
 
@@ -97,7 +98,7 @@ def test_a_hung_server_alone_with_its_worker_loses_what_it_had(cluster: Cluster)
     cluster.ended(waits, seconds=20)
     waited_for(lambda: cluster.lines().count("begun") == 2, "it does not run again", 20)
     woken(hung)
-    waited_for(lambda: executions(cluster, hung) == 0, "it believes that it drives it", 3)
+    waited_for(lambda: executions(cluster, hung) == 0, "it believes that it drives it", allowed(1.5))
     cluster.noetl("cancel", name, server=hung)
     status = lambda: json.loads(cluster.noetl("status", name, "--json", server=other))["status"]  # noqa: E731
     waited_for(lambda: status() == "cancelled", "it is not cancelled")

@@ -233,6 +233,6 @@ def test_a_server_does_so_by_itself_and_can_be_ended(kept: Kept) -> None:
     collecting.end()
     began = time.monotonic()
     collecting.join(5)
-    assert not collecting.is_alive() and time.monotonic() - began < 2
+    assert not collecting.is_alive() and time.monotonic() - began < 4  # it waits for an hour
     assert re.fullmatch(r"removed 1 values that nothing names \(7 bytes\)", said[0])
     assert there(kept, unnamed) == [False]

@@ -15,6 +15,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from harness.pace import allowed
+
 if TYPE_CHECKING:
     from conftest import Home
 
@@ -91,8 +93,8 @@ def test_half_sent_requests_by_the_hundred_hinder_no_client(home: "Home") -> Non
         for _ in range(700):
             half = held.enter_context(socket.create_connection((address.hostname, address.port)))
             half.sendall(b"GET /executions HTTP/1.1\r\nHost: ")
-        took = [httpx.get(f"{url}/readyz", timeout=5).elapsed.total_seconds() for _ in range(10)]
-        assert max(took) < 1
+        took = [httpx.get(f"{url}/readyz", timeout=15).elapsed.total_seconds() for _ in range(10)]
+        assert max(took) < allowed(0.5)
         figures = dict(line.rsplit(" ", 1) for line in httpx.get(f"{url}/metrics").text.splitlines())
         assert 400 < float(figures["noetl_connections"]) <= 500
         assert float(figures["noetl_dropped_connections_total"]) >= 200

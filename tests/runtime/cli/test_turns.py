@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.pace import allowed
+
 if TYPE_CHECKING:
     from conftest import Home
 
@@ -60,8 +62,10 @@ def test_a_tool_is_served_beside_what_never_waits_and_a_signal_ends_all(home: "H
     took = time.monotonic() - sent
     assert child.returncode == 5 and output.startswith("interrupted: ")
     # From the start of the 0.2 s task to that of the task behind it; and the end of the process.
-    assert (after - began) / 1e9 < 1.0
-    assert took < 1.5
+    # Those are 0.5 s and 1 s by promise; in the first two programs start, which takes its time on a busy machine.
+    # Where tools are not served between turns, the task behind it never starts.
+    assert (after - began) / 1e9 < allowed(1)
+    assert took < allowed(1)
     assert home.run("replay", home.only()).returncode == 0
 
 
@@ -74,6 +78,6 @@ def test_a_signal_ends_the_process_within_its_guards(home: "Home") -> None:
     child.send_signal(signal.SIGINT)
     sent = time.monotonic()
     child.communicate(timeout=20)
-    assert time.monotonic() - sent < 1.5
+    assert time.monotonic() - sent < allowed(1)
     events = home.run("events", home.only(), "--json").stdout.splitlines()
     assert json.loads(events[0])["event_type"] == "playbook.execution.requested"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.pace import allowed
 from harness.running import HEAD
 from harness.serving import served, until
 
@@ -32,9 +33,10 @@ def test_three_hundred_slow_tasks_beside_a_quick_one(tmp_path: Path) -> None:
         quick = server.client.post("/executions", json={"path": "t/quick"}).json()["execution_id"]
         until(lambda: server.client.get(f"/executions/{quick}").json()["status"] == "completed")
         took = time.monotonic() - began
-        # Each slow one takes some 60 ms of this thread; in line behind all of them it would be more than 15 s.
+        # Each slow one takes some 60 ms of this thread; in line behind all of them it would be more than 15 s;
+        # on a machine that is slower as many times more.
         assert server.client.get(place).json()["counts"]["tasks"] < 250
-        assert took < 5
+        assert took < allowed(2.5)
         server.client.post(f"{place}/cancel")
         until(lambda: server.client.get(place).json()["status"] == "cancelled")
 
@@ -69,4 +71,4 @@ def test_slow_guards_of_executions_beside_a_quick_one(tmp_path: Path, body: str,
         until(lambda: server.client.get(f"/executions/{quick}").json()["status"] == "completed")
         took = time.monotonic() - began
         assert all(server.client.get(f"/executions/{hog}").json()["status"] == "running" for hog in hogs)
-        assert took < 6
+        assert took < allowed(3)
