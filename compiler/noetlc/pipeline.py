@@ -34,7 +34,7 @@ from noetlc.build.family import (
 from noetlc.build.refusals import refusals_of
 from noetlc.diag.change import Change
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.diag.findings import hides, sorted_findings
+from noetlc.diag.findings import hides, sorted_findings, without_consequences
 from noetlc.diag.told import told
 from noetlc.older import AUTHORING, LOWERING, READ, BrokenPass, Lowering, forks_of, read
 from noetlc.reading.check import check_document
@@ -162,7 +162,15 @@ def understood(source: Source, node: Node | None, observer: Observer = QUIET) ->
     findings = [*r.findings, *(told(change) for change in changes if change.by not in AUTHORING)]
     if playbook is not None and r.legacy_seen:
         findings += forks_of(playbook)
-    return Document(playbook, None, sorted_findings(findings), changes, unknown=unknown, meant=r.meant, was=was)
+    return Document(
+        playbook,
+        None,
+        sorted_findings(without_consequences(findings)),
+        changes,
+        unknown=unknown,
+        meant=r.meant,
+        was=was,
+    )
 
 
 def planned(name: str, document: Document) -> Document:

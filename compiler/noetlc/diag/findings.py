@@ -13,6 +13,16 @@ def sorted_findings(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]
     return tuple(found[order] for order in sorted(found))
 
 
+def without_consequences(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The findings less those that another one is the cause of: an iterator is not known behind a loop that could not
+    be lowered.
+    """
+    found = list(diagnostics)
+    if not any(one.code == "NL903" for one in found):
+        return found
+    return [one for one in found if one.code != "NL304"]
+
+
 def hides(diagnostic: Diagnostic) -> bool:
     """Whether a finding says that a part of the playbook could not be read: what is there, no rule sees."""
     return diagnostic.severity is Severity.ERROR and diagnostic.code.startswith(_UNREAD)

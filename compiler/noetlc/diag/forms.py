@@ -11,6 +11,7 @@ _ARGS = "args: {name: …}"
 _LOOP = 'loop: {in: "{{ … }}", iterator: item}'
 _UNTIL = 'until: {when: "{{ … }}", then: [{name: …, kind: …}], max_iterations: 60}'
 _FAILED = "next: {arcs: [{step: mend, when: \"{{ event.name == 'step.failed' }}\"}]}"
+_ALWAYS = "next: {arcs: [{step: name}, {step: name, when: \"{{ event.name == 'step.failed' }}\"}]}"
 _WHEN = 'when: "{{ … }}"'
 
 LEGACY_KEYS: dict[str, dict[str, str]] = {
@@ -25,7 +26,11 @@ LEGACY_KEYS: dict[str, dict[str, str]] = {
     },
     "loop": {"until": _UNTIL},
     "task": {"result": _SET, "pipe": "tool: [{name: a, kind: …}, {name: b, kind: …}]", "expr": _WHEN, "catch": _FAILED},
-    "then": {"sink": _STORE, "vars": _SET, "collect": _SET_ITER, "retry": "then: {do: retry, attempts: 3}"},
+    "case": {"finally": f"{_ALWAYS} on the step"},
+    "then": {
+        "set_prev": _SET_ITER, "sink": _STORE, "vars": _SET, "collect": _SET_ITER,
+        "retry": "then: {do: retry, attempts: 3}",
+    },
     "rule": {"expr": _WHEN, "do": "then: {do: …}"},
     "arc": {
         "with": _ARGS, "data": _ARGS, "input": _ARGS, "condition": _WHEN, "cond": _WHEN, "then": _GUARDED,

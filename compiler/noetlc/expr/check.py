@@ -19,7 +19,8 @@ class Names(NamedTuple):
 
     `iterators` are those of the loops around, innermost first; `args`, `ctx`, `iter` and `workload` the keys
     that are known of these scopes; `tasks` those of the same pipeline. `alike` are the keys of `args` that were given
-    what the bare name means without them, so that it is the same value whichever is meant.
+    what the bare name means without them, so that it is the same value whichever is meant. `step` is the step around,
+    whose own result is not there yet.
     """
 
     iterators: tuple[str, ...] = ()
@@ -30,6 +31,7 @@ class Names(NamedTuple):
     iter: frozenset[str] = _NONE
     workload: frozenset[str] = _NONE
     alike: frozenset[str] = _NONE
+    step: str = ""
 
     def layer(self, name: str) -> frozenset[str]:
         """The known keys of one of `scopes.LAYERS`."""
@@ -165,7 +167,8 @@ def _out_of_place(access: Access, row: Row) -> Problem:
 def _bare(access: Access, row: Row, names: Names) -> Iterator[Problem]:
     word = access.root.name
     meanings = [what for what, known in _scopes(row, names) if word in known]
-    differ = [what for what in meanings if not (what == _OF_ARGS and word in names.alike)]
+    same = {_OF_ARGS: word in names.alike, _RESULT: word == names.step}
+    differ = [what for what in meanings if not same.get(what)]
     if len(differ) > 1:
         message = f"`{word}` is {_listed(meanings)}"
         yield _problem(access, message, f"it means {meanings[0]}: write the scope out", Kind.AMBIGUOUS)
@@ -183,7 +186,7 @@ def _bare(access: Access, row: Row, names: Names) -> Iterator[Problem]:
     yield _problem(access, f"there is no `{word}`", help, Kind.UNKNOWN)._replace(free=word)
 
 
-_OF_ARGS = "a key of `args`"
+_OF_ARGS, _RESULT = "a key of `args`", "a step's result"
 
 
 def _scopes(row: Row, names: Names) -> Iterator[tuple[str, frozenset[str]]]:
@@ -196,7 +199,7 @@ def _scopes(row: Row, names: Names) -> Iterator[tuple[str, frozenset[str]]]:
         if layer in row.names:
             yield f"a key of `{layer}`", names.layer(layer)
     if row.results:
-        yield "a step's result", names.steps
+        yield _RESULT, names.steps
 
 
 def _hidden(word: str, row: Row, names: Names) -> tuple[str, str] | None:

@@ -4,11 +4,12 @@ minds what is missing.
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Compare, Conditional, Const, Expr, Filter, ListOf, Logic, Test, TupleOf, walk
+from noetl_ir.expr import Compare, Conditional, Const, Expr, Filter, ListOf, Logic, Name, Test, TupleOf, walk
 from noetl_ir.nearest import nearest
 from noetl_ir.rows import NamedTuple
 from noetlc.ast.once import Once
 from noetlc.ast.truth import Path, path_of
+from noetlc.expr.shorthand import static_path
 
 _EVENTS = ("step.done", "step.failed", "loop.done", "workflow.started")
 _FAMILIES = ("step.", "loop.", "task.", "call.", "workflow.")
@@ -46,6 +47,19 @@ def asks_what_is_there(expr: Expr) -> bool:
         if isinstance(part, Test) and part.name in ("defined", "undefined", "none"):
             return True
     return False
+
+
+def words_asked(expr: Expr) -> frozenset[str]:
+    """The bare names that an expression gives a default, asks whether they are defined, or never comes to."""
+    found: set[str] = set()
+    for part in walk(expr):
+        if isinstance(part, Conditional) and isinstance(part.test, Const) and not part.test.value:
+            found.update(inner.name for inner in walk(part.then) if isinstance(inner, Name))
+        asks = isinstance(part, Filter) and part.name in ("default", "d")
+        asks = asks or (isinstance(part, Test) and part.name in ("defined", "undefined", "none"))
+        if asks and isinstance(part, Filter | Test) and (here := static_path(part.of)):
+            found.add(str(here[0]))
+    return frozenset(found)
 
 
 def needs_all(expr: Expr) -> bool:

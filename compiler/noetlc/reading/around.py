@@ -49,6 +49,7 @@ class Around:
             args=self._arriving.get(step.name, frozenset()),
             alike=self._alike.get(step.name, frozenset()),
             iter=frozenset(scratch),
+            step=step.name,
         )
 
     def entries(self) -> Iterator[tuple[Task, Names]]:
@@ -57,21 +58,29 @@ class Around:
         """
         called: dict[str, frozenset[str]] = {}
         loops: dict[str, list[tuple[str, ...]]] = {}
+        differ: dict[str, set[str]] = {}
         for step in self._playbook.steps:
             for task in step.tasks:
                 if (name := workbook_name(task)) is not None:
                     names = self.names(step)
                     bare = _union([names.args, names.tasks, names.iter, frozenset(names.iterators), _given(task)])
                     called[name] = _union([called.get(name, frozenset()), bare])
+                    pairs = pairs_of(task.args.template) if task.args is not None else None
+                    alike = {key for key, given in (pairs or {}).items() if says_itself(key, given)}
+                    alike |= names.alike - set(pairs or ())
+                    differ.setdefault(name, set()).update(bare - alike)
                     loops.setdefault(name, []).append(names.iterators)
         for _ in self._playbook.workbook:  # an entry may stand for another
             for own, task in self._playbook.workbook:
                 if own in called and (name := workbook_name(task)) is not None:
                     called[name] = _union([called.get(name, frozenset()), called[own], _given(task)])
+                    differ.setdefault(name, set()).update(called[name])
         for name, task in self._playbook.workbook:
             levels = loops.get(name, [()])
             iterators = levels[0] if all(levels) else ()  # `iter.index` is there where all that call it are loops
-            yield task, self._outside._replace(args=called.get(name, frozenset()), iterators=iterators)
+            args = called.get(name, frozenset())
+            same = args - differ.get(name, set())
+            yield task, self._outside._replace(args=args, iterators=iterators, alike=same)
 
 
 def _given(task: Task) -> frozenset[str]:

@@ -20,6 +20,7 @@ from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.block_names import expressions_inside
 from noetlc.expr.calling import own_args
 from noetlc.expr.check import Kind, Names, Problem, check_names
+from noetlc.expr.closed import words_asked
 from noetlc.expr.paths import Access, accesses
 from noetlc.reading.around import Around, says_itself
 from noetlc.reading.reader import Reader
@@ -193,12 +194,16 @@ class _Checks:
     def _check(self, expr: Expr, scalar: Scalar | None, around: Value | Guard, place: Place, names: Names) -> None:
         verdict = self._verdict(expr, place, names)
         if verdict is not _FINE:
-            self._tell_all(verdict, scalar, around)
+            self._tell_all(verdict, scalar, around, expr)
 
-    def _tell_all(self, verdict: _Verdict, scalar: Scalar | None, around: Value | Guard) -> None:
+    def _tell_all(
+        self, verdict: _Verdict, scalar: Scalar | None, around: Value | Guard, expr: Expr | None = None
+    ) -> None:
         problems, credentials = verdict
+        asked = words_asked(expr) if expr is not None and problems else frozenset[str]()
         for problem in problems:
-            self._tell(problem, around, self._place(scalar, around, problem.start, problem.end))
+            reckoned = bool(problem.free) and problem.free in asked
+            self._tell(problem, around, self._place(scalar, around, problem.start, problem.end), reckoned)
         for access in credentials:
             self._tell_credential(access, self._place(scalar, around, access.root.start, access.nodes[0].end))
 
@@ -229,17 +234,24 @@ class _Checks:
         help = f"did you mean `{near}`?" if near else f"declare it: `keychain: [{{name: {name}, kind: …}}]`"
         self.r.report("NL213", f"the keychain has no entry `{name}`", span, help=help)
 
-    def _tell(self, problem: Problem, around: Value | Guard, span: Span) -> None:
+    def _tell(self, problem: Problem, around: Value | Guard, span: Span, reckoned: bool) -> None:
+        """Say what is wrong with a name; not of one in an older file that its author `reckoned` may be absent."""
         if problem.free in self.inputs:
             return
         if problem.kind is Kind.LEGACY_FUNCTION:
             self.r.refuse(problem.message.partition(" is ")[0] + " (v1 dialect)", span, help=problem.help)
         elif problem.kind is Kind.UNKNOWN and self.r.legacy_seen and not self.brought:
             found = Diagnostic("NL303", Severity.WARNING, *self._free(problem, span))
-            self.r.findings.append(found)
+            if not reckoned:
+                self.r.findings.append(found)
             self.unknown.append(Unknown(problem.free, around, found))
         elif problem.kind is not Kind.UNKNOWN or not self.open:
-            self.r.report(_CODES[problem.kind], problem.message, span, help=problem.help)
+            help = problem.help
+            if problem.free in self._keychain:
+                help = _ENTRY.format(problem.free)
+            elif problem.free and help.endswith("?"):
+                help += f" If a payload brings it, write `workload.{problem.free}`"
+            self.r.report(_CODES[problem.kind], problem.message, span, help=help)
 
     def _free(self, problem: Problem, span: Span) -> tuple[str, Span, str]:
         """What is said of a name that nothing declares, where only a payload may bring it."""
@@ -247,11 +259,14 @@ class _Checks:
         if not word:
             return problem.message, span, problem.help
         if word in self._keychain:
-            return problem.message, span, f"write `keychain.{word}` for the entry of the keychain"
+            return problem.message, span, _ENTRY.format(word)
         if word in ("secret", "secrets"):
             return problem.message, span, "declare the secret in `keychain`, and write `{{ keychain.<name> }}`"
         near = f"{problem.help} If a payload brings it, " if problem.help.endswith("?") else ""
         return f"nothing here gives `{word}`", span, f"{near}declare it: `workload: {{{word}: …}}`"
+
+
+_ENTRY = "write `keychain.{}` for the entry of the keychain"
 
 
 def _check_workload(r: Reader, playbook: Playbook) -> None:

@@ -218,6 +218,9 @@ def _check_together(r: Reader, then: ThenDraft, body: Mapping) -> None:
 
 
 def _do(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
+    if isinstance(node, Scalar) and node.text == "skip" and r.legacy:
+        r.refuse("`do: skip`", node.span, help="write `do: continue`, and what the next task needs into `set_iter`")
+        return
     then.directive = choice_of(r, node, "`do`", DIRECTIVES) or ""
 
 

@@ -28,6 +28,7 @@ _KEY = pattern(
     r"(^|_|-)(password|passwd|secret|api_?key|access_?key|private_?key|authorization|auth_?token)$", IGNORECASE
 )
 _SHORTEST = 8
+_NAME = pattern(r"[a-z0-9]+([_-][a-z0-9]+)*[_-](password|secret|key|token|credentials?)", IGNORECASE)
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -40,7 +41,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         name, here = waiting.pop()
         if isinstance(here, Mapping):
             waiting.extend((entry.text, item) for entry, item in here.entries)
-        elif isinstance(here, Scalar) and isinstance(here.value, str) and _KEY.search(name) and _is_secret(here.text):
+        elif isinstance(here, Scalar) and isinstance(here.value, str) and _is_secret(name, here.text):
             yield RULE.finding(
                 f"`{name}` looks like a secret written into the playbook",
                 here.span,
@@ -68,7 +69,9 @@ def _named(playbook: Playbook, names: Container[str]) -> Iterator[tuple[str, Nod
                 yield "args", task.args.node
 
 
-def _is_secret(text: str) -> bool:
+def _is_secret(name: str, text: str) -> bool:
+    if not _KEY.search(name) or (name.lower().endswith("secret") and _NAME.fullmatch(text)):
+        return False  # what the secret is called, as `db_secret: shop-db-password`
     scheme, _, rest = text.rpartition(" ")
     secret = rest if scheme.lower() in ("", "bearer", "basic", "token") else ""
     return len(secret) >= _SHORTEST and "{{" not in text and not secret.startswith(("$", "<", "/"))

@@ -126,7 +126,7 @@ def _rule(
     return rule, page
 
 
-_PIPED = ("pipe", "catch")
+_PIPED = ("pipe", "catch", "finally")
 
 
 def _actions(r: Reader, node: Node) -> Iterator[tuple[Scalar, Node]]:
@@ -149,7 +149,7 @@ def _actions(r: Reader, node: Node) -> Iterator[tuple[Scalar, Node]]:
         for entry in sorted(node.entries, key=lambda entry: entry[0].text == "next"):
             if entry[0].text == "pipe":
                 yield entry[0], mapping_at([other for other in node.entries if other[0].text in _PIPED], node.span)
-            elif entry[0].text != "catch" or node.get("pipe") is None:
+            elif entry[0].text not in _PIPED or node.get("pipe") is None:
                 yield entry
     elif not is_empty(node):
         wrong_shape(r, node, "`then`", "a list of actions")

@@ -37,6 +37,8 @@ DIALECT = Dialect(
         "step": ("run", "pipe", "eval", "expr", "next_step", "task"),
         "task": ("pipe", "expr", "catch"),
         "rule": ("expr", "do"),
+        "case": ("finally",),
+        "then": ("set_prev",),
         "arc": ("with", "data", "then", "else", "input"),
     },
 )
