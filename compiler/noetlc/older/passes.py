@@ -14,6 +14,7 @@ from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.placeholders import without_placeholders
 from noetlc.ast.playbook import Playbook
+from noetlc.ast.python_code import code_of
 from noetlc.ast.walk import sugar_in, sugar_kinds
 from noetlc.diag.change import Change, Note
 from noetlc.older.dialects import CASE, OLDER
@@ -72,6 +73,15 @@ def _may_call_http(playbook: Playbook) -> bool:
     )
 
 
+def _has_braced_code(playbook: Playbook) -> bool:
+    """Whether some code of a file with older forms has double braces."""
+    return playbook.legacy and any(
+        task.kind == "python" and "{{" in (code_of(task) or "")
+        for tasks in (*(step.tasks for step in playbook.steps), tuple(task for _, task in playbook.workbook))
+        for task in tasks
+    )
+
+
 LOWERING: tuple[Lowering, ...] = (
     Lowering(_part("drop_declared", "declared"), removes=("Declared",)),
     Lowering(_part("lower_storage", "storage"), removes=("Storage", "StoredNames")),
@@ -122,6 +132,7 @@ LOWERING: tuple[Lowering, ...] = (
         removes=("OldBlocks",),
         after=("lower_next", "lower_set", "lower_skip", "lower_end"),
     ),
+    Lowering(_part("bind_texts", "brace_texts"), after=("lower_next", "lower_sink"), where=_has_braced_code),
     Lowering(
         _part("name_request", "request"),
         removes=("OldRequest",),

@@ -17,7 +17,7 @@ It runs after the tool and before routing, and the step keeps the tool's result:
 
 from collections.abc import Container
 
-from noetl_ir.expr import Expr, Name
+from noetl_ir.expr import Expr, Literal, Name
 from noetl_ir.python_names import words_of
 from noetl_ir.span import Span
 from noetlc.ast.bodies import HasBodies, Tasks, change_lists, taken, taken_of
@@ -100,11 +100,15 @@ _OF_STEPS = {"Pages": "`retry` as a list", "Poll": "`poll`", "Assign": "`vars` o
 
 
 def _with_data(task: Task, span: Span) -> Task:
-    """A python task that has no args and reads `data`, with what is saved under that name (REAL.md, values)."""
-    has_args = task.args is not None and pairs_of(task.args.template) != {}
-    if task.kind != "python" or has_args or "data" not in words_of(code_of(task) or ""):
+    """A python task that reads `data` and has no args, with what is saved under that name (REAL.md, values). An arg
+    `data` that is null only says that there is one.
+    """
+    given = None if task.args is None else pairs_of(task.args.template)
+    is_open = task.args is None or given == {} or (given is not None and given.get("data") == Literal(None))
+    if task.kind != "python" or not is_open or "data" not in words_of(code_of(task) or ""):
         return task
-    return task._replace(args=Value(template_of_pairs({"data": native(Name("data"))}), span, None))
+    made = template_of_pairs({**(given or {}), "data": native(Name("data"))})
+    return task._replace(args=Value(made, span, None))
 
 
 def _respelt(r: Reader, mapping: Mapping) -> Mapping:
