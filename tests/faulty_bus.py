@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Collection, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from noetl.ports import Bus, Delivery, Parked, ReportDelivery, Ticket
+from noetl.ports import Bus, DeadLetter, Delivery, ReportDelivery, Ticket
 
 C = TypeVar("C")
 R = TypeVar("R")
@@ -101,9 +101,9 @@ class FaultyBus(Generic[C, R, A]):
         """`Bus.listen`."""
         self._inner.listen(callback)
 
-    def parked(self) -> tuple[Parked, ...]:
-        """`Bus.parked`."""
-        return self._inner.parked()
+    def dead_letters(self) -> tuple[DeadLetter, ...]:
+        """`Bus.dead_letters`."""
+        return self._inner.dead_letters()
 
     def close(self) -> None:
         """`Bus.close`."""

@@ -18,7 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from noetl.bus.nats.wire import Wire
+from noetl.bus.nats.codec import Codec
 from noetl.messages import Unreadable
 from noetl_ir.codec import CodecError, pack_unsorted, unpack
 from noetl_ir.expr import Json
@@ -33,7 +33,7 @@ def _read(data: bytes) -> Json:
         raise Unreadable(str(problem)) from None
 
 
-PLAIN = Wire(pack_unsorted, _read, pack_unsorted, _read, pack_unsorted, _read, lambda _: "")
+PLAIN = Codec(pack_unsorted, _read, pack_unsorted, _read, pack_unsorted, _read, lambda _: "")
 """The codec of a bus for any JSON."""
 
 

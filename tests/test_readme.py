@@ -15,8 +15,8 @@ from pathlib import Path
 import click
 import pytest
 
+from noetl.api.routes import ROUTES
 from noetl.cli import COMMANDS as NOETL
-from noetl.server.api.routes import ROUTES
 from noetl_ir.registry import load
 from noetl_ir.verify.net import SHAPES
 from noetlc.cli import COMMANDS as NOETLC

@@ -45,6 +45,20 @@ SAMPLES: list[tuple[tidy.Check, dict[str, str], list[str]]] = [
         ],
     ),
     (
+        tidy.retired_words,
+        {
+            f"{RUNTIME}/server/depot.py": "",
+            f"{RUNTIME}/app/a.py": "class WorkerRolls:\n    def far_away(self):\n        self._kit = lookup = 1\n",
+            f"{RUNTIME}/engine/b.py": "class Crew:\n    pass\n",
+        },
+        [
+            f"{RUNTIME}/app/a.py:1: WorkerRolls, of `roll`",
+            f"{RUNTIME}/app/a.py:2: far_away, of `far`",
+            f"{RUNTIME}/app/a.py:3: _kit, of `kit`",
+            f"{RUNTIME}/server/depot.py:0: depot, of `depot`",
+        ],
+    ),
+    (
         tidy.missing_inits,
         {f"{IR}/__init__.py": "", f"{IR}/kinds/http.py": ""},
         [f"{IR}/kinds: has no __init__.py"],

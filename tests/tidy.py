@@ -77,6 +77,32 @@ def drawers(root: Path) -> Iterator[str]:
                 yield f"{name}: {part!r} says nothing about what is inside"
 
 
+RETIRED = frozenset(
+    {"desk", "roll", "presence", "notice", "board", "pulse", "beat", "holding", "question", "depot", "kit", "vault"}
+    | {"surrounding", "errand", "home", "wire", "unclaimed", "elsewhere", "far", "bell", "crew"}
+)
+"""What things of the runtime were called before they had the field's names, which the glossary has."""
+
+
+def retired_words(root: Path) -> Iterator[str]:
+    """Nothing in the server, the worker, their bus and what puts them together has a name of ours again."""
+    places = [f"{PACKAGES['noetl']}/{room}" for room in ("api", "app", "bus", "server", "worker")]
+    for name, tree, _ in python_files(root, *places):
+        for line, found in [(0, Path(name).stem), *_defined(tree)]:
+            parts = {part.removesuffix("s") for part in re.sub("([A-Z])", r"_\1", found).lower().split("_")}
+            yield from (f"{name}:{line}: {found}, of `{word}`" for word in sorted(parts & RETIRED))
+
+
+def _defined(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The names of classes, functions and attributes of objects, each with its line."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield node.lineno, name
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                yield node.lineno, name
+
+
 def missing_inits(root: Path) -> Iterator[str]:
     """A directory of modules is a package; import-linter does not see it otherwise."""
     for place in PACKAGES.values():
@@ -223,6 +249,7 @@ CHECKS: tuple[Check, ...] = (
     long_functions,
     silent_modules,
     drawers,
+    retired_words,
     missing_inits,
     computed_imports,
     impure_builtins,

@@ -16,7 +16,7 @@ from noetl_ir.outcome import Outcome
 _T = TypeVar("_T")
 
 
-class Surroundings:
+class FakeEnv:
     """An `Env` with a folder, credentials from a mapping, and the lines that were logged."""
 
     def __init__(self, root: Path, credentials: Mapping[str, dict[str, Json]] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Orders, reports, answers and notices as bytes: what crosses the bus between processes.
+"""Orders, reports, answers and broadcasts as bytes: what crosses the bus between processes.
 
 A message is a list: the version, the name of the message, its fields in their order. A report is followed by its
 events, each as it is stored, with its length in front. What is read was sent by who knows whom: everything is checked
@@ -11,27 +11,27 @@ from typing import Any, TypeVar
 from noetl_ir import codec
 from noetl_ir.commands import (
     Answer,
-    Beat,
+    Broadcast,
     Check,
     Checked,
+    ClaimCheck,
     Command,
     DrainWorker,
-    Elsewhere,
-    Notice,
-    Presence,
+    LeaseHeartbeat,
     Report,
     RunPipeline,
     Said,
     Serving,
     StopPipeline,
     TakenUp,
+    WorkerHeartbeat,
 )
 from noetl_ir.events import WORKER_EVENTS, Event, read_event, write_event
 from noetl_ir.outcome import LoopValue
 
 _T = TypeVar("_T")
 
-VERSION = 6
+VERSION = 7
 MAX_BYTES = 64 << 20
 MAX_EVENTS = 10_000
 """Limits of one message."""
@@ -46,17 +46,24 @@ _RUN = (
 )  # fmt: skip
 _STOP = (("execution_id", str), ("run", str), ("claim", int), ("mac", str))
 _DRAIN = (("worker", str),)
-_ELSEWHERE = (("execution_id", str), ("reference", dict))
-_BEAT = (("execution_id", str), ("run", str), ("claim", int), ("sender", str), ("mac", str))
-_PRESENCE = (("worker", str), ("pool", str), ("slots", int), ("busy", int), ("draining", bool), ("trouble", str))
+_CLAIM_CHECK = (("execution_id", str), ("reference", dict))
+_LEASE_HEARTBEAT = (("execution_id", str), ("run", str), ("claim", int), ("sender", str), ("mac", str))
+_WORKER_HEARTBEAT = (
+    ("worker", str),
+    ("pool", str),
+    ("slots", int),
+    ("busy", int),
+    ("draining", bool),
+    ("trouble", str),
+)
 _SERVING = (("url", str),)
 _TAKEN_UP = (("execution_id", str), ("server", str))
 _CHECK = (("execution_id", str), ("pools", list), ("digest", str), ("workload", dict))
 _CHECKED = (("execution_id", str), ("worker", str), ("pool", str), ("problems", list))
 _REPORT = (("execution_id", str), ("run", str), ("claim", int), ("sender", str), ("mac", str), ("count", int))
 _ANSWER = (("recorded", int),)
-_NOTICES: dict[type[Notice], str] = {
-    Presence: "presence", Serving: "serving", TakenUp: "taken up", Check: "check", Checked: "checked",
+_BROADCASTS: dict[type[Broadcast], str] = {
+    WorkerHeartbeat: "heartbeat", Serving: "serving", TakenUp: "taken up", Check: "check", Checked: "checked",
 }  # fmt: skip
 _OPTIONAL = frozenset({"outcome"})
 
@@ -72,8 +79,8 @@ def write_command(command: Command) -> bytes:
             return codec.pack_record((VERSION, "stop", *command))
         case DrainWorker():
             return codec.pack_record((VERSION, "drain", *command))
-        case Elsewhere():
-            return _written_elsewhere(command)
+        case ClaimCheck():
+            return _written_claim_check(command)
     if not isinstance(command, RunPipeline):
         raise codec.CodecError(f"a {type(command).__name__} is no order to a worker")
     results = {name: _written_result(result) for name, result in command.results.items()}
@@ -82,7 +89,7 @@ def write_command(command: Command) -> bytes:
     return codec.pack_record((VERSION, "run", *command._replace(results=results, visits=visits, origins=origins)))  # type: ignore[arg-type]
 
 
-def read_command(data: bytes) -> RunPipeline | StopPipeline | DrainWorker | Elsewhere:
+def read_command(data: bytes) -> RunPipeline | StopPipeline | DrainWorker | ClaimCheck:
     """The order that bytes are. Raises Unreadable."""
     name, values = _read(data)
     match name:
@@ -90,8 +97,8 @@ def read_command(data: bytes) -> RunPipeline | StopPipeline | DrainWorker | Else
             return StopPipeline(**_fields(values, _STOP))
         case "drain":
             return DrainWorker(**_fields(values, _DRAIN))
-        case "elsewhere":
-            return Elsewhere(**_fields(values, _ELSEWHERE))
+        case "claim_check":
+            return ClaimCheck(**_fields(values, _CLAIM_CHECK))
     if name != "run":
         raise Unreadable(f"`{name}` is no order to a worker")
     fields = _fields(values, _RUN)
@@ -104,10 +111,10 @@ def read_command(data: bytes) -> RunPipeline | StopPipeline | DrainWorker | Else
 def write_report(report: Said) -> bytes:
     """The bytes of what a worker says."""
     match report:
-        case Beat():
-            return _joined([codec.pack_record((VERSION, "beat", *report))])
-        case Elsewhere():
-            return _joined([_written_elsewhere(report)])
+        case LeaseHeartbeat():
+            return _joined([codec.pack_record((VERSION, "heartbeat", *report))])
+        case ClaimCheck():
+            return _joined([_written_claim_check(report)])
     named = (report.execution_id, report.run, report.claim, report.sender, report.mac)
     head = (VERSION, "report", *named, len(report.events))
     return _joined([codec.pack_record(head), *map(write_event, report.events)])
@@ -118,10 +125,10 @@ def read_report(data: bytes) -> Said:
     parts = _parts(data)
     name, values = _read(parts[0] if parts else b"")
     match name:
-        case "beat" if len(parts) == 1:
-            return Beat(**_fields(values, _BEAT))
-        case "elsewhere" if len(parts) == 1:
-            return Elsewhere(**_fields(values, _ELSEWHERE))
+        case "heartbeat" if len(parts) == 1:
+            return LeaseHeartbeat(**_fields(values, _LEASE_HEARTBEAT))
+        case "claim_check" if len(parts) == 1:
+            return ClaimCheck(**_fields(values, _CLAIM_CHECK))
     if name != "report":
         raise Unreadable(f"`{name}` is no report")
     fields = _fields(values, _REPORT)
@@ -143,17 +150,17 @@ def read_answer(data: bytes) -> Answer:
     return Answer(**_fields(values, _ANSWER))
 
 
-def write_notice(notice: Notice) -> bytes:
-    """The bytes of a notice."""
-    return codec.pack_record((VERSION, _NOTICES[type(notice)], *notice))
+def write_broadcast(broadcast: Broadcast) -> bytes:
+    """The bytes of a broadcast."""
+    return codec.pack_record((VERSION, _BROADCASTS[type(broadcast)], *broadcast))
 
 
-def read_notice(data: bytes) -> Notice:
-    """The notice that bytes are. Raises Unreadable."""
+def read_broadcast(data: bytes) -> Broadcast:
+    """The broadcast that bytes are. Raises Unreadable."""
     name, values = _read(data)
     match name:
-        case "presence":
-            return Presence(**_fields(values, _PRESENCE))
+        case "heartbeat":
+            return WorkerHeartbeat(**_fields(values, _WORKER_HEARTBEAT))
         case "serving":
             return Serving(**_fields(values, _SERVING))
         case "taken up":
@@ -162,11 +169,11 @@ def read_notice(data: bytes) -> Notice:
             return Check(**_with_texts(_fields(values, _CHECK), "pools"))
         case "checked":
             return Checked(**_with_texts(_fields(values, _CHECKED), "problems"))
-    raise Unreadable(f"`{name}` is no notice")
+    raise Unreadable(f"`{name}` is no broadcast")
 
 
-def _written_elsewhere(message: Elsewhere) -> bytes:
-    return codec.pack_record((VERSION, "elsewhere", *message))
+def _written_claim_check(message: ClaimCheck) -> bytes:
+    return codec.pack_record((VERSION, "claim_check", *message))
 
 
 def _joined(parts: list[bytes]) -> bytes:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from noetl.catalogue import EVERY, PlanRow, Versions
-from noetl_ir.commands import Notice
+from noetl_ir.commands import Broadcast
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
 from noetl_ir.rows import NamedTuple
@@ -65,6 +65,10 @@ class Owned(Exception):
 
 class Full(Exception):
     """A queue of the bus takes no more for now; the sender keeps what it has and tries again later."""
+
+
+class Busy(Exception):
+    """A server has more requests waiting than it takes; whoever asks tries again later."""
 
 
 class TooLarge(Exception):
@@ -327,14 +331,14 @@ class Delivery(Protocol[_T_co]):
         ...
 
     def nak(self, reason: str, delay: int = 0) -> None:
-        """It comes again after `delay` microseconds, behind the others; after too many tries it is parked."""
+        """It comes again after `delay` microseconds, behind the others; after too many tries it is a dead letter."""
         ...
 
     def in_progress(self) -> None:
         """It is being worked on: its time starts anew."""
         ...
 
-    def park(self, reason: str) -> None:
+    def dead_letter(self, reason: str) -> None:
         """It can never be dealt with: out of the way, kept for a person to see."""
         ...
 
@@ -358,8 +362,10 @@ class Ticket(Protocol[_A_co]):
     def answer(self) -> _A_co | None: ...
 
 
-class Parked(NamedTuple):
-    """A message that was given up. `queue` is the pool, or `@reports`; `tries` counts deliveries."""
+class DeadLetter(NamedTuple):
+    """A message that was tried too often, or that nobody can read. `queue` is the pool, or `@reports`;
+    `tries` counts deliveries.
+    """
 
     queue: str
     key: str
@@ -417,17 +423,17 @@ class Bus(Protocol[_C, _R, _A]):
         """Call back after something new is there, from any thread; the callback only wakes its owner."""
         ...
 
-    def parked(self) -> tuple[Parked, ...]: ...
+    def dead_letters(self) -> tuple[DeadLetter, ...]: ...
 
     def close(self) -> None: ...
 
 
-class Board(Protocol):
+class Broadcasts(Protocol):
     """Where workers and servers say that they are there: everybody else hears it, or not, and it is said again."""
 
-    def say(self, notice: Notice) -> None: ...
+    def say(self, broadcast: Broadcast) -> None: ...
 
-    def notices(self) -> Sequence[Notice]:
+    def received(self) -> Sequence[Broadcast]:
         """What others said since the last call."""
         ...
 
@@ -445,7 +451,7 @@ class Call(NamedTuple):
     attempts of a task run (LANGUAGE §8), empty where the kind has no effects. `run` counts the step's runs from 1,
     `path` is the loop index path, `visit` counts arrivals at the task in its run. `folder` is the one of the playbook's
     file, from the root, where it is known; `iterators` are those of the step's loops, innermost first. `holds_secret`
-    tells whether a keychain value is in its fields; `home` is the origin that its secrets may go to, empty where it
+    tells whether a keychain value is in its fields; `origin` is the origin that its secrets may go to, empty where it
     is the first one that takes any.
     """
 
@@ -466,7 +472,7 @@ class Call(NamedTuple):
     folder: str = ""
     iterators: tuple[str, ...] = ()
     holds_secret: bool = False
-    home: str = ""
+    origin: str = ""
 
 
 Fence: TypeAlias = Callable[[str], str | None]

@@ -138,7 +138,7 @@ async def _sent(request: Request, bounds: Bounds, fence: Fence | None) -> Answer
 
     import httpx
 
-    async def kept_at_home(sent: httpx.Request) -> None:
+    async def kept_at_origin(sent: httpx.Request) -> None:
         """What a request was given goes to the origin that it was made for, and to no other one on a redirect."""
         if _same_origin(first, sent.url):
             return
@@ -162,7 +162,7 @@ async def _sent(request: Request, bounds: Bounds, fence: Fence | None) -> Answer
             verify=verify,
             follow_redirects=bounds.follow,
             max_redirects=REDIRECTS,
-            event_hooks={"request": [kept_at_home]},
+            event_hooks={"request": [kept_at_origin]},
         ) as client,
         client.stream(
             request.method,

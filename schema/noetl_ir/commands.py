@@ -88,14 +88,14 @@ class ControlChild(NamedTuple):
     verb: str
 
 
-class Elsewhere(NamedTuple):
+class ClaimCheck(NamedTuple):
     """An order or a report that is too large for the bus: its bytes lie outside, behind `reference`."""
 
     execution_id: str
     reference: dict[str, Json]
 
 
-Command = RunPipeline | StopPipeline | DrainWorker | StartChild | ControlChild | Elsewhere
+Command = RunPipeline | StopPipeline | DrainWorker | StartChild | ControlChild | ClaimCheck
 
 
 class Report(NamedTuple):
@@ -113,7 +113,7 @@ class Report(NamedTuple):
     mac: str = ""
 
 
-class Beat(NamedTuple):
+class LeaseHeartbeat(NamedTuple):
     """A worker still has a pipeline under this claim. The answer counts 1 where it is still right to, else 0: stop."""
 
     execution_id: str
@@ -123,7 +123,7 @@ class Beat(NamedTuple):
     mac: str = ""
 
 
-Said = Report | Beat | Elsewhere
+Said = Report | LeaseHeartbeat | ClaimCheck
 
 
 class Answer(NamedTuple):
@@ -132,7 +132,7 @@ class Answer(NamedTuple):
     recorded: int
 
 
-class Presence(NamedTuple):
+class WorkerHeartbeat(NamedTuple):
     """A worker says that it is there: its pool, how many slots it has, and how many of them are at work.
 
     `trouble` is why it begins nothing for now, empty where nothing is in the way.
@@ -184,4 +184,4 @@ class Checked(NamedTuple):
     problems: list[str]
 
 
-Notice = Presence | Serving | TakenUp | Check | Checked
+Broadcast = WorkerHeartbeat | Serving | TakenUp | Check | Checked

@@ -6,7 +6,7 @@ import pytest
 from harness.clusters import Cluster
 from noetl.bus.nats.bus import NatsBus
 from noetl.ports import Ticket
-from noetl_ir.commands import Answer, Beat, Report, Said, StopPipeline
+from noetl_ir.commands import Answer, LeaseHeartbeat, Report, Said, StopPipeline
 from noetl_ir.events import Event
 from services import waited_for
 
@@ -56,7 +56,7 @@ def test_a_report_from_whom_no_order_went_to_is_not_recorded(cluster: Cluster, m
     try:
         report = Report(name, started.run, started.claim, (forged,), "somebody:1", mac)
         assert answered(bus, "k", report) == Answer(0)
-        assert answered(bus, "b", Beat(name, started.run, started.claim, "somebody:1", mac)) == Answer(0)
+        assert answered(bus, "b", LeaseHeartbeat(name, started.run, started.claim, "somebody:1", mac)) == Answer(0)
         bus.send("@stops", "stop", StopPipeline(name, started.run, started.claim, mac))
     finally:
         bus.close()

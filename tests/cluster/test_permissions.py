@@ -14,7 +14,7 @@ from harness.clusters import Cluster
 from noetl.app.cluster import open_bus
 from noetl.app.sessions import sessions_on
 from noetl.cli.bus import bus
-from noetl_ir.commands import Presence, Serving, TakenUp
+from noetl_ir.commands import Serving, TakenUp, WorkerHeartbeat
 from services import NatsServer, waited_for
 
 PASSWORDS = {name: f"secret-of-{name}" for name in ("server", "default", "other")}
@@ -81,7 +81,7 @@ def test_all_that_a_cluster_does_works_with_these_rights(guarded: NatsServer, tm
 
 FORBIDDEN_TO_SAY = [
     "shop.run.default.k", "shop.run.other.k", "shop.stops", "shop.to.default.w", "shop.to.other.w",
-    "shop.notices.servers", "shop.notices.pool.default", "shop.in.servers.x", "shop.in.pool.default.x",
+    "shop.broadcasts.servers", "shop.broadcasts.pool.default", "shop.in.servers.x", "shop.in.pool.default.x",
     "shop.in.pool.other.x", "$JS.API.STREAM.DELETE.shop_run_default", "$JS.API.STREAM.PURGE.shop_run_other",
     "$JS.API.STREAM.CREATE.mine", "$JS.API.STREAM.UPDATE.shop_run_other", "$JS.API.STREAM.MSG.GET.shop_run_default",
     "$JS.API.DIRECT.GET.shop_run_default", "$JS.API.CONSUMER.MSG.NEXT.shop_run_default.workers",
@@ -91,11 +91,11 @@ FORBIDDEN_TO_SAY = [
 ]  # fmt: skip
 FORBIDDEN_TO_HEAR = [
     ">", "*.>", "shop.>", "shop.run.>", "shop.report.any", "shop.report.to.*", "shop.report.all", "shop.in.servers.>",
-    "shop.in.pool.default.>", "shop.in.>", "shop.notices.>", "shop.notices.pool.default", "shop.to.default.*",
-    "shop.to.*.*", "_INBOX.>", "$JS.>", "shop.parked",
+    "shop.in.pool.default.>", "shop.in.>", "shop.broadcasts.>", "shop.broadcasts.pool.default", "shop.to.default.*",
+    "shop.to.*.*", "_INBOX.>", "$JS.>", "shop.dead_letters",
 ]  # fmt: skip
 ALLOWED_TO_SAY = [
-    "shop.report.any", "shop.report.all", "shop.report.to.x", "shop.notices.pool.other", "shop.parked",
+    "shop.report.any", "shop.report.all", "shop.report.to.x", "shop.broadcasts.pool.other", "shop.dead_letters",
     "$JS.API.CONSUMER.MSG.NEXT.shop_run_other.workers",
 ]  # fmt: skip
 
@@ -129,7 +129,7 @@ def test_a_worker_of_another_pool_can_say_and_hear_nothing_else(guarded: NatsSer
     url = url_of(guarded, "other")
     assert violations(url, FORBIDDEN_TO_SAY, []) == {*FORBIDDEN_TO_SAY}
     assert violations(url, [], FORBIDDEN_TO_HEAR) == {*FORBIDDEN_TO_HEAR}
-    assert violations(url, ALLOWED_TO_SAY, ["shop.stops", "shop.to.other.*", "shop.notices.servers"]) == set()
+    assert violations(url, ALLOWED_TO_SAY, ["shop.stops", "shop.to.other.*", "shop.broadcasts.servers"]) == set()
     for stranger in (f"nats://{guarded.address}/shop", f"nats://shop-server:guess@{guarded.address}/shop"):
         with pytest.raises(Exception, match=r"(?i)authorization"):
             open_bus(stranger)
@@ -151,13 +151,18 @@ def test_a_worker_says_nothing_for_servers_or_other_pools_also_where_nats_guards
     with closing(open_to_all):
         url = f"nats://{open_to_all.address}/shop"
         with closing(open_bus(url)) as server, closing(open_bus(url, pool="other")) as worker:
-            assert server.notices() == [] and worker.notices() == []
-            honest = Presence("w", "other", 1, 0, False)
-            for notice in (Presence("w", "default", 1, 0, True), TakenUp("e", "s"), Serving("http://x"), honest):
-                worker.say(notice)
+            assert server.received() == [] and worker.received() == []
+            honest = WorkerHeartbeat("w", "other", 1, 0, False)
+            for broadcast in (
+                WorkerHeartbeat("w", "default", 1, 0, True),
+                TakenUp("e", "s"),
+                Serving("http://x"),
+                honest,
+            ):
+                worker.say(broadcast)
             heard: list[object] = []
-            waited_for(lambda: heard.extend(server.notices()) or heard, "nothing is heard")
-            assert heard == [honest] and worker.notices() == []
+            waited_for(lambda: heard.extend(server.received()) or heard, "nothing is heard")
+            assert heard == [honest] and worker.received() == []
 
 
 def test_the_sessions_of_users_need_no_other_rights(guarded: NatsServer) -> None:
@@ -175,7 +180,7 @@ def test_a_worker_that_may_not_what_it_needs_says_so(guarded: NatsServer, tmp_pa
     with closing(open_bus(url_of(guarded, "default"), pool="other", say=said.append)) as wrong:
         assert wrong.take("other") is None
         waited_for(lambda: any("shop_run_other" in text for text in said), "nothing is said")
-        wrong.say(Presence("w", "other", 1, 0, False))
-        waited_for(lambda: any("shop.notices.pool.other" in text for text in said), "nothing is said of notices")
+        wrong.say(WorkerHeartbeat("w", "other", 1, 0, False))
+        waited_for(lambda: any("shop.broadcasts.pool.other" in text for text in said), "nothing is said of broadcasts")
     assert all("see `noetl bus permissions`" in text and PASSWORDS["default"] not in text for text in said)
     assert len(said) == len(set(said)) <= 20

@@ -147,13 +147,13 @@ def _names(cluster: Cluster, server: object) -> dict[str, str]:
 def test_a_server_says_where_workers_reach_it(cluster: Cluster, words: tuple[str, ...], announced: str) -> None:
     add_token(str(cluster.folder / "tokens"), "ann", "worker")
     with closing(open_bus(cluster.bus)) as bus:
-        bus.notices()
+        bus.received()
         server = cluster.server(*words)
         port = cluster.urls[server.pid].rpartition(":")[2]
         said: list[str] = []
 
         def is_said() -> bool:
-            said.extend(notice.url for notice in bus.notices() if isinstance(notice, Serving))
+            said.extend(broadcast.url for broadcast in bus.received() if isinstance(broadcast, Serving))
             return bool(said)
 
         waited_for(is_said, "it says nothing of itself")

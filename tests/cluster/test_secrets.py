@@ -5,7 +5,7 @@ from contextlib import closing
 from harness.clusters import Cluster
 from harness.running import HEAD
 from noetl.app.cluster import open_bus
-from noetl_ir.commands import Check, Checked, Notice
+from noetl_ir.commands import Broadcast, Check, Checked
 from services import waited_for
 
 CANARY = "canary-8315-of-the-worker"
@@ -18,9 +18,9 @@ workflow:
 
 def test_nothing_is_started_that_no_worker_has_the_secrets_for(cluster: Cluster) -> None:
     server = cluster.server()
-    heard: list[Notice] = []
+    heard: list[Broadcast] = []
     with closing(open_bus(cluster.bus)) as bus:
-        heard.extend(bus.notices())
+        heard.extend(bus.received())
         cluster.worker("--name", "w1")
         waited_for(lambda: "w1" in cluster.noetl("workers", "list", server=server), "the worker is not known")
         (cluster.folder / "t.yaml").write_text(HEAD + SECRET)
@@ -29,11 +29,11 @@ def test_nothing_is_started_that_no_worker_has_the_secrets_for(cluster: Cluster)
         cluster.keep("house", CANARY)
         name = cluster.begin(SECRET, server)
         log = cluster.ended(name)[0]
-        waited_for(lambda: heard.extend(bus.notices()) or len(_of(heard)) >= 4, "not all is heard")
+        waited_for(lambda: heard.extend(bus.received()) or len(_of(heard)) >= 4, "not all is heard")
     assert cluster.lines() == [str(len(CANARY))]
-    assert [len(notice.problems) for notice in _of(heard) if isinstance(notice, Checked)] == [1, 0]
+    assert [len(broadcast.problems) for broadcast in _of(heard) if isinstance(broadcast, Checked)] == [1, 0]
     assert CANARY not in repr(heard) and CANARY not in repr(log)
 
 
-def _of(heard: list[Notice]) -> list[Notice]:
-    return [notice for notice in heard if isinstance(notice, Check | Checked)]
+def _of(heard: list[Broadcast]) -> list[Broadcast]:
+    return [broadcast for broadcast in heard if isinstance(broadcast, Check | Checked)]

@@ -5,7 +5,7 @@ import asyncio
 import nats
 
 from harness.clusters import Cluster, checked
-from noetl.bus.nats.names import place_of
+from noetl.bus.nats.names import address_in
 from noetl.bus.nats.queues import stream_of
 from services import waited_for
 
@@ -19,7 +19,7 @@ workflow:
 
 async def lying(url: str) -> int:
     """How many orders lie in the queue of the default pool."""
-    place = place_of(url)
+    place = address_in(url)
     client = await nats.connect([*place.servers])
     try:
         return (await client.jetstream().stream_info(stream_of(place.prefix, "default"))).state.messages

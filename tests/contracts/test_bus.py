@@ -29,7 +29,7 @@ def memory_bus(capacity: int) -> Plain:
 
 def nats_bus(capacity: int) -> Plain:
     """A bus over a real NATS server, for both sides."""
-    bus: Plain = NatsBus(nats().bus_url(), limits=Limits(capacity=capacity), wire=PLAIN)
+    bus: Plain = NatsBus(nats().bus_url(), limits=Limits(capacity=capacity), codec=PLAIN)
     return bus
 
 
@@ -148,13 +148,13 @@ def test_a_report_that_was_nacked_keeps_its_ticket(bus: Plain) -> None:
     waited_for(lambda: ticket.answer == "done", "no answer comes")
 
 
-def test_poison_is_parked_and_the_rest_goes_on(bus: Plain) -> None:
+def test_poison_is_a_dead_letter_and_the_rest_goes_on(bus: Plain) -> None:
     """Scenario 88."""
     bus.send("p", "bad key/ü", {"command_id": "does-not-exist"})
     for number in range(10):
         bus.send("p", f"good{number}", number)
     done, turns = [], 0
-    while len(done) < 10 or not bus.parked():
+    while len(done) < 10 or not bus.dead_letters():
         if (delivery := bus.take("p")) is None:
             continue
         turns += 1
@@ -165,19 +165,19 @@ def test_poison_is_parked_and_the_rest_goes_on(bus: Plain) -> None:
             delivery.nak("no such command")
     assert sorted(done) == list(range(10))
     assert turns < 25
-    (parked,) = bus.parked()
-    assert (parked.queue, parked.key, parked.reason) == ("p", "bad key/ü", "no such command")
-    assert parked.tries == turns - 10
+    (letter,) = bus.dead_letters()
+    assert (letter.queue, letter.key, letter.reason) == ("p", "bad key/ü", "no such command")
+    assert letter.tries == turns - 10
     assert is_empty(bus, "p")
 
 
-def test_what_can_never_be_handled_is_parked_at_once(bus: Plain) -> None:
+def test_what_can_never_be_handled_is_a_dead_letter_at_once(bus: Plain) -> None:
     bus.send("p", "bad", "?")
-    taken(bus, "p").park("it cannot be read")
+    taken(bus, "p").dead_letter("it cannot be read")
     bus.report("r", "?")
-    reported(bus)[0].park("neither can it")
+    reported(bus)[0].dead_letter("neither can it")
     assert is_empty(bus, "p")
-    assert sorted(parked[:3] for parked in bus.parked()) == [("@reports", "r", 1), ("p", "bad", 1)]
+    assert sorted(letter[:3] for letter in bus.dead_letters()) == [("@reports", "r", 1), ("p", "bad", 1)]
 
 
 def test_whoever_listens_is_woken(bus: Plain) -> None:
@@ -200,13 +200,13 @@ def test_a_late_word_about_a_delivery_does_no_harm(bus: Plain) -> None:
     first = taken(bus, "p")
     first.nak("later")
     first.nak("later")
-    first.park("never")
+    first.dead_letter("never")
     second = taken(bus, "p")
     assert bus.take("p") is None
     second.ack()
     second.ack()
     second.nak("too late")
-    assert is_empty(bus, "p") and bus.parked() == ()
+    assert is_empty(bus, "p") and bus.dead_letters() == ()
 
 
 def test_many_threads_take_each_command_once(bus: Plain) -> None:

@@ -22,7 +22,7 @@ from noetl_ir.outcome import Outcome
 from noetl_ir.registry import load, names
 from services import postgres
 from snowflake_emulation import Stuck
-from tool_doubles import Surroundings, call_of, failed, http_server, processes, waited
+from tool_doubles import FakeEnv, call_of, failed, http_server, processes, waited
 
 KINDS = names("noetl.tools")
 Run = Callable[[Call, Env], Awaitable[Outcome]]
@@ -39,8 +39,8 @@ class Silent(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def env(tmp_path: Path) -> Surroundings:
-    return Surroundings(tmp_path, {"c": {"token": "t"}})
+def env(tmp_path: Path) -> FakeEnv:
+    return FakeEnv(tmp_path, {"c": {"token": "t"}})
 
 
 @pytest.fixture(autouse=True)
@@ -95,7 +95,7 @@ def test_a_tool_has_a_contract_that_says_it_is_there(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_fields_that_do_not_fit_are_an_error_outcome(kind: str, env: Surroundings) -> None:
+def test_fields_that_do_not_fit_are_an_error_outcome(kind: str, env: FakeEnv) -> None:
     contract = load("noetl_ir.kinds", kind, "KIND", Kind)
     bad: list[dict[str, Json]] = [{"no_such_field": 1}]
     bad += [{name: {"a": object}} for name, known in contract.fields.items() if known.shapes == ("text",)][:1]  # type: ignore[dict-item]
@@ -106,7 +106,7 @@ def test_fields_that_do_not_fit_are_an_error_outcome(kind: str, env: Surrounding
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_text_field_takes_any_text_without_an_exception(kind: str, env: Surroundings) -> None:
+def test_every_text_field_takes_any_text_without_an_exception(kind: str, env: FakeEnv) -> None:
     contract = load("noetl_ir.kinds", kind, "KIND", Kind)
     for name, known in contract.fields.items():
         if "text" in known.shapes or "any" in known.shapes:
@@ -117,7 +117,7 @@ def test_every_text_field_takes_any_text_without_an_exception(kind: str, env: Su
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_cancelled_tool_leaves_nothing_running(kind: str, env: Surroundings, tmp_path: Path) -> None:
+def test_a_cancelled_tool_leaves_nothing_running(kind: str, env: FakeEnv, tmp_path: Path) -> None:
     before = ours()
     with http_server(Silent) as url:
         call = slow_call(kind, tmp_path, url)

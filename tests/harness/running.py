@@ -21,7 +21,7 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.ports import ExecutionRow
-from noetl.server.shell import Ask
+from noetl.server.execution import Ask
 from noetl.worker.scripted import Script, read_script
 from noetl_ir.events import Event, write_event
 from noetl_ir.plan_format import write_plan

@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 from starlette.testclient import TestClient
 
-from noetl.app.desk import Bell, StoreDesk, compiled
+from noetl.api.guard import Guard
+from noetl.api.notifier import Notifier
+from noetl.api.routes import application
+from noetl.api.service import ApiService, compiled
+from noetl.api.serving import service_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
-from noetl.app.serving import service_of
 from noetl.app.sessions import sessions_beside
-from noetl.server.api.guard import Guard
-from noetl.server.api.routes import application
 from noetl.server.service import Service
 from noetl.tokens import Token
 
@@ -34,10 +35,10 @@ def served(folder: Path, *tokens: Token, host: str = "http://localhost") -> Iter
     """A server over the store in a folder, until the block ends: as if it were stopped."""
     said: list[str] = []
     with open_runtime(f"sqlite:///{folder}/noetl.db", Settings(root=folder), _no_catalogue) as runtime:
-        bell = Bell()
-        service = service_of(runtime, bell, said.append)
-        desk = StoreDesk(runtime, service, bell, lambda data, name: compiled(data, name, ()))
-        app = application(desk, Guard(lambda: tokens), said.append, sessions_beside(runtime.secrets_path))
+        notifier = Notifier()
+        service = service_of(runtime, notifier, said.append)
+        api_service = ApiService(runtime, service, notifier, lambda data, name: compiled(data, name, ()))
+        app = application(api_service, Guard(lambda: tokens), said.append, sessions_beside(runtime.secrets_path))
         thread = threading.Thread(target=service.run)
         thread.start()
         try:

@@ -14,13 +14,13 @@ import yaml
 
 from noetl.app import cluster, working
 from noetl.app.clock import SteadyClock, WallClock
-from noetl.app.surroundings import Surroundings
+from noetl.app.task_environment import TaskEnvironments
 from noetl.cli import main
 from noetl.ports import Call, Clock, Env
 from noetl.server import inbox
 from noetl.worker import launcher
 from noetl.worker.scripted import ScriptedLauncher, VirtualClock, read_script
-from noetl.worker.session import Kit
+from noetl.worker.session import SessionContext
 from noetl_ir.commands import RunPipeline
 from noetl_ir.outcome import Outcome
 
@@ -92,13 +92,13 @@ class StagedLauncher(launcher.AsyncLauncher):
         return self._scripted[name]
 
 
-class StagedSurroundings(Surroundings):
+class StagedSurroundings(TaskEnvironments):
     """Notes who called whom."""
 
-    def kit_of(self, order: RunPipeline) -> Kit:
-        """`Surroundings.kit_of`."""
+    def context_of(self, order: RunPipeline) -> SessionContext:
+        """`TaskEnvironments.context_of`."""
         _roots[order.execution_id] = order.trace_id
-        return super().kit_of(order)
+        return super().context_of(order)
 
 
 if __name__ == "__main__":
@@ -106,6 +106,6 @@ if __name__ == "__main__":
     inbox.LOOK_EVERY = 0
     cluster.LONGEST_SLEEP = launcher.LONGEST_SLEEP = LOOKS_EVERY
     working.AsyncLauncher = StagedLauncher  # type: ignore[misc]
-    working.Surroundings = StagedSurroundings  # type: ignore[misc]
+    working.TaskEnvironments = StagedSurroundings  # type: ignore[misc]
     random.SystemRandom = lambda: random.Random(0)  # type: ignore[misc,assignment,return-value]  # as in scripted runs
     sys.exit(main())

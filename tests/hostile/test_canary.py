@@ -11,8 +11,8 @@ import pytest
 
 from google_emulator import Google, account, google
 from harness.serving import Served, served, until
+from noetl.api.routes import ROUTES
 from noetl.secrets.credentials import Credentials
-from noetl.server.api.routes import ROUTES
 from noetl_ir.codec import unpack
 from noetl_ir.expr import Json
 

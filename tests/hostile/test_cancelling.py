@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from noetl.tools import duckdb, sqlite
-from tool_doubles import Surroundings, call_of
+from tool_doubles import FakeEnv, call_of
 
 ENDLESS = {
     "sqlite": "with recursive a(x) as (select 1 union all select x + 1 from a) select count(*) from a",
@@ -22,7 +22,7 @@ def test_a_second_cancellation_does_not_leave_the_thread_behind(kind: str, tmp_p
 
     async def cancelled_twice() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
-        task = asyncio.ensure_future(RUN[kind](call_of(kind, {"query": ENDLESS[kind]}), Surroundings(tmp_path)))
+        task = asyncio.ensure_future(RUN[kind](call_of(kind, {"query": ENDLESS[kind]}), FakeEnv(tmp_path)))
         await asyncio.sleep(0.3)
         task.cancel()
         await asyncio.sleep(0)

@@ -14,7 +14,7 @@ from noetl.tools import http
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
 from noetl_ir.registry import load
-from tool_doubles import Surroundings, call_of, http_server, waited
+from tool_doubles import FakeEnv, call_of, http_server, waited
 
 REFUSED = [
     "127.0.0.1", "127.255.255.254", "0.0.0.0", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1",
@@ -57,7 +57,7 @@ def test_what_is_no_network_is_said(text: str) -> None:
 
 
 def fetched(root: Path, url: str, *allowed: str, **fields: Json) -> Outcome:
-    around = Surroundings(root)
+    around = FakeEnv(root)
     around.fenced = Egress(networks_of(allowed)).refusal
     return waited(http.run(call_of("http", {"url": url, **fields}), around))
 

@@ -18,16 +18,27 @@ from harness.running import Endless, bus_made, run
 from noetl.messages import (
     Unreadable,
     read_answer,
+    read_broadcast,
     read_command,
-    read_notice,
     read_report,
     write_answer,
+    write_broadcast,
     write_command,
-    write_notice,
     write_report,
 )
 from noetl.ports import Delivery, ReportDelivery, Ticket
-from noetl_ir.commands import Answer, Beat, Check, Checked, Elsewhere, Presence, Report, Serving, StopPipeline, TakenUp
+from noetl_ir.commands import (
+    Answer,
+    Check,
+    Checked,
+    ClaimCheck,
+    LeaseHeartbeat,
+    Report,
+    Serving,
+    StopPipeline,
+    TakenUp,
+    WorkerHeartbeat,
+)
 
 BODY = """
 workload: {n: 3}
@@ -65,7 +76,9 @@ def _parts(data: bytes) -> list[bytes]:
     return found
 
 
-def mutated(report: Report | Beat | Elsewhere, chance: random.Random) -> Report | Beat | Elsewhere | None:
+def mutated(
+    report: Report | LeaseHeartbeat | ClaimCheck, chance: random.Random
+) -> Report | LeaseHeartbeat | ClaimCheck | None:
     """What another worker could say instead, None for what cannot be read."""
     parts = _parts(write_report(report))
     at = chance.randrange(len(parts))
@@ -142,13 +155,13 @@ def test_no_message_gets_an_execution_further_than_a_worker_may() -> None:
 SAID: list[tuple[Any, Any, Any]] = [
     (write_answer, read_answer, Answer(1)),
     (write_command, read_command, StopPipeline("e", "7", 1, "c0de")),
-    (write_command, read_command, Elsewhere("e", {"key": "k"})),
-    (write_report, read_report, Beat("e", "7", 1, "w:1", "c0de")),
-    (write_notice, read_notice, Presence("w", "default", 4, 1, False, "")),
-    (write_notice, read_notice, Serving("http://127.0.0.1:1")),
-    (write_notice, read_notice, TakenUp("e", "s")),
-    (write_notice, read_notice, Check("e", ("default",), "d" * 64, {"a": [1, None]})),
-    (write_notice, read_notice, Checked("e", "w", "default", ("no `x`",))),
+    (write_command, read_command, ClaimCheck("e", {"key": "k"})),
+    (write_report, read_report, LeaseHeartbeat("e", "7", 1, "w:1", "c0de")),
+    (write_broadcast, read_broadcast, WorkerHeartbeat("w", "default", 4, 1, False, "")),
+    (write_broadcast, read_broadcast, Serving("http://127.0.0.1:1")),
+    (write_broadcast, read_broadcast, TakenUp("e", "s")),
+    (write_broadcast, read_broadcast, Check("e", ("default",), "d" * 64, {"a": [1, None]})),
+    (write_broadcast, read_broadcast, Checked("e", "w", "default", ("no `x`",))),
 ]
 
 

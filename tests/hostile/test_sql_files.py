@@ -6,11 +6,11 @@ import pytest
 
 from noetl.tools import duckdb, sqlite
 from noetl_ir.outcome import Outcome
-from tool_doubles import Surroundings, call_of, waited
+from tool_doubles import FakeEnv, call_of, waited
 
 
 def ran(root: Path, query: str, **params: str) -> Outcome:
-    return waited(sqlite.run(call_of("sqlite", {"query": query, "params": dict(params)}), Surroundings(root)))
+    return waited(sqlite.run(call_of("sqlite", {"query": query, "params": dict(params)}), FakeEnv(root)))
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_a_file_inside_the_root_is_used(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def in_duckdb(root: Path, query: str, database: str = ":memory:") -> Outcome:
-    return waited(duckdb.run(call_of("duckdb", {"query": query, "database": database}), Surroundings(root)))
+    return waited(duckdb.run(call_of("duckdb", {"query": query, "database": database}), FakeEnv(root)))
 
 
 @pytest.mark.parametrize(

@@ -11,29 +11,29 @@ from noetl.messages import (
     VERSION,
     Unreadable,
     read_answer,
+    read_broadcast,
     read_command,
-    read_notice,
     read_report,
     write_answer,
+    write_broadcast,
     write_command,
-    write_notice,
     write_report,
 )
 from noetl_ir import codec
 from noetl_ir.commands import (
     Answer,
-    Beat,
     Check,
     Checked,
+    ClaimCheck,
     DrainWorker,
-    Elsewhere,
-    Presence,
+    LeaseHeartbeat,
     Report,
     RunPipeline,
     Serving,
     StartChild,
     StopPipeline,
     TakenUp,
+    WorkerHeartbeat,
 )
 from noetl_ir.events import Event, Firing, write_event
 from noetl_ir.outcome import LoopValue
@@ -162,21 +162,21 @@ def test_only_orders_to_workers_are_written() -> None:
 
 
 def test_what_has_no_events_comes_back_as_it_went() -> None:
-    for order in (DrainWorker("w"), Elsewhere("e", {"key": "k"}), StopPipeline("e", "7", 2, "c0de")):
+    for order in (DrainWorker("w"), ClaimCheck("e", {"key": "k"}), StopPipeline("e", "7", 2, "c0de")):
         assert read_command(write_command(order)) == order
-    for said in (Beat("e", "7", 2, "w:1", "c0de"), Elsewhere("e", {"key": "k"})):
+    for said in (LeaseHeartbeat("e", "7", 2, "w:1", "c0de"), ClaimCheck("e", {"key": "k"})):
         assert read_report(write_report(said)) == said
         with pytest.raises(Unreadable):
             read_report(write_report(said) + framed(b"x"))
-    for notice in (
-        Presence("w", "default", 4, 1, True, "no plan"), Serving("http://127.0.0.1:1"), TakenUp("e", "s"),
+    for broadcast in (
+        WorkerHeartbeat("w", "default", 4, 1, True, "no plan"), Serving("http://127.0.0.1:1"), TakenUp("e", "s"),
         Check("e", ["default", "p"], "d", {"a": [1]}), Checked("e", "w", "p", ["no entry"]),
     ):  # fmt: skip
-        assert read_notice(write_notice(notice)) == notice
+        assert read_broadcast(write_broadcast(broadcast)) == broadcast
     for wrong in ([VERSION, "check", "e", [1], "d", {}], [VERSION, "checked", "e", "w", "p", [None]]):
         with pytest.raises(Unreadable, match="is not a list of texts"):
-            read_notice(codec.pack_unsorted(wrong))  # type: ignore[arg-type]
-    with pytest.raises(Unreadable, match="no notice"):
-        read_notice(write_answer(Answer(1)))
+            read_broadcast(codec.pack_unsorted(wrong))  # type: ignore[arg-type]
+    with pytest.raises(Unreadable, match="no broadcast"):
+        read_broadcast(write_answer(Answer(1)))
     with pytest.raises(Unreadable, match="no report"):
-        read_report(framed(write_notice(Serving("x"))))
+        read_report(framed(write_broadcast(Serving("x"))))

@@ -1,4 +1,4 @@
-"""The bus as one simulated process sees it: a `Bus` and a `Board` on the network."""
+"""The bus as one simulated process sees it: a `Bus` and a `Broadcasts` on the network."""
 
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
@@ -6,16 +6,16 @@ from itertools import count
 
 from noetl.messages import (
     read_answer,
+    read_broadcast,
     read_command,
-    read_notice,
     read_report,
     write_answer,
+    write_broadcast,
     write_command,
-    write_notice,
     write_report,
 )
-from noetl.ports import Full, Parked, TooLarge
-from noetl_ir.commands import Answer, Command, Notice, Said
+from noetl.ports import DeadLetter, Full, TooLarge
+from noetl_ir.commands import Answer, Broadcast, Command, Said
 from simulator.network import Item, Network, WorkQueue
 
 ROOM = 10_000
@@ -47,7 +47,7 @@ class Endpoint:
         self._kept: set[Item] = set()
         self._addressed: dict[str, deque[AddressedDelivery]] = {}
         self._reports: deque[HeardDelivery] = deque()
-        self._notices: deque[Notice] = deque()
+        self._broadcasts: deque[Broadcast] = deque()
         self._routes: dict[str, str] = {}
         self._silent: dict[str, int] = {}
         self._asked: dict[str, list[AskedTicket]] = {}
@@ -144,19 +144,19 @@ class Endpoint:
         if waiting is not None and key not in {each.key for each in waiting}:
             waiting.append(AddressedDelivery(self, waiting, key, self._noted(data, sender)))
 
-    def say(self, notice: Notice) -> None:
-        """`Board.say`."""
+    def say(self, broadcast: Broadcast) -> None:
+        """`Broadcasts.say`."""
         if self.is_linked:
-            data = write_notice(notice)
-            self._network.tell_all(lambda other: other.hear_notice(read_notice(data)))
+            data = write_broadcast(broadcast)
+            self._network.tell_all(lambda other: other.hear_notice(read_broadcast(data)))
 
-    def hear_notice(self, notice: Notice) -> None:
+    def hear_notice(self, broadcast: Broadcast) -> None:
         """Somebody says that it is there."""
-        self._notices.append(notice)
+        self._broadcasts.append(broadcast)
 
-    def notices(self) -> Sequence[Notice]:
-        """`Board.notices`."""
-        found, self._notices = [*self._notices], deque()
+    def received(self) -> Sequence[Broadcast]:
+        """`Broadcasts.received`."""
+        found, self._broadcasts = [*self._broadcasts], deque()
         return found
 
     def withdraw(self, pool: str, keys: Collection[str]) -> None:
@@ -173,9 +173,9 @@ class Endpoint:
     def listen(self, callback: Callable[[], None]) -> None:
         """`Bus.listen`. Processes here are woken by `wake`."""
 
-    def parked(self) -> tuple[Parked, ...]:
-        """`Bus.parked`."""
-        return tuple(self._network.parked)
+    def dead_letters(self) -> tuple[DeadLetter, ...]:
+        """`Bus.dead_letters`."""
+        return tuple(self._network.dead_letters)
 
     def close(self) -> None:
         """`Bus.close`."""
@@ -229,10 +229,10 @@ class QueuedDelivery:
     def in_progress(self) -> None:
         """`Delivery.in_progress`. The endpoint says so by itself."""
 
-    def park(self, reason: str) -> None:
-        """`Delivery.park`."""
+    def dead_letter(self, reason: str) -> None:
+        """`Delivery.dead_letter`."""
         if self._endpoint.let_go(self._item):
-            self._endpoint.queue(self._pool).park(self._item, reason)
+            self._endpoint.queue(self._pool).dead_letter(self._item, reason)
 
 
 class AddressedDelivery:
@@ -258,8 +258,8 @@ class AddressedDelivery:
     def in_progress(self) -> None:
         """`Delivery.in_progress`."""
 
-    def park(self, reason: str) -> None:
-        """`Delivery.park`."""
+    def dead_letter(self, reason: str) -> None:
+        """`Delivery.dead_letter`."""
 
 
 class HeardDelivery:
@@ -302,6 +302,6 @@ class HeardDelivery:
     def in_progress(self) -> None:
         """`Delivery.in_progress`."""
 
-    def park(self, reason: str) -> None:
-        """`Delivery.park`."""
+    def dead_letter(self, reason: str) -> None:
+        """`Delivery.dead_letter`."""
         raise AssertionError(f"a report was given up: {reason}")

@@ -1,7 +1,7 @@
 """The network between simulated processes: the promises of the bus over NATS, and none that it does not make.
 
 Work queues keep a command until it is acknowledged, and hand it out again when that takes too long or a word got lost.
-Reports, answers, orders to an address and notices go straight, and may be lost, come twice, late, or in another order.
+Reports, answers, orders to an address and received go straight, and may be lost, come twice, late, or in another order.
 Everything goes as bytes, so no two processes share an object.
 """
 
@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from noetl.ports import Parked
+from noetl.ports import DeadLetter
 from simulator.timeline import SECOND, Timeline
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Network:
     def __init__(self, timeline: Timeline, chance: random.Random, odds: Odds, largest: int) -> None:
         self.timeline = timeline
         self.largest = largest
-        self.parked: list[Parked] = []
+        self.dead_letters: list[DeadLetter] = []
         self._chance = chance
         self._odds = odds
         self._queues: dict[str, WorkQueue] = {}
@@ -205,10 +205,10 @@ class WorkQueue:
         item.holder = None
         self._network.timeline.after(delay, lambda: self._again(item))
 
-    def park(self, item: Item, reason: str) -> None:
+    def dead_letter(self, item: Item, reason: str) -> None:
         """It is given up."""
         self._forget(item)
-        self._network.parked.append(Parked(self._pool, item.key, item.tries, reason))
+        self._network.dead_letters.append(DeadLetter(self._pool, item.key, item.tries, reason))
 
     def wipe(self) -> None:
         """Lose everything."""
@@ -235,7 +235,7 @@ class WorkQueue:
         if self._items.get(item.key) is not item or item in self._waiting:
             return
         if item.tries >= MOST_DELIVERIES:
-            self.park(item, "it was not acknowledged in time")
+            self.dead_letter(item, "it was not acknowledged in time")
             return
         item.holder = None
         self._waiting.append(item)

@@ -10,20 +10,20 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-from noetl.app.cluster import NoCrew
-from noetl.app.surroundings import Surroundings
+from noetl.app.cluster import NoLocalWorker
+from noetl.app.task_environment import TaskEnvironments
 from noetl.engine.program import Program
 from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane, Observer
-from noetl.server.far import Far
-from noetl.server.leases import Leases
-from noetl.server.macs import Macs
-from noetl.server.roll import Roll
 from noetl.server.service import Service
+from noetl.server.workers.leases import Leases
+from noetl.server.workers.macs import Macs
+from noetl.server.workers.registry import WorkerRegistry
+from noetl.server.workers.remote import RemoteWorkers
 from noetl.store.memory import MemoryBlobs, MemoryStore
+from noetl.worker.heartbeats import Heartbeats
 from noetl.worker.launcher import AsyncLauncher
-from noetl.worker.pulse import Pulse
-from noetl.worker.shell import Worker
+from noetl.worker.worker import Worker
 from simulator.disk import Disk, DiskOdds, Holders, Killed
 from simulator.effects import Deed, Tools
 from simulator.endpoint import Endpoint
@@ -31,7 +31,7 @@ from simulator.network import Network
 from simulator.timeline import EPOCH, SECOND, SkewedClock, Timeline
 
 LOOK_EVERY = 4 * SECOND
-"""A server looks around after so long, whatever it waits for; a real one does so more often."""
+"""A server looks environments after so long, whatever it waits for; a real one does so more often."""
 
 ROUNDS = 200
 """A server that has something to do for so many rounds at one moment is in a circle."""
@@ -107,14 +107,15 @@ class ServerProcess:
         self.wall = SkewedClock(shared.timeline, EPOCH + skew)
         steady = self._steady = SkewedClock(shared.timeline, chance.randint(0, 9 * SECOND))
         self.leases = Leases(steady)
+        registry = WorkerRegistry(self.endpoint, self.endpoint, steady, name)
         self.control = ControlPlane(
             self.endpoint, store=self.disk, blobs=shared.blobs, clock=self.wall, steady=steady,
             find=lambda caller, path: shared.programs[shared.paths[path]], load=lambda digest: shared.programs[digest],
             observe=observe,
-            watch=Far(self.leases, Roll(self.endpoint, self.endpoint, steady, name), Macs(self.disk.claims_key)),
+            tracker=RemoteWorkers(self.leases, registry, Macs(self.disk.claims_key)),
         )  # fmt: skip
         self.service = Service(
-            self.control, store=self.disk, crew=NoCrew(), waiter=self, clock=steady,
+            self.control, store=self.disk, worker=NoLocalWorker(), waiter=self, clock=steady,
             load=lambda digest: shared.programs[digest], skips=lambda name: False, say=self.said.append,
         )  # fmt: skip
         self.life.wake()
@@ -148,7 +149,7 @@ class ServerProcess:
             if not self.life.is_alive:
                 return None
             if self._passed:
-                mine = self.disk.taken & self.control.shells.keys()
+                mine = self.disk.taken & self.control.executions.keys()
                 assert not mine, f"{self.name} woke up and drives {mine}, which others took"
                 latest = self._timeline.now + LOOK_EVERY
                 return latest if self._due is None else min(self._due - self._steady.ahead, latest)
@@ -201,7 +202,7 @@ class WorkerProcess:
                 raise NotFound(digest)
             return shared.programs[digest]
 
-        around = Surroundings(
+        environments = TaskEnvironments(
             load,
             shared.blobs,
             root=".",
@@ -209,12 +210,12 @@ class WorkerProcess:
             chance=chance.random,
             log=lambda call, text: None,
         )
-        pure = AsyncLauncher(around.env_of, steady)
+        pure = AsyncLauncher(environments.env_of, steady)
         self.tools = Tools(shared.timeline, shared.deeds, waits=waits, pure=pure, wake=self.life.wake)
         self.worker = Worker(
-            self.endpoint, pool=pool, slots=slots, launcher=self.tools, program_of=around.program_of,
-            kit_of=around.kit_of, clock=self.wall, steady=steady, name=name,
-            pulse=Pulse(self.endpoint, self.endpoint, steady), blobs=shared.blobs,
+            self.endpoint, pool=pool, slots=slots, launcher=self.tools, program_of=environments.program_of,
+            context_of=environments.context_of, clock=self.wall, steady=steady, name=name,
+            heartbeats=Heartbeats(self.endpoint, self.endpoint, steady), blobs=shared.blobs,
         )  # fmt: skip
         self.life.wake()
 

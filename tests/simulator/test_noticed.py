@@ -9,10 +9,10 @@ import noetl.server.control
 from noetl.engine import reports
 from noetl.server.control import ControlPlane
 from noetl.server.dues import Dues
-from noetl.server.leases import Leases
-from noetl.server.shell import Shell
-from noetl.server.unclaimed import Unclaimed
-from noetl.worker.shell import Worker
+from noetl.server.execution import OwnedExecution
+from noetl.server.waiting_orders import WaitingOrders
+from noetl.server.workers.leases import Leases
+from noetl.worker.worker import Worker
 from simulator.world import simulate
 
 Patch = pytest.MonkeyPatch
@@ -42,19 +42,19 @@ def no_phase(patch: Patch) -> None:
 
 def forgotten_orders(patch: Patch) -> None:
     """Orders that got lost are never given again."""
-    patch.setattr(Unclaimed, "look", lambda self, execution: [])
+    patch.setattr(WaitingOrders, "look", lambda self, execution: [])
 
 
 def endless_leases(patch: Patch) -> None:
-    """Nobody notices that a worker is gone."""
+    """Nobody received that a worker is gone."""
     patch.setattr(Leases, "begin", lambda self, execution_id, run, claim: None)
 
 
 def answer_before_disk(patch: Patch) -> None:
     """A worker hears that its report is on disk when it is not."""
-    take = Shell.take
+    take = OwnedExecution.take
 
-    def take_and_forget(self: Shell, said: Any, due: Any, asked: Any) -> Any:
+    def take_and_forget(self: OwnedExecution, said: Any, due: Any, asked: Any) -> Any:
         before = self.execution.position
         answers, events, orders = take(self, said, due, asked)
         if said and before % 7 == 3:
@@ -63,7 +63,7 @@ def answer_before_disk(patch: Patch) -> None:
             ]
         return answers, events, orders
 
-    patch.setattr(Shell, "take", take_and_forget)
+    patch.setattr(OwnedExecution, "take", take_and_forget)
 
 
 def one_name_for_all(patch: Patch) -> None:
@@ -139,7 +139,7 @@ BROKEN: dict[Callable[[Patch], None], Sequence[int]] = {
     no_fencing: (1180,),
     deaf_children: (166,),
 }
-"""What is broken, and the seeds among which one has to notice. It takes a rare one for the last ones; where the
+"""What is broken, and the seeds among which one has to broadcast. It takes a rare one for the last ones; where the
 simulator changes, `SIMULATOR_SEEDS` finds another."""
 
 

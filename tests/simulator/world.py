@@ -16,8 +16,8 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.ports import Wanted
+from noetl.server.execution import hydrate
 from noetl.server.service import Busy
-from noetl.server.shell import hydrate
 from noetl.store.memory import MemoryBlobs, MemoryStore
 from noetl_ir.events import Event
 from simulator.disk import Disk, DiskOdds, Holders
@@ -33,7 +33,7 @@ AT_MOST = 3600 * SECOND + 2 * STEP
 for due times by a clock that may be as far off as that of who wrote them, the other way."""
 
 QUIET = 75 * SECOND
-"""How long those who were left behind have to notice that all is over."""
+"""How long those who were left behind have to broadcast that all is over."""
 
 
 class Setting(NamedTuple):
@@ -353,10 +353,10 @@ class World:
             assert not worker.worker.busy and not worker.tools.running, f"a slot of {worker.name} is left busy"
         for server in self.servers:
             control = server.control
-            assert not control.shells, f"{server.name} still drives {[*control.shells]}"
-            assert not control._holdings.owned() and not server.leases._of, f"{server.name} keeps what is over"
+            assert not control.executions, f"{server.name} still drives {[*control.executions]}"
+            assert not control._owned.owned() and not server.leases._of, f"{server.name} keeps what is over"
         assert not self._shared.network.left_over(), "commands are left in the queues"
-        assert not self._shared.network.parked, f"given up: {self._shared.network.parked}"
+        assert not self._shared.network.dead_letters, f"given up: {self._shared.network.dead_letters}"
 
 
 MISHAPS = (

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from noetl.app.looking import look_at
+from noetl.app.snapshots import look_at
 from noetl.cli.stores import existing
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program

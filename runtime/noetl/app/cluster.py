@@ -13,13 +13,13 @@ from noetl.bus import BusFailure
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.patience import Patience
-from noetl.ports import STOPS, Board, Bus
+from noetl.ports import STOPS, Broadcasts, Bus
 from noetl.server.control import ControlPlane
-from noetl.server.far import Far
-from noetl.server.leases import Leases
-from noetl.server.macs import Macs
-from noetl.server.roll import Roll
 from noetl.server.service import Service
+from noetl.server.workers.leases import Leases
+from noetl.server.workers.macs import Macs
+from noetl.server.workers.registry import WorkerRegistry
+from noetl.server.workers.remote import RemoteWorkers
 from noetl_ir import registry
 from noetl_ir.commands import Answer, Command, Said
 from noetl_ir.events import Event
@@ -29,7 +29,7 @@ LONGEST_SLEEP = 0.2
 """Seconds; requests to another server of the same store are seen within this time."""
 
 
-class ClusterBus(Bus[Command, Said, Answer], Board, Protocol):
+class ClusterBus(Bus[Command, Said, Answer], Broadcasts, Protocol):
     """A bus between processes."""
 
 
@@ -37,7 +37,7 @@ class Cluster(NamedTuple):
     """A service, and the workers that it knows of."""
 
     service: Service
-    roll: Roll
+    registry: WorkerRegistry
 
 
 def open_bus(
@@ -68,40 +68,40 @@ def cluster_of(
 
     steady, monotonic, sleeper = SteadyClock(), MonotonicClock(), Sleeper()
     patience = Patience(math.inf, say)
-    roll = Roll(bus, bus, monotonic, os.urandom(8).hex())
+    registry = WorkerRegistry(bus, bus, monotonic, os.urandom(8).hex())
     control = ControlPlane(
         bus, store=runtime.store, blobs=runtime.blobs, clock=WallClock(), steady=steady,
         find=runtime.programs.find, load=runtime.programs.load, observe=observe,
-        watch=Far(Leases(monotonic), roll, Macs(runtime.store.claims_key)),
+        tracker=RemoteWorkers(Leases(monotonic), registry, Macs(runtime.store.claims_key)),
         environment=runtime.settings.environment.given, say=say, keep=patience,
     )  # fmt: skip
     bus.listen(sleeper.wake)
     service = Service(
-        control, store=runtime.store, crew=NoCrew(), waiter=sleeper, clock=steady,
+        control, store=runtime.store, worker=NoLocalWorker(), waiter=sleeper, clock=steady,
         load=runtime.programs.load, skips=runtime.was_scripted, say=say, reaches=lambda: bus.room(STOPS) > 0,
         patience=patience, look=runtime.check_room,
     )  # fmt: skip
-    return Cluster(service, roll)
+    return Cluster(service, registry)
 
 
-class NoCrew:
-    """A `Crew` of workers that are elsewhere."""
+class NoLocalWorker:
+    """A `LocalWorker` of workers that are elsewhere."""
 
     busy = 0
 
     def step(self) -> bool:
-        """`Crew.step`."""
+        """`LocalWorker.step`."""
         return False
 
     def due(self) -> int | None:
-        """`Crew.due`."""
+        """`LocalWorker.due`."""
         return None
 
     def take_no_more(self) -> None:
-        """`Crew.take_no_more`."""
+        """`LocalWorker.take_no_more`."""
 
     def drop_all(self) -> None:
-        """`Crew.drop_all`."""
+        """`LocalWorker.drop_all`."""
 
 
 class Sleeper:

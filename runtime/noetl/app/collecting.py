@@ -39,7 +39,7 @@ class Collected(NamedTuple):
 
 
 class Collector:
-    """Looks at the folders of values one after the other. `clock` is that of the rows of executions."""
+    """SnapshotCache at the folders of values one after the other. `clock` is that of the rows of executions."""
 
     def __init__(self, runtime: Runtime, clock: Clock, after: int = AFTER) -> None:
         self._runtime = runtime

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from noetl.app.ending import Ending, ending_of
-from noetl.app.looking import Look, events_of, program_of
 from noetl.app.picture import Why, rows_of
 from noetl.app.runtime import Runtime
+from noetl.app.snapshots import Snapshot, events_of, program_of
 from noetl.catalogue import PlanRow
 from noetl.engine.program import Program
 from noetl.engine.replay import Verdict
@@ -34,20 +34,20 @@ def version_document(row: PlanRow) -> dict[str, Json]:
     return {"playbook_id": row.digest, "path": row.path, "version": row.version}
 
 
-def standing_of(runtime: Runtime, look: Look) -> Ending:
+def standing_of(runtime: Runtime, snapshot: Snapshot) -> Ending:
     """How an execution stands, over or not."""
-    execution = look.execution
+    execution = snapshot.execution
     said = execution.status if execution.is_over or not execution.paused else "paused"
-    return ending_of(runtime, look.program, execution, "running" if said == "new" else said)
+    return ending_of(runtime, snapshot.program, execution, "running" if said == "new" else said)
 
 
-def execution_document(runtime: Runtime, look: Look, *, owned: bool, why: Why) -> dict[str, Json]:
+def execution_document(runtime: Runtime, snapshot: Snapshot, *, owned: bool, why: Why) -> dict[str, Json]:
     """How an execution stands, and what goes on in it and is waited for."""
-    document = standing_of(runtime, look).as_json()
+    document = standing_of(runtime, snapshot).as_json()
     del document["result"]
-    parent: Json = list(look.execution.parent) if look.execution.parent else None
-    now: list[Json] = [row.as_json() for row in rows_of(look.program, look.execution, driven=owned, why=why)]
-    return {**document, "owned": owned, "events": look.execution.position, "parent": parent, "now": now}
+    parent: Json = list(snapshot.execution.parent) if snapshot.execution.parent else None
+    now: list[Json] = [row.as_json() for row in rows_of(snapshot.program, snapshot.execution, driven=owned, why=why)]
+    return {**document, "owned": owned, "events": snapshot.execution.position, "parent": parent, "now": now}
 
 
 def verdict_of(runtime: Runtime, row: ExecutionRow) -> tuple[Program, Verdict]:

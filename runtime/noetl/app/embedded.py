@@ -13,8 +13,8 @@ from noetl.engine.starting import Request
 from noetl.patience import Patience
 from noetl.ports import Blobs, Bus, Clock, StartKey, Store
 from noetl.server.control import ControlPlane
-from noetl.server.shell import Ask
-from noetl.worker.shell import Launcher, Worker
+from noetl.server.execution import Ask
+from noetl.worker.worker import Launcher, Worker
 from noetl_ir.commands import Answer, Command, Said
 from noetl_ir.evaluate.work import Stopped, go_on, stop
 from noetl_ir.rows import NamedTuple
@@ -97,8 +97,8 @@ class Embedded:
     def resume(self, program: Program, execution_id: str, *, retry_fault: bool = False) -> str:
         """Take up an execution from its log and drive it, with `retry_fault` one that a mistake of the engine ended."""
         control = self._parts.control
-        shell = control.resume(execution_id, program, retry_fault=retry_fault)
-        if shell.execution.paused and not shell.execution.is_over:
+        owned = control.resume(execution_id, program, retry_fault=retry_fault)
+        if owned.execution.paused and not owned.execution.is_over:
             control.ask(execution_id, Ask("resume"))
         return self._drive(execution_id)
 
@@ -115,12 +115,14 @@ class Embedded:
 
     def _rounds(self, execution_id: str) -> str:
         control, worker = self._parts.control, self._parts.worker
-        execution = control.shells[execution_id].execution
+        execution = control.executions[execution_id].execution
         while not self._interrupted:
             moved = control.step()
             self._parts.patience.check()
-            if (shell := control.shells.get(execution_id)) is not None:  # another one, where the engine made a mistake
-                execution = shell.execution
+            if (
+                owned := control.executions.get(execution_id)
+            ) is not None:  # another one, where the engine made a mistake
+                execution = owned.execution
             if worker.step() or moved:
                 self._parts.launcher.poll()
                 continue

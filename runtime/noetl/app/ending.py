@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from noetl.app.looking import events_of
 from noetl.app.runtime import Runtime
+from noetl.app.snapshots import events_of
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.views import plain_result

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from noetl.engine.execution import Execution, Region, Run
 from noetl.engine.program import Program
-from noetl.server.unclaimed import waiting
+from noetl.server.waiting_orders import waiting
 from noetl_ir.events import index_of, iso_of, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.rows import NamedTuple

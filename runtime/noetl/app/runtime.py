@@ -15,21 +15,21 @@ from noetl.app.clock import SteadyClock, WallClock
 from noetl.app.embedded import Embedded, Parts, Ticking, Waiter
 from noetl.app.identities import IDS
 from noetl.app.programs import Programs
-from noetl.app.surroundings import Log, Surroundings
+from noetl.app.task_environment import Log, TaskEnvironments
+from noetl.background import BackgroundFetches
 from noetl.bus.memory import MemoryBus
 from noetl.deployment import learn_file
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.environment import NO_ENVIRONMENT, Environment
-from noetl.errands import Errands
 from noetl.patience import LONGEST, PAUSE, Patience
 from noetl.ports import Blobs, Clock, Fence, Store, StoreFailure
 from noetl.server.control import ControlPlane, Observer
-from noetl.server.shell import Ask, Keep, at_once, hydrate
-from noetl.server.watch import DEFAULT_POOL, Near
+from noetl.server.execution import Ask, Keep, at_once, hydrate
+from noetl.server.workers.tracker import DEFAULT_POOL, LocalWorkers
 from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.scripted import Script, ScriptedLauncher, Signal, VirtualClock
-from noetl.worker.shell import Worker
+from noetl.worker.worker import Worker
 from noetl_ir import registry
 from noetl_ir.commands import Answer, Command, Said
 from noetl_ir.events import Event
@@ -146,11 +146,11 @@ class Runtime:
         patience = Patience(settings.patience, settings.say)
         control = ControlPlane(
             bus, store=self.store, blobs=self.blobs, clock=clock, steady=steady,
-            watch=Near(DEFAULT_POOL, settings.limits),
+            tracker=LocalWorkers(DEFAULT_POOL, settings.limits),
             find=self.programs.find, load=self.programs.load, observe=observe,
             wall=WallClock() if virtual is not None else None, environment=settings.environment.given, keep=patience,
         )  # fmt: skip
-        around = Surroundings(
+        environments = TaskEnvironments(
             self.programs.load,
             self.blobs,
             root=str(settings.root),
@@ -158,16 +158,17 @@ class Runtime:
             chance=chance,
             log=settings.log,
             fence=settings.fence,
-            errands=Errands() if virtual is None else None,
+            fetches=BackgroundFetches() if virtual is None else None,
         )
-        real = AsyncLauncher(around.env_of, steady)
-        around.errands.listen(real.wake)
+        real = AsyncLauncher(environments.env_of, steady)
+        environments.fetches.listen(real.wake)
         launcher: AsyncLauncher | ScriptedLauncher = real
         if virtual is not None and script is not None:
             launcher = ScriptedLauncher(script, virtual, real, _signalling(control, execution_id))
         worker = Worker(
             bus, pool=DEFAULT_POOL, slots=settings.slots, limited=settings.limits, launcher=launcher,
-            program_of=around.program_of, kit_of=around.kit_of, clock=clock, steady=steady, errands=around.errands,
+            program_of=environments.program_of, context_of=environments.context_of, clock=clock, steady=steady,
+            fetches=environments.fetches,
             failed=patience.failed,
         )  # fmt: skip
         waiter: Waiter = launcher if settings.tick is None else Ticking(launcher, settings.tick)
@@ -197,7 +198,7 @@ class Driver(NamedTuple):
     @property
     def execution(self) -> Execution:
         """Its state."""
-        return self.control.shells[self.execution_id].execution
+        return self.control.executions[self.execution_id].execution
 
 
 @contextmanager

@@ -31,14 +31,14 @@ def sessions_on(bus_url: str) -> Sessions:
 def _place(url: str) -> tuple[Target, str]:
     """The first server of a bus, and its prefix."""
     from noetl.bus import BusFailure
-    from noetl.bus.nats.names import place_of
+    from noetl.bus.nats.names import address_in
 
     try:
-        place = place_of(url)
+        address = address_in(url)
         given: dict[str, Json] = {}
-        if place.credentials is not None:
-            with open(place.credentials, encoding="utf-8") as file:
+        if address.credentials is not None:
+            with open(address.credentials, encoding="utf-8") as file:
                 given = {"creds": file.read()}
-        return target_of(place.servers[0], given), place.prefix
+        return target_of(address.servers[0], given), address.prefix
     except (BusFailure, ValueError, OSError) as problem:
         raise StoreFailure(f"the sessions in NATS: {problem}") from None

@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from noetl.app.checking import Answering, Checking
 from noetl.app.clock import MonotonicClock, SteadyClock, WallClock
 from noetl.app.cluster import open_bus
-from noetl.app.depot import Depot
+from noetl.app.preflight_answers import Answering, PreflightAnswers
 from noetl.app.runtime import Settings
-from noetl.app.surroundings import Surroundings
-from noetl.errands import Errands
+from noetl.app.task_environment import TaskEnvironments
+from noetl.app.worker_cache import WorkerCache
+from noetl.background import BackgroundFetches
+from noetl.worker.heartbeats import Heartbeats
 from noetl.worker.launcher import AsyncLauncher
-from noetl.worker.pulse import Pulse
-from noetl.worker.shell import Worker
+from noetl.worker.worker import Worker
 from noetl_ir.rows import NamedTuple
 
 if TYPE_CHECKING:
@@ -50,32 +50,35 @@ def work(place: Place, settings: Settings, ready: Callable[[str], None], say: Ca
     the server refuses it.
     """
     steady = SteadyClock()
-    errands = Errands()
-    with closing(open_bus(place.bus, pool=place.pool, say=say)) as bus, closing(Depot(place.servers, errands)) as depot:
-        depot.check()
-        around = Surroundings(
-            depot.program, depot, root=str(settings.root), secrets_path=place.secrets_path,
-            chance=random.SystemRandom().random, log=settings.log, fence=settings.fence, errands=errands,
+    fetches = BackgroundFetches()
+    with (
+        closing(open_bus(place.bus, pool=place.pool, say=say)) as bus,
+        closing(WorkerCache(place.servers, fetches)) as cache,
+    ):
+        cache.check()
+        environments = TaskEnvironments(
+            cache.program, cache, root=str(settings.root), secrets_path=place.secrets_path,
+            chance=random.SystemRandom().random, log=settings.log, fence=settings.fence, fetches=fetches,
         )  # fmt: skip
-        launcher = AsyncLauncher(around.env_of, steady)
+        launcher = AsyncLauncher(environments.env_of, steady)
         worker = Worker(
             bus, pool=place.pool, slots=settings.slots, launcher=launcher,
-            program_of=around.program_of, kit_of=around.kit_of, clock=WallClock(), steady=steady,
-            name=place.name, pulse=Pulse(bus, bus, MonotonicClock()), blobs=depot,
-            errands=errands, say=say,
+            program_of=environments.program_of, context_of=environments.context_of, clock=WallClock(), steady=steady,
+            name=place.name, heartbeats=Heartbeats(bus, bus, MonotonicClock()), blobs=cache,
+            fetches=fetches, say=say,
         )  # fmt: skip
         answering = Answering(place.name, place.pool, place.secrets_path, str(settings.root), settings.fence)
-        checking = Checking(bus, answering, errands, depot.program, MonotonicClock())
+        answers = PreflightAnswers(bus, answering, fetches, cache.program, MonotonicClock())
         launcher.open()
         bus.listen(launcher.wake)
-        errands.listen(launcher.wake)
+        fetches.listen(launcher.wake)
         with closing(launcher), _leaving_by_signals(worker, launcher):
             ready(place.name)
             while worker.busy or not worker.leaving:
-                for notice in bus.notices():
-                    depot.hear(notice)
-                    checking.hear(notice)
-                checking.step()
+                for broadcast in bus.received():
+                    cache.hear(broadcast)
+                    answers.hear(broadcast)
+                answers.step()
                 if not worker.step():
                     launcher.pass_time(worker.due())
             worker.step()  # the last word: that it leaves

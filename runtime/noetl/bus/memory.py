@@ -13,13 +13,13 @@ from heapq import heapify, heappop, heappush
 from itertools import count, islice
 from typing import Generic, TypeVar
 
-from noetl.ports import Bus, Clock, Full, Parked
+from noetl.ports import Bus, Clock, DeadLetter, Full
 from noetl.rotation import Rotation
 
 REPORTS = "@reports"
-"""The name of the reports' queue among the parked messages."""
+"""The name of the reports' queue among the dead letters."""
 
-_KEPT = 10_000  # parked messages; the oldest go first
+_KEPT = 10_000  # dead letters; the oldest go first
 _C = TypeVar("_C")
 _R = TypeVar("_R")
 _A = TypeVar("_A")
@@ -40,7 +40,7 @@ class MemoryBus(Generic[_C, _R, _A]):
     """A `Bus`. `capacity` bounds each queue; what is held back, or taken and not acknowledged, counts too.
 
     `ack_wait` is in microseconds, None for ever; `clock` measures it, and is what `due` tells the time of. A message is
-    handed out `max_deliveries` times, then parked.
+    handed out `max_deliveries` times, then a dead letter.
     """
 
     def __init__(
@@ -115,9 +115,9 @@ class MemoryBus(Generic[_C, _R, _A]):
         with self._shared.lock:
             self._queue(pool).most = most
 
-    def parked(self) -> tuple[Parked, ...]:
-        """`Bus.parked`."""
-        return tuple(self._shared.parked)
+    def dead_letters(self) -> tuple[DeadLetter, ...]:
+        """`Bus.dead_letters`."""
+        return tuple(self._shared.dead_letters)
 
     def close(self) -> None:
         """Drop what waits and take nothing more."""
@@ -194,12 +194,12 @@ class MemoryDelivery(Generic[_T, _A]):
             if queue.take_back(self):
                 queue.hand_out(self)
 
-    def park(self, reason: str) -> None:
-        """`Delivery.park`."""
+    def dead_letter(self, reason: str) -> None:
+        """`Delivery.dead_letter`."""
         queue = self._queue
         with queue.shared.lock:
             if queue.take_back(self):
-                queue.park(self, reason)
+                queue.dead_letter(self, reason)
 
     def renewed(self) -> "MemoryDelivery[_T, _A]":
         """The next handing out of the same message."""
@@ -265,16 +265,16 @@ class _Queue(Generic[_T, _A]):
 
     def again(self, delivery: MemoryDelivery[_T, _A], reason: str, delay: int) -> None:
         if delivery.redeliveries + 1 >= self.shared.max_deliveries:
-            self.park(delivery, reason)
+            self.dead_letter(delivery, reason)
         elif delay > 0:
             due = self.shared.clock.now() + delay
             heappush(self.later, (due, next(self.shared.numbers), delivery.renewed()))
         else:
             self._wait(delivery.renewed())
 
-    def park(self, delivery: MemoryDelivery[_T, _A], reason: str) -> None:
+    def dead_letter(self, delivery: MemoryDelivery[_T, _A], reason: str) -> None:
         self.size -= 1
-        self.shared.parked.append(Parked(self.name, delivery.key, delivery.redeliveries + 1, reason))
+        self.shared.dead_letters.append(DeadLetter(self.name, delivery.key, delivery.redeliveries + 1, reason))
 
     def due(self) -> int | None:
         times = [self.later[0][0]] if self.later else []
@@ -307,7 +307,7 @@ class _Shared:
         self.ack_wait = ack_wait
         self.clock = clock
         self.numbers = count()
-        self.parked: deque[Parked] = deque(maxlen=_KEPT)
+        self.dead_letters: deque[DeadLetter] = deque(maxlen=_KEPT)
         self.listeners: tuple[Callable[[], None], ...] = ()
 
     def wake(self) -> None:

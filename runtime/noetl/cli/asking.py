@@ -6,8 +6,8 @@ import time
 
 import click
 
-from noetl.app.looking import program_of, root_of
 from noetl.app.runtime import Runtime
+from noetl.app.snapshots import program_of, root_of
 from noetl.cli.progress import Silent
 from noetl.cli.stores import command_with, existing, owning_root, row_of
 from noetl.cli.text import Problem, escaped, json_text
@@ -15,7 +15,7 @@ from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing
 from noetl.ports import ExecutionRow, Owned
 from noetl.server.children import NotFound
-from noetl.server.shell import Ask
+from noetl.server.execution import Ask
 
 SECONDS = 10.0
 """How long to wait for the process that drives the execution."""

@@ -26,14 +26,14 @@ def permissions(pools: tuple[str, ...], prefix: str | None) -> int:
     is then the URL of servers and workers.
     """
     from noetl.bus import BusFailure
-    from noetl.bus.nats.names import PREFIX, place_of
+    from noetl.bus.nats.names import PREFIX, address_in
     from noetl.bus.nats.permissions import written
 
     try:
-        place = place_of(f"nats://host/{PREFIX if prefix is None else prefix}")
+        address = address_in(f"nats://host/{PREFIX if prefix is None else prefix}")
     except BusFailure as problem:
         raise Problem(str(problem)) from None
-    click.echo(written([*dict.fromkeys(pools or ("default",))], place.prefix), nl=False)
+    click.echo(written([*dict.fromkeys(pools or ("default",))], address.prefix), nl=False)
     return 0
 
 

@@ -6,9 +6,9 @@ import sys
 
 import click
 
-from noetl.app.looking import events_of, program_of
 from noetl.app.picture import place_of
 from noetl.app.runtime import Runtime
+from noetl.app.snapshots import events_of, program_of
 from noetl.cli.following import follow_log
 from noetl.cli.stores import existing, json_option, row_of, server_option, store_option
 from noetl.cli.text import escaped, json_text

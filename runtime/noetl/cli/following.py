@@ -10,8 +10,8 @@ from contextlib import closing
 import click
 
 from noetl.app.ending import ending_of
-from noetl.app.looking import catch_up, program_of
 from noetl.app.runtime import Runtime
+from noetl.app.snapshots import catch_up, program_of
 from noetl.cli.ending import tell
 from noetl.cli.progress import Lines
 from noetl.cli.stores import command_with, existing, is_remote
@@ -53,7 +53,7 @@ def follow_log(runtime: Runtime, url: str, execution_id: str, take: Callable[[],
     and Stopped when the server is away for too long.
     """
     if is_remote(url):
-        _Hearing(url, execution_id, take).hear()
+        _Follower(url, execution_id, take).hear()
         return
     over = False
     while not over:
@@ -64,8 +64,8 @@ def follow_log(runtime: Runtime, url: str, execution_id: str, take: Callable[[],
             time.sleep(_PAUSE)
 
 
-class _Hearing:
-    """Hears a server, and the next one when it goes away."""
+class _Follower:
+    """Follows an execution by a server, and by the next one when it goes away."""
 
     def __init__(self, url: str, execution_id: str, take: Callable[[], int]) -> None:
         self._url = url
@@ -98,7 +98,7 @@ class _Hearing:
     def _end(self) -> str:
         """How a stream ends: `end` with the execution, `again` as it is old, or empty as the connection is lost.
 
-        What the server sends is only the bell: who reads fetches the log, many events at a time.
+        What the server sends is only the notifier: who reads fetches the log, many events at a time.
         """
         seen = self._take()
         with closing(Connection(self._url)) as connection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from noetl.app.looking import result_of
+from noetl.app.snapshots import result_of
 from noetl.cli.stores import existing, json_option, row_of, server_option, store_option
 from noetl.cli.text import json_text
 

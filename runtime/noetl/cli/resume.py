@@ -9,8 +9,8 @@ import click
 
 from noetl.app.embedded import Embedded
 from noetl.app.ending import ending_of
-from noetl.app.looking import look_at, program_of
 from noetl.app.runtime import DEFAULT_SLOTS, Settings
+from noetl.app.snapshots import program_of, snapshot_of
 from noetl.cli.asking import ask
 from noetl.cli.buses import pool_limit_option
 from noetl.cli.driving import Asked, drive
@@ -79,7 +79,7 @@ def resume(
     )  # fmt: skip
     with opened(url, settings) as runtime:
         row = row_of(runtime, execution)
-        look = look_at(runtime, row) if row.ended is not None else None
+        look = snapshot_of(runtime, row) if row.ended is not None else None
         if look is not None and not (retry_fault and look.execution.fault is not None):
             ending = ending_of(runtime, look.program, look.execution, look.execution.status)
             return tell(ending, url, as_json=as_json)

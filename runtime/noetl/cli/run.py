@@ -10,8 +10,8 @@ import click
 
 from noetl.app.embedded import Embedded
 from noetl.app.ending import ending_of
-from noetl.app.looking import look_at
 from noetl.app.runtime import DEFAULT_SLOTS, Runtime, Settings
+from noetl.app.snapshots import snapshot_of
 from noetl.cli.buses import pool_limit_option
 from noetl.cli.driving import Asked, drive
 from noetl.cli.ending import tell
@@ -119,7 +119,7 @@ def _tell_first(runtime: Runtime, key: StartKey, there: tuple[str, str], asked: 
     if row is None or row.ended is None:
         again = command_with(asked.url, "status", execution_id)
         raise Problem(f"execution {execution_id} was started with this key and is not over: {escaped(again)}")
-    look = look_at(runtime, row)
+    look = snapshot_of(runtime, row)
     return tell(ending_of(runtime, look.program, look.execution, row.status), asked.url, as_json=asked.as_json)
 
 
@@ -156,7 +156,7 @@ def _check_inputs(program: Program, execution_id: str, request: Request) -> None
 
 def _check_keychain(runtime: Runtime, program: Program, execution_id: str, request: Request) -> None:
     """Nothing starts that could not get at its secrets. A workload that has no value fails the run itself."""
-    from noetl.app.vault import unresolvable
+    from noetl.app.secret_resolver import unresolvable
 
     settings = runtime.settings
     problems = unresolvable(program, execution_id, request, path=runtime.secrets_path, root=str(settings.root))

@@ -70,9 +70,9 @@ def server(
     if context.invoked_subcommand is not None:
         return 0
     try:
-        from noetl.app.desk import compiled
-        from noetl.app.serving import BadCertificate, Lines, Listening, serve
-        from noetl.server.api.guard import check_binding
+        from noetl.api.guard import check_binding
+        from noetl.api.service import compiled
+        from noetl.api.serving import BadCertificate, Lines, Listening, serve
     except ImportError as missing:
         raise Problem(f"the server needs the extra: pip install 'noetlc[server]' ({missing})") from None
     from noetl.cli.token import tokens_path_of

@@ -6,14 +6,14 @@ from contextlib import suppress
 
 import click
 
-from noetl.app.looking import Unreadable, program_of, root_of
+from noetl.app.snapshots import Unreadable, program_of, root_of
 from noetl.cli.asking import apply_here
 from noetl.cli.inputs import json_of
 from noetl.cli.stores import existing, json_option, row_of, server_option, store_option
 from noetl.cli.text import Problem, escaped, json_text, warn
 from noetl.engine.signals import unheard
 from noetl.ports import Owned
-from noetl.server.shell import Ask
+from noetl.server.execution import Ask
 
 
 @click.command("signal", short_help="Send a signal to an execution that waits for one.")

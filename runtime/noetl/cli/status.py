@@ -8,8 +8,8 @@ import click
 
 from noetl.app.documents import execution_document, row_document, standing_of
 from noetl.app.ending import Ending
-from noetl.app.looking import is_driven, look_at, root_of
 from noetl.app.picture import Why, not_known, rows_of
+from noetl.app.snapshots import is_driven, root_of, snapshot_of
 from noetl.cli.failures import failure_text, place_text
 from noetl.cli.list import STATUSES, status_text
 from noetl.cli.sentences import row_text
@@ -46,7 +46,7 @@ def status(execution: str | None, url: str, as_json: bool) -> int:
     if execution is None:
         return _all(url, as_json=as_json)
     with existing(url) as runtime:
-        look = look_at(runtime, row_of(runtime, execution))
+        look = snapshot_of(runtime, row_of(runtime, execution))
         owned, why = is_driven(runtime, look.row), _why(url, look.row)
         if as_json:
             click.echo(json_text(execution_document(runtime, look, owned=owned, why=why)))

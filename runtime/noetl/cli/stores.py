@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from noetl.app.looking import Unreadable, root_of
 from noetl.app.runtime import DEFAULT_STORE, Runtime, Settings, guard, narrowed, open_runtime
+from noetl.app.snapshots import Unreadable, root_of
 from noetl.cli.text import Problem, Stopped, Unserved, escaped
 from noetl.ports import Conflict, ExecutionRow, NoRoom, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound

@@ -22,8 +22,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from shlex import quote
 
+from noetl.background import BackgroundFetches, Brings
 from noetl.deployment import is_own as is_own_variable
-from noetl.errands import Brings, Errands
 from noetl.own import is_own
 from noetl.secrets.credentials import CredentialProblem, Credentials
 from noetl.secrets.remote import Asked, Fetch, Fetcher, NotFetched, named_secrets
@@ -54,7 +54,7 @@ class Entry(NamedTuple):
 
 class Keychain:
     """Resolves the names of one execution. `root` is where relative file paths start; `fetcher` asks the network, by
-    way of `brings`: then whatever resolves a name may raise NotYet. `render` gives the fields of an entry, over what
+    way of `brings`: then whatever resolves a name may raise Pending. `render` gives the fields of an entry, over what
     the others give; it may raise Fault.
     """
 
@@ -78,7 +78,7 @@ class Keychain:
         self._root = root
         self._environ = environ
         self._fetcher = Fetcher() if fetcher is None else fetcher
-        self._brings: Brings = brings or Errands(0).brought
+        self._brings: Brings = brings or BackgroundFetches(0).brought
 
     def fields(self, name: str) -> dict[str, Json]:
         """The fields behind a name, as they are now. Raises Unresolved."""

@@ -13,14 +13,14 @@ class Agenda:
     def __init__(self) -> None:
         self._due: dict[str, int] = {}
         self._heap: list[tuple[int, str]] = []
-        self.unclaimed: set[str] = set()
+        self.waiting: set[str] = set()
 
-    def note(self, execution_id: str, due: int | None, *, unclaimed: bool) -> None:
+    def note(self, execution_id: str, due: int | None, *, waiting: bool) -> None:
         """How an execution stands after a turn."""
-        if unclaimed:
-            self.unclaimed.add(execution_id)
+        if waiting:
+            self.waiting.add(execution_id)
         else:
-            self.unclaimed.discard(execution_id)
+            self.waiting.discard(execution_id)
         if due is None:
             self._due.pop(execution_id, None)
         elif self._due.get(execution_id) != due:
@@ -32,7 +32,7 @@ class Agenda:
 
     def forget(self, execution_id: str) -> None:
         """It is nobody's business here any more."""
-        self.note(execution_id, None, unclaimed=False)
+        self.note(execution_id, None, waiting=False)
 
     def next(self) -> int | None:
         """When the next timer is due."""
@@ -54,4 +54,4 @@ class Agenda:
         """Forget everything."""
         self._due.clear()
         self._heap.clear()
-        self.unclaimed.clear()
+        self.waiting.clear()

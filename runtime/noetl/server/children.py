@@ -5,7 +5,7 @@ from noetl.engine.identities import child_ids, is_numeric
 from noetl.engine.starting import Request
 from noetl.engine.views import plain_result
 from noetl.ports import Blobs, ExecutionRow, Store, StoreFailure
-from noetl.server.shell import Shell, hydrate
+from noetl.server.execution import OwnedExecution, hydrate
 from noetl_ir.commands import StartChild
 from noetl_ir.expr import Json
 from noetl_ir.outcome import error, ok
@@ -104,10 +104,10 @@ def request_of(order: StartChild, depth: int) -> Request:
     )
 
 
-def outcome_of(shell: Shell) -> dict[str, Json]:
+def outcome_of(owned: OwnedExecution) -> dict[str, Json]:
     """The outcome of the calling task once the child has ended (LANGUAGE §7, `playbook`)."""
-    execution = shell.execution
-    name = shell.program.plan.path or shell.program.plan.name
+    execution = owned.execution
+    name = owned.program.plan.path or owned.program.plan.name
     if execution.status == "completed":
         result = execution.returned if execution.return_step >= 0 else execution.last_result
         return ok(plain_result(result)).as_json()

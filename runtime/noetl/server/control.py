@@ -2,7 +2,7 @@
 
 Every round takes what waits: reports from the bus, due timers, and requests from the inbox. Each execution that
 got something has one turn. Orders go to the bus after the commit (`orders`). What nobody claims is ordered again
-(`repeats`), and what a worker elsewhere claimed and left (`watch`); an order to stop is not, since the report of
+(`redelivery`), and what a worker elsewhere claimed and left (`tracker`); an order to stop is not, since the report of
 what was not stopped is refused.
 
 An execution whose log somebody else has extended is given up, and whoever it belongs to; all others go on. So they do
@@ -20,14 +20,14 @@ from noetl.faults import CODE, fault_of
 from noetl.ports import Blobs, Bus, Clock, Conflict, ExecutionRow, Owned, StartKey, Store, StoreFailure, Wanted
 from noetl.server.agenda import Agenda
 from noetl.server.children import Child, Family, NotFound, child_of, missed, outcome_of, request_of
-from noetl.server.hearing import Heard, Hearing
-from noetl.server.holdings import Holdings
+from noetl.server.execution import Ask, Keep, OwnedExecution, at_once
 from noetl.server.inbox import Inbox
 from noetl.server.orders import Orders
-from noetl.server.repeats import Repeats
-from noetl.server.shell import Ask, Keep, Shell, at_once
-from noetl.server.unclaimed import is_waiting
-from noetl.server.watch import Watch
+from noetl.server.owned_executions import OwnedExecutions
+from noetl.server.redelivery import Redelivery
+from noetl.server.report_intake import Heard, ReportIntake
+from noetl.server.waiting_orders import is_waiting
+from noetl.server.workers.tracker import WorkerTracker
 from noetl_ir.commands import Answer, Command, RunPipeline, Said, StartChild, StopPipeline
 from noetl_ir.evaluate.work import SLICE, spent
 from noetl_ir.events import Event, step_run_of
@@ -48,7 +48,7 @@ class ControlPlane:
     """Keeps executions. `find` gives the program of a child by the calling program and the path it names.
 
     `clock` gives the times of events and `steady` measures how long anything waits; there is none where `clock` is a
-    virtual one, and `wall` then tells the times that lists show. `watch` is over the workers; `environment`
+    virtual one, and `wall` then tells the times that lists show. `tracker` is over the workers; `environment`
     gives the variables that the workload of a child reads and may read. `say` hears of mistakes of the engine;
     `keep` has everything stored, and waits for room where that is wanted.
     """
@@ -63,7 +63,7 @@ class ControlPlane:
         find: Callable[[Program, str], Program],
         load: Callable[[str], Program],
         observe: Observer,
-        watch: Watch,
+        tracker: WorkerTracker,
         steady: Clock | None = None,
         wall: Clock | None = None,
         environment: Callable[[Program], dict[str, Json] | None] = lambda program: None,
@@ -73,7 +73,7 @@ class ControlPlane:
         self._say = say
         self._keep = keep
         self._environment = environment
-        self._watch = watch
+        self._tracker = tracker
         self._store = store
         self._blobs = blobs
         self._clock = clock
@@ -86,49 +86,51 @@ class ControlPlane:
         self._inbox = Inbox(store, self._steady)
         self._agenda = Agenda()
         self._orders = Orders(bus, blobs, keep)
-        self._holdings = Holdings(store)
-        self.shells = self._holdings.shells
-        self._repeats = Repeats(self.shells, self._steady)
+        self._owned = OwnedExecutions(store)
+        self.executions = self._owned.executions
+        self._redelivery = Redelivery(self.executions, self._steady)
         self._conflict: Conflict | None = None
-        self._hearing = Hearing(bus, store=store, blobs=blobs, shells=self.shells, watch=watch, say=say)
+        self._intake = ReportIntake(bus, store=store, blobs=blobs, executions=self.executions, tracker=tracker, say=say)
         self._children = Family()
 
-    def start(self, program: Program, execution_id: str, request: Request, key: StartKey | None = None) -> Shell:
+    def start(
+        self, program: Program, execution_id: str, request: Request, key: StartKey | None = None
+    ) -> OwnedExecution:
         """Create an execution and run its first turn. Raises Taken where another one was started with the key."""
         parent = request.parent[0] if request.parent else None
         now = (self._wall or self._clock).now()
         row = ExecutionRow(
             execution_id, program.plan.path or program.plan.name, program.digest, "running", parent, now, None
         )
-        shell = self._shell(program, execution_id)
+        owned = self._execution_of(program, execution_id)
         try:
-            begun = shell.begin(request, row, key)
+            begun = owned.begin(request, row, key)
         except FOREIGN:
             raise
         except Exception as problem:
             if self._store.execution(execution_id) is not None:  # it has begun, and its orders are still to be made
-                self._fault(shell, problem)
-                return self.shells.get(execution_id, shell)
-            shell = self._shell(program, execution_id)
-            begun = shell.begin_faulted(request, row, self._told(execution_id, problem), key)
-        self._after(shell, *begun)
-        return shell
+                self._fault(owned, problem)
+                return self.executions.get(execution_id, owned)
+            owned = self._execution_of(program, execution_id)
+            begun = owned.begin_faulted(request, row, self._told(execution_id, problem), key)
+        self._after(owned, *begun)
+        return owned
 
-    def resume(self, execution_id: str, program: Program, *, retry_fault: bool = False) -> Shell:
+    def resume(self, execution_id: str, program: Program, *, retry_fault: bool = False) -> OwnedExecution:
         """Take up an execution from its log, with `retry_fault` one that a mistake of the engine ended."""
-        shell = self._shell(program, execution_id)
-        shell.load()
+        owned = self._execution_of(program, execution_id)
+        owned.load()
         if retry_fault:
-            shell.retry_fault()
-        if not shell.execution.is_over:
-            self._after(shell, *shell.resume(self._watch.take_up(shell.execution, shell.running())))
-            self._inbox.read_for(shell)
+            owned.retry_fault()
+        if not owned.execution.is_over:
+            self._after(owned, *owned.resume(self._tracker.take_up(owned.execution, owned.running())))
+            self._inbox.read_for(owned)
         self._take_up_children(execution_id)
-        if parent := shell.execution.parent:
-            verb = missed(shell.execution, self._store.execution(parent[0]))
+        if parent := owned.execution.parent:
+            verb = missed(owned.execution, self._store.execution(parent[0]))
             if verb is not None:
                 self.ask(execution_id, Ask(verb))
-        return shell
+        return owned
 
     def begin(self, program: Program, execution_id: str, request: Request, key: StartKey | None = None) -> None:
         """Own a new execution and start it. Raises Taken."""
@@ -143,73 +145,73 @@ class ControlPlane:
     @contextmanager
     def _owning(self, execution_id: str) -> Iterator[None]:
         """Own an execution, and keep nothing of it, nor of its children, when that fails."""
-        self._holdings.own(execution_id)
+        self._owned.own(execution_id)
         try:
             yield
         except BaseException:
             self.give_up(execution_id)
             raise
 
-    def open(self, execution_id: str, program: Program) -> Shell:
+    def open(self, execution_id: str, program: Program) -> OwnedExecution:
         """Take up an execution and its live children only to hand a request to them: nothing is ordered."""
-        shell = self._shell(program, execution_id)
-        shell.load()
+        owned = self._execution_of(program, execution_id)
+        owned.load()
         for row in self._store.executions(Wanted(parent=execution_id, open=True)):
-            self._holdings.own(row.execution_id)
+            self._owned.own(row.execution_id)
             self._children.add(row.execution_id, Child(execution_id, ""))
             self.open(row.execution_id, self._load(row.plan_digest))
-        return shell
+        return owned
 
     def _take_up_children(self, execution_id: str) -> None:
         """Children that no task waits for: those go on that nobody ever waited for, the others are cancelled."""
         for row in self._store.executions(Wanted(parent=execution_id, open=True)):
             child_id = row.execution_id
-            if child_id in self.shells:
+            if child_id in self.executions:
                 continue
-            self._holdings.own(child_id)
-            shell = self.resume(child_id, self._load(row.plan_digest))
-            if not shell.execution.detached:
+            self._owned.own(child_id)
+            owned = self.resume(child_id, self._load(row.plan_digest))
+            if not owned.execution.detached:
                 self.ask(child_id, Ask("cancel"))
 
-    def _shell(self, program: Program, execution_id: str) -> Shell:
-        shell = Shell(
+    def _execution_of(self, program: Program, execution_id: str) -> OwnedExecution:
+        owned = OwnedExecution(
             program, execution_id, store=self._store, blobs=self._blobs, clock=self._clock, steady=self._steady,
             wall=self._wall, keep=self._keep,
         )  # fmt: skip
-        self._holdings.add(execution_id, shell)
+        self._owned.add(execution_id, owned)
         self._inbox.open()
-        return shell
+        return owned
 
     def step(self) -> bool:
         """One round; False when nothing waited. Raises Conflict when all others had their turn."""
         did = self._send()
         self._look_for_lost()
         by = spent() + SLICE
-        reports = self._hearing.reports()
-        asked = self._inbox.asked(self.shells)
+        reports = self._intake.reports()
+        asked = self._inbox.asked(self.executions)
         now = self._steady.now()
         self._look_at_clock(now)
         concerned = {*reports, *asked, *self._agenda.ripe(now)}
-        for execution_id in sorted(concerned, key=self._holdings.rank):
+        for execution_id in sorted(concerned, key=self._owned.rank):
             mine = reports.get(execution_id, [])
-            shell = self.shells.get(execution_id)
-            if shell is None:
+            owned = self.executions.get(execution_id)
+            if owned is None:
                 for stray in mine:
-                    self._hearing.hand_on(stray.delivery, execution_id)
+                    self._intake.hand_on(stray.delivery, execution_id)
                 continue
-            requests, due = asked.get(execution_id, []), shell.due(now)
+            requests, due = asked.get(execution_id, []), owned.due(now)
             if spent() > by and not requests:  # tools and others are served first
-                self._hearing.put_off(execution_id, mine)
+                self._intake.put_off(execution_id, mine)
                 did = True
             elif mine or requests or due:
                 did = True
                 try:
-                    self._turn(shell, mine, requests, due)
+                    self._turn(owned, mine, requests, due)
                 except (Conflict, Owned) as problem:
                     self._lose(execution_id, problem)
                 if spent() > by:  # whoever it made wait comes first in the next round
-                    self._holdings.put_last(execution_id)
-        if self._repeats.is_due(now):
+                    self._owned.put_last(execution_id)
+        if self._redelivery.is_due(now):
             self._order_again(now)
         did = self._look_for_left() or did
         did = self._send() or did
@@ -221,100 +223,100 @@ class ControlPlane:
     def _look_for_lost(self) -> None:
         """Let go of what others took while this process stood still, before anything is done on what it believes."""
         for execution_id in self._store.lost():
-            if execution_id in self.shells:
+            if execution_id in self.executions:
                 self._lose(execution_id, Conflict(f"{execution_id} was taken up while this process stood still"))
-            elif self._holdings.is_owned(execution_id):
-                self._holdings.let_go(execution_id)
+            elif self._owned.is_owned(execution_id):
+                self._owned.let_go(execution_id)
 
     def _look_at_clock(self, now: int) -> None:
         """What waits for a time of day waits for longer, or not as long, once the wall clock was set."""
         ahead = self._clock.now() - now
         if abs(ahead - self._ahead) > CLOCK_SET:
             self._ahead = ahead
-            for shell in self.shells.values():
-                if shell.dues.has_moments:
-                    self._note(shell)
+            for owned in self.executions.values():
+                if owned.dues.has_moments:
+                    self._note(owned)
 
-    def _note(self, shell: Shell) -> None:
-        execution = shell.execution
-        self._agenda.note(execution.execution_id, shell.next_due(), unclaimed=is_waiting(execution))
+    def _note(self, owned: OwnedExecution) -> None:
+        execution = owned.execution
+        self._agenda.note(execution.execution_id, owned.next_due(), waiting=is_waiting(execution))
 
     def _lose(self, execution_id: str, problem: Conflict | Owned) -> None:
         """Somebody else goes on with an execution: it is given up, and all others have their turn."""
         self._conflict = Conflict(str(problem))
-        for shell in self._holdings.family_of(execution_id):
-            for order in self._watch.stops(shell.execution, shell.running()):
+        for owned in self._owned.family_of(execution_id):
+            for order in self._tracker.stops(owned.execution, owned.running()):
                 self._orders.add_stop(order)
         self.give_up(execution_id)
 
     def _look_for_left(self) -> bool:
         """Order again what workers left that are not heard any more, or that leave; give up what others drive."""
-        left = self._watch.look()
+        left = self._tracker.look()
         for execution_id in left.taken:
-            if execution_id in self.shells:
+            if execution_id in self.executions:
                 self.give_up(execution_id)
                 self._conflict = Conflict(f"{execution_id} was taken up")
         for claim in left.claims:
-            shell = self.shells.get(claim.execution_id)
-            if shell is not None and shell.runs_under(claim.run, claim.claim):
+            owned = self.executions.get(claim.execution_id)
+            if owned is not None and owned.runs_under(claim.run, claim.claim):
                 try:
-                    with self._bulkhead(shell):
-                        self._after(shell, *shell.lose([claim.run]))
+                    with self._bulkhead(owned):
+                        self._after(owned, *owned.lose([claim.run]))
                 except (Conflict, Owned) as problem:
                     self._lose(claim.execution_id, problem)
         for execution_id, loop in left.loops:
-            if (shell := self.shells.get(execution_id)) is not None:
-                with self._bulkhead(shell):
-                    for order in shell.order_loop_again(loop):
+            if (owned := self.executions.get(execution_id)) is not None:
+                with self._bulkhead(owned):
+                    for order in owned.order_loop_again(loop):
                         self._queue(order)
         return bool(left.claims or left.loops)
 
     def give_up(self, execution_id: str) -> None:
         """Forget an execution with its callers and children; the log has all of it, and its owner may be another."""
-        for name in [shell.execution.execution_id for shell in self._holdings.family_of(execution_id)]:
+        for name in [owned.execution.execution_id for owned in self._owned.family_of(execution_id)]:
             self._children.pop(name)
             self._inbox.forget(name)
             self._let_go(name)
 
     def _order_again(self, now: int) -> None:
         """Order again what nobody has claimed for long, and hand up again what nobody took."""
-        self._repeats.wait(now)
+        self._redelivery.wait(now)
         self._orders.forget(self._is_wanted)
         if self._orders:
             return
-        self._watch.order_again()
-        for order in self._repeats.look():
+        self._tracker.order_again()
+        for order in self._redelivery.look():
             self._queue(order)
 
     @property
     def refused(self) -> int:
-        """How many reports and beats were refused that somebody sent without the order that they are about."""
-        return self._hearing.refused
+        """How many reports and heartbeats were refused that somebody sent without the order that they are about."""
+        return self._intake.refused
 
     @property
     def is_open(self) -> bool:
         """Whether any execution here can still move, children that nobody waits for included."""
-        return any(not shell.execution.is_over and not shell.execution.paused for shell in self.shells.values())
+        return any(not owned.execution.is_over and not owned.execution.paused for owned in self.executions.values())
 
     def next_due(self) -> int | None:
         """When the next timer of any execution is due, or the next look for what nobody claims, by the steady clock."""
-        dues = [self._agenda.next(), self._repeats.next_due(self._agenda.unclaimed)]
-        if (left := self._watch.left()) is not None:
+        dues = [self._agenda.next(), self._redelivery.next_due(self._agenda.waiting)]
+        if (left := self._tracker.left()) is not None:
             dues.append(self._steady.now() + left)
         return min((due for due in dues if due is not None), default=None)
 
     def ask(self, execution_id: str, ask: Ask) -> None:
         """Cancel, pause or resume, handed down to children; or a signal."""
-        shell = self.shells.get(execution_id)
-        if shell is not None:
-            self._turn(shell, [], [ask], shell.due(self._steady.now()))
+        owned = self.executions.get(execution_id)
+        if owned is not None:
+            self._turn(owned, [], [ask], owned.due(self._steady.now()))
 
-    def _turn(self, shell: Shell, mine: list[Heard], requests: list[Ask], due: list[str]) -> None:
-        with self._bulkhead(shell, mine):
-            self._turn_of(shell, mine, requests, due)
+    def _turn(self, owned: OwnedExecution, mine: list[Heard], requests: list[Ask], due: list[str]) -> None:
+        with self._bulkhead(owned, mine):
+            self._turn_of(owned, mine, requests, due)
 
     @contextmanager
-    def _bulkhead(self, shell: Shell, mine: Sequence[Heard] = ()) -> Iterator[None]:
+    def _bulkhead(self, owned: OwnedExecution, mine: Sequence[Heard] = ()) -> Iterator[None]:
         """What is raised inside that no turn may raise ends this execution, and nothing else; reports that came to
         nothing are refused.
         """
@@ -323,7 +325,7 @@ class ControlPlane:
         except FOREIGN:
             raise
         except Exception as problem:
-            self._fault(shell, problem)
+            self._fault(owned, problem)
             for heard in mine:
                 heard.delivery.answer(Answer(0))
 
@@ -332,14 +334,14 @@ class ControlPlane:
         self._say(f"execution {execution_id}: {error['message']}")
         return error
 
-    def _fault(self, shell: Shell, problem: Exception) -> None:
+    def _fault(self, owned: OwnedExecution, problem: Exception) -> None:
         """End an execution by a mistake of the engine: what is in memory is given up, and the log goes on from what is
         on disk. One whose log cannot be folded is given up.
         """
-        execution_id = shell.execution.execution_id
+        execution_id = owned.execution.execution_id
         error = self._told(execution_id, problem)
         try:
-            fresh = self._shell(shell.program, execution_id)
+            fresh = self._execution_of(owned.program, execution_id)
             fresh.load()
             if fresh.execution.is_over:  # its end is on disk, and others are still to be told
                 self._over(fresh)
@@ -351,29 +353,29 @@ class ControlPlane:
             self._say(f"execution {execution_id} is given up: {fault_of(again)['message']}")
             self.give_up(execution_id)
 
-    def _turn_of(self, shell: Shell, mine: list[Heard], requests: list[Ask], due: list[str]) -> None:
-        answers, events, orders = shell.take([heard.report for heard in mine], due, requests)
-        self._hearing.put_off(shell.execution.execution_id, mine[len(answers) :])
+    def _turn_of(self, owned: OwnedExecution, mine: list[Heard], requests: list[Ask], due: list[str]) -> None:
+        answers, events, orders = owned.take([heard.report for heard in mine], due, requests)
+        self._intake.put_off(owned.execution.execution_id, mine[len(answers) :])
         for heard, answer in zip(mine, answers, strict=False):
             heard.delivery.answer(answer)
         for request in requests:
             if request.verb != "signal":
-                for child_id, _ in self._children.of(shell.execution.execution_id):
+                for child_id, _ in self._children.of(owned.execution.execution_id):
                     self.ask(child_id, Ask(request.verb))
-        self._after(shell, events, orders)
+        self._after(owned, events, orders)
         for heard, answer in zip(mine, answers, strict=False):
             if answer.recorded:
-                for order in self._watch.hear_report(shell.program, heard.report):
+                for order in self._tracker.hear_report(owned.program, heard.report):
                     self._queue(order)
 
-    def _after(self, shell: Shell, events: list[Event], orders: list[Command]) -> None:
-        with self._bulkhead(shell):
-            self._follow(shell, events, orders)
+    def _after(self, owned: OwnedExecution, events: list[Event], orders: list[Command]) -> None:
+        with self._bulkhead(owned):
+            self._follow(owned, events, orders)
 
-    def _follow(self, shell: Shell, events: list[Event], orders: list[Command]) -> None:
-        execution = shell.execution
-        observe, program = self._observe, shell.program
-        self._watch.note(execution.execution_id, events)
+    def _follow(self, owned: OwnedExecution, events: list[Event], orders: list[Command]) -> None:
+        execution = owned.execution
+        observe, program = self._observe, owned.program
+        self._tracker.note(execution.execution_id, events)
         for event in events:
             observe(execution, program, event)
             if event.event_type == "timer.fired" and "outcome" in event.data:
@@ -382,45 +384,45 @@ class ControlPlane:
             if isinstance(order, RunPipeline):
                 self._queue(order)
             elif isinstance(order, StartChild):
-                self._start_child(shell, order)
+                self._start_child(owned, order)
             elif isinstance(order, StopPipeline):
                 self._stop_child(execution.execution_id, order.run)
-                self._orders.add_stop(self._watch.stamped(order))
+                self._orders.add_stop(self._tracker.stamped(order))
         if execution.is_over:
-            self._over(shell)
+            self._over(owned)
         else:
-            self._note(shell)
+            self._note(owned)
 
-    def _over(self, shell: Shell) -> None:
-        execution_id, steps = shell.execution.execution_id, shell.program.plan.steps
+    def _over(self, owned: OwnedExecution) -> None:
+        execution_id, steps = owned.execution.execution_id, owned.program.plan.steps
         self._agenda.forget(execution_id)
-        left = unbegun(shell.program, shell.execution)
-        self._orders.withdraw((self._watch.queue_of(steps[order.step]), order) for order in left)
-        self._watch.forget(execution_id)
+        left = unbegun(owned.program, owned.execution)
+        self._orders.withdraw((self._tracker.queue_of(steps[order.step]), order) for order in left)
+        self._tracker.forget(execution_id)
         for child_id, _ in self._children.of(execution_id):
             self.ask(child_id, Ask("cancel"))
-        outcome = outcome_of(shell) if shell.execution.parent else {}  # before anything is forgotten: it may raise
+        outcome = outcome_of(owned) if owned.execution.parent else {}  # before anything is forgotten: it may raise
         calling = self._children.pop(execution_id)
-        if self._holdings.is_owned(execution_id):
+        if self._owned.is_owned(execution_id):
             self._let_go(execution_id)
         if calling is not None:
             self._hand_up(calling, outcome)
 
     def _hand_up(self, child: Child, outcome: dict[str, Json]) -> None:
         """The outcome of a child goes to the parked task that called it; a worker asks the rules about it."""
-        shell = self.shells.get(child.parent)
-        if shell is None:
+        owned = self.executions.get(child.parent)
+        if owned is None:
             return
-        with self._bulkhead(shell):
-            order = resume_with(shell.execution, child.run, shell.program, outcome)
+        with self._bulkhead(owned):
+            order = resume_with(owned.execution, child.run, owned.program, outcome)
             if order is not None:
-                self._repeats.hand_up(child, order)
+                self._redelivery.hand_up(child, order)
                 self._queue(order)
 
-    def _start_child(self, shell: Shell, order: StartChild) -> None:
+    def _start_child(self, owned: OwnedExecution, order: StartChild) -> None:
         """Start or find the child that an order is about. One that cannot be made is an error of the calling task."""
         try:
-            self._child(shell, order)
+            self._child(owned, order)
         except FOREIGN:
             raise
         except Exception as problem:
@@ -428,10 +430,10 @@ class ControlPlane:
             self._say(f"execution {order.execution_id}: {told['message']}")
             self._hand_up(Child(order.execution_id, order.run), error(CODE, str(told["message"])).as_json())
 
-    def _child(self, shell: Shell, order: StartChild) -> None:
+    def _child(self, owned: OwnedExecution, order: StartChild) -> None:
         child = Child(order.execution_id, order.run)
-        depth = shell.execution.children_depth + 1
-        limit = shell.program.plan.limits.max_children_depth
+        depth = owned.execution.children_depth + 1
+        limit = owned.program.plan.limits.max_children_depth
         path = str(order.call.get("path", ""))
         if depth > limit:
             message = f"playbook `{path}` would be {depth} calls deep; `limits.max_children_depth` is {limit}"
@@ -439,26 +441,26 @@ class ControlPlane:
             return
         child_id, there = child_of(self._store, self._blobs, order)
         try:
-            program = self._find(shell.program, path) if there is None else self._load(there.plan_digest)
+            program = self._find(owned.program, path) if there is None else self._load(there.plan_digest)
         except NotFound as problem:
             self._hand_up(child, error("playbook.not_found", str(problem)).as_json())
             return
         waits = order.call.get("wait") is not False
         if waits:
             self._children.add(child_id, child)
-        if child_id not in self.shells:
-            self._keep(lambda: self._holdings.own(child_id))
+        if child_id not in self.executions:
+            self._keep(lambda: self._owned.own(child_id))
         if there is None:
             self._keep(lambda: self._store.put_plan(program.digest, program.plan.path, program.bytes))
             request = request_of(order, depth)._replace(
-                scripted=shell.execution.scripted, env=self._environment(program), folder=shell.execution.folder
+                scripted=owned.execution.scripted, env=self._environment(program), folder=owned.execution.folder
             )
             self.start(program, child_id, request)
         elif there.status in ("running", "paused"):
-            if child_id not in self.shells:
+            if child_id not in self.executions:
                 self.resume(child_id, program)
         elif waits:
-            over = self._shell(program, child_id)
+            over = self._execution_of(program, child_id)
             over.load()
             self._over(over)
         if not waits:
@@ -467,20 +469,20 @@ class ControlPlane:
     def _let_go(self, execution_id: str) -> None:
         """Nothing of it stays in memory, and others may own it."""
         self._agenda.forget(execution_id)
-        self._watch.forget(execution_id)
-        self._holdings.let_go(execution_id)
+        self._tracker.forget(execution_id)
+        self._owned.let_go(execution_id)
 
     def close(self) -> None:
         """Give up the children that are owned here."""
-        for child_id in self._holdings.owned():
+        for child_id in self._owned.owned():
             self._let_go(child_id)
 
     def drop(self) -> None:
         """Forget every execution, as a crash would: the log has all of it."""
         self.close()
         for part in (
-            self._holdings, self._repeats, self._orders, self._inbox, self._hearing, self._children, self._agenda,
-            self._watch,
+            self._owned, self._redelivery, self._orders, self._inbox, self._intake, self._children, self._agenda,
+            self._tracker,
         ):  # fmt: skip
             part.clear()
 
@@ -495,14 +497,14 @@ class ControlPlane:
         return self._orders.send(self._is_wanted)
 
     def _is_wanted(self, order: RunPipeline) -> bool:
-        shell = self.shells.get(order.execution_id)
-        return shell is not None and not shell.execution.is_over
+        owned = self.executions.get(order.execution_id)
+        return owned is not None and not owned.execution.is_over
 
     def _queue(self, order: Command) -> None:
         """Keep an order until there is room for it: by the priority of its run, then as it came."""
-        if not isinstance(order, RunPipeline) or (shell := self.shells.get(order.execution_id)) is None:
+        if not isinstance(order, RunPipeline) or (owned := self.executions.get(order.execution_id)) is None:
             return
-        pool = self._watch.pool_for(shell.program, order)
+        pool = self._tracker.pool_for(owned.program, order)
         if pool is not None:
-            run = shell.execution.runs.get(step_run_of(order.run))
-            self._orders.add(self._watch.stamped(order), pool, run.priority if run is not None else 0)
+            run = owned.execution.runs.get(step_run_of(order.run))
+            self._orders.add(self._tracker.stamped(order), pool, run.priority if run is not None else 0)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from noetl.ports import Clock, Store
-from noetl.server.shell import Ask, Shell
+from noetl.server.execution import Ask, OwnedExecution
 
 LOOK_EVERY = 50_000
 """Microseconds between two looks, so that a busy run does not ask all the time."""
@@ -24,13 +24,13 @@ class Inbox:
         if self._posted is None:
             self._posted = self._store.posted()
 
-    def read_for(self, shell: Shell) -> None:
+    def read_for(self, owned: OwnedExecution) -> None:
         """What was posted while nobody drove an execution is answered in the next round."""
-        execution_id = shell.execution.execution_id
-        if rows := self._store.inbox(execution_id, shell.execution.inbox_row):
+        execution_id = owned.execution.execution_id
+        if rows := self._store.inbox(execution_id, owned.execution.inbox_row):
             self._asked[execution_id] = [Ask(row.verb, row.row, row.body) for row in rows]
 
-    def asked(self, shells: Mapping[str, Shell]) -> dict[str, list[Ask]]:
+    def asked(self, executions: Mapping[str, OwnedExecution]) -> dict[str, list[Ask]]:
         """The requests that came since the last look, and those that waited for whom was taken up."""
         asked, self._asked = self._asked, {}
         now = self._clock.now()
@@ -40,8 +40,8 @@ class Inbox:
         posted = self._store.posted()
         if posted != self._posted:
             for row in self._store.posts(self._posted or 0):
-                shell = shells.get(row.execution_id)
-                if shell is not None and row.row > shell.execution.inbox_row:
+                owned = executions.get(row.execution_id)
+                if owned is not None and row.row > owned.execution.inbox_row:
                     known = asked.setdefault(row.execution_id, [])
                     if row.row not in {ask.row for ask in known}:
                         known.append(Ask(row.verb, row.row, row.body))

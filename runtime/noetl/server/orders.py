@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from noetl.messages import write_command
 from noetl.ports import STOPS, Blobs, Bus, Full, TooLarge
 from noetl.rotation import Rotation
-from noetl.server.shell import Keep, at_once
-from noetl_ir.commands import Answer, Command, Elsewhere, RunPipeline, Said, StopPipeline
+from noetl.server.execution import Keep, at_once
+from noetl_ir.commands import Answer, ClaimCheck, Command, RunPipeline, Said, StopPipeline
 
 
 class Orders:
@@ -86,7 +86,7 @@ class Orders:
             self._bus.send(pool, key_of(order), order)
         except TooLarge:
             reference = self._keep(lambda: self._blobs.put(order.execution_id, write_command(order)))
-            self._bus.send(pool, key_of(order), Elsewhere(order.execution_id, reference))
+            self._bus.send(pool, key_of(order), ClaimCheck(order.execution_id, reference))
 
 
 def key_of(order: RunPipeline | StopPipeline) -> str:

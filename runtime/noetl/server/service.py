@@ -19,7 +19,7 @@ from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
 from noetl.faults import fault_of
 from noetl.patience import PAUSE, Patience
-from noetl.ports import Clock, Conflict, Damaged, ExecutionRow, NoRoom, Owned, Store, StoreFailure, Wanted
+from noetl.ports import Busy, Clock, Conflict, Damaged, ExecutionRow, NoRoom, Owned, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound
 from noetl.server.control import FOREIGN, ControlPlane
 from noetl_ir.rows import NamedTuple
@@ -45,11 +45,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 250_000, 10_000_000
 _T = TypeVar("_T")
 
 
-class Busy(Exception):
-    """More work waits than may; try again later."""
-
-
-class Crew(Protocol):
+class LocalWorker(Protocol):
     """Workers in the same thread; a service whose workers are elsewhere has an idle one."""
 
     @property
@@ -129,7 +125,7 @@ class Service:
         control: ControlPlane,
         *,
         store: Store,
-        crew: Crew,
+        worker: LocalWorker,
         waiter: Waiter,
         clock: Clock,
         load: Callable[[str], Program],
@@ -146,7 +142,7 @@ class Service:
         self._control = control
         self._reaches = reaches
         self._store = store
-        self._crew = crew
+        self._worker = worker
         self._waiter = waiter
         self._clock = clock
         self._load = load
@@ -193,13 +189,13 @@ class Service:
 
     def standing(self) -> Standing:
         """How it stands; from any thread."""
-        executions = len(self._control.shells)
+        executions = len(self._control.executions)
         waiting, reaches = self._work.qsize(), self._reaches()
         refused = self._control.refused
         problem = self._patience.problem
         trouble = self._trouble if problem is None else str(problem)
         full = problem.reason if isinstance(problem, NoRoom) else ""
-        return Standing(executions, self._crew.busy, waiting, trouble, self._stopping, reaches, refused, full)
+        return Standing(executions, self._worker.busy, waiting, trouble, self._stopping, reaches, refused, full)
 
     def run(self) -> None:
         """Drive until stopped. Whoever waits for work that was handed in is told when it ends."""
@@ -209,7 +205,7 @@ class Service:
                 self._round()
         finally:
             self._stopping = True
-            self._crew.drop_all()
+            self._worker.drop_all()
             self._control.close()
             self._waiter.close()
             while (piece := self._next()) is not None:
@@ -218,7 +214,7 @@ class Service:
     def _is_over(self) -> bool:
         if self._stop_by is None:
             return False
-        return not self._crew.busy or self._clock.now() >= self._stop_by
+        return not self._worker.busy or self._clock.now() >= self._stop_by
 
     def _round(self) -> None:
         try:
@@ -229,8 +225,8 @@ class Service:
             did = self._take_up() or did
             did = self._control.step() or did
             if self._stopping:
-                self._crew.take_no_more()
-            did = self._crew.step() or did
+                self._worker.take_no_more()
+            did = self._worker.step() or did
             if swept:  # a round in between, of one who was only woken, says nothing of the store
                 self._pause, self._trouble = FIRST_PAUSE, None
         except StoreFailure as problem:
@@ -283,7 +279,7 @@ class Service:
             return None
 
     def _next_due(self) -> int:
-        times = (self._control.next_due(), self._crew.due())
+        times = (self._control.next_due(), self._worker.due())
         return min((time for time in times if time is not None), default=self._sweep_due)
 
     def _give_up(self, problem: Exception, what: str) -> None:
@@ -291,7 +287,7 @@ class Service:
         if self._trouble is None:
             self._say(what)
         self._trouble = str(problem)
-        self._crew.drop_all()
+        self._worker.drop_all()
         self._control.drop()
         self._found.clear()
         self._sweep_due = self._clock.now() + self._pause
@@ -307,7 +303,7 @@ class Service:
         began = self._clock.now()
         rows = self._store.executions(Wanted(open=True))
         names = {row.execution_id for row in rows}
-        mine = self._control.shells
+        mine = self._control.executions
         others = [row for row in rows if row.execution_id not in mine and row.parent_execution_id not in names]
         owned = self._store.owned([row.execution_id for row in others]) if others else frozenset()
         self._found = deque(row for row in others if row.execution_id not in owned)
@@ -320,7 +316,7 @@ class Service:
         for _ in range(count):
             name = self._found.popleft().execution_id
             row = self._store.execution(name)  # some time may have passed since it was found
-            if row is None or row.ended is not None or name in self._control.shells:
+            if row is None or row.ended is not None or name in self._control.executions:
                 continue
             try:
                 if self._skips(name):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from noetl.files import Refused, inside
 from noetl.own import has_second_name, holds, is_own, second_names, stores_in
 from noetl.ports import Call, Env
-from noetl.rows import (
+from noetl.sql_results import (
     UNUSABLE,
     Invalid,
     Writing,

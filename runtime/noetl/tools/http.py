@@ -42,7 +42,7 @@ async def run(call: Call, env: Env) -> Outcome:
         return error("fields.invalid", str(problem))
     except KeyError as problem:
         return error("credential.missing", str(problem.args[0] if problem.args else problem))
-    if away := _left_home(call, request):
+    if away := _left_origin(call, request):
         return error("http.refused", away)
     answer = await exchanged(request, bounds, env.fence())
     outcome = _outcome(answer) if isinstance(answer, Answer) else answer
@@ -102,20 +102,20 @@ async def _authorize(auth: Json, headers: dict[str, str], env: Env) -> tuple[str
     raise Invalid("auth names a credential without a token, and without user and password")
 
 
-def _left_home(call: Call, request: Request) -> str | None:
+def _left_origin(call: Call, request: Request) -> str | None:
     """Why a request must not be sent: it takes a secret to another origin than the first one of this task in its run
     did, as the next page of an answer may. An origin that the workload names is known to whoever started this.
     """
     holds = call.holds_secret or call.fields.get("auth") is not None
-    if not call.home or not holds or same_origin(call.home, request.url):
+    if not call.origin or not holds or same_origin(call.origin, request.url):
         return None
     named = texts_in(call.scope.get("workload"))
     if any("://" in text and same_origin(text, request.url) for text in named):
         return None
     return (
-        f"{request.method} {shown(request.url)}: this address lies at another origin than {call.home}, where this task "
-        "sent its `auth` or keychain value first, and they go nowhere else: if it may have them, name its origin in "
-        "`workload`; if it needs none, ask for it in a task without them"
+        f"{request.method} {shown(request.url)}: this address lies at another origin than {call.origin}, where this "
+        "task sent its `auth` or keychain value first, and they go nowhere else: if it may have them, name its "
+        "origin in `workload`; if it needs none, ask for it in a task without them"
     )
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from noetl.files import Refused
 from noetl.logins import login_of
 from noetl.ports import Call, Env
-from noetl.rows import (
+from noetl.sql_results import (
     UNUSABLE,
     Invalid,
     Writing,

@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from noetl.files import Refused, inside
 from noetl.ports import Call, Env
-from noetl.rows import (
+from noetl.sql_results import (
     UNUSABLE,
     Invalid,
     Writing,

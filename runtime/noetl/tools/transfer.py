@@ -21,7 +21,7 @@ from noetl.contents import json_of
 from noetl.files import Refused, inside, read_file, write_file
 from noetl.logins import name_in
 from noetl.ports import Call, Env
-from noetl.rows import TooMany, most_rows
+from noetl.sql_results import TooMany, most_rows
 from noetl_ir import registry
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits

@@ -34,7 +34,7 @@ class Position(Protocol):
     @property
     def action_id(self) -> str: ...
     @property
-    def home(self) -> str: ...
+    def origin(self) -> str: ...
 
 
 class Rendered(NamedTuple):
@@ -93,7 +93,7 @@ class Renderer:
             "" if kind.pure else position.action_id, position.attempt_number, Named(scope, args, self._restore),
             order.ordinal, index_of(order.run), position.visits[position.task], order.folder,
             self._program.iterators(task.step, len(step.loops)) if step.loops else (), holds_secret,
-            str(self._restore(position.home)),
+            str(self._restore(position.origin)),
         )  # fmt: skip
         return Rendered(call, kind.parks)
 

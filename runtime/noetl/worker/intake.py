@@ -7,11 +7,11 @@ what was missing is here: until then the worker is in `trouble`.
 
 from collections.abc import Callable, Iterator, Sequence
 
-from noetl.errands import Errand, Errands, Held, NotYet
+from noetl.background import BackgroundFetches, Fetch, Held, Pending
 from noetl.messages import Unreadable, read_command
 from noetl.ports import Blobs, Bus, Delivery, StoreFailure
 from noetl.worker.session import Misfit, Session
-from noetl_ir.commands import Answer, Command, Elsewhere, RunPipeline, Said
+from noetl_ir.commands import Answer, ClaimCheck, Command, RunPipeline, Said
 from noetl_ir.rows import NamedTuple
 
 ASK_AGAIN = 1_000_000
@@ -26,13 +26,13 @@ class Begun(NamedTuple):
 
 
 class _Arrival:
-    """An order that waits for `errand`; `held` is what was asked for."""
+    """An order that waits for `fetch`; `held` is what was asked for."""
 
-    __slots__ = ("delivery", "errand", "held")
+    __slots__ = ("delivery", "fetch", "held")
 
     def __init__(self, delivery: Delivery[Command]) -> None:
         self.delivery = delivery
-        self.errand: Errand | None = None
+        self.fetch: Fetch | None = None
         self.held: Held = {}
 
 
@@ -51,7 +51,7 @@ class Intake:
         session_of: Callable[[RunPipeline], Session],
         is_past: Callable[[RunPipeline], bool],
         blobs: Blobs | None,
-        errands: Errands,
+        fetches: BackgroundFetches,
         say: Callable[[str], None],
     ) -> None:
         self._bus = bus
@@ -59,11 +59,11 @@ class Intake:
         self._session_of = session_of
         self._is_past = is_past
         self._blobs = blobs
-        self._errands = errands
+        self._fetches = fetches
         self._say = say
         self._said = ""
         self._arrivals: list[_Arrival] = []
-        self._missing: Errand | None = None
+        self._missing: Fetch | None = None
 
     def __len__(self) -> int:
         """How many orders wait here; each has a slot."""
@@ -88,11 +88,11 @@ class Intake:
                 if (begun := self._tried(_Arrival(delivery))) is not None:
                     yield begun
 
-    def miss(self, errand: Errand) -> None:
-        """An errand does not come to its end: take nothing until it does."""
-        if errand.problem and not errand.is_over and self._missing is None:
-            self._missing = errand
-            self._tell(f"nothing is begun for now: {errand.problem}")
+    def miss(self, fetch: Fetch) -> None:
+        """An fetch does not come to its end: take nothing until it does."""
+        if fetch.problem and not fetch.is_over and self._missing is None:
+            self._missing = fetch
+            self._tell(f"nothing is begun for now: {fetch.problem}")
 
     def give_back(self) -> None:
         """Leave to others what has not begun."""
@@ -103,13 +103,13 @@ class Intake:
     def _arrived(self) -> Iterator[Begun]:
         arrivals, self._arrivals = self._arrivals, []
         for arrival in arrivals:
-            assert arrival.errand is not None
-            if arrival.errand.is_over:
+            assert arrival.fetch is not None
+            if arrival.fetch.is_over:
                 if (begun := self._tried(arrival)) is not None:
                     yield begun
-            elif arrival.errand.problem:
-                arrival.delivery.nak(arrival.errand.problem)
-                self.miss(arrival.errand)
+            elif arrival.fetch.problem:
+                arrival.delivery.nak(arrival.fetch.problem)
+                self.miss(arrival.fetch)
             else:
                 self._arrivals.append(arrival)
         if self._missing is not None and self._missing.is_over:
@@ -118,11 +118,11 @@ class Intake:
 
     def _tried(self, arrival: _Arrival) -> Begun | None:
         delivery, order = arrival.delivery, None
-        self._errands.serve(arrival.held)
+        self._fetches.serve(arrival.held)
         try:
             order = self._inside(delivery.body)
             if not isinstance(order, RunPipeline):
-                delivery.park("not an order that this worker knows")
+                delivery.dead_letter("not an order that this worker knows")
                 self._tell("an order came that this worker does not know")
             elif self._is_past(order):
                 delivery.ack()
@@ -131,10 +131,10 @@ class Intake:
                 self._said = ""
                 return begun
         except Misfit as problem:
-            delivery.park(str(problem))
+            delivery.dead_letter(str(problem))
             self._tell(f"an order came that does not fit its plan: {problem}")
-        except NotYet as wait:
-            arrival.errand = wait.errand
+        except Pending as wait:
+            arrival.fetch = wait.fetch
             self._arrivals.append(arrival)
         except (KeyError, StoreFailure) as problem:
             text = str(problem.args[0])
@@ -146,7 +146,7 @@ class Intake:
 
     def _inside(self, order: Command) -> Command | None:
         """The order itself, where it was too large for the bus; None where it cannot be read."""
-        if not isinstance(order, Elsewhere) or self._blobs is None:
+        if not isinstance(order, ClaimCheck) or self._blobs is None:
             return order
         try:
             return read_command(self._blobs.get(order.reference))

@@ -34,7 +34,7 @@ class Attempt(NamedTuple):
     lost: bool
 
 
-class Kit(NamedTuple):
+class SessionContext(NamedTuple):
     """What the sessions of one execution share: its results, its declared secrets as markers, and chance in [0, 1)."""
 
     results: Results
@@ -53,15 +53,15 @@ class Session:
     """
 
     __slots__ = (
-        "_inline", "_kit", "_origin", "_renderer", "_started", "attempt_number", "ctx", "iter",
+        "_context", "_inline", "_origin", "_renderer", "_started", "attempt_number", "ctx", "iter",
         "order", "origins", "over", "prev", "program", "task", "task_results", "tasks_run", "visits",
     )  # fmt: skip
 
-    def __init__(self, program: Program, order: RunPipeline, kit: Kit) -> None:
+    def __init__(self, program: Program, order: RunPipeline, context: SessionContext) -> None:
         _check(program, order)
         self.program = program
-        self._kit = kit
-        self._renderer = Renderer(program, order, kit.restore)
+        self._context = context
+        self._renderer = Renderer(program, order, context.restore)
         self._started = order.began
         self._inline: int | None = None
         self._origin: str | None = None
@@ -83,7 +83,7 @@ class Session:
         return action_id_of(self.order.execution_id, self.order.run, self.task, self.visits[self.task])
 
     @property
-    def home(self) -> str:
+    def origin(self) -> str:
         """The origin that the secrets of the task it stands at went to first, empty where they went nowhere yet."""
         return self.origins.get(self.task, "")
 
@@ -109,9 +109,9 @@ class Session:
         self._started, self._origin = now, None
         try:
             asked = max(row.fields, row.args, row.knobs, row.timeout) >= 0 or not kind_of(row.kind).pure
-            kit = self._kit
-            names = kit.keychain()  # for every task: what its tool may write of a secret has to be known
-            scope = field_scope(self.program, self, kit.results.follow, now, names) if asked else NO_NAMES
+            context = self._context
+            names = context.keychain()  # for every task: what its tool may write of a secret has to be known
+            scope = field_scope(self.program, self, context.results.follow, now, names) if asked else NO_NAMES
             rendered = None if lost else self._renderer.render(row, scope, self)
         except Fault as fault:
             return Attempt(row, None, fault, lost)
@@ -120,8 +120,8 @@ class Session:
         except Exception as problem:
             return Attempt(row, None, _mistake(problem), lost)
         self._inline = _inline_of(rendered)
-        origin = None if rendered is None or self.home else origin_of(rendered.call)
-        self._origin = None if origin is None else kit.results.hidden(origin)
+        origin = None if rendered is None or self.origin else origin_of(rendered.call)
+        self._origin = None if origin is None else context.results.hidden(origin)
         return Attempt(row, rendered, None, lost)
 
     def started(self, now: int, call: dict[str, Json] | None = None) -> Event:
@@ -160,7 +160,7 @@ class Session:
             return self.faulted(now, _mistake(problem))
 
     def _judged(self, now: int, outcome: Outcome, took: int | None) -> Event:
-        outcome, shown = self._kit.results.recorded(self.order.step, outcome, self.row.kind, self._inline)
+        outcome, shown = self._context.results.recorded(self.order.step, outcome, self.row.kind, self._inline)
         number = self.attempt_number
         envelope, row = _envelope(outcome), self.row
         envelope["meta"] = {
@@ -170,8 +170,8 @@ class Session:
             "ended": now,
             "trace_id": self.order.trace_id,
         }
-        scope = rule_scope(self.program, self, self._kit.results.follow, now, envelope) if row.rules else NO_NAMES
-        directive = judge(self.program, row, envelope, attempt=number, scope=scope, chance=self._kit.chance)
+        scope = rule_scope(self.program, self, self._context.results.follow, now, envelope) if row.rules else NO_NAMES
+        directive = judge(self.program, row, envelope, attempt=number, scope=scope, chance=self._context.chance)
         if directive.kind == "retry":
             return self._again(now, envelope, directive)
         return self._done(now, envelope, directive, shown)

@@ -17,8 +17,8 @@ from harness.running import HEAD
 from noetl.app.clock import WallClock
 from noetl.app.collecting import Collected, Collecting, Collector
 from noetl.app.documents import replay_document, verdict_of
-from noetl.app.looking import result_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
+from noetl.app.snapshots import result_of
 from noetl.ports import ExecutionRow
 from noetl.store.files import FileBlobs
 from noetl_ir import codec

@@ -6,7 +6,7 @@ import pytest
 
 from harness.running import compiled
 from noetl.app.programs import program_of
-from noetl.app.vault import Vault
+from noetl.app.secret_resolver import SecretResolver
 
 CHAIN = """
 keychain:
@@ -21,9 +21,9 @@ workflow:
 """
 
 
-def vault(tmp_path: Path) -> Vault:
+def vault(tmp_path: Path) -> SecretResolver:
     path, root = str(tmp_path / "credentials.db"), str(tmp_path)
-    return Vault(program_of(compiled(CHAIN)), "7", {"var": "SHOP_TEST_SECRET"}, path=path, root=root)
+    return SecretResolver(program_of(compiled(CHAIN)), "7", {"var": "SHOP_TEST_SECRET"}, path=path, root=root)
 
 
 def test_an_entry_is_made_of_others_that_stand_before_or_behind_it(

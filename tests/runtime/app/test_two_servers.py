@@ -9,9 +9,9 @@ import pytest
 
 from harness.invariants import check
 from harness.running import compiled
-from noetl.app.desk import Bell
+from noetl.api.notifier import Notifier
+from noetl.api.serving import service_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
-from noetl.app.serving import service_of
 from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.engine.starting import Request
@@ -34,7 +34,7 @@ class Server:
         self._closing = ExitStack()
         settings = Settings(root=folder, slots=8)
         self.runtime: Runtime = self._closing.enter_context(open_runtime(url, settings, _no_catalogue))
-        self.service: Service = service_of(self.runtime, Bell(), self.said.append)
+        self.service: Service = service_of(self.runtime, Notifier(), self.said.append)
         self._thread = threading.Thread(target=self.service.run)
         self._thread.start()
 
@@ -92,7 +92,7 @@ def test_another_server_goes_on_with_what_one_leaves(servers: list[Server]) -> N
     first.begin(compiled(BUSY), names)
     second.begin(compiled(BUSY), ["own"])
     waited_for(lambda: sum(1 for _ in first.runtime.store.read("x0")) > 12, "nothing moves")
-    assert set(names).isdisjoint(second.service._control.shells)
+    assert set(names).isdisjoint(second.service._control.executions)
     first.stop()
     waited_for(lambda: finished(second, [*names, "own"]), "not all come to their end", 60)
     checked(second, [*names, "own"])

@@ -41,7 +41,7 @@ def test_what_is_not_acknowledged_in_time_comes_again() -> None:
     assert third.redeliveries == 2
     clock.time = 1_300
     assert bus.take("p") is None
-    assert [(parked.key, parked.tries) for parked in bus.parked()] == [("a", 3)]
+    assert [(dead_letters.key, dead_letters.tries) for dead_letters in bus.dead_letters()] == [("a", 3)]
     assert bus.due() is None
     assert bus.room("p") == bus.room("q")
 

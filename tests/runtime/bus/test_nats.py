@@ -25,7 +25,7 @@ def opened() -> Iterator[Opener]:
 
     def opener(**limits: float) -> NatsBus:
         about = PLAIN._replace(about=lambda body: str(body["of"]) if isinstance(body, dict) and "of" in body else "")
-        buses.append(NatsBus(url, limits=Limits(**limits), wire=about))  # type: ignore[arg-type]
+        buses.append(NatsBus(url, limits=Limits(**limits), codec=about))  # type: ignore[arg-type]
         return buses[-1]
 
     yield opener
@@ -61,7 +61,7 @@ def published(subject: str, data: bytes, reply: str = "") -> None:
 
 def cut(bus: NatsBus) -> None:
     """Break the connection of a bus, as a network does."""
-    bus._link.soon(bus._link._client._transport._io_writer.transport.abort)  # type: ignore[union-attr]
+    bus._connection.soon(bus._connection._client._transport._io_writer.transport.abort)  # type: ignore[union-attr]
 
 
 def worked_off(server: NatsBus, worker: NatsBus, disturb: Callable[[int], None]) -> None:
@@ -107,7 +107,7 @@ def test_a_restart_in_the_middle_loses_nothing_for_good(opened: Opener) -> None:
         if count >= next_at:
             next_at = next(restarts, 1_000)
             nats().kill()
-            waited_for(lambda: server.room("p") == 0, "the bus does not notice")
+            waited_for(lambda: server.room("p") == 0, "the bus does not broadcast")
             with pytest.raises(Full):
                 server.send("p", "late", {"of": "e1", "number": 0})
             with pytest.raises(Full):
@@ -132,7 +132,7 @@ def test_stored_commands_outlive_a_restart(opened: Opener) -> None:
     server = opened()
     for number in range(20):
         server.send("p", f"k{number}", number)
-    waited_for(lambda: server._sending._queues["p"].stored == 20, "they are not stored")
+    waited_for(lambda: server._publisher._queues["p"].stored == 20, "they are not stored")
     nats().kill()
     nats().start()
     worker = opened()
@@ -200,16 +200,16 @@ def test_what_a_dead_worker_had_comes_to_another_until_it_is_given_up(opened: Op
         worker = opened(ack_wait=0.3, deliveries=3)
         delivery = taken(worker)
         assert delivery.redeliveries == redeliveries  # type: ignore[attr-defined]
-        worker._link.close()  # its process is gone
+        worker._connection.close()  # its process is gone
     last = opened(ack_wait=0.3, deliveries=3)
 
     def given_up() -> bool:
         assert last.take("p") is None
-        return bool(server.parked())
+        return bool(server.dead_letters())
 
     waited_for(given_up, "it is not given up")
-    (parked,) = server.parked()
-    assert parked == ("p", "k", 3, "it was not acknowledged in time")
+    (letter,) = server.dead_letters()
+    assert letter == ("p", "k", 3, "it was not acknowledged in time")
     waited_for(lambda: server.room("p") == 10_000, "it is still there")
 
 
@@ -218,7 +218,7 @@ def test_a_worker_that_stops_gives_back_what_it_did_not_begin(opened: Opener) ->
     for number in range(10):
         server.send("p", f"k{number}", number)
     begun = [taken(first).body for _ in range(3)]  # type: ignore[attr-defined]
-    waited_for(lambda: first._taking._sources["p"].fetched, "nothing is fetched ahead")
+    waited_for(lambda: first._consumer._sources["p"].fetched, "nothing is fetched ahead")
     first.close()
     second = opened()
     found = sorted(taken(second).body for _ in range(7))  # type: ignore[attr-defined]
@@ -261,7 +261,7 @@ def test_reports_go_to_the_server_that_ordered_and_to_another_once_it_is_gone(op
     found: list[object] = []
     waited_for(lambda: found.extend(owner.reports()) or len(found) == 20, "the reports do not come")
     assert list(other.reports()) == []
-    owner._link.close()
+    owner._connection.close()
     tickets: list[Any] = []
     heard: list[Any] = []
 
@@ -286,7 +286,7 @@ def test_a_report_sent_twice_is_answered_by_one_answer(opened: Opener) -> None:
     waited_for(lambda: found.extend(server.reports()) or found, "no report comes")
     found[0].answer("noted")  # type: ignore[attr-defined]
     waited_for(lambda: all(ticket.answer == "noted" for ticket in tickets), "a ticket is forgotten")
-    assert worker._asking._keys == {} and worker._asking._asked == {}
+    assert worker._requests._keys == {} and worker._requests._asked == {}
 
 
 def test_what_has_no_room_at_a_server_is_dropped_and_comes_again(opened: Opener) -> None:
@@ -317,24 +317,24 @@ def test_orders_to_stop_reach_every_worker_and_wait_behind_nothing(opened: Opene
         assert worker.take(STOPS) is None
 
 
-def test_rubbish_is_parked_and_stops_nobody(opened: Opener) -> None:
+def test_rubbish_is_a_dead_letter_and_stops_nobody(opened: Opener) -> None:
     bus = opened()
     bus.reports()
     bus.take(STOPS)
-    bus.notices()
+    bus.received()
     bus.send("p", "k", "good")
     assert taken(bus).body == "good"  # type: ignore[attr-defined]
-    prefix = bus._link.place.prefix
+    prefix = bus._connection.address.prefix
     for data in (b"\x00\xc1", b"\x07", b"\x01not deflated"):
         published(f"{prefix}.run.p.{token_of(repr(data))}", data)
-        published(f"{prefix}.report.any", data, reply=f"{bus._asking._inbox}.0")
+        published(f"{prefix}.report.any", data, reply=f"{bus._requests._inbox}.0")
         published(f"{prefix}.report.any", data, reply="$JS.API.STREAM.PURGE.anything")
         published(f"{prefix}.stops", data)
-        published(f"{prefix}.notices.servers", data)
-        published(f"{bus._asking._inbox}.0", data)
-    waited_for(lambda: bus.take("p") is None and len(bus.parked()) == 6, "rubbish is not parked")
-    assert {parked.queue for parked in bus.parked()} == {"p", "@reports"}
-    assert all(parked.reason.startswith("it cannot be read: ") for parked in bus.parked())
+        published(f"{prefix}.received.servers", data)
+        published(f"{bus._requests._inbox}.0", data)
+    waited_for(lambda: bus.take("p") is None and len(bus.dead_letters()) == 6, "rubbish is no dead letter")
+    assert {letter.queue for letter in bus.dead_letters()} == {"p", "@reports"}
+    assert all(letter.reason.startswith("it cannot be read: ") for letter in bus.dead_letters())
     bus.send("p", "l", "still good")
     assert taken(bus).body == "still good"  # type: ignore[attr-defined]
 

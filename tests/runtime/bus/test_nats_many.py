@@ -1,4 +1,4 @@
-"""NATS between several servers and workers: addresses, reports that find their server, notices, limits of pools."""
+"""NATS between several servers and workers: addresses, reports that find their server, received, limits of pools."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ import pytest
 from noetl.bus.nats.bus import NatsBus
 from noetl.bus.nats.queues import Limits
 from noetl.ports import Delivery
-from noetl_ir.commands import Presence, Serving
+from noetl_ir.commands import Serving, WorkerHeartbeat
 from services import PLAIN, nats, waited_for
 
 Opener = Callable[[], NatsBus]
@@ -20,7 +20,7 @@ def opened() -> Iterator[Opener]:
     url, buses = nats().bus_url(), []
 
     def opener() -> NatsBus:
-        buses.append(NatsBus(url, wire=PLAIN))
+        buses.append(NatsBus(url, codec=PLAIN))
         return buses[-1]
 
     yield opener
@@ -44,7 +44,7 @@ def taken(bus: NatsBus, pool: str = "p") -> Delivery[object]:
 def test_an_address_is_one_worker_s_and_keeps_nothing_for_later(opened: Opener) -> None:
     server, workers = opened(), [opened(), opened()]
     server.send("@w0", "early", "nobody is there")
-    server._link.wait(server._link._drained())
+    server._connection.wait(server._connection._drained())
     assert [worker.take(f"@w{number}") for number, worker in enumerate(workers)] == [None, None]
     for key in ("a", "b", "a", "c"):
         server.send("@w0", key, key)
@@ -88,8 +88,8 @@ def test_a_report_finds_the_server_that_it_is_for(opened: Opener) -> None:
 
 def test_a_server_that_is_there_and_silent_is_passed_by() -> None:
     url = nats().bus_url()
-    silent, other = NatsBus(url, wire=PLAIN), NatsBus(url, wire=PLAIN)
-    worker = NatsBus(url, wire=PLAIN, limits=Limits(patience=0.2))
+    silent, other = NatsBus(url, codec=PLAIN), NatsBus(url, codec=PLAIN)
+    worker = NatsBus(url, codec=PLAIN, limits=Limits(patience=0.2))
     try:
         for server in (silent, other):
             server.reports()
@@ -132,24 +132,24 @@ def test_what_nobody_has_is_passed_on_once(opened: Opener) -> None:
 
     waited_for(look, "it is not passed on")
     servers[0].say(Serving("http://x"))  # behind which nothing more can be on its way
-    waited_for(lambda: servers[1].notices() or servers[0].say(Serving("http://x")), "nothing is heard")
+    waited_for(lambda: servers[1].received() or servers[0].say(Serving("http://x")), "nothing is heard")
     assert not any(server.reports() for server in servers)
 
 
-def test_notices_are_heard_by_all_who_look(opened: Opener) -> None:
+def test_broadcasts_are_heard_by_all_who_look(opened: Opener) -> None:
     one, two, mute = opened(), opened(), opened()
-    assert not (one.notices() or two.notices())
-    mute.say(Presence("w", "p", 4, 1, False))
+    assert not (one.received() or two.received())
+    mute.say(WorkerHeartbeat("w", "p", 4, 1, False))
     for bus in (one, two):
         heard: list[object] = []
-        waited_for(lambda: heard.extend(bus.notices()) or heard, "nothing is heard")  # noqa: B023
-        assert heard == [Presence("w", "p", 4, 1, False)]
+        waited_for(lambda: heard.extend(bus.received()) or heard, "nothing is heard")  # noqa: B023
+        assert heard == [WorkerHeartbeat("w", "p", 4, 1, False)]
 
 
 def test_a_pool_has_a_limit_over_all_its_workers(opened: Opener) -> None:
     server, workers = opened(), [opened(), opened()]
     server.limit("p", 2)
-    waited_for(lambda: server._sending._queues["p"].is_made, "there is no queue")
+    waited_for(lambda: server._publisher._queues["p"].is_made, "there is no queue")
     for number in range(6):
         server.send("p", f"k{number}", number)
     out, most, done = [], 0, 0

@@ -8,16 +8,16 @@ import zlib
 import pytest
 
 from noetl.bus import BusFailure
-from noetl.bus.nats import link as link_module
+from noetl.bus.nats import codec as codec_module
+from noetl.bus.nats import connection as connection_module
 from noetl.bus.nats import open_bus
-from noetl.bus.nats import wire as wire_module
-from noetl.bus.nats.names import header_of, place_of, text_of, token_of
-from noetl.bus.nats.wire import packed, unpacked
+from noetl.bus.nats.codec import packed, unpacked
+from noetl.bus.nats.names import address_in, header_of, text_of, token_of
 from noetl.messages import Unreadable
 
 
 def test_a_frame_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire_module, "MAX_BYTES", 1_000_000)
+    monkeypatch.setattr(codec_module, "MAX_BYTES", 1_000_000)
     for size, fits in ((999_999, True), (1_000_000, True), (1_000_001, False), (50_000_000, False)):
         frame = b"\x01" + zlib.compress(b"x" * size)
         if fits:
@@ -33,7 +33,7 @@ def test_a_frame_that_would_fill_the_memory_is_refused(monkeypatch: pytest.Monke
 
 def test_a_server_that_is_not_up_yet_is_tried_many_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """The driver's own wait, two seconds, would make one attempt in this time."""
-    monkeypatch.setattr(link_module, "CONNECT_WITHIN", 1.5)
+    monkeypatch.setattr(connection_module, "CONNECT_WITHIN", 1.5)
     attempts: list[float] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
@@ -56,13 +56,13 @@ def test_a_server_that_is_not_up_yet_is_tried_many_times(monkeypatch: pytest.Mon
 
 
 def test_a_bus_says_where_it_is_without_its_secrets() -> None:
-    place = place_of("nats://joe:hunt%2Fer22@h1:1,h2:2/team-1?creds=/x/y.creds")
+    place = address_in("nats://joe:hunt%2Fer22@h1:1,h2:2/team-1?creds=/x/y.creds")
     assert place.servers == ("nats://joe:hunt%2Fer22@h1:1", "nats://joe:hunt%2Fer22@h2:2")
     assert (place.prefix, place.shown, place.credentials) == ("team-1", "nats://h1:1,h2:2/team-1", "/x/y.creds")
-    assert place_of("tls://h").prefix == "noetl"
+    assert address_in("tls://h").prefix == "noetl"
     for url in ("http://joe:hunter22@h", "nats://", "nats://joe:hunt/er22@h", "nats://joe:hunter22@h/a.b", "nats://[x"):
         with pytest.raises(BusFailure) as raised:
-            place_of(url)
+            address_in(url)
         assert "er22" not in str(raised.value)
 
 

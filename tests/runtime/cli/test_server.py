@@ -177,7 +177,7 @@ def test_who_follows_is_told_when_no_server_comes_back(monkeypatch: pytest.Monke
         raise Unreachable("nobody is there")
 
     with pytest.raises(Stopped, match=r"again with: noetl events e1 --follow --server http://127\.0\.0\.1:1$"):
-        following_module._Hearing("http://127.0.0.1:1", "e1", take).hear()
+        following_module._Follower("http://127.0.0.1:1", "e1", take).hear()
 
 
 def test_versions_of_a_path_are_started_by_number(home: "Home") -> None:

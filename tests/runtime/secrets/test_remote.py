@@ -14,7 +14,7 @@ from noetl.secrets.remote import Fetcher
 from noetl.tools import nats as tool
 from noetl_ir.expr import Json
 from services import nats
-from tool_doubles import Surroundings, call_of, waited
+from tool_doubles import FakeEnv, call_of, waited
 
 SECRET = "s3cret-of-the-client"
 
@@ -137,7 +137,7 @@ def test_google_secret_manager(store: Credentials, tmp_path: Path, clock: Clock,
 
 
 def test_secrets_in_nats(store: Credentials, tmp_path: Path, clock: Clock) -> None:
-    env = Surroundings(tmp_path)
+    env = FakeEnv(tmp_path)
     url = f"nats://{nats().address}"
     put: dict[str, Json] = {
         "operation": "kv_put",

@@ -15,7 +15,7 @@ NOTES = st.lists(
 def test_it_says_what_a_plain_search_says(notes: list[tuple[str, int | None, bool]], now: int) -> None:
     agenda, plain, unclaimed = Agenda(), dict[str, int](), set[str]()
     for at, (name, due, waits) in enumerate(notes):
-        agenda.note(name, due, unclaimed=waits)
+        agenda.note(name, due, waiting=waits)
         plain.pop(name, None)
         if due is not None:
             plain[name] = due
@@ -23,7 +23,7 @@ def test_it_says_what_a_plain_search_says(notes: list[tuple[str, int | None, boo
         if at % 3 == 0:
             agenda.ripe(now)
         assert agenda.next() == min(plain.values(), default=None)
-    assert agenda.unclaimed == unclaimed
+    assert agenda.waiting == unclaimed
     ripe = agenda.ripe(now)
     assert sorted(ripe) == sorted(name for name, due in plain.items() if due <= now)
     assert [plain[name] for name in ripe] == sorted(plain[name] for name in ripe)

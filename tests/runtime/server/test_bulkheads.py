@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 import noetl.engine
-import noetl.server.shell
+import noetl.server.execution
 from harness.running import HEAD, compiled, run
 from harness.serving import served, until
 from noetl.app.runtime import Settings, open_runtime
@@ -150,7 +150,7 @@ def test_what_a_mistake_ended_goes_on_when_it_is_tried_again(tmp_path: Path) -> 
 def test_a_server_tries_again_what_a_mistake_ended_when_it_is_asked_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, made = noetl.server.shell.decide, list[str]()
+    real, made = noetl.server.execution.decide, list[str]()
 
     def mistaken(turn: Turn) -> None:
         if turn.execution.ctx.get("go") == 1 and not made:
@@ -158,7 +158,7 @@ def test_a_server_tries_again_what_a_mistake_ended_when_it_is_asked_to(
             raise Mistake("once")
         real(turn)
 
-    monkeypatch.setattr(noetl.server.shell, "decide", mistaken)
+    monkeypatch.setattr(noetl.server.execution, "decide", mistaken)
     with served(tmp_path) as server:
         source = (
             HEAD

@@ -1,11 +1,11 @@
 """How long a claim is good, by a clock that the test moves; and who is said to be there."""
 
 from noetl.ports import Bus
-from noetl.server.leases import LEASE, LONGEST_GAP, Leases
-from noetl.server.roll import GONE_AFTER, SAY_EVERY, Roll
-from noetl.server.watch import Claim
+from noetl.server.workers.leases import LEASE, LONGEST_GAP, Leases
+from noetl.server.workers.registry import GONE_AFTER, SAY_EVERY, WorkerRegistry
+from noetl.server.workers.tracker import Claim
 from noetl.worker.scripted import VirtualClock
-from noetl_ir.commands import Answer, Command, DrainWorker, Notice, Presence, Said, Serving, TakenUp
+from noetl_ir.commands import Answer, Broadcast, Command, DrainWorker, Said, Serving, TakenUp, WorkerHeartbeat
 
 
 def moved(clock: VirtualClock, leases: Leases, time: int) -> None:
@@ -65,21 +65,21 @@ def test_no_claim_is_lost_by_time_in_which_nobody_listened() -> None:
     assert leases.ended() == [] and leases.left() == LEASE - LONGEST_GAP
 
 
-class Board:
+class Broadcasts:
     """What was said, for one who looks; and what was ordered."""
 
     def __init__(self) -> None:
-        self.waiting: list[Notice] = []
-        self.said: list[Notice] = []
+        self.waiting: list[Broadcast] = []
+        self.said: list[Broadcast] = []
         self.sent: list[object] = []
         self.asked: list[str] = []
 
-    def say(self, notice: Notice) -> None:
-        """`Board.say`."""
-        self.said.append(notice)
+    def say(self, broadcast: Broadcast) -> None:
+        """`Broadcasts.say`."""
+        self.said.append(broadcast)
 
-    def notices(self) -> list[Notice]:
-        """`Board.notices`."""
+    def received(self) -> list[Broadcast]:
+        """`Broadcasts.received`."""
         found, self.waiting = self.waiting, []
         return found
 
@@ -94,47 +94,51 @@ class Board:
 
 
 def test_a_worker_is_there_as_long_as_it_says_so() -> None:
-    clock, board = VirtualClock(), Board()
-    bus: Bus[Command, Said, Answer] = board  # type: ignore[assignment]
-    roll = Roll(bus, board, clock, "s")
-    roll.url = "http://x"
-    there = Presence("w", "default", 4, 1, False)
-    board.waiting = [there, Serving("http://another"), there._replace(worker="v")]
-    assert roll.look().leaving == [] and board.said == [Serving("http://x")]
+    clock, broadcasts = VirtualClock(), Broadcasts()
+    bus: Bus[Command, Said, Answer] = broadcasts  # type: ignore[assignment]
+    registry = WorkerRegistry(bus, broadcasts, clock, "s")
+    registry.url = "http://x"
+    there = WorkerHeartbeat("w", "default", 4, 1, False)
+    broadcasts.waiting = [there, Serving("http://another"), there._replace(worker="v")]
+    assert registry.look().leaving == [] and broadcasts.said == [Serving("http://x")]
     clock.move_to(GONE_AFTER)
-    board.waiting = [there._replace(worker="v", draining=True)]
-    assert roll.look().leaving == ["v"]
-    assert [presence.worker for presence, _ in roll.workers()] == ["v", "w"]
-    assert board.asked == ["default", "default"]  # that there is a queue, once for each of them
-    board.waiting = [Presence("v", "other", 4, 1, True)]
-    assert roll.look().leaving == [] and [presence.pool for presence, _ in roll.workers()] == ["default", "default"]
+    broadcasts.waiting = [there._replace(worker="v", draining=True)]
+    assert registry.look().leaving == ["v"]
+    assert [heartbeat.worker for heartbeat, _ in registry.workers()] == ["v", "w"]
+    assert broadcasts.asked == ["default", "default"]  # that there is a queue, once for each of them
+    broadcasts.waiting = [WorkerHeartbeat("v", "other", 4, 1, True)]
+    assert registry.look().leaving == []
+    assert [heartbeat.pool for heartbeat, _ in registry.workers()] == [
+        "default",
+        "default",
+    ]
     clock.move_to(GONE_AFTER + 3_000_001)
-    assert roll.look().leaving == ["w"]
-    assert roll.drain("v") and not roll.drain("w")
-    assert board.sent == [DrainWorker("v")]
+    assert registry.look().leaving == ["w"]
+    assert registry.drain("v") and not registry.drain("w")
+    assert broadcasts.sent == [DrainWorker("v")]
 
 
 def test_a_worker_that_cannot_begin_is_there_and_leaves_its_loops() -> None:
-    clock, board = VirtualClock(), Board()
-    bus: Bus[Command, Said, Answer] = board  # type: ignore[assignment]
-    roll = Roll(bus, board, clock, "s")
-    board.waiting = [Presence("w", "default", 4, 1, False, "no server is known")]
-    assert roll.look().leaving == ["w"]
-    assert roll.look().leaving == []
-    assert [presence.state for presence, _ in roll.workers()] == ["unready"]
+    clock, broadcasts = VirtualClock(), Broadcasts()
+    bus: Bus[Command, Said, Answer] = broadcasts  # type: ignore[assignment]
+    registry = WorkerRegistry(bus, broadcasts, clock, "s")
+    broadcasts.waiting = [WorkerHeartbeat("w", "default", 4, 1, False, "no server is known")]
+    assert registry.look().leaving == ["w"]
+    assert registry.look().leaving == []
+    assert [heartbeat.state for heartbeat, _ in registry.workers()] == ["unready"]
 
 
 def test_who_takes_up_an_execution_says_so_until_what_is_said_of_it_comes_there() -> None:
-    clock, board = VirtualClock(), Board()
-    bus: Bus[Command, Said, Answer] = board  # type: ignore[assignment]
-    roll = Roll(bus, board, clock, "s")
-    roll.look()
-    roll.take_up("e")
-    assert board.said == [TakenUp("e", "s")]
+    clock, broadcasts = VirtualClock(), Broadcasts()
+    bus: Bus[Command, Said, Answer] = broadcasts  # type: ignore[assignment]
+    registry = WorkerRegistry(bus, broadcasts, clock, "s")
+    registry.look()
+    registry.take_up("e")
+    assert broadcasts.said == [TakenUp("e", "s")]
     clock.move_to(SAY_EVERY)
-    board.waiting = [TakenUp("e", "s"), TakenUp("f", "another")]
-    assert roll.look().taken == ["f"] and board.said == [TakenUp("e", "s")] * 2
-    roll.heard_of("e")
+    broadcasts.waiting = [TakenUp("e", "s"), TakenUp("f", "another")]
+    assert registry.look().taken == ["f"] and broadcasts.said == [TakenUp("e", "s")] * 2
+    registry.heard_of("e")
     clock.move_to(2 * SAY_EVERY)
-    roll.look()
-    assert board.said == [TakenUp("e", "s")] * 2
+    registry.look()
+    assert broadcasts.said == [TakenUp("e", "s")] * 2

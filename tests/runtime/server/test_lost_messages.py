@@ -14,8 +14,8 @@ from goldens import Case
 from harness.running import compiled, run
 from noetl.bus.memory import MemoryBus
 from noetl.ports import Full
-from noetl.server.unclaimed import LOOK_EVERY
-from noetl.worker.shell import LONGEST_WAIT, SEND_AGAIN
+from noetl.server.waiting_orders import LOOK_EVERY
+from noetl.worker.worker import LONGEST_WAIT, SEND_AGAIN
 
 LOSING = Odds(dropped=0.3, doubled=0.2, reordered=0.3, delayed=0.2)
 CASES = [case for case in goldens.cases() if case.stage == "run" and "# at " not in case.path.read_text("utf-8")]

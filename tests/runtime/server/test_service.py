@@ -7,12 +7,11 @@ import pytest
 
 from harness.running import HEAD, compiled
 from harness.serving import Served, served, until
-from noetl.app.desk import Bell
+from noetl.api.notifier import Notifier
+from noetl.api.serving import service_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
-from noetl.app.serving import service_of
 from noetl.engine.starting import Request
-from noetl.ports import StoreFailure
-from noetl.server.service import Busy
+from noetl.ports import Busy, StoreFailure
 
 WAITS = """
 workflow:
@@ -118,7 +117,7 @@ def test_after_the_end_nothing_is_taken(tmp_path: Path) -> None:
 
 def test_what_waits_is_bounded() -> None:
     with open_runtime("memory:///x", Settings(), lambda path: b"") as runtime:
-        service = service_of(runtime, Bell(), lambda text: None)
+        service = service_of(runtime, Notifier(), lambda text: None)
         for _ in range(1_000):
             service.do(lambda control: None)
         with pytest.raises(Busy, match="1000"):

@@ -13,7 +13,7 @@ from noetl.tools.artifact import run as artifact
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
 from noetl_ir.outcome import is_reference, reference
-from tool_doubles import Surroundings, call_of, failed, waited
+from tool_doubles import FakeEnv, call_of, failed, waited
 
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: t/t}\n"
 PAD = 70_000
@@ -125,7 +125,7 @@ REF = reference(store="memory", key="e1/00", size=1, checksum="00")
 )
 @pytest.mark.parametrize("place", ["fields", "args"])
 def test_what_it_gives(tmp_path: Path, whole: Json, result: Json, place: str) -> None:
-    env = Surroundings(tmp_path)
+    env = FakeEnv(tmp_path)
     env.kept["e1/00"] = whole
     given: dict[str, Json] = {"result_ref": REF}
     call = call_of("artifact", given) if place == "fields" else call_of("artifact", {"action": "get"}, args=given)
@@ -143,7 +143,7 @@ def test_what_it_gives(tmp_path: Path, whole: Json, result: Json, place: str) ->
     ],
 )
 def test_what_is_no_reference_is_an_error(tmp_path: Path, fields: dict[str, Json], code: str) -> None:
-    assert failed(waited(artifact(call_of("artifact", fields), Surroundings(tmp_path))))["code"] == code
+    assert failed(waited(artifact(call_of("artifact", fields), FakeEnv(tmp_path))))["code"] == code
 
 
 OWNER = """workflow:

@@ -13,7 +13,7 @@ import pytest
 from noetl.tools import container
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
-from tool_doubles import Surroundings, call_of, cancelled, failed, gone, waited
+from tool_doubles import FakeEnv, call_of, cancelled, failed, gone, waited
 
 ENGINE = """#!/bin/sh
 # An OCI engine without containers: the command of an image is run on this machine, in the given environment.
@@ -66,13 +66,13 @@ def place(home: Path, name: str) -> None:
 
 
 @pytest.fixture
-def env(tmp_path: Path) -> Surroundings:
+def env(tmp_path: Path) -> FakeEnv:
     root = tmp_path / "root"
     root.mkdir()
-    return Surroundings(root)
+    return FakeEnv(root)
 
 
-def ran(env: Surroundings, timeout: Json = None, /, **fields: Json) -> Outcome:
+def ran(env: FakeEnv, timeout: Json = None, /, **fields: Json) -> Outcome:
     return waited(container.run(call_of("container", {"image": "a/b:1", **fields}, timeout=timeout), env))
 
 
@@ -80,14 +80,14 @@ def asked(engine: Path) -> list[str]:
     return (engine / "asked").read_text().splitlines()
 
 
-def test_the_result(engine: Path, env: Surroundings) -> None:
+def test_the_result(engine: Path, env: FakeEnv) -> None:
     outcome = ran(env, command="echo out; echo err >&2")
     assert outcome.result == {"stdout": "out\n", "stderr": "err\n", "exit_code": 0}
     assert outcome.extras == {"container": {"engine": "podman", "exit_code": 0}}
     assert not list((engine / "running").iterdir())
 
 
-def test_an_exit_code_is_an_error_that_keeps_the_output(engine: Path, env: Surroundings) -> None:
+def test_an_exit_code_is_an_error_that_keeps_the_output(engine: Path, env: FakeEnv) -> None:
     outcome = ran(env, command=["sh", "-c", "echo out; echo why >&2; exit 3"])
     error = failed(outcome)
     assert (error["code"], error["message"]) == ("container.exit", "the container ended with exit code 3: why")
@@ -105,14 +105,14 @@ def test_an_exit_code_is_an_error_that_keeps_the_output(engine: Path, env: Surro
         ({"script": {"uri": "s.sh"}, "command": ["cat"]}, 'echo "from the script $1"'),
     ],
 )
-def test_commands(engine: Path, env: Surroundings, fields: dict[str, Json], stdout: str) -> None:
+def test_commands(engine: Path, env: FakeEnv, fields: dict[str, Json], stdout: str) -> None:
     (Path(env.root()) / "s.sh").write_text('echo "from the script $1"')
     outcome = ran(env, **fields)
     assert isinstance(outcome.result, dict), outcome
     assert outcome.result["stdout"] == stdout
 
 
-def test_what_the_engine_is_asked(engine: Path, env: Surroundings) -> None:
+def test_what_the_engine_is_asked(engine: Path, env: FakeEnv) -> None:
     resources: Json = {"limits": {"cpu": "1500m", "memory": "512Mi"}, "requests": {"memory": "64M"}}
     ran(env, resources=resources, runtime={"network": "none", "pull": "never"}, env={"TOKEN": "s3cret-value"})
     removal, command = asked(engine)
@@ -124,19 +124,19 @@ def test_what_the_engine_is_asked(engine: Path, env: Surroundings) -> None:
     assert (engine / "environment").read_text() == "NOETL_ACTION_ID=act-1\nTOKEN=s3cret-value\n"
 
 
-def test_the_engine_that_is_asked_for(engine: Path, env: Surroundings) -> None:
+def test_the_engine_that_is_asked_for(engine: Path, env: FakeEnv) -> None:
     place(engine, "nerdctl")
     assert ran(env, runtime={"engine": "nerdctl"}).extras["container"] == {"engine": "nerdctl", "exit_code": 0}
 
 
-def test_no_engine(env: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_engine(env: FakeEnv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     error = failed(ran(env))
     assert error["code"] == "container.engine"
     assert error["message"] == ("no container engine is installed: none of podman, docker, nerdctl is on PATH")
 
 
-def test_an_image_that_is_not_there(engine: Path, env: Surroundings) -> None:
+def test_an_image_that_is_not_there(engine: Path, env: FakeEnv) -> None:
     error = failed(ran(env, image="no/such"))
     assert (error["code"], error["message"]) == (
         "container.engine",
@@ -162,13 +162,13 @@ def test_an_image_that_is_not_there(engine: Path, env: Surroundings) -> None:
         ({"script": "../outside.sh"}, "file.refused"),
     ],
 )
-def test_what_cannot_be_asked_for(engine: Path, env: Surroundings, fields: dict[str, Json], code: str) -> None:
+def test_what_cannot_be_asked_for(engine: Path, env: FakeEnv, fields: dict[str, Json], code: str) -> None:
     assert failed(ran(env, **fields))["code"] == code
     assert not (engine / "asked").exists()
 
 
 @pytest.mark.parametrize("limit", ["spec", "field"])
-def test_a_late_container_is_removed(engine: Path, env: Surroundings, limit: str) -> None:
+def test_a_late_container_is_removed(engine: Path, env: FakeEnv, limit: str) -> None:
     given: dict[str, Json] = {"timeout_seconds": 0.3} if limit == "field" else {}
     outcome = ran(env, 0.3 if limit == "spec" else None, command="sleep 617", **given)
     assert failed(outcome) == {
@@ -177,19 +177,19 @@ def test_a_late_container_is_removed(engine: Path, env: Surroundings, limit: str
     assert gone("sleep 617") and not list((engine / "running").iterdir())
 
 
-def test_a_cancelled_container_is_removed(engine: Path, env: Surroundings) -> None:
+def test_a_cancelled_container_is_removed(engine: Path, env: FakeEnv) -> None:
     call = call_of("container", {"image": "a/b:1", "command": "sleep 619"})
     waited(cancelled(container.run(call, env), lambda: bool(list((engine / "running").iterdir()))))
     assert gone("sleep 619") and not list((engine / "running").iterdir())
 
 
-def test_what_a_killed_worker_left_is_removed_first(engine: Path, env: Surroundings) -> None:
+def test_what_a_killed_worker_left_is_removed_first(engine: Path, env: FakeEnv) -> None:
     ran(env)
     (engine / "running" / asked(engine)[0].removeprefix("rm --force ")).touch()
     assert ran(env).status == "ok"
 
 
-def test_a_real_client_says_what_is_missing(env: Surroundings) -> None:
+def test_a_real_client_says_what_is_missing(env: FakeEnv) -> None:
     """No image of this name exists; without a client the tool says that."""
     real = next((name for name in container.ENGINES if shutil.which(name)), None)
     outcome = ran(env, 60, image="localhost/noetl/no-such-image:0", runtime={"pull": "never"})

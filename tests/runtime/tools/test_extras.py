@@ -8,7 +8,7 @@ import pytest
 
 from noetl_ir.expr import Json
 from noetl_ir.registry import load
-from tool_doubles import Surroundings, call_of, failed, waited
+from tool_doubles import FakeEnv, call_of, failed, waited
 
 CALLS: dict[str, tuple[str, str, dict[str, Json]]] = {
     "gcs": ("httpx", "gcs", {"operation": "list", "bucket": "b"}),
@@ -24,7 +24,7 @@ def test_the_extra_is_named(kind: str, tmp_path: Path, monkeypatch: pytest.Monke
     module, extra, fields = CALLS[kind]
     run = load("noetl.tools", kind, "run", FunctionType)
     monkeypatch.setitem(sys.modules, module, None)
-    error = failed(waited(run(call_of(kind, fields), Surroundings(tmp_path))))
+    error = failed(waited(run(call_of(kind, fields), FakeEnv(tmp_path))))
     assert error["code"] == "extra.missing"
     assert f"pip install 'noetlc[{extra}]'" in str(error["message"])
 
@@ -36,5 +36,5 @@ def test_a_transfer_names_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "source": {"kind": "duckdb", "query": "SELECT 1 AS x"},
         "target": {"kind": "file", "path": "x.csv"},
     }
-    error = failed(waited(run(call_of("transfer", fields), Surroundings(tmp_path))))
+    error = failed(waited(run(call_of("transfer", fields), FakeEnv(tmp_path))))
     assert error["code"] == "extra.missing" and "noetlc[duckdb]" in str(error["message"])

@@ -11,7 +11,7 @@ from noetl.egress import Egress
 from noetl.tools import gcs
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
-from tool_doubles import Surroundings, call_of, failed, waited
+from tool_doubles import FakeEnv, call_of, failed, waited
 
 
 @pytest.fixture
@@ -21,19 +21,17 @@ def url() -> Iterator[str]:
 
 
 @pytest.fixture
-def env(url: str, tmp_path: Path) -> Surroundings:
+def env(url: str, tmp_path: Path) -> FakeEnv:
     robot = account(url)
-    return Surroundings(tmp_path, {"robot": robot, "text": {"value": json.dumps(robot)}, "token": {"token": "known"}})
+    return FakeEnv(tmp_path, {"robot": robot, "text": {"value": json.dumps(robot)}, "token": {"token": "known"}})
 
 
-def ran(
-    env: Surroundings, url: str, operation: str, /, knobs: dict[str, Json] | None = None, **fields: Json
-) -> Outcome:
+def ran(env: FakeEnv, url: str, operation: str, /, knobs: dict[str, Json] | None = None, **fields: Json) -> Outcome:
     call = call_of("gcs", {"operation": operation, "bucket": "b", "endpoint": url, **fields}, knobs=knobs, timeout=20)
     return waited(gcs.run(call, env))
 
 
-def test_a_file_goes_up_and_comes_down(env: Surroundings, url: str, tmp_path: Path) -> None:
+def test_a_file_goes_up_and_comes_down(env: FakeEnv, url: str, tmp_path: Path) -> None:
     (tmp_path / "in.bin").write_bytes(bytes(range(256)))
     outcome = ran(env, url, "upload", auth="robot", source="in.bin", destination="a b/ü?.csv")
     assert outcome.result == {"uri": "gs://b/a b/ü?.csv", "size": 256}
@@ -54,14 +52,14 @@ def test_a_file_goes_up_and_comes_down(env: Surroundings, url: str, tmp_path: Pa
         ("x", "", "application/octet-stream", ""),
     ],
 )
-def test_a_value(env: Surroundings, url: str, name: str, data: Json, kind: str, found: Json) -> None:
+def test_a_value(env: FakeEnv, url: str, name: str, data: Json, kind: str, found: Json) -> None:
     assert ran(env, url, "upload", key=name, data=data).status == "ok"
     result = ran(env, url, "download", key=f"gs://b/{name}").result
     assert isinstance(result, dict)
     assert (result["content_type"], result["data"]) == (kind, found)
 
 
-def test_a_list_goes_over_all_pages(env: Surroundings, url: str) -> None:
+def test_a_list_goes_over_all_pages(env: FakeEnv, url: str) -> None:
     for name in ("p/1", "p/2", "p/3", "p/4", "p/5", "q"):
         ran(env, url, "upload", key=name, data=name)
     result = ran(env, url, "list", key="p/").result
@@ -74,7 +72,7 @@ def test_a_list_goes_over_all_pages(env: Surroundings, url: str) -> None:
     assert failed(ran(env, url, "list", knobs={"max_objects": 3}))["code"] == "gcs.error"
 
 
-def test_deletion(env: Surroundings, url: str) -> None:
+def test_deletion(env: FakeEnv, url: str) -> None:
     ran(env, url, "upload", key="x", data=1)
     assert ran(env, url, "delete", key="x").result == {"uri": "gs://b/x"}
     error = failed(ran(env, url, "delete", key="x"))
@@ -82,7 +80,7 @@ def test_deletion(env: Surroundings, url: str) -> None:
     assert error["message"] == "the storage answered with status 404: No such object: b/x"
 
 
-def test_logins(env: Surroundings, url: str) -> None:
+def test_logins(env: FakeEnv, url: str) -> None:
     Google.tokens.add("known")
     assert failed(ran(env, url, "upload", key="x", data=1))["code"] == "gcs.error"
     for auth in ("token", "text", {"credential": "robot"}):
@@ -93,7 +91,7 @@ def test_logins(env: Surroundings, url: str) -> None:
     assert failed(ran(env, url, "list", auth="nobody"))["code"] == "credential.missing"
 
 
-def test_a_server_in_trouble_may_be_asked_again(env: Surroundings, url: str) -> None:
+def test_a_server_in_trouble_may_be_asked_again(env: FakeEnv, url: str) -> None:
     Google.failing.append(503)
     error = failed(ran(env, url, "list"))
     assert (error["code"], error["retryable"]) == ("gcs.error", True)
@@ -114,14 +112,12 @@ def test_a_server_in_trouble_may_be_asked_again(env: Surroundings, url: str) -> 
         ("rename", {"key": "x"}, "fields.invalid"),
     ],
 )
-def test_what_cannot_be_asked_for(
-    env: Surroundings, url: str, operation: str, fields: dict[str, Json], code: str
-) -> None:
+def test_what_cannot_be_asked_for(env: FakeEnv, url: str, operation: str, fields: dict[str, Json], code: str) -> None:
     assert failed(ran(env, url, operation, **fields))["code"] == code
     assert not Google.asked
 
 
-def test_limits_and_the_fence(env: Surroundings, url: str) -> None:
+def test_limits_and_the_fence(env: FakeEnv, url: str) -> None:
     ran(env, url, "upload", key="x", data="x" * 100)
     assert failed(ran(env, url, "download", key="x", knobs={"max_bytes": 99}))["code"] == "http.too_large"
     env.fenced = Egress().refusal
@@ -129,6 +125,6 @@ def test_limits_and_the_fence(env: Surroundings, url: str) -> None:
     assert failed(ran(env, "https://storage.test", "list", auth="robot"))["code"] == "http.refused"
 
 
-def test_the_emulator_of_the_environment(env: Surroundings, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_emulator_of_the_environment(env: FakeEnv, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", url.removeprefix("http://"))
     assert waited(gcs.run(call_of("gcs", {"operation": "list", "bucket": "b"}), env)).result == {"objects": []}

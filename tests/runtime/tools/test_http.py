@@ -15,7 +15,7 @@ from noetl.tools import http
 from noetl_ir.codec import pack
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
-from tool_doubles import Surroundings, call_of, cancelled, failed, http_server, waited
+from tool_doubles import FakeEnv, call_of, cancelled, failed, http_server, waited
 
 RELEASE = threading.Event()
 SLOW = threading.Semaphore(0)
@@ -77,17 +77,17 @@ def url() -> Iterator[str]:
 
 
 @pytest.fixture
-def env(tmp_path: Path) -> Surroundings:
+def env(tmp_path: Path) -> FakeEnv:
     credentials: dict[str, dict[str, Json]] = {
         "bearer": {"token": "t-1"},
         "basic": {"username": "u", "password": "p"},
         "key": {"api_key": "k-1", "header": "X-Api-Key"},
         "useless": {"host": "h"},
     }
-    return Surroundings(tmp_path, credentials)
+    return FakeEnv(tmp_path, credentials)
 
 
-def sent(env: Surroundings, knobs: dict[str, Json] | None = None, timeout: Json = None, **fields: Json) -> Outcome:
+def sent(env: FakeEnv, knobs: dict[str, Json] | None = None, timeout: Json = None, **fields: Json) -> Outcome:
     return waited(http.run(call_of("http", fields, knobs=knobs, timeout=timeout), env))
 
 
@@ -104,7 +104,7 @@ def header(outcome: Outcome, name: str) -> Json:
     return headers.get(name)
 
 
-def test_the_answer(env: Surroundings, url: str) -> None:
+def test_the_answer(env: FakeEnv, url: str) -> None:
     outcome = sent(env, url=f"{url}/a")
     assert isinstance(outcome.result, dict)
     assert outcome.result.keys() == {"status_code", "headers", "data", "body", "url", "elapsed"}
@@ -129,14 +129,14 @@ def test_the_answer(env: Surroundings, url: str) -> None:
         ("/empty", None, "none"),
     ],
 )
-def test_how_a_body_is_read(env: Surroundings, url: str, path: str, data: Json, encoding: str) -> None:
+def test_how_a_body_is_read(env: FakeEnv, url: str, path: str, data: Json, encoding: str) -> None:
     outcome = sent(env, url=url + path)
     assert isinstance(outcome.result, dict) and isinstance(outcome.extras["http"], dict)
     assert (outcome.result["data"], outcome.extras["http"]["encoding"]) == (data, encoding)
     pack(outcome.as_json())
 
 
-def test_the_query_goes_over_that_of_the_address(env: Surroundings, url: str) -> None:
+def test_the_query_goes_over_that_of_the_address(env: FakeEnv, url: str) -> None:
     params: Json = {"b": [1, 2], "c": None, "d": True, "a": "x y&"}
     assert echo_of(sent(env, url=f"{url}/q?a=1&z=2", params=params))["path"] == "/q?a=x+y%26&z=2&b=1&b=2&d=true"
     assert echo_of(sent(env, endpoint=f"{url}/q", params=[["a", 1], ["a", 2]]))["path"] == "/q?a=1&a=2"
@@ -155,12 +155,12 @@ def test_the_query_goes_over_that_of_the_address(env: Surroundings, url: str) ->
         ({"form": {"a": 1}}, "a=1", "application/x-www-form-urlencoded"),
     ],
 )
-def test_bodies(env: Surroundings, url: str, fields: dict[str, Json], body: str, kind: str | None) -> None:
+def test_bodies(env: FakeEnv, url: str, fields: dict[str, Json], body: str, kind: str | None) -> None:
     outcome = sent(env, url=url, method="post", **fields)
     assert (echo_of(outcome)["body"], header(outcome, "content-type")) == (body, kind)
 
 
-def test_headers_and_the_idempotency_key(env: Surroundings, url: str) -> None:
+def test_headers_and_the_idempotency_key(env: FakeEnv, url: str) -> None:
     outcome = sent(env, url=url, method="PUT", headers={"X-A": 1, "X-B": None, "Content-Type": "text/x"}, json=1)
     assert [header(outcome, name) for name in ("x-a", "x-b", "content-type")] == ["1", None, "text/x"]
     assert header(outcome, "idempotency-key") == "act-1"
@@ -169,7 +169,7 @@ def test_headers_and_the_idempotency_key(env: Surroundings, url: str) -> None:
     assert header(mine, "idempotency-key") == "mine"
 
 
-def test_auth(env: Surroundings, url: str) -> None:
+def test_auth(env: FakeEnv, url: str) -> None:
     assert header(sent(env, url=url, auth="bearer"), "authorization") == "Bearer t-1"
     basic = header(sent(env, url=url, auth="basic"), "authorization")
     assert b64decode(str(basic).removeprefix("Basic ")) == b"u:p"
@@ -183,7 +183,7 @@ def test_auth(env: Surroundings, url: str) -> None:
 
 
 @pytest.mark.parametrize(("status", "again"), [(400, False), (404, False), (429, True), (500, True), (503, True)])
-def test_a_bad_status_is_an_error_that_keeps_the_answer(env: Surroundings, url: str, status: int, again: bool) -> None:
+def test_a_bad_status_is_an_error_that_keeps_the_answer(env: FakeEnv, url: str, status: int, again: bool) -> None:
     outcome = sent(env, url=f"{url}/{status}")
     assert (failed(outcome)["code"], failed(outcome)["retryable"]) == ("http.status", again)
     assert isinstance(outcome.result, dict) and isinstance(outcome.extras["http"], dict)
@@ -191,7 +191,7 @@ def test_a_bad_status_is_an_error_that_keeps_the_answer(env: Surroundings, url: 
     assert isinstance(outcome.result["data"], dict) and outcome.result["data"]["path"] == f"/{status}"
 
 
-def test_a_redirect_to_another_origin_takes_nothing_along_that_says_who_asks(env: Surroundings, url: str) -> None:
+def test_a_redirect_to_another_origin_takes_nothing_along_that_says_who_asks(env: FakeEnv, url: str) -> None:
     """Whatever the header is called: any of them may hold a key (curl's CVE-2018-1000007)."""
     env.credentials["shop"] = {"token": "shop-key-0001", "header": "X-Api-Key"}
     given = {"X-Shop": "shop-key-0002", "Cookie": "k=shop-key-0003", "Accept": "text/plain"}
@@ -212,7 +212,7 @@ def test_a_redirect_to_another_origin_takes_nothing_along_that_says_who_asks(env
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_no_way_of_giving_a_key_follows_a_redirect_to_another_origin(env: Surroundings, url: str, status: int) -> None:
+def test_no_way_of_giving_a_key_follows_a_redirect_to_another_origin(env: FakeEnv, url: str, status: int) -> None:
     """Parameters, cookies, a password in the address or of a credential; and none comes back with a second redirect."""
     env.credentials["shop"] = {"username": "shop", "password": "shop-key-0001"}
     basic = b64encode(b"shop:shop-key-0001").decode()
@@ -234,7 +234,7 @@ def test_no_way_of_giving_a_key_follows_a_redirect_to_another_origin(env: Surrou
             assert "shop-key-0001" not in str(seen) and basic not in str(seen), (asked, seen)
 
 
-def test_redirects_are_followed_only_when_asked_for(env: Surroundings, url: str) -> None:
+def test_redirects_are_followed_only_when_asked_for(env: FakeEnv, url: str) -> None:
     outcome = sent(env, url=f"{url}/moved")
     assert isinstance(outcome.result, dict) and outcome.result["status_code"] == 302
     followed = sent(env, url=f"{url}/moved", follow_redirects=True)
@@ -242,36 +242,36 @@ def test_redirects_are_followed_only_when_asked_for(env: Surroundings, url: str)
     assert isinstance(followed.result, dict) and followed.result["url"] == f"{url}/there"
 
 
-def test_the_address_of_an_answer_is_without_user_and_password(env: Surroundings, url: str) -> None:
+def test_the_address_of_an_answer_is_without_user_and_password(env: FakeEnv, url: str) -> None:
     outcome = sent(env, url=url.replace("http://", "http://me:hidden@") + "/a?q=1")
     assert isinstance(outcome.result, dict) and outcome.result["url"] == f"{url}/a?q=1"
     assert echo_of(sent(env, {"follow_redirects": True}, url=f"{url}/moved"))["path"] == "/there"
 
 
 @pytest.mark.parametrize("timeout", [0.15, "150ms", {"read": 0.15}, {"connect": 5, "read": "150ms"}])
-def test_scenario_46_a_timeout_is_an_error_outcome(env: Surroundings, url: str, timeout: Json) -> None:
+def test_scenario_46_a_timeout_is_an_error_outcome(env: FakeEnv, url: str, timeout: Json) -> None:
     for outcome in (sent(env, url=f"{url}/slow", timeout=timeout), sent(env, timeout=timeout, url=f"{url}/slow")):
         assert (failed(outcome)["code"], failed(outcome)["retryable"]) == ("timeout", True)
     assert echo_of(sent(env, url=f"{url}/fast", timeout=5))["path"] == "/fast", "a second try is not disturbed"
 
 
-def test_the_field_sets_the_timeout_too(env: Surroundings, url: str) -> None:
+def test_the_field_sets_the_timeout_too(env: FakeEnv, url: str) -> None:
     call = call_of("http", {"url": f"{url}/slow", "timeout": {"read": 0.1}})
     assert failed(waited(http.run(call, env)))["code"] == "timeout"
 
 
-def test_a_cancellation_closes_the_connection(env: Surroundings, url: str) -> None:
+def test_a_cancellation_closes_the_connection(env: FakeEnv, url: str) -> None:
     while SLOW.acquire(blocking=False):
         pass
     tool = http.run(call_of("http", {"url": f"{url}/slow"}), env)
     waited(cancelled(tool, lambda: SLOW.acquire(blocking=False)))
 
 
-def test_an_answer_over_the_limit(env: Surroundings, url: str) -> None:
+def test_an_answer_over_the_limit(env: FakeEnv, url: str) -> None:
     assert failed(sent(env, {"max_response_bytes": 5}, url=f"{url}/a"))["code"] == "http.too_large"
 
 
-def test_nobody_answers(env: Surroundings) -> None:
+def test_nobody_answers(env: FakeEnv) -> None:
     error = failed(sent(env, url="http://127.0.0.1:1/"))
     assert (error["code"], error["retryable"]) == ("http.connect", True)
 
@@ -290,13 +290,13 @@ def test_nobody_answers(env: Surroundings) -> None:
         ({}, "fields.invalid"),
     ],
 )
-def test_a_request_that_cannot_be_sent(env: Surroundings, url: str, fields: dict[str, Json], code: str) -> None:
+def test_a_request_that_cannot_be_sent(env: FakeEnv, url: str, fields: dict[str, Json], code: str) -> None:
     given = {name: url if value == "URL" else value for name, value in fields.items()}
     call = call_of("http", given)
     assert failed(waited(http.run(call, env)))["code"] == code
 
 
-def test_an_error_names_the_method_and_the_address_without_what_may_be_secret(env: Surroundings, url: str) -> None:
+def test_an_error_names_the_method_and_the_address_without_what_may_be_secret(env: FakeEnv, url: str) -> None:
     host = url.removeprefix("http://")
     error = failed(
         sent(env, url=f"http://ann:pass-word@{host}/503?key=k-123#part", method="delete", params={"t": "u-1"})
@@ -321,11 +321,11 @@ def test_an_address_is_shown_without_user_and_query(url: str, shown: str) -> Non
     assert web.shown(url) == shown
 
 
-def test_scenario_68_an_address_that_ends_like_a_file_is_an_address(env: Surroundings, url: str) -> None:
+def test_scenario_68_an_address_that_ends_like_a_file_is_an_address(env: FakeEnv, url: str) -> None:
     assert echo_of(sent(env, url=f"{url}/x.sh", method="POST", body="x.sql"))["body"] == "x.sql"
 
 
-def test_without_the_library_the_outcome_names_the_extra(env: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_library_the_outcome_names_the_extra(env: FakeEnv, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "httpx", None)
     error = failed(sent(env, url="http://127.0.0.1:1"))
     assert (error["code"], "pip install httpx" in str(error["message"])) == ("extra.missing", True)

@@ -15,14 +15,14 @@ from noetl.tools import nats as tool
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
 from services import nats
-from tool_doubles import Surroundings, call_of, failed, waited
+from tool_doubles import FakeEnv, call_of, failed, waited
 
 _buckets = count(1)
 
 
 @pytest.fixture
-def env(tmp_path: Path) -> Surroundings:
-    return Surroundings(tmp_path, {"n": {"nats_url": f"nats://{nats().address}"}})
+def env(tmp_path: Path) -> FakeEnv:
+    return FakeEnv(tmp_path, {"n": {"nats_url": f"nats://{nats().address}"}})
 
 
 @pytest.fixture
@@ -30,11 +30,11 @@ def bucket() -> str:
     return f"bucket{next(_buckets)}"
 
 
-def ran(env: Surroundings, operation: str, /, **fields: Json) -> Outcome:
+def ran(env: FakeEnv, operation: str, /, **fields: Json) -> Outcome:
     return waited(tool.run(call_of("nats", {"operation": operation, "auth": "n", **fields}, timeout=20), env))
 
 
-def result_of(env: Surroundings, operation: str, /, **fields: Json) -> dict[str, Json]:
+def result_of(env: FakeEnv, operation: str, /, **fields: Json) -> dict[str, Json]:
     outcome = ran(env, operation, **fields)
     assert isinstance(outcome.result, dict) and outcome.status == "ok", outcome
     return outcome.result
@@ -55,13 +55,13 @@ async def connected() -> AsyncIterator[Client]:
     ["plain", "", "5", "null", '{"a": 1}', '"quoted"', "ü\n", 5, 2.5, True, None, [1, "x"], {"a": {"b": []}}],
     ids=repr,
 )
-def test_a_value_comes_back_as_it_went_in(env: Surroundings, bucket: str, value: Json) -> None:
+def test_a_value_comes_back_as_it_went_in(env: FakeEnv, bucket: str, value: Json) -> None:
     put = result_of(env, "kv_put", bucket=bucket, key="a.b", value=value)
     assert put == {"bucket": bucket, "key": "a.b", "revision": 1}
     assert result_of(env, "kv_get", bucket=bucket, key="a.b") == {**put, "value": value}
 
 
-def test_what_others_stored(env: Surroundings, bucket: str) -> None:
+def test_what_others_stored(env: FakeEnv, bucket: str) -> None:
     async def stored() -> None:
         async with connected() as client:
             store = await client.jetstream().create_key_value(bucket=bucket)
@@ -83,7 +83,7 @@ def test_what_others_stored(env: Surroundings, bucket: str) -> None:
     ]
 
 
-def test_keys_by_pattern_and_deletion(env: Surroundings, bucket: str) -> None:
+def test_keys_by_pattern_and_deletion(env: FakeEnv, bucket: str) -> None:
     for key in ("user.1.a", "user.1.b", "user.2.a"):
         result_of(env, "kv_put", bucket=bucket, key=key, value=1)
     assert result_of(env, "kv_keys", bucket=bucket, key="user.1.*")["keys"] == ["user.1.a", "user.1.b"]
@@ -93,7 +93,7 @@ def test_keys_by_pattern_and_deletion(env: Surroundings, bucket: str) -> None:
     assert (error["code"], error["retryable"]) == ("nats.not_found", False)
 
 
-def test_a_list_of_keys_has_an_end(env: Surroundings, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_of_keys_has_an_end(env: FakeEnv, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool, "MOST_KEYS", 2)
     for key in "abc":
         result_of(env, "kv_put", bucket=bucket, key=key, value=1)
@@ -101,7 +101,7 @@ def test_a_list_of_keys_has_an_end(env: Surroundings, bucket: str, monkeypatch: 
     assert result_of(env, "kv_keys", bucket=bucket, key="a")["keys"] == ["a"]
 
 
-def test_a_value_is_put_only_over_the_revision_that_was_read(env: Surroundings, bucket: str) -> None:
+def test_a_value_is_put_only_over_the_revision_that_was_read(env: FakeEnv, bucket: str) -> None:
     assert result_of(env, "kv_put", bucket=bucket, key="k", value=1, revision=0)["revision"] == 1
     assert failed(ran(env, "kv_put", bucket=bucket, key="k", value=2, revision=0))["code"] == "nats.revision"
     assert result_of(env, "kv_put", bucket=bucket, key="k", value=2, revision=1)["revision"] == 2
@@ -109,7 +109,7 @@ def test_a_value_is_put_only_over_the_revision_that_was_read(env: Surroundings, 
     assert result_of(env, "kv_get", bucket=bucket, key="k")["value"] == 2
 
 
-def test_a_value_is_kept_for_its_time(env: Surroundings, bucket: str) -> None:
+def test_a_value_is_kept_for_its_time(env: FakeEnv, bucket: str) -> None:
     result_of(env, "kv_put", bucket=bucket, key="k", value=1, ttl="1s")
     for _ in range(300):
         if not result_of(env, "kv_keys", bucket=bucket)["keys"]:
@@ -118,7 +118,7 @@ def test_a_value_is_kept_for_its_time(env: Surroundings, bucket: str) -> None:
     raise AssertionError("the value did not go away")
 
 
-def test_objects(env: Surroundings, bucket: str) -> None:
+def test_objects(env: FakeEnv, bucket: str) -> None:
     large = "x" * 300_000
     assert result_of(env, "object_put", bucket=bucket, key="a/ü b", value=large)["size"] == 300_000
     assert result_of(env, "object_get", bucket=bucket, key="a/ü b") == {
@@ -131,7 +131,7 @@ def test_objects(env: Surroundings, bucket: str) -> None:
     assert failed(waited(tool.run(call, env)))["code"] == "nats.too_large"
 
 
-def test_a_message(env: Surroundings) -> None:
+def test_a_message(env: FakeEnv) -> None:
     async def heard() -> bytes:
         async with connected() as client:
             subscription = await client.subscribe("test.heard")
@@ -143,7 +143,7 @@ def test_a_message(env: Surroundings) -> None:
     assert waited(heard()) == b'{"a": 1}'
 
 
-def test_a_stream_drops_the_repeat_of_a_message(env: Surroundings) -> None:
+def test_a_stream_drops_the_repeat_of_a_message(env: FakeEnv) -> None:
     async def made() -> None:
         async with connected() as client:
             await client.jetstream().add_stream(name="made", subjects=["made.>"])
@@ -156,7 +156,7 @@ def test_a_stream_drops_the_repeat_of_a_message(env: Surroundings) -> None:
     assert ran(env, "publish", subject="nobody.has.this", stream="made", data="x").status == "error"
 
 
-def test_a_request(env: Surroundings) -> None:
+def test_a_request(env: FakeEnv) -> None:
     async def answered() -> Outcome:
         async def doubled(message: Msg) -> None:
             await message.respond(message.data * 2)
@@ -172,7 +172,7 @@ def test_a_request(env: Surroundings) -> None:
     assert (error["code"], error["retryable"]) == ("nats.no_responders", True)
 
 
-def test_an_answer_that_does_not_come(env: Surroundings) -> None:
+def test_an_answer_that_does_not_come(env: FakeEnv) -> None:
     async def waiting() -> Outcome:
         async with connected() as client:
             await client.subscribe("test.silent")
@@ -200,17 +200,17 @@ def test_an_answer_that_does_not_come(env: Surroundings) -> None:
         ("kv_get", {"bucket": "b", "key": "k", "url": "http://x"}),
     ],
 )
-def test_what_cannot_be_asked_for(env: Surroundings, operation: str, fields: dict[str, Json]) -> None:
+def test_what_cannot_be_asked_for(env: FakeEnv, operation: str, fields: dict[str, Json]) -> None:
     assert failed(ran(env, operation, **fields))["code"] == "fields.invalid"
 
 
-def test_nothing_there(env: Surroundings) -> None:
+def test_nothing_there(env: FakeEnv) -> None:
     assert failed(ran(env, "kv_get", bucket="never-made", key="k"))["code"] == "nats.not_found"
     error = failed(ran(env, "kv_keys", bucket="b", url="nats://u:hidden@127.0.0.1:1"))
     assert (error["code"], error["retryable"]) == ("nats.connect", True) and "hidden" not in str(error)
 
 
-def test_the_fence_is_asked_about_the_server(env: Surroundings) -> None:
+def test_the_fence_is_asked_about_the_server(env: FakeEnv) -> None:
     env.fenced = Egress().refusal
     error = failed(ran(env, "kv_keys", bucket="b"))
     assert error["code"] == "nats.refused" and "not public" in str(error["message"])

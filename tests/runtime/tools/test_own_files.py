@@ -11,7 +11,7 @@ from noetl.files import Refused, inside, script_text
 from noetl.own import keep, make_folder, narrow
 from noetl.tools import duckdb, script, shell, sqlite, transfer
 from noetl_ir.outcome import Outcome
-from tool_doubles import Surroundings, call_of
+from tool_doubles import FakeEnv, call_of
 
 SECRET = "the-key-of-the-store-0001"
 RUN = {"duckdb": duckdb.run, "sqlite": sqlite.run, "transfer": transfer.run, "script": script.run, "shell": shell.run}
@@ -41,7 +41,7 @@ PATTERNS = [".noetl/*", ".noet[l]/*.key", ".noet?/*.key", "**/*.key", "data/fold
 
 
 @pytest.fixture
-def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Surroundings:
+def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEnv:
     """A root with a store in it and every kind of link to it, from which the process works."""
     home = tmp_path / ".noetl"
     (home / "noetl.db.blobs" / "1").mkdir(parents=True)
@@ -54,13 +54,13 @@ def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Surroundings:
     (data / "folder").symlink_to("../.noetl")
     monkeypatch.chdir(tmp_path)
     keep(str(home / "noetl.db"))
-    return Surroundings(tmp_path)
+    return FakeEnv(tmp_path)
 
 
 LINKS = {"data/hard": "noetl.db.credentials.key", "data/value": "noetl.db.blobs/1/aa", "data/h*": "noetl.db-wal"}
 
 
-def link(env: Surroundings, name: str) -> None:
+def link(env: FakeEnv, name: str) -> None:
     """Give a file of the engine the second name that is tried; beside one DuckDB gets no file at all."""
     if name in LINKS:
         root = Path(env.root())
@@ -69,12 +69,12 @@ def link(env: Surroundings, name: str) -> None:
         assert ask(env, "duckdb", query="from read_text('data/free.csv')").status == "ok"
 
 
-def ask(env: Surroundings, kind: str, **fields: object) -> Outcome:
+def ask(env: FakeEnv, kind: str, **fields: object) -> Outcome:
     """The outcome of a call."""
     return asyncio.run(RUN[kind](call_of(kind, fields), env))  # type: ignore[arg-type]
 
 
-def assert_refused(env: Surroundings, outcome: Outcome) -> None:
+def assert_refused(env: FakeEnv, outcome: Outcome) -> None:
     """It failed for that reason, gave nothing away and changed nothing."""
     home = Path(env.root()) / ".noetl"
     assert outcome.error is not None, outcome
@@ -84,7 +84,7 @@ def assert_refused(env: Surroundings, outcome: Outcome) -> None:
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-def test_no_spelling_reaches_what_is_the_engines_own(env: Surroundings, spelling: str) -> None:
+def test_no_spelling_reaches_what_is_the_engines_own(env: FakeEnv, spelling: str) -> None:
     path = spelling.format(root=env.root())
     link(env, spelling)
     quoted = path.replace("'", "''")
@@ -114,13 +114,13 @@ def test_no_spelling_reaches_what_is_the_engines_own(env: Surroundings, spelling
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_no_pattern_reaches_it(env: Surroundings, pattern: str) -> None:
+def test_no_pattern_reaches_it(env: FakeEnv, pattern: str) -> None:
     link(env, pattern)
     for reading in ("read_text", "read_blob", "read_csv"):
         assert_refused(env, ask(env, "duckdb", query=f"from {reading}('{pattern}')"))
 
 
-def test_what_is_written_there_by_a_call_that_may_be_cut_in_two_is_refused(env: Surroundings) -> None:
+def test_what_is_written_there_by_a_call_that_may_be_cut_in_two_is_refused(env: FakeEnv) -> None:
     link(env, "")
     assert_refused(env, ask(env, "duckdb", query="from read_text('.no' || 'etl/noetl.db.credentials.key')"))
     assert_refused(env, ask(env, "duckdb", query="export database '.noetl/all'"))
@@ -148,7 +148,7 @@ def test_a_store_in_the_root_opens_nothing_outside_of_it(tmp_path: Path, query: 
     for place in (tmp_path, tmp_path / "a"):
         (place / "out.txt").write_text(SECRET)
     (root / "out.txt").symlink_to("../out.txt")
-    env, before = Surroundings(root), {*tmp_path.rglob("*")}
+    env, before = FakeEnv(root), {*tmp_path.rglob("*")}
     at = folder.format(above=root.parent)
     for text in (query.format(path=f"{at}/out.txt", folder=at), query.format(path="out.txt", folder=at)):
         outcome = ask(env, "duckdb", query=text)
@@ -168,7 +168,7 @@ def test_duckdb_uses_all_that_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / store).write_text(SECRET)
     monkeypatch.chdir(tmp_path)
     keep(str(tmp_path / store))
-    env = Surroundings(tmp_path)
+    env = FakeEnv(tmp_path)
     for query, rows in [
         ("select n from 'top.csv'", [{"n": 1}]),
         ("select n from '*.csv'", [{"n": 1}]),
@@ -191,7 +191,7 @@ def test_duckdb_uses_all_that_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("name", ["hard", "data/hard", "data/deep/hard.csv"])
-def test_a_second_name_closes_itself_and_nothing_else(env: Surroundings, name: str) -> None:
+def test_a_second_name_closes_itself_and_nothing_else(env: FakeEnv, name: str) -> None:
     root = Path(env.root())
     (root / "data" / "deep").mkdir()
     (root / "data" / "deep" / "low.csv").write_text("n\n8\n")
@@ -259,7 +259,7 @@ def test_folders_are_made_for_their_owner(tmp_path: Path) -> None:
     assert rights(tmp_path / "a") == rights(tmp_path / "a" / "b") == 0o700
 
 
-def test_sqlite_is_there_for_what_is_not_the_engines(env: Surroundings) -> None:
+def test_sqlite_is_there_for_what_is_not_the_engines(env: FakeEnv) -> None:
     assert ask(env, "sqlite", database="data/mine.db", query="create table t (n)").status == "ok"
     with sqlite3.connect(Path(env.root()) / "data" / "mine.db") as there:
         assert there.execute("select name from sqlite_master").fetchall() == [("t",)]

@@ -16,16 +16,16 @@ from noetl.tools import python
 from noetl_ir.codec import pack
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
-from tool_doubles import Surroundings, call_of, cancelled, ended, failed, gone, processes, running, waited
+from tool_doubles import FakeEnv, call_of, cancelled, ended, failed, gone, processes, running, waited
 
 
 @pytest.fixture
-def env(tmp_path: Path) -> Surroundings:
-    return Surroundings(tmp_path, {"api": {"token": "t-1"}})
+def env(tmp_path: Path) -> FakeEnv:
+    return FakeEnv(tmp_path, {"api": {"token": "t-1"}})
 
 
 def ran(
-    env: Surroundings,
+    env: FakeEnv,
     code: str,
     args: dict[str, Json] | None = None,
     *,
@@ -82,7 +82,7 @@ def ran(
         ("result = [__name__, __file__]", {"__name__": 1}, [1, "<code>"]),
     ],
 )
-def test_where_the_result_comes_from(env: Surroundings, code: str, args: dict[str, Json], result: Json) -> None:
+def test_where_the_result_comes_from(env: FakeEnv, code: str, args: dict[str, Json], result: Json) -> None:
     assert ran(env, code, args).result == result
 
 
@@ -101,11 +101,11 @@ def test_where_the_result_comes_from(env: Surroundings, code: str, args: dict[st
         ("if True:\n    return\nx = 1", None),
     ],
 )
-def test_a_top_level_return_changes_nothing_else(env: Surroundings, code: str, result: Json) -> None:
+def test_a_top_level_return_changes_nothing_else(env: FakeEnv, code: str, result: Json) -> None:
     assert ran(env, code).result == result
 
 
-def test_values_become_what_a_result_can_hold(env: Surroundings) -> None:
+def test_values_become_what_a_result_can_hold(env: FakeEnv) -> None:
     code = """
         import datetime, collections, enum
         class Level(enum.IntEnum):
@@ -145,13 +145,13 @@ def test_values_become_what_a_result_can_hold(env: Surroundings) -> None:
         ("result = 10 ** 5000", "too many digits"),
     ],
 )
-def test_a_value_that_no_result_holds_names_its_path(env: Surroundings, code: str, message: str) -> None:
+def test_a_value_that_no_result_holds_names_its_path(env: FakeEnv, code: str, message: str) -> None:
     error = failed(ran(env, code))
     assert error["code"] == "result.type"
     assert message in str(error["message"])
 
 
-def test_keys_are_text_as_json_writes_them(env: Surroundings) -> None:
+def test_keys_are_text_as_json_writes_them(env: FakeEnv) -> None:
     code = "import enum, json\nclass Level(enum.IntEnum):\n    HIGH = 3\n"
     code += "given = {1: 'a', -2: 'b', True: 'c', None: 'd', 1.5: 'e', Level.HIGH: 'f', 2**70: {0: 'g'}}\n"
     result = ran(env, f"{code}result = [given, json.dumps(given)]").result
@@ -159,7 +159,7 @@ def test_keys_are_text_as_json_writes_them(env: Surroundings) -> None:
     assert result[0] == json.loads(str(result[1]))
 
 
-def test_an_exception_names_its_type_and_line(env: Surroundings) -> None:
+def test_an_exception_names_its_type_and_line(env: FakeEnv) -> None:
     outcome = ran(env, "def f():\n    raise ValueError('no')\n\nf()")
     raised = {"code": "python.exception", "message": "no", "retryable": False, "type": "ValueError", "line": 2}
     assert failed(outcome) == raised
@@ -179,35 +179,35 @@ def test_an_exception_names_its_type_and_line(env: Surroundings) -> None:
         ("input()", "python.exception", 1),
     ],
 )
-def test_every_way_to_fail_is_an_outcome(env: Surroundings, code: str, kind: str, line: int | None) -> None:
+def test_every_way_to_fail_is_an_outcome(env: FakeEnv, code: str, kind: str, line: int | None) -> None:
     error = failed(ran(env, code))
     assert (error["code"], error.get("line")) == (kind, line)
 
 
-def test_scenario_92_nul_and_lone_surrogates_survive(env: Surroundings) -> None:
+def test_scenario_92_nul_and_lone_surrogates_survive(env: FakeEnv) -> None:
     assert ran(env, "result = 'a' + chr(0) + 'b' + x", {"x": "\ud800"}).result == "a\0b\ud800"
     outcome = ran(env, "raise ValueError(chr(0) + chr(0xD800))")
     assert failed(outcome)["message"] == "\0\ud800"
     pack(outcome.as_json())
 
 
-def test_scenario_58_null_inside_an_object_stays_null(env: Surroundings) -> None:
+def test_scenario_58_null_inside_an_object_stays_null(env: FakeEnv) -> None:
     body: Json = {"cursor": None, "items": [None, {"x": None}]}
     outcome = ran(env, "result = [resp['cursor'] is None, resp['items'][0] is None, resp]", {"resp": body})
     assert outcome.result == [True, True, body]
 
 
-def test_scenario_66_code_is_never_a_template(env: Surroundings) -> None:
+def test_scenario_66_code_is_never_a_template(env: FakeEnv) -> None:
     assert ran(env, "result = '{%d}' % 3").result == "{3}"
 
 
-def test_scenario_72_code_and_key_names_are_left_alone(env: Surroundings) -> None:
+def test_scenario_72_code_and_key_names_are_left_alone(env: FakeEnv) -> None:
     code = "u = f'https://x.test/?key={1}'; result = {'auth_mode': 'basic', 'token': a, 'u': u}"
     expected = {"auth_mode": "basic", "token": "abc-1", "u": "https://x.test/?key=1"}
     assert ran(env, code, {"a": "abc-1"}).result == expected
 
 
-def test_prints_go_to_the_log(env: Surroundings) -> None:
+def test_prints_go_to_the_log(env: FakeEnv) -> None:
     code = """
         import os, sys
         print("one"); print("two", file=sys.stderr); os.write(1, b"three\\n"); print("no end", end="")
@@ -218,7 +218,7 @@ def test_prints_go_to_the_log(env: Surroundings) -> None:
     assert sorted(env.lines) == ["no end", "one", "three", "two"]
 
 
-def test_libs_and_auth(env: Surroundings) -> None:
+def test_libs_and_auth(env: FakeEnv) -> None:
     libs: Json = {"m": "math", "dt": {"from": "datetime", "import": "date"}}
     assert ran(env, "result = [m.floor(1.5), dt(2026, 1, 2)]", libs=libs).result == [1, "2026-01-02"]
     assert ran(env, "result = json.dumps([])", libs=["json"]).result == "[]"
@@ -229,7 +229,7 @@ def test_libs_and_auth(env: Surroundings) -> None:
     assert failed(ran(env, "result = 1", auth="none"))["code"] == "credential.missing"
 
 
-def test_code_from_base64_and_from_a_file_inside_the_root(env: Surroundings, tmp_path: Path) -> None:
+def test_code_from_base64_and_from_a_file_inside_the_root(env: FakeEnv, tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text("result = 8")
     encoded = b64encode(b"result = 9").decode()
     assert waited(python.run(call_of("python", {"code_b64": encoded}), env)).result == 9
@@ -241,13 +241,13 @@ def test_code_from_base64_and_from_a_file_inside_the_root(env: Surroundings, tmp
         assert failed(outcome)["code"] == "file.refused"
 
 
-def test_one_run_leaves_nothing_to_the_next(env: Surroundings) -> None:
+def test_one_run_leaves_nothing_to_the_next(env: FakeEnv) -> None:
     ran(env, "import os, sys; leaked = 1; os.environ['LEAK'] = '1'; sys.path.append('/leak'); os.chdir('/')")
     code = "import os, sys; result = ['leaked' in globals(), 'LEAK' in os.environ, '/leak' in sys.path, os.getcwd()]"
     assert ran(env, code).result == [False, False, False, os.path.realpath(env.root())]
 
 
-def test_what_is_ours_is_not_in_its_environment(env: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_ours_is_not_in_its_environment(env: FakeEnv, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["NOETL_CREDENTIAL_KEY", "NOETL_TOKEN", "NOETL_BUS", "PGPASSWORD"]
     for name in names:
         monkeypatch.setenv(name, "k")
@@ -255,30 +255,30 @@ def test_what_is_ours_is_not_in_its_environment(env: Surroundings, monkeypatch: 
     assert ran(env, f"import os; result = sorted(set(os.environ) & {set(names)})").result == []
 
 
-def test_the_action_is_in_its_environment(env: Surroundings) -> None:
+def test_the_action_is_in_its_environment(env: FakeEnv) -> None:
     assert ran(env, "import os; result = os.environ['NOETL_ACTION_ID']").result == "act-1"
 
 
-def test_a_timeout_kills_the_code_and_its_children(env: Surroundings) -> None:
+def test_a_timeout_kills_the_code_and_its_children(env: FakeEnv) -> None:
     code = "import subprocess; subprocess.run(['sleep', '611.1'])"
     error = failed(ran(env, code, timeout=0.4))
     assert (error["code"], error["retryable"]) == ("timeout", True)
     assert gone("sleep 611.1")
 
 
-def test_a_cancellation_kills_the_code_and_its_children(env: Surroundings) -> None:
+def test_a_cancellation_kills_the_code_and_its_children(env: FakeEnv) -> None:
     code = "import subprocess\nwhile True:\n    subprocess.run(['sleep', '611.2'])"
     waited(cancelled(python.run(call_of("python", {"code": code}), env), lambda: bool(running("sleep 611.2"))))
     assert gone("sleep 611.2")
 
 
-def test_what_the_code_leaves_running_is_killed(env: Surroundings) -> None:
+def test_what_the_code_leaves_running_is_killed(env: FakeEnv) -> None:
     code = "import subprocess; result = subprocess.Popen(['sleep', '611.3']).pid"
     assert ran(env, code).status == "ok"
     assert gone("sleep 611.3")
 
 
-def test_a_crash_is_an_outcome_and_the_next_run_works(env: Surroundings) -> None:
+def test_a_crash_is_an_outcome_and_the_next_run_works(env: FakeEnv) -> None:
     error = failed(ran(env, "import os; os._exit(3)"))
     assert (error["code"], "exit code 3" in str(error["message"])) == ("python.died", True)
     assert error["retryable"] is False
@@ -287,7 +287,7 @@ def test_a_crash_is_an_outcome_and_the_next_run_works(env: Surroundings) -> None
     assert ran(env, "result = 1").result == 1
 
 
-def test_memory_and_result_are_bounded(env: Surroundings) -> None:
+def test_memory_and_result_are_bounded(env: FakeEnv) -> None:
     outcome = ran(env, "x = 'a' * 10**9", knobs={"memory": "300M"})
     assert outcome.extras == {"py": {"exception_type": "MemoryError"}}
     assert ran(env, "result = len('a' * 10**7)", knobs={"memory": "300M"}).result == 10**7
@@ -296,12 +296,12 @@ def test_memory_and_result_are_bounded(env: Surroundings) -> None:
     assert failed(ran(env, "result = 1", knobs={"memory": "lots"}))["code"] == "fields.invalid"
 
 
-def test_a_subprocess_is_used_again(env: Surroundings) -> None:
+def test_a_subprocess_is_used_again(env: FakeEnv) -> None:
     first, second = (ran(env, "import os; result = os.getpid()").result for _ in range(2))
     assert first == second
 
 
-def test_several_run_at_once(env: Surroundings) -> None:
+def test_several_run_at_once(env: FakeEnv) -> None:
     async def all_three() -> list[Outcome]:
         code = "import os, time\nopen(str(x), 'w')\nwhile len(os.listdir()) < 3: time.sleep(0.001)\nresult = x"
         calls = [python.run(call_of("python", {"code": code}, args={"x": x}, timeout=20), env) for x in range(3)]
@@ -317,9 +317,9 @@ import asyncio, sys
 sys.path[:] = {sys.path!r}
 from pathlib import Path
 from noetl.tools import python
-from tool_doubles import Surroundings, call_of
+from tool_doubles import FakeEnv, call_of
 python.warm(2)
-asyncio.run(python.run(call_of("python", {{"code": {code!r}}}), Surroundings(Path({str(tmp_path)!r}))))
+asyncio.run(python.run(call_of("python", {{"code": {code!r}}}), FakeEnv(Path({str(tmp_path)!r}))))
 """
     worker = subprocess.Popen([sys.executable, "-c", program])
     try:

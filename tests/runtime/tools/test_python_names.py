@@ -8,21 +8,21 @@ import pytest
 from noetl.tools import python
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
-from tool_doubles import Surroundings, call_of, failed, waited
+from tool_doubles import FakeEnv, call_of, failed, waited
 
 
 @pytest.fixture
-def env(tmp_path: Path) -> Surroundings:
-    return Surroundings(tmp_path, {"api": {"token": "t-1"}})
+def env(tmp_path: Path) -> FakeEnv:
+    return FakeEnv(tmp_path, {"api": {"token": "t-1"}})
 
 
 def ran(
-    env: Surroundings, code: str, args: dict[str, Json] | None = None, *, scope: dict[str, Json] | None = None
+    env: FakeEnv, code: str, args: dict[str, Json] | None = None, *, scope: dict[str, Json] | None = None
 ) -> Outcome:
     return waited(python.run(call_of("python", {"code": textwrap.dedent(code)}, args=args, scope=scope), env))
 
 
-def test_state_is_readable_and_read_only(env: Surroundings) -> None:
+def test_state_is_readable_and_read_only(env: FakeEnv) -> None:
     scope: dict[str, Json] = {"ctx": {"q": 1}, "iter": {"d": 2}, "workload": {"w": 3}, "execution_id": "e1"}
     code = "result = [ctx['q'], iter['d'], workload.get('w'), execution_id, list(iter([5])), context['ctx']['q']]"
     assert ran(env, code, scope=scope).result == [1, 2, 3, "e1", [5], 1]
@@ -31,7 +31,7 @@ def test_state_is_readable_and_read_only(env: Surroundings) -> None:
         assert "read-only" in str(failed(outcome)["message"])
 
 
-def test_an_argument_goes_over_state_of_its_name(env: Surroundings) -> None:
+def test_an_argument_goes_over_state_of_its_name(env: FakeEnv) -> None:
     assert ran(env, "result = ctx", {"ctx": 1}, scope={"ctx": {"q": 1}}).result == 1
 
 
@@ -64,14 +64,14 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", OURS)
-def test_an_arg_of_any_name_goes_over_ours(env: Surroundings, name: str, form: str) -> None:
+def test_an_arg_of_any_name_goes_over_ours(env: FakeEnv, name: str, form: str) -> None:
     code = FORMS[form].format(name=name, itself=name == "input_data")
     assert ran(env, code, {"a": 1, name: "mine"}, scope=STATE).result == "mine"
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", OURS)
-def test_a_name_of_ours_without_such_an_arg(env: Surroundings, name: str, form: str) -> None:
+def test_a_name_of_ours_without_such_an_arg(env: FakeEnv, name: str, form: str) -> None:
     code = FORMS[form].format(name=name, itself=name == "input_data")
     expected = OURS[name]
     if form == "main(**kwargs)" or (form == "main(input_data)" and name != "input_data"):
@@ -82,17 +82,17 @@ def test_a_name_of_ours_without_such_an_arg(env: Surroundings, name: str, form: 
 @pytest.mark.parametrize("form", ["flat", "flat, in a function", "returned", "main()", "async main()"])
 @pytest.mark.parametrize("given", [{"a": 1}, None], ids=["no arg", "arg of that name"])
 @pytest.mark.parametrize("name", OURS)
-def test_code_may_assign_a_name_of_ours(env: Surroundings, name: str, given: dict[str, Json] | None, form: str) -> None:
+def test_code_may_assign_a_name_of_ours(env: FakeEnv, name: str, given: dict[str, Json] | None, form: str) -> None:
     code = f"{name} = 'set'\n" + FORMS[form].format(name=name)
     assert ran(env, code, given or {name: "mine"}, scope=STATE).result == "set"
 
 
-def test_all_args_are_the_code_s_own(env: Surroundings) -> None:
+def test_all_args_are_the_code_s_own(env: FakeEnv) -> None:
     for name in ("input_data", "args", "input", "data"):
         assert ran(env, f"{name}['b'] = a + 1\nresult = {name}", {"a": 1}).result == {"a": 1, "b": 2}
 
 
-def test_a_parameter_of_main_is_an_arg_then_of_the_context_then_its_default(env: Surroundings) -> None:
+def test_a_parameter_of_main_is_an_arg_then_of_the_context_then_its_default(env: FakeEnv) -> None:
     scope: dict[str, Json] = {"first": {"v": 42}, "limit": 9, **STATE}
     code = "def main(first, limit=5, most=7, /, *, a, b='b', **rest): return [first, limit, most, a, b, rest]"
     assert ran(env, code, {"a": 1, "c": 2}, scope=scope).result == [{"v": 42}, 9, 7, 1, "b", {"c": 2}]
@@ -101,7 +101,7 @@ def test_a_parameter_of_main_is_an_arg_then_of_the_context_then_its_default(env:
     assert (error["type"], "the argument `who`" in str(error["message"])) == ("TypeError", True)
 
 
-def test_the_context_has_what_can_be_named(env: Surroundings) -> None:
+def test_the_context_has_what_can_be_named(env: FakeEnv) -> None:
     scope: dict[str, Json] = {"first": {"v": 42}, "gone": None, **STATE}
     code = """
         key = 'first'
@@ -148,13 +148,13 @@ class Watched(dict[str, Json]):
         ("result = list(context)", {"first", "second", *STATE}),
     ],
 )
-def test_only_what_is_read_is_sent(env: Surroundings, code: str, read: set[str]) -> None:
+def test_only_what_is_read_is_sent(env: FakeEnv, code: str, read: set[str]) -> None:
     names = Watched({"first": {}, "second": 2, **STATE})
     assert ran(env, code, {"a": 1}, scope=names).status == "ok"
     assert names.read == read
 
 
-def test_libs_may_name_a_distribution(env: Surroundings) -> None:
+def test_libs_may_name_a_distribution(env: FakeEnv) -> None:
     def with_libs(libs: Json, code: str) -> Outcome:
         return waited(python.run(call_of("python", {"code": code, "libs": libs}), env))
 
@@ -173,7 +173,7 @@ def test_libs_may_name_a_distribution(env: Surroundings) -> None:
         assert "names no module" in str(failed(with_libs(wrong, "result = 1"))["message"])
 
 
-def test_some_modules_are_there_without_an_import(env: Surroundings) -> None:
+def test_some_modules_are_there_without_an_import(env: FakeEnv) -> None:
     code = "result = [json.dumps([1]), os.sep, datetime.date(2026, 1, 2), len(str(uuid.UUID(int=0)))]"
     assert ran(env, code).result == ["[1]", "/", "2026-01-02", 36]
     assert ran(env, "result = json", {"json": 1}).result == 1

@@ -18,18 +18,18 @@ from noetl.tools.quantum.jobs import circuit_of
 from noetl.tools.quantum.simulator import state_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
-from tool_doubles import Surroundings, call_of, failed, waited
+from tool_doubles import FakeEnv, call_of, failed, waited
 
 BELL = 'OPENQASM 2.0; include "qelib1.inc"; qreg q[2]; creg c[2]; h q[0]; cx q[0],q[1]; measure q -> c;'
 HALF = math.sqrt(0.5)
 
 
 @pytest.fixture
-def env(tmp_path: Path) -> Surroundings:
-    return Surroundings(tmp_path)
+def env(tmp_path: Path) -> FakeEnv:
+    return FakeEnv(tmp_path)
 
 
-def ran(env: Surroundings, timeout: Json = None, /, **fields: Json) -> Outcome:
+def ran(env: FakeEnv, timeout: Json = None, /, **fields: Json) -> Outcome:
     return waited(quantum.run(call_of("quantum", fields, timeout=timeout), env))
 
 
@@ -44,7 +44,7 @@ def close(found: list[complex], wanted: list[complex]) -> bool:
     )
 
 
-def test_submit_poll_and_results(env: Surroundings) -> None:
+def test_submit_poll_and_results(env: FakeEnv) -> None:
     submitted = ran(env, circuit=BELL, shots=1000, options={"seed": 1, "delay": "400ms"}).result
     assert isinstance(submitted, dict) and submitted["state"] == "QUEUED"
     job: Json = submitted["job_id"]
@@ -67,7 +67,7 @@ def test_submit_poll_and_results(env: Surroundings) -> None:
     assert zeros + ones == 1000 and 400 < zeros < 600  # six standard deviations
 
 
-def test_a_repeated_submission_counts_the_same(env: Surroundings) -> None:
+def test_a_repeated_submission_counts_the_same(env: FakeEnv) -> None:
     jobs = [ran(env, circuit=BELL).result for _ in range(2)]
     results = [ran(env, op="results", job_id=job["job_id"]).result for job in jobs if isinstance(job, dict)]
     assert isinstance(results[0], dict) and isinstance(results[1], dict)
@@ -131,7 +131,7 @@ def test_the_quantum_fourier_transform_of_one() -> None:
         ({"qubits": 1, "gates": []}, {"0": 8}),
     ],
 )
-def test_counts(env: Surroundings, circuit: Json, counts: Json) -> None:
+def test_counts(env: FakeEnv, circuit: Json, counts: Json) -> None:
     job = ran(env, circuit=circuit, shots=8).result
     assert isinstance(job, dict)
     results = ran(env, op="results", job_id=job["job_id"]).result
@@ -164,7 +164,7 @@ def test_counts(env: Surroundings, circuit: Json, counts: Json) -> None:
     ],
     ids=str,
 )
-def test_a_circuit_that_cannot_run_is_told_when_it_is_submitted(env: Surroundings, circuit: Json) -> None:
+def test_a_circuit_that_cannot_run_is_told_when_it_is_submitted(env: FakeEnv, circuit: Json) -> None:
     assert failed(ran(env, circuit=circuit))["code"] == "quantum.circuit"
 
 
@@ -180,11 +180,11 @@ def test_a_circuit_that_cannot_run_is_told_when_it_is_submitted(env: Surrounding
         ({"op": "cancel"}, "fields.invalid"),
     ],
 )
-def test_what_cannot_be_asked_for(env: Surroundings, fields: dict[str, Json], code: str) -> None:
+def test_what_cannot_be_asked_for(env: FakeEnv, fields: dict[str, Json], code: str) -> None:
     assert failed(ran(env, **fields))["code"] == code
 
 
-def test_a_long_simulation_ends_in_time(env: Surroundings) -> None:
+def test_a_long_simulation_ends_in_time(env: FakeEnv) -> None:
     gates: Json = [["h", q % 16] for q in range(5000)]
     job = ran(env, circuit={"qubits": 16, "gates": gates}).result
     assert isinstance(job, dict)

@@ -11,32 +11,32 @@ from noetl.tools import script, shell
 from noetl_ir.codec import pack
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
-from tool_doubles import Surroundings, call_of, cancelled, failed, gone, running, waited
+from tool_doubles import FakeEnv, call_of, cancelled, failed, gone, running, waited
 
 
 @pytest.fixture
-def env(tmp_path: Path) -> Surroundings:
-    return Surroundings(tmp_path)
+def env(tmp_path: Path) -> FakeEnv:
+    return FakeEnv(tmp_path)
 
 
 def ran(
-    env: Surroundings, command: Json, *, knobs: dict[str, Json] | None = None, timeout: Json = None, **fields: Json
+    env: FakeEnv, command: Json, *, knobs: dict[str, Json] | None = None, timeout: Json = None, **fields: Json
 ) -> Outcome:
     call = call_of("shell", {"command": command, **fields}, knobs=knobs, timeout=timeout)
     return waited(shell.run(call, env))
 
 
-def scripted(env: Surroundings, **fields: Json) -> Outcome:
+def scripted(env: FakeEnv, **fields: Json) -> Outcome:
     return waited(script.run(call_of("script", fields), env))
 
 
-def test_the_result(env: Surroundings) -> None:
+def test_the_result(env: FakeEnv) -> None:
     outcome = ran(env, "echo out; echo err >&2")
     assert outcome.result == {"stdout": "out\n", "stderr": "err\n", "exit_code": 0}
     assert outcome.extras == {"shell": {"exit_code": 0, "signal": None}}
 
 
-def test_an_exit_code_is_an_error_that_keeps_the_output(env: Surroundings) -> None:
+def test_an_exit_code_is_an_error_that_keeps_the_output(env: FakeEnv) -> None:
     outcome = ran(env, "echo out; echo why >&2; exit 3")
     error = failed(outcome)
     assert (error["code"], error["message"]) == ("shell.exit", "the program ended with exit code 3: why")
@@ -59,26 +59,26 @@ def test_an_exit_code_is_an_error_that_keeps_the_output(env: Surroundings) -> No
         ({"command": "echo $0", "shell": "sh"}, "sh\n"),
     ],
 )
-def test_commands(env: Surroundings, tmp_path: Path, fields: dict[str, Json], stdout: str) -> None:
+def test_commands(env: FakeEnv, tmp_path: Path, fields: dict[str, Json], stdout: str) -> None:
     (tmp_path / "deep").mkdir()
     outcome = waited(shell.run(call_of("shell", fields), env))
     assert isinstance(outcome.result, dict), outcome
     assert outcome.result["stdout"] == stdout.replace("DEEP", str((tmp_path / "deep").resolve()))
 
 
-def test_commands_stop_at_the_first_that_fails(env: Surroundings) -> None:
+def test_commands_stop_at_the_first_that_fails(env: FakeEnv) -> None:
     outcome = waited(shell.run(call_of("shell", {"cmds": ["echo a", "false", "echo b"]}), env))
     assert outcome.result == {"stdout": "a\n", "stderr": "", "exit_code": 1}
 
 
-def test_scenario_68_text_is_data_even_when_it_looks_like_a_file(env: Surroundings, tmp_path: Path) -> None:
+def test_scenario_68_text_is_data_even_when_it_looks_like_a_file(env: FakeEnv, tmp_path: Path) -> None:
     assert ran(env, "touch out.sql").status == "ok"
     assert (tmp_path / "out.sql").exists()
     (tmp_path / "run.sh").write_text("echo from the file")
     assert failed(ran(env, "run.sh"))["code"] == "shell.exit"
 
 
-def test_scenario_68_only_explicit_keys_load_files_inside_the_root(env: Surroundings, tmp_path: Path) -> None:
+def test_scenario_68_only_explicit_keys_load_files_inside_the_root(env: FakeEnv, tmp_path: Path) -> None:
     (tmp_path / "run.sh").write_text("echo $1 $(pwd -P)")
     (tmp_path / "run.py").write_text("import sys; print(sys.argv[1:], sys.stdin.read())")
     outside = tmp_path.parent / "outside.sh"
@@ -96,7 +96,7 @@ def test_scenario_68_only_explicit_keys_load_files_inside_the_root(env: Surround
     outside.unlink()
 
 
-def test_a_script_of_the_playbook_itself(env: Surroundings) -> None:
+def test_a_script_of_the_playbook_itself(env: FakeEnv) -> None:
     text: Json = {"uri": "a.sh", "source": {"type": "inline", "code": "echo $1"}}
     assert scripted(env, script=text, arguments=["x y"]).result == {"stdout": "x y\n", "stderr": "", "exit_code": 0}
     code: Json = {"uri": "inline", "source": {"type": "inline", "code": "import sys; print(sys.argv[1:])"}}
@@ -106,7 +106,7 @@ def test_a_script_of_the_playbook_itself(env: Surroundings) -> None:
     assert failed(scripted(env, script={"source": {"type": "inline"}}))["code"] == "file.refused"
 
 
-def test_a_script_finds_its_args_in_its_environment(env: Surroundings, tmp_path: Path) -> None:
+def test_a_script_finds_its_args_in_its_environment(env: FakeEnv, tmp_path: Path) -> None:
     (tmp_path / "a.sh").write_text('echo "$NOETL_ARGS,$A"')
     call = call_of("script", {"script": "a.sh", "env": {"A": "b"}}, args={"x": [1, None]})
     found = waited(script.run(call, env)).result
@@ -128,11 +128,11 @@ def test_a_script_finds_its_args_in_its_environment(env: Surroundings, tmp_path:
         ({}, "fields.invalid"),
     ],
 )
-def test_what_cannot_be_run(env: Surroundings, fields: dict[str, Json], code: str) -> None:
+def test_what_cannot_be_run(env: FakeEnv, fields: dict[str, Json], code: str) -> None:
     assert failed(waited(shell.run(call_of("shell", fields), env)))["code"] == code
 
 
-def test_output_is_bounded_and_any_bytes_are_text(env: Surroundings) -> None:
+def test_output_is_bounded_and_any_bytes_are_text(env: FakeEnv) -> None:
     outcome = ran(env, "yes | head -c 1000000; printf '\\377\\0'", knobs={"max_output_bytes": 100})
     assert isinstance(outcome.result, dict) and outcome.result["stdout"] == "y\n" * 50
     assert env.lines == ["the output was longer than max_output_bytes; the rest was dropped"]
@@ -141,7 +141,7 @@ def test_output_is_bounded_and_any_bytes_are_text(env: Surroundings) -> None:
     pack(outcome.as_json())
 
 
-def test_memory_is_bounded(env: Surroundings) -> None:
+def test_memory_is_bounded(env: FakeEnv) -> None:
     command = f"{sys.executable} -c \"x = 'a' * 10**9\""
     outcome = ran(env, command, knobs={"memory": "200M"})
     assert isinstance(outcome.result, dict) and "MemoryError" in str(outcome.result["stderr"])
@@ -149,7 +149,7 @@ def test_memory_is_bounded(env: Surroundings) -> None:
 
 
 @pytest.mark.parametrize("name", ["NOETL_CREDENTIAL_KEY", "NOETL_TOKEN", "NOETL_STORE", "NOETL_BUS", "PGPASSWORD"])
-def test_what_is_ours_is_not_in_its_environment(env: Surroundings, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_what_is_ours_is_not_in_its_environment(env: FakeEnv, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "k")
     outcome = ran(env, f"echo ${{{name}-unset}}")
     assert isinstance(outcome.result, dict) and outcome.result["stdout"] == "unset\n"
@@ -158,7 +158,7 @@ def test_what_is_ours_is_not_in_its_environment(env: Surroundings, monkeypatch: 
     assert isinstance(outcome.result, dict) and outcome.result["stdout"] == "given\n"
 
 
-def test_the_action_is_in_its_environment_unless_the_task_says_another(env: Surroundings) -> None:
+def test_the_action_is_in_its_environment_unless_the_task_says_another(env: FakeEnv) -> None:
     outcome = ran(env, "echo $NOETL_ACTION_ID")
     assert isinstance(outcome.result, dict) and outcome.result["stdout"] == "act-1\n"
     fields: dict[str, Json] = {"command": "echo $NOETL_ACTION_ID", "env": {"NOETL_ACTION_ID": "mine"}}
@@ -166,19 +166,19 @@ def test_the_action_is_in_its_environment_unless_the_task_says_another(env: Surr
     assert isinstance(outcome.result, dict) and outcome.result["stdout"] == "mine\n"
 
 
-def test_a_timeout_kills_the_whole_group(env: Surroundings) -> None:
+def test_a_timeout_kills_the_whole_group(env: FakeEnv) -> None:
     error = failed(ran(env, "sleep 612.1 & sleep 612.1", timeout="200ms"))
     assert (error["code"], error["retryable"]) == ("timeout", True)
     assert gone("sleep 612.1")
 
 
-def test_a_cancellation_kills_the_whole_group(env: Surroundings) -> None:
+def test_a_cancellation_kills_the_whole_group(env: FakeEnv) -> None:
     tool = shell.run(call_of("shell", {"command": "sleep 612.2 & sleep 612.2"}), env)
     waited(cancelled(tool, lambda: len(running("sleep 612.2")) > 2))
     assert gone("sleep 612.2")
 
 
-def test_what_is_left_in_the_background_is_killed_and_not_waited_for(env: Surroundings) -> None:
+def test_what_is_left_in_the_background_is_killed_and_not_waited_for(env: FakeEnv) -> None:
     outcome = ran(env, "sleep 612.3 & echo done")
     assert outcome.result == {"stdout": "done\n", "stderr": "", "exit_code": 0}
     assert gone("sleep 612.3")
@@ -190,9 +190,9 @@ import asyncio, sys
 sys.path[:] = {sys.path!r}
 from pathlib import Path
 from noetl.tools import shell
-from tool_doubles import Surroundings, call_of
+from tool_doubles import FakeEnv, call_of
 call = call_of("shell", {{"command": "sleep 612.4 & sleep 612.4"}})
-asyncio.run(shell.run(call, Surroundings(Path({str(tmp_path)!r}))))
+asyncio.run(shell.run(call, FakeEnv(Path({str(tmp_path)!r}))))
 """
     worker = subprocess.Popen([sys.executable, "-c", program.replace("612.4", "612." + "4")])
     try:

@@ -13,28 +13,28 @@ from noetl_ir.codec import pack
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
 from snowflake_emulation import Stuck, snowflake
-from tool_doubles import Surroundings, call_of, cancelled, failed, waited
+from tool_doubles import FakeEnv, call_of, cancelled, failed, waited
 
 LOGIN: dict[str, Json] = {"sf_account": "a", "sf_user": "u", "sf_password": "p", "database": "db1", "schema": "s1"}
 
 
 @pytest.fixture
-def env(tmp_path: Path) -> Iterator[Surroundings]:
+def env(tmp_path: Path) -> Iterator[FakeEnv]:
     with snowflake():
-        found = Surroundings(tmp_path, {"sf": LOGIN})
+        found = FakeEnv(tmp_path, {"sf": LOGIN})
         made = ask(found, "CREATE TABLE u (id INTEGER, name VARCHAR, note VARCHAR)")
         assert made.status == "ok", made
         yield found
 
 
-def ask(env: Surroundings, command: str | None = None, timeout: Json = None, /, **fields: Json) -> Outcome:
+def ask(env: FakeEnv, command: str | None = None, timeout: Json = None, /, **fields: Json) -> Outcome:
     args, knobs = fields.pop("args", {}), fields.pop("knobs", {})
     assert isinstance(args, dict) and isinstance(knobs, dict)
     given: dict[str, Json] = {"auth": "sf", **({"command": command} if command is not None else {}), **fields}
     return waited(tool.run(call_of("snowflake", given, args=args, knobs=knobs, timeout=timeout), env))
 
 
-def rows(env: Surroundings, command: str, **fields: Json) -> Json:
+def rows(env: FakeEnv, command: str, **fields: Json) -> Json:
     outcome = ask(env, command, **fields)
     assert isinstance(outcome.result, dict), outcome
     return outcome.result["rows"]
@@ -43,7 +43,7 @@ def rows(env: Surroundings, command: str, **fields: Json) -> Json:
 pytestmark = pytest.mark.filterwarnings("ignore:Arrow output")
 
 
-def test_the_result_is_that_of_the_last_statement(env: Surroundings) -> None:
+def test_the_result_is_that_of_the_last_statement(env: FakeEnv) -> None:
     outcome = ask(env, "INSERT INTO u VALUES (1, 'a;b', NULL); -- c;\n SELECT id, name, note FROM u;")
     assert outcome.result == {
         "rows": [{"ID": 1, "NAME": "a;b", "NOTE": None}],
@@ -55,7 +55,7 @@ def test_the_result_is_that_of_the_last_statement(env: Surroundings) -> None:
     assert ask(env, "").result == {"rows": [], "row_count": 0, "columns": []}
 
 
-def test_params_are_bound(env: Surroundings) -> None:
+def test_params_are_bound(env: FakeEnv) -> None:
     evil = "x'; DROP TABLE u; --\\"
     ask(env, table="u", args={"id": 1, "name": evil})
     assert rows(env, "SELECT name FROM u WHERE name = %(n)s", params={"n": evil, "other": 1}) == [{"NAME": evil}]
@@ -63,13 +63,13 @@ def test_params_are_bound(env: Surroundings) -> None:
     assert failed(ask(env, "SELECT %s; SELECT %s", params=[1]))["code"] == "fields.invalid"
 
 
-def test_several_statements_are_one_transaction(env: Surroundings) -> None:
+def test_several_statements_are_one_transaction(env: FakeEnv) -> None:
     assert ask(env, "INSERT INTO u (id) VALUES (1); INSERT INTO no_such_table VALUES (1)").status == "error"
     assert ask(env, commands=["INSERT INTO u (id) VALUES (2)", "SELECT no_such_column FROM u"]).status == "error"
     assert rows(env, "SELECT count(*) AS n FROM u") == [{"N": 0}]
 
 
-def test_the_storage_form(env: Surroundings) -> None:
+def test_the_storage_form(env: FakeEnv) -> None:
     row: dict[str, Json] = {"id": 1, "name": {"deep": [1, None]}}
     assert ask(env, table="u", args=row).result == {"rows": [], "row_count": 1, "columns": []}
     ask(env, table="u", key="id", args={"id": 1, "note": "n"})
@@ -86,7 +86,7 @@ def test_the_storage_form(env: Surroundings) -> None:
     assert rows(env, "SELECT id FROM u") == []
 
 
-def test_values_are_what_json_holds(env: Surroundings) -> None:
+def test_values_are_what_json_holds(env: FakeEnv) -> None:
     outcome = ask(env, "SELECT 1.50::NUMBER(10,2) AS n, '2026-01-31 12:00:00'::TIMESTAMP AS t, TRUE AS b, NULL AS x")
     pack(outcome.as_json())
     assert isinstance(outcome.result, dict)
@@ -94,7 +94,7 @@ def test_values_are_what_json_holds(env: Surroundings) -> None:
     assert failed(ask(env, "SELECT 1 UNION SELECT 2", knobs={"max_rows": 1}))["code"] == "rows.too_many"
 
 
-def test_an_error_names_its_codes(env: Surroundings) -> None:
+def test_an_error_names_its_codes(env: FakeEnv) -> None:
     outcome = ask(env, "SELECT * FROM no_such_table")
     assert failed(outcome)["code"] == "snowflake.error"
     assert outcome.extras == {"snowflake": {"code": 2003, "sqlstate": "42S02"}}
@@ -103,7 +103,7 @@ def test_an_error_names_its_codes(env: Surroundings) -> None:
 @pytest.mark.parametrize(
     "text", ["PUT file:///etc/passwd @s", "SELECT 1;\n -- x\n /* y */ put file://x @s", "GET @s file:///tmp"]
 )
-def test_files_of_the_worker_stay_out_of_reach(env: Surroundings, text: str) -> None:
+def test_files_of_the_worker_stay_out_of_reach(env: FakeEnv, text: str) -> None:
     assert failed(ask(env, text))["code"] == "file.refused"
 
 
@@ -118,11 +118,11 @@ def test_files_of_the_worker_stay_out_of_reach(env: Surroundings, text: str) -> 
         ({}, "fields.invalid"),
     ],
 )
-def test_what_cannot_be_asked_for(env: Surroundings, fields: dict[str, Json], code: str) -> None:
+def test_what_cannot_be_asked_for(env: FakeEnv, fields: dict[str, Json], code: str) -> None:
     assert failed(ask(env, **fields))["code"] == code
 
 
-def test_what_the_connector_is_given(env: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_connector_is_given(env: FakeEnv, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[dict[str, Any]] = []
 
     def connect(**given: Any) -> None:
@@ -146,7 +146,7 @@ def test_what_the_connector_is_given(env: Surroundings, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("how", ["late", "cancelled"])
-def test_what_a_session_runs_is_cancelled(env: Surroundings, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+def test_what_a_session_runs_is_cancelled(env: FakeEnv, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     made: list[Stuck] = []
 
     def connect(**_: object) -> Stuck:

@@ -11,7 +11,7 @@ from noetl_ir.codec import pack
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
 from services import postgres as postgres_server
-from tool_doubles import Surroundings, call_of, cancelled, failed, waited
+from tool_doubles import FakeEnv, call_of, cancelled, failed, waited
 
 TOOLS = {"sqlite": sqlite.run, "duckdb": duckdb.run, "postgres": postgres.run}
 NAMED = {"sqlite": ":n", "duckdb": "$n", "postgres": "%(n)s"}
@@ -27,7 +27,7 @@ class Database(NamedTuple):
     """A database with a way to ask it."""
 
     kind: str
-    env: Surroundings
+    env: FakeEnv
     where: dict[str, Json]
 
     def ask(self, command: str | None = None, *, timeout: Json = None, **fields: Json) -> Outcome:
@@ -45,7 +45,7 @@ class Database(NamedTuple):
 @pytest.fixture(params=TOOLS)
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
     """Each database with an empty table `u`."""
-    env = Surroundings(tmp_path, {})
+    env = FakeEnv(tmp_path, {})
     where: dict[str, Json] = {"database": "data.db"}
     if request.param == "postgres":
         env.credentials["pg"] = {"dsn": postgres_server().url}
@@ -197,15 +197,15 @@ def test_a_script_is_read_inside_the_root_only(database: Database, tmp_path: Pat
 @pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
 def test_a_database_is_inside_the_root_or_in_memory(kind: str, tmp_path: Path) -> None:
     for outside in ("../data.db", "/tmp/data.db"):
-        database = Database(kind, Surroundings(tmp_path), {"database": outside})
+        database = Database(kind, FakeEnv(tmp_path), {"database": outside})
         assert failed(database.ask("SELECT 1"))["code"] == "file.refused"
     for inside in ({}, {"database": ":memory:"}):
-        assert Database(kind, Surroundings(tmp_path), inside).rows("SELECT 1 AS n") == [{"n": 1}]
+        assert Database(kind, FakeEnv(tmp_path), inside).rows("SELECT 1 AS n") == [{"n": 1}]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_where_a_server_is_named(tmp_path: Path) -> None:
-    env = Surroundings(tmp_path, {"pg": {"dsn": postgres_server().url}, "far": {"host": "/nowhere", "user": "u"}})
+    env = FakeEnv(tmp_path, {"pg": {"dsn": postgres_server().url}, "far": {"host": "/nowhere", "user": "u"}})
 
     def asked(**where: Json) -> Outcome:
         return Database("postgres", env, where).ask("SELECT current_database() AS name")
@@ -222,7 +222,7 @@ def test_where_a_server_is_named(tmp_path: Path) -> None:
 
 
 def test_a_list_is_an_array_to_postgres(tmp_path: Path) -> None:
-    database = Database("postgres", Surroundings(tmp_path), {"dsn": postgres_server().url})
+    database = Database("postgres", FakeEnv(tmp_path), {"dsn": postgres_server().url})
     assert database.rows("SELECT 1 AS n WHERE 5 = ANY(%(ids)s)", params={"ids": [4, 5]}) == [{"n": 1}]
     assert database.rows("SELECT %s::jsonb AS j", params=[{"a": None}]) == [{"j": {"a": None}}]
 
@@ -251,7 +251,7 @@ def test_without_the_library_the_outcome_names_the_extra(
     kind: str, library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, library, None)
-    error = failed(Database(kind, Surroundings(tmp_path), {}).ask("SELECT 1"))
+    error = failed(Database(kind, FakeEnv(tmp_path), {}).ask("SELECT 1"))
     assert (error["code"], f"noetlc[{kind}]" in str(error["message"])) == ("extra.missing", True)
 
 
@@ -287,7 +287,7 @@ def test_each_statement_with_params(database: Database) -> None:
 @pytest.fixture
 def server(tmp_path: Path) -> Database:
     """PostgreSQL, without a table."""
-    return Database("postgres", Surroundings(tmp_path, {"pg": {"dsn": postgres_server().url}}), {"auth": "pg"})
+    return Database("postgres", FakeEnv(tmp_path, {"pg": {"dsn": postgres_server().url}}), {"auth": "pg"})
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
 from services import postgres as postgres_server
 from snowflake_emulation import snowflake as emulated
-from tool_doubles import Surroundings, call_of, failed, http_server, waited
+from tool_doubles import FakeEnv, call_of, failed, http_server, waited
 
 TOOLS = {"sqlite": sqlite.run, "duckdb": duckdb.run, "postgres": postgres.run, "snowflake": snowflake.run}
 PLACES: dict[str, dict[str, Json]] = {
@@ -30,13 +30,13 @@ pytestmark = pytest.mark.filterwarnings("ignore:Arrow output")
 
 
 @pytest.fixture
-def env(tmp_path: Path) -> Iterator[Surroundings]:
+def env(tmp_path: Path) -> Iterator[FakeEnv]:
     login: dict[str, Json] = {"account": "a", "user": "u", "password": "p", "database": "db1", "schema": "s1"}
     with emulated():
-        yield Surroundings(tmp_path, {"pg": {"dsn": postgres_server().url}, "sf": login})
+        yield FakeEnv(tmp_path, {"pg": {"dsn": postgres_server().url}, "sf": login})
 
 
-def ask(env: Surroundings, kind: str, command: str) -> list[Json]:
+def ask(env: FakeEnv, kind: str, command: str) -> list[Json]:
     outcome = waited(TOOLS[kind](call_of(kind, {**PLACES[kind], "command": command}), env))
     assert outcome.status == "ok" and isinstance(outcome.result, dict), outcome
     rows = outcome.result["rows"]
@@ -44,7 +44,7 @@ def ask(env: Surroundings, kind: str, command: str) -> list[Json]:
     return [{name.lower(): value for name, value in row.items()} for row in rows if isinstance(row, dict)]
 
 
-def table(env: Surroundings, kind: str, rows: list[Json] | None = None) -> str:
+def table(env: FakeEnv, kind: str, rows: list[Json] | None = None) -> str:
     """A new table of an end, with rows."""
     name = f"moved{next(_tables)}"
     ask(env, kind, f"DROP TABLE IF EXISTS {name}")
@@ -60,7 +60,7 @@ FILES = {"csv": CSV, "json": json.dumps(ROWS), "jsonl": "".join(json.dumps(row) 
 ENDS = [*TOOLS, *FILES]
 
 
-def source(env: Surroundings, kind: str) -> dict[str, Json]:
+def source(env: FakeEnv, kind: str) -> dict[str, Json]:
     """An end with the rows."""
     if kind in FILES:
         (Path(env.root()) / f"in.{kind}").write_text(FILES[kind])
@@ -69,14 +69,14 @@ def source(env: Surroundings, kind: str) -> dict[str, Json]:
     return {"kind": kind, **PLACES[kind], "query": query}
 
 
-def target(env: Surroundings, kind: str) -> dict[str, Json]:
+def target(env: FakeEnv, kind: str) -> dict[str, Json]:
     """An end without rows."""
     if kind in FILES:
         return {"kind": "file", "path": f"deep/out{next(_tables)}.{kind}"}
     return {"kind": kind, **PLACES[kind], "table": table(env, kind)}
 
 
-def rows_of(env: Surroundings, end: dict[str, Json]) -> list[Json]:
+def rows_of(env: FakeEnv, end: dict[str, Json]) -> list[Json]:
     """What a target has now."""
     kind = str(end["kind"])
     if kind != "file":
@@ -91,7 +91,7 @@ def rows_of(env: Surroundings, end: dict[str, Json]) -> list[Json]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def moved(env: Surroundings, source: Json, target: Json, /, timeout: Json = None, **fields: Json) -> Outcome:
+def moved(env: FakeEnv, source: Json, target: Json, /, timeout: Json = None, **fields: Json) -> Outcome:
     knobs = fields.pop("knobs", {})
     assert isinstance(knobs, dict)
     call = call_of("transfer", {"source": source, "target": target, **fields}, knobs=knobs, timeout=timeout)
@@ -100,7 +100,7 @@ def moved(env: Surroundings, source: Json, target: Json, /, timeout: Json = None
 
 @pytest.mark.parametrize("to", ENDS)
 @pytest.mark.parametrize("origin", ENDS)
-def test_rows_go_from_every_end_to_every_end(env: Surroundings, origin: str, to: str) -> None:
+def test_rows_go_from_every_end_to_every_end(env: FakeEnv, origin: str, to: str) -> None:
     end = target(env, to)
     assert moved(env, source(env, origin), end).result == {"rows_transferred": 3, "columns": ["id", "name"]}
     is_text = to == "csv" or (origin == "csv" and to in FILES)
@@ -111,7 +111,7 @@ def test_rows_go_from_every_end_to_every_end(env: Surroundings, origin: str, to:
 
 
 @pytest.mark.parametrize("kind", TOOLS)
-def test_modes(env: Surroundings, kind: str) -> None:
+def test_modes(env: FakeEnv, kind: str) -> None:
     end = target(env, kind)
     one: dict[str, Json] = {"kind": "sqlite", "query": "SELECT 1 AS id, 'x' AS name"}
     assert moved(env, one, end).status == "ok"
@@ -126,7 +126,7 @@ def test_modes(env: Surroundings, kind: str) -> None:
     assert rows_of(env, end) == []
 
 
-def test_files_grow_or_are_replaced(env: Surroundings) -> None:
+def test_files_grow_or_are_replaced(env: FakeEnv) -> None:
     end: dict[str, Json] = {"kind": "file", "path": "out.csv"}
     for number, mode in ((1, "append"), (2, "append"), (3, "replace")):
         query = f"SELECT {number} AS id, 1 AS only{number}"
@@ -136,7 +136,7 @@ def test_files_grow_or_are_replaced(env: Surroundings) -> None:
     assert (Path(env.root()) / "out.csv").read_text() == "id,only3\n3,1\n"
 
 
-def test_older_spellings(env: Surroundings) -> None:
+def test_older_spellings(env: FakeEnv) -> None:
     end = target(env, "postgres")
     origin: dict[str, Json] = {"type": "sqlite", "query": "SELECT 1 AS id, 'x' AS name"}
     given: dict[str, Json] = {"type": "pg", "table": end["table"], "mode": "replace"}
@@ -146,7 +146,7 @@ def test_older_spellings(env: Surroundings) -> None:
     assert rows_of(env, end) == [{"id": 1, "name": "x"}, {"id": 2, "name": None}]
 
 
-def test_a_failure_names_its_side_and_leaves_nothing(env: Surroundings) -> None:
+def test_a_failure_names_its_side_and_leaves_nothing(env: FakeEnv) -> None:
     end = target(env, "postgres")
     error = failed(moved(env, {"kind": "sqlite", "query": "SELECT * FROM nope"}, end))
     assert (error["code"], error["message"]) == ("sqlite.error", "source: no such table: nope")
@@ -173,13 +173,13 @@ def test_a_failure_names_its_side_and_leaves_nothing(env: Surroundings) -> None:
         ({"kind": "postgres", "auth": "nobody", "query": "x"}, {"kind": "file", "path": "x"}, "credential.missing"),
     ],
 )
-def test_what_cannot_be_copied(env: Surroundings, origin: Json, to: Json, code: str) -> None:
+def test_what_cannot_be_copied(env: FakeEnv, origin: Json, to: Json, code: str) -> None:
     (Path(env.root()) / "bad.json").write_text('[{"a": NaN}, 1]')
     (Path(env.root()) / "bad.csv").write_text("a,b\n1,2,3\n")
     assert failed(moved(env, origin, to))["code"] == code
 
 
-def test_a_late_transfer_is_stopped(env: Surroundings) -> None:
+def test_a_late_transfer_is_stopped(env: FakeEnv) -> None:
     endless = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT count(*) AS n FROM t"
     outcome = moved(env, {"kind": "sqlite", "query": endless}, {"kind": "file", "path": "x.csv"}, timeout=0.3)
     assert failed(outcome)["code"] == "timeout"
@@ -227,7 +227,7 @@ def sender() -> Iterator[str]:
 @pytest.mark.parametrize(
     "path", ["/rows", "/lines", "/table", "/rows.csv", "/plain-rows", "/plain-lines", "/plain-table"]
 )
-def test_rows_come_from_a_server(env: Surroundings, sender: str, path: str, kind: str) -> None:
+def test_rows_come_from_a_server(env: FakeEnv, sender: str, path: str, kind: str) -> None:
     end = target(env, kind)
     outcome = moved(env, {"kind": "http", "url": f"{sender}{path}?page=1", "method": "GET"}, end)
     assert outcome.result == {"rows_transferred": 3, "columns": ["id", "name"]}, outcome
@@ -237,7 +237,7 @@ def test_rows_come_from_a_server(env: Surroundings, sender: str, path: str, kind
     assert rows_of(env, end) == [{**row, "id": str(row["id"])} if is_csv and kind == "json" else row for row in rows]
 
 
-def test_one_mapping_and_no_rows_from_a_server(env: Surroundings, sender: str) -> None:
+def test_one_mapping_and_no_rows_from_a_server(env: FakeEnv, sender: str) -> None:
     end = target(env, "postgres")
     assert moved(env, {"type": "http", "url": f"{sender}/one"}, end).result == {
         "rows_transferred": 1,
@@ -247,7 +247,7 @@ def test_one_mapping_and_no_rows_from_a_server(env: Surroundings, sender: str) -
     assert rows_of(env, end) == ROWS[:1]
 
 
-def test_a_mapping_says_which_key_each_column_is_taken_from(env: Surroundings, sender: str) -> None:
+def test_a_mapping_says_which_key_each_column_is_taken_from(env: FakeEnv, sender: str) -> None:
     end = {**target(env, "postgres"), "mapping": {"name": "who.name", "id": "id"}}
     outcome = moved(env, {"kind": "http", "url": f"{sender}/deep"}, end)
     assert outcome.result == {"rows_transferred": 2, "columns": ["name", "id"]}
@@ -273,14 +273,14 @@ def test_a_mapping_says_which_key_each_column_is_taken_from(env: Surroundings, s
     ],
 )
 def test_what_a_server_sends_and_is_no_rows(
-    env: Surroundings, sender: str, path: str, fields: dict[str, Json], code: str
+    env: FakeEnv, sender: str, path: str, fields: dict[str, Json], code: str
 ) -> None:
     end = target(env, "sqlite")
     assert failed(moved(env, {"kind": "http", "url": f"{sender}{path}", **fields}, end))["code"] == code
     assert rows_of(env, end) == []
 
 
-def test_a_server_is_no_target_and_has_the_limits_of_the_task(env: Surroundings, sender: str) -> None:
+def test_a_server_is_no_target_and_has_the_limits_of_the_task(env: FakeEnv, sender: str) -> None:
     rows: dict[str, Json] = {"kind": "http", "url": f"{sender}/rows"}
     error = failed(moved(env, {"kind": "sqlite", "query": "SELECT 1 AS id"}, rows))
     assert error["message"] == "target: kind must be postgres, duckdb, sqlite, snowflake or file"
@@ -292,7 +292,7 @@ def test_a_server_is_no_target_and_has_the_limits_of_the_task(env: Surroundings,
     assert rows_of(env, end) == []
 
 
-def test_a_server_sees_no_credential_but_its_own(env: Surroundings, sender: str) -> None:
+def test_a_server_sees_no_credential_but_its_own(env: FakeEnv, sender: str) -> None:
     env.credentials["api"] = {"token": "t-1"}
     asked: dict[str, Json] = {"kind": "http", "url": f"{sender}/auth"}
     for auth, seen in (("pg", None), ({"source": "credential", "key": "pg"}, None), ({"source": "api"}, "Bearer t-1")):
@@ -311,6 +311,6 @@ def test_a_server_sees_no_credential_but_its_own(env: Surroundings, sender: str)
         {"main": {"type": "postgres", "key": "pg"}},
     ],
 )
-def test_how_a_credential_is_named(env: Surroundings, auth: Json) -> None:
+def test_how_a_credential_is_named(env: FakeEnv, auth: Json) -> None:
     end = {**target(env, "postgres"), "auth": auth}
     assert moved(env, {"kind": "sqlite", "query": "SELECT 1 AS id"}, end).status == "ok"

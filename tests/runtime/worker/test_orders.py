@@ -6,7 +6,7 @@ from noetl.app.clock import WallClock
 from noetl.bus.memory import MemoryBus
 from noetl.ports import StoreFailure
 from noetl.worker.launcher import AsyncLauncher
-from noetl.worker.shell import Worker
+from noetl.worker.worker import Worker
 from noetl_ir.commands import Answer, Command, RunPipeline, Said
 
 RUN = RunPipeline("e", 1, "7", 0, 1, 1, 1, {}, {}, {}, {}, {}, {}, None, 0, {0: 1}, 5)
@@ -28,7 +28,7 @@ def test_the_reason_is_said_once_as_long_as_it_is_the_same(problem: Exception, s
 
     worker = Worker(
         bus, pool="p", slots=1, launcher=AsyncLauncher(lambda call: None, clock),  # type: ignore[arg-type, return-value]
-        program_of=program_of, kit_of=lambda order: None, clock=clock, say=told.append,  # type: ignore[arg-type, return-value]
+        program_of=program_of, context_of=lambda order: None, clock=clock, say=told.append,  # type: ignore[arg-type, return-value]
     )  # fmt: skip
     for number in range(3):
         bus.send("p", f"k{number}", RUN)

@@ -11,11 +11,11 @@ from typing import Any
 
 from nats.aio.msg import Msg
 
-from noetl.bus.nats.link import Link, Message
+from noetl.bus.nats.codec import Codec, unpacked
+from noetl.bus.nats.connection import Message, NatsConnection
 from noetl.bus.nats.names import header_of, text_of
+from noetl.bus.nats.publisher import FROM, KEY
 from noetl.bus.nats.queues import Limits
-from noetl.bus.nats.sending import FROM, KEY
-from noetl.bus.nats.wire import Wire, unpacked
 from noetl.messages import Unreadable
 from noetl.ports import Full
 
@@ -43,8 +43,8 @@ class AddressedDelivery:
     def in_progress(self) -> None:
         """`Delivery.in_progress`."""
 
-    def park(self, reason: str) -> None:
-        """`Delivery.park`. It is gone, and ordered again."""
+    def dead_letter(self, reason: str) -> None:
+        """`Delivery.dead_letter`. It is gone, and ordered again."""
 
 
 class _Address:
@@ -58,25 +58,31 @@ class _Address:
 class Addresses:
     """The addresses that this bus takes from. `noted` is told of each command that is handed out, and its sender."""
 
-    def __init__(self, link: Link, limits: Limits, wire: Wire, noted: Callable[[Any, str], None]) -> None:
-        self._link = link
+    def __init__(
+        self, connection: NatsConnection, limits: Limits, codec: Codec, noted: Callable[[Any, str], None]
+    ) -> None:
+        self._connection = connection
         self._limits = limits
-        self._wire = wire
+        self._codec = codec
         self._noted = noted
         self._heard: dict[str, _Address] = {}
 
     def send(self, address: str, key: str, frame: bytes, sender: str) -> None:
         """Send a command to whoever takes from the address now. Raises Full."""
-        if not self._link.is_up:
+        if not self._connection.is_up:
             raise Full(f"the address {address!r} cannot be reached for now")
-        self._link.send(Message(self._link.subjects.address(address), frame, "", {KEY: header_of(key), FROM: sender}))
+        self._connection.send(
+            Message(self._connection.subjects.address(address), frame, "", {KEY: header_of(key), FROM: sender})
+        )
 
     def take(self, address: str) -> AddressedDelivery | None:
         """The next command, the oldest first; it is heard from the first time on."""
         heard = self._heard.get(address)
         if heard is None:
             heard = self._heard[address] = _Address()
-            self._link.wait(self._link.hear(self._link.subjects.address(address), partial(self._hear, heard)))
+            self._connection.wait(
+                self._connection.hear(self._connection.subjects.address(address), partial(self._hear, heard))
+            )
         if not heard.waiting:
             return None
         delivery = heard.waiting.popleft()
@@ -90,17 +96,17 @@ class Addresses:
         headers = message.headers or {}
         key = text_of(headers.get(KEY))
         try:
-            body = self._wire.read_command(unpacked(message.data))
+            body = self._codec.read_command(unpacked(message.data))
         except Unreadable:
             return
         self._keep(heard, AddressedDelivery(key, body, headers.get(FROM, ""), partial(self._again, heard)))
 
     def _again(self, heard: _Address, delivery: AddressedDelivery, delay: int) -> None:
         if delivery.redeliveries < self._limits.deliveries:
-            self._link.soon(lambda: self._link.later(delay / 1_000_000, self._keep, heard, delivery))
+            self._connection.soon(lambda: self._connection.later(delay / 1_000_000, self._keep, heard, delivery))
 
     def _keep(self, heard: _Address, delivery: AddressedDelivery) -> None:
         if len(heard.waiting) < self._limits.capacity and delivery.key not in heard.keys:
             heard.keys.add(delivery.key)
             heard.waiting.append(delivery)
-            self._link.wake()
+            self._connection.wake()

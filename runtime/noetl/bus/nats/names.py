@@ -16,7 +16,7 @@ _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 _SCHEMES = ("nats", "tls", "ws", "wss")
 
 
-class Place(NamedTuple):
+class NatsAddress(NamedTuple):
     """`servers` are URLs for the driver, with their secrets; `shown` names the bus in messages, without."""
 
     servers: tuple[str, ...]
@@ -25,7 +25,7 @@ class Place(NamedTuple):
     credentials: str | None
 
 
-def place_of(url: str) -> Place:
+def address_in(url: str) -> NatsAddress:
     """The place that a URL names. Raises BusFailure, which does not quote it."""
     scheme, _, rest = url.partition("://")
     try:
@@ -41,7 +41,7 @@ def place_of(url: str) -> Place:
     login = f"{user}@" if user else ""
     servers = tuple(f"{scheme}://{login}{host}" for host in hosts.split(",") if host)
     credentials = parse_qs(parts.query).get("creds", [None])[0]
-    return Place(servers, prefix, f"{scheme}://{hosts}/{prefix}", credentials)
+    return NatsAddress(servers, prefix, f"{scheme}://{hosts}/{prefix}", credentials)
 
 
 def token_of(name: str) -> str:

@@ -43,7 +43,7 @@ def worker(prefix: str, pool: str) -> User:
     """The rights of the workers of a pool."""
     spoken, stream, name = Subjects(prefix, pool), stream_of(prefix, pool), token_of(pool)
     publish = (
-        spoken.any_server, spoken.all_servers, spoken.reports_to("*"), spoken.notices, spoken.parked,
+        spoken.any_server, spoken.all_servers, spoken.reports_to("*"), spoken.broadcasts, spoken.dead_letters,
         f"{_API}.CONSUMER.INFO.{stream}.{CONSUMER}", f"{_API}.CONSUMER.MSG.NEXT.{stream}.{CONSUMER}",
         # With the domain and the account in front where NATS has them in (JetStream's second form of acknowledgements).
         f"$JS.ACK.{stream}.{CONSUMER}.>", f"$JS.ACK.*.*.{stream}.{CONSUMER}.>",

@@ -18,15 +18,15 @@ class Subjects:
         own = SERVERS if pool is None else _part(pool)
         self.inbox = f"{prefix}.in.{own}"
         """Under this answers come to it, and to nobody else."""
-        self.notices = f"{prefix}.notices.{own}"
-        """Where it says its notices."""
-        self.heard = f"{prefix}.notices.>" if pool is None else f"{prefix}.notices.{SERVERS}"
-        """Whose notices it hears: servers hear all, workers hear servers."""
+        self.broadcasts = f"{prefix}.broadcasts.{own}"
+        """Where it broadcasts."""
+        self.heard = f"{prefix}.broadcasts.>" if pool is None else f"{prefix}.broadcasts.{SERVERS}"
+        """Whose broadcasts it hears: servers hear all, workers hear servers."""
         self.any_server = f"{prefix}.report.any"
         """Where a report goes whose server is not known: to one of them."""
         self.all_servers = f"{prefix}.report.all"
         """Where a server hands on what is for another one, and where a report goes whose server says nothing."""
-        self.parked = f"{prefix}.parked"
+        self.dead_letters = f"{prefix}.dead_letters"
         self.sessions = f"{prefix}_sessions"
         """The key-value bucket of the sessions of users, for servers."""
 
@@ -44,8 +44,8 @@ class Subjects:
         return reply.startswith(f"{self.prefix}.in.")
 
     def may_say(self, subject: str, pool: str | None) -> bool:
-        """Whether a notice may be said there: one of a worker of `pool`, or one that is for servers to say (None)."""
-        said_as = subject[len(f"{self.prefix}.notices.") :]
+        """Whether a broadcast may be said there: one of a worker of `pool`, or one that is for servers (None)."""
+        said_as = subject[len(f"{self.prefix}.broadcasts.") :]
         return said_as == SERVERS or (pool is not None and said_as == _part(pool))
 
 

@@ -22,8 +22,8 @@ from types import TracebackType
 
 from noetl.ports import Owned, StoreFailure
 from noetl.renewal import LEASE, Renewal, hung_text
-from noetl.store.postgres.beats import STANDS_STILL, Beats
 from noetl.store.postgres.failures import TRANSLATED, failure
+from noetl.store.postgres.heartbeats import STANDS_STILL, Heartbeats
 from noetl.store.postgres.pool import Connection, Pool, is_alive
 from noetl.store.postgres.texts import written
 
@@ -61,7 +61,7 @@ class Holder:
         self._left: set[str] = set()
         self.number = 0
         self.names: set[str] = set()
-        self._beats = Beats()
+        self._heartbeats = Heartbeats()
         self._renewal = Renewal(self._renew)
 
     def keep(self) -> None:
@@ -100,7 +100,7 @@ class Holder:
             with self._lock:
                 self._release_left()
         known = {written(name): name for name in names}
-        values = {"names": [*known], "schema": self._pool.address.namespace, **self._beats.still()}
+        values = {"names": [*known], "schema": self._pool.address.namespace, **self._heartbeats.still()}
         rows = self._pool.run(lambda connection: connection.execute(_LIVE, values).fetchall())
         return {known[name] for (name,) in rows}
 
@@ -130,7 +130,7 @@ class Holder:
                 with suppress(StoreFailure):
                     self._release_left()
                 with suppress(*TRANSLATED):
-                    self._beats.end(self._connection, self.number)
+                    self._heartbeats.end(self._connection, self.number)
                 self._connection.close()
                 self._connection = None
 
@@ -150,7 +150,7 @@ class Holder:
             if not self.number:
                 (self.number,) = connection.execute("SELECT nextval('holders')").fetchone() or (0,)
             connection.execute(_LOCK, self._values(""))
-            self._beats.begin(connection, self.number, self._pool.address.namespace)
+            self._heartbeats.begin(connection, self.number, self._pool.address.namespace)
             (began,) = connection.execute(_SELF).fetchone() or (None,)
             self._session = (connection.info.backend_pid, began)
         except TRANSLATED:
@@ -167,7 +167,8 @@ class Holder:
     def _values(self, execution_id: str, who: str = "") -> dict[str, object]:
         schema = self._pool.address.namespace
         return {
-            "name": written(execution_id), "holder": self.number, "who": who, "schema": schema, **self._beats.still(),
+            "name": written(execution_id), "holder": self.number, "who": who, "schema": schema,
+            **self._heartbeats.still(),
         }  # fmt: skip
 
     def _renew(self, now: float) -> None:
@@ -175,7 +176,7 @@ class Holder:
             if self._connection is None:
                 raise StoreFailure("the store is closed")
             try:
-                self._beats.count(self._connection, self.number)
+                self._heartbeats.count(self._connection, self.number)
             except TRANSLATED as error:
                 raise failure(error, self._pool.address) from error
 

@@ -1,0 +1,153 @@
+"""What requests may carry, checked before anything looks at it, and the schemas of what is answered."""
+
+import json
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+from starlette.requests import Request
+
+from noetl.api.problems import BadRequest
+from noetl.user_sessions import LIFETIME, LONGEST
+from noetl_ir import codec
+
+BODY_BYTES = 1 << 20
+SOURCE_BYTES = 32 << 20
+BLOB_BYTES = 256 << 20
+"""The most bytes of a JSON body, of a playbook or plan, and of a value from a worker."""
+
+LAST_VERSION = (1 << 31) - 1
+"""The highest version that a playbook can have: what stores count in."""
+
+Name = Annotated[str, Field(min_length=1, max_length=512)]
+Status = Literal["running", "paused", "blocked", "failed", "cancelled", "completed"]
+
+
+class Body(BaseModel):
+    """A request's body: an unknown key is a mistake."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class StartBody(Body):
+    """Start an execution, by the id of a plan or by a path of the catalogue."""
+
+    playbook_id: Name | None = Field(None, description="The digest of a plan, as registering it answered.")
+    path: Name | None = Field(None, description="A path of the catalogue.")
+    version: int | None = Field(
+        None, ge=1, le=LAST_VERSION, description="The version of that path; the newest when absent."
+    )
+    payload: dict[str, JsonValue] = Field(default_factory=dict, description="Values that replace the workload's.")
+
+    @model_validator(mode="after")
+    def _one(self) -> "StartBody":
+        if (self.playbook_id is None) == (self.path is None):
+            raise ValueError("give either `playbook_id` or `path`")
+        if self.version is not None and self.path is None:
+            raise ValueError("`version` goes with `path`")
+        return self
+
+
+class SignalBody(Body):
+    """A named signal for `wait` tasks."""
+
+    name: Annotated[str, Field(min_length=1, max_length=512)]
+    data: JsonValue = None
+
+
+Roles = Annotated[list[Annotated[str, Field(max_length=128)]], Field(max_length=100)]
+
+
+class SessionBody(Body):
+    """A session of a user, who has shown elsewhere who they are (case-dialect §6.3)."""
+
+    user_id: Annotated[str, Field(min_length=1, max_length=512)] | Annotated[int, Field(ge=0, lt=1 << 53)]
+    email: Annotated[str, Field(max_length=320)] | None = None
+    display_name: Annotated[str, Field(max_length=512)] | None = None
+    roles: Roles = Field(default_factory=list)
+    client_ip: Annotated[str, Field(max_length=64)] | None = None
+    auth0_id: Annotated[str, Field(max_length=512)] | None = None
+    ttl_seconds: int = Field(LIFETIME, ge=1, le=LONGEST, description="How long it lasts without activity.")
+
+
+class SessionTokenBody(Body):
+    """The token of a session."""
+
+    token: Annotated[str, Field(min_length=1, max_length=512)]
+
+
+class ActivityBody(SessionTokenBody):
+    """Activity in a session: the revision that was read, and what changes, if anything does."""
+
+    revision: int = Field(ge=1, lt=1 << 53)
+    email: Annotated[str, Field(max_length=320)] | None = None
+    display_name: Annotated[str, Field(max_length=512)] | None = None
+    roles: Roles = Field(default_factory=list)
+    client_ip: Annotated[str, Field(max_length=64)] | None = None
+    auth0_id: Annotated[str, Field(max_length=512)] | None = None
+
+
+class BlobBody(Body):
+    """The reference of a value that is kept outside of the log, as an event holds it."""
+
+    reference: dict[str, JsonValue]
+
+
+_B = TypeVar("_B", bound=Body)
+
+
+async def raw_body(request: Request, most: int) -> bytes:
+    """The body, read as far as it may be long, and not at all where it says that it is longer. Raises BadRequest."""
+    parts, size = [], 0
+    too_long = BadRequest(f"the body has more than {most:,} bytes", 413)
+    stated = request.headers.get("content-length", "")
+    if stated.isascii() and stated.isdigit() and int(stated[:20]) > most:
+        raise too_long
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            raise too_long
+        parts.append(part)
+    return b"".join(parts)
+
+
+async def body_of(request: Request, model: type[_B]) -> _B:
+    """The JSON body of a request as a model. Raises BadRequest."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise BadRequest("the body has to be JSON, with `Content-Type: application/json`", 415)
+    data = await raw_body(request, BODY_BYTES)
+    try:
+        value = json.loads(data, parse_constant=_no_number)
+        codec.check(value)
+    except (ValueError, RecursionError, codec.CodecError) as error:
+        raise BadRequest(f"the body is no JSON: {error}") from None
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise BadRequest(_told(error)) from None
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no JSON")
+
+
+def _told(error: ValidationError) -> str:
+    """What is wrong with a body, each with where it stands."""
+    found = []
+    for one in error.errors(include_url=False, include_context=False, include_input=False)[:5]:
+        place = ".".join(map(str, one["loc"]))
+        text = one["msg"].removeprefix("Value error, ")
+        found.append(f"`{place}`: {text}" if place else text)
+    return "; ".join(found)
+
+
+def number_of(request: Request, name: str, default: int, least: int, most: int) -> int:
+    """A whole number of the query. Raises BadRequest."""
+    return natural(name, request.query_params.get(name, str(default)), least, most)
+
+
+def natural(name: str, text: str, least: int, most: int) -> int:
+    """A whole number between bounds. Raises BadRequest."""
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
+        raise BadRequest(f"`{name}` is a whole number from {least} to {most}")
+    return int(text)

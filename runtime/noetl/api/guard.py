@@ -1,0 +1,106 @@
+"""Who may do what: bearer tokens with roles, hashed at rest, compared in constant time.
+
+A server without tokens answers everybody who can reach it, and so listens on loopback only (`check_binding`). There it
+also refuses requests that name another host, so that a page in a browser cannot speak to it under a name of its own.
+With tokens and without, what changes something is refused where a page of another site can have sent it.
+"""
+
+import hmac
+from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit
+
+from starlette.requests import HTTPConnection
+
+from noetl.api.problems import BadRequest
+from noetl.api.throttle import Throttle
+from noetl.egress import is_loopback
+from noetl.tokens import MAY, Token, digest_of
+
+_SCHEME = "bearer "
+
+
+class Guard:
+    """Lets requests through. `tokens` gives those that are known now, so that one that is forgotten ends at once.
+
+    A server that began without any answers, until there is one, to the names in `hosts`; one that began with some
+    never opens, even when the last one is gone.
+    """
+
+    def __init__(
+        self, tokens: Callable[[], Sequence[Token]], hosts: Sequence[str] = ("localhost", "127.0.0.1", "::1")
+    ) -> None:
+        self._tokens = tokens
+        self._open = not tokens()
+        self._hosts = frozenset(hosts)
+        self._wrong = Throttle(100, 1)
+
+    def lets(self, connection: HTTPConnection, role: str) -> bool:
+        """Whether a request is let through as things are now."""
+        try:
+            self.check(connection, role)
+        except BadRequest:
+            return False
+        return True
+
+    def check(self, connection: HTTPConnection, role: str) -> None:
+        """Raises BadRequest with 401, 403 or 415, and with 429 after many wrong tokens of one client."""
+        _check_site(connection)
+        tokens = self._tokens()
+        self._open = self._open and not tokens
+        if self._open:
+            host = connection.url.hostname or ""
+            if host not in self._hosts:
+                raise BadRequest(f"this server answers to {', '.join(sorted(self._hosts))} only", 403)
+            return
+        token = _token_of(connection, tokens)
+        if token is None and not self._wrong.allows(connection.client.host if connection.client is not None else ""):
+            raise BadRequest("too many requests without a valid token came from there just now", 429)
+        if token is None:
+            raise BadRequest("a valid token is needed: send `Authorization: Bearer TOKEN`", 401)
+        if role not in MAY[token.role]:
+            raise BadRequest(f"the token `{token.name}` has the role `{token.role}`; this needs `{role}`", 403)
+
+
+_LOOKS = frozenset({"GET", "HEAD", "OPTIONS"})
+_OWN_SITES = frozenset({"same-origin", "none"})
+"""Values of `Sec-Fetch-Site` (W3C Fetch Metadata §2.4): a page of this server, or somebody who typed the address."""
+_OF_FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"})
+"""What a page may send anywhere without being asked (Fetch §2.2.2)."""
+
+
+def _check_site(connection: HTTPConnection) -> None:
+    """Raises BadRequest for a request that changes something and that a page of another site can have sent: browsers
+    name the site, and send what forms send without asking first.
+    """
+    if connection.scope.get("method", "GET") in _LOOKS:
+        return
+    headers = connection.headers
+    origin = headers.get("origin")
+    is_own = origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+    if not is_own or headers.get("sec-fetch-site", "none").lower() not in _OWN_SITES:
+        raise BadRequest("a page of another site may change nothing here", 403)
+    if headers.get("content-type", "").partition(";")[0].strip().lower() in _OF_FORMS:
+        raise BadRequest("a body of this type is what forms send: give `Content-Type: application/json`", 415)
+
+
+def _token_of(connection: HTTPConnection, tokens: Sequence[Token]) -> Token | None:
+    """The token that was sent. All are compared, so that how long it takes tells nothing of any."""
+    header = connection.headers.get("authorization", "")
+    sent = header[len(_SCHEME) :].strip() if header[: len(_SCHEME)].lower() == _SCHEME else ""
+    digest = digest_of(sent)
+    found = None
+    for token in tokens:
+        if hmac.compare_digest(token.digest, digest) and sent:
+            found = token
+    return found
+
+
+def check_binding(host: str, *, has_tokens: bool, is_encrypted: bool) -> str | None:
+    """Why a server may not listen on `host`, None when it may. `is_encrypted`: by itself, or by a proxy in front."""
+    if is_loopback(host):
+        return None
+    if not has_tokens:
+        return f"to listen on {host}, tokens are needed: make one with `noetl token add NAME --role admin`"
+    if not is_encrypted:
+        return f"to listen on {host}, give --tls-cert and --tls-key, or --behind-proxy where a proxy ends TLS"
+    return None

@@ -1,0 +1,278 @@
+"""One function for each operation of the API: a request in, a response out, the service in between."""
+
+from asyncio import timeout, wrap_future
+from contextlib import suppress
+from typing import Any, get_args
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from noetl.api.answers import JSONResponse
+from noetl.api.bodies import (
+    BLOB_BYTES,
+    LAST_VERSION,
+    SOURCE_BYTES,
+    BlobBody,
+    SignalBody,
+    StartBody,
+    Status,
+    body_of,
+    natural,
+    number_of,
+    raw_body,
+)
+from noetl.api.pages import LAST_POSITION, limit_of, page, position_of
+from noetl.api.problems import BadRequest, Refused, Unknown, no_room, problem
+from noetl.api.service import ApiService, Start
+from noetl.api.streams import Streams
+from noetl.catalogue import Versions
+from noetl.ports import Wanted
+from noetl.server.workers.preflight import WITHIN
+from noetl.starts import KEY, BadKey, start_key
+from noetl_ir import codec
+from noetl_ir.expr import Json
+
+BYTES = "application/octet-stream"
+_STATUSES = frozenset(get_args(Status))
+
+
+def service_of(request: Request) -> ApiService:
+    """The service behind the application."""
+    service: ApiService = request.app.state.service
+    return service
+
+
+async def healthz(request: Request) -> Response:
+    """The process answers."""
+    return JSONResponse({"status": "ok"})
+
+
+async def readyz(request: Request) -> Response:
+    """The server can use its store and takes work."""
+    stand = service_of(request).standing()
+    if stand.full:
+        return problem(503, no_room(stand.full))
+    if stand.trouble is not None:
+        return problem(503, "the store cannot be used; the server's log says why")
+    if not stand.reaches:
+        return problem(503, "the bus to the workers cannot be reached")
+    if stand.stopping:
+        return problem(503, "the server is stopping")
+    return JSONResponse({"status": "ok", "executions": stand.executions})
+
+
+async def metrics(request: Request) -> Response:
+    """Figures for Prometheus."""
+    from noetl.api.metrics import TYPE, metrics_text
+
+    connections = request.app.state.connections
+    return Response(await run_in_threadpool(metrics_text, service_of(request), connections), media_type=TYPE)
+
+
+async def openapi(request: Request) -> Response:
+    """This API as OpenAPI 3.1."""
+    from noetl.api.openapi import document
+
+    return JSONResponse(document(request.app.state.operations))
+
+
+async def list_executions(request: Request) -> Response:
+    """Executions, newest first."""
+    status = request.query_params.get("status", "")
+    if status and status not in _STATUSES:
+        raise BadRequest(f"`status` is one of {', '.join(sorted(_STATUSES))}")
+    limit, given = limit_of(request), request.query_params
+    wanted = Wanted(status, given.get("parent", ""), given.get("open") == "true", given.get("before", ""), limit)
+    rows = await run_in_threadpool(service_of(request).executions, wanted)
+    return page("executions", rows, rows[-1]["execution_id"] if len(rows) == limit else None)
+
+
+async def get_counts(request: Request) -> Response:
+    """How many executions there are by status."""
+    return JSONResponse(await run_in_threadpool(service_of(request).counts))
+
+
+async def get_row(request: Request) -> Response:
+    """What lists show of an execution; quicker than looking at all of it."""
+    return JSONResponse(await run_in_threadpool(service_of(request).row, _id(request)))
+
+
+async def start_execution(request: Request) -> Response:
+    """Start an execution; answered once its first events are on disk. What has one `Idempotency-Key` starts one."""
+    body = await body_of(request, StartBody)
+    start = Start(body.playbook_id or "", body.path or "", body.version, dict[str, Json](body.payload))
+    if (key := request.headers.get(KEY)) is not None:
+        try:
+            start = start._replace(key=start_key(key, body.model_dump()))
+        except BadKey as problem:
+            raise BadRequest(f"`{KEY}`: {problem}") from None
+    prepared = await run_in_threadpool(service_of(request).prepare, start)
+    # What follows waits without a thread: of those there are few, and others look meanwhile.
+    with suppress(TimeoutError):
+        async with timeout(WITHIN):
+            if lacking := await wrap_future(prepared.lacking):
+                raise Refused("; ".join(["nothing was started", *lacking]))
+    begun = await wrap_future(prepared.begin())
+    headers = {"Location": f"/executions/{begun.execution_id}"}
+    if not begun.fresh:
+        headers["Idempotent-Replayed"] = "true"
+    answer: dict[str, Json] = {"execution_id": begun.execution_id}
+    if prepared.warnings:
+        answer["warnings"] = [*prepared.warnings]
+    return JSONResponse(answer, 201 if begun.fresh else 200, headers)
+
+
+async def get_execution(request: Request) -> Response:
+    """How an execution stands: status, counts, failure, what it does now and waits for."""
+    return JSONResponse(await run_in_threadpool(service_of(request).execution, _id(request)))
+
+
+async def get_ctx(request: Request) -> Response:
+    """The `ctx` of an execution."""
+    return JSONResponse(await run_in_threadpool(service_of(request).ctx, _id(request)))
+
+
+async def get_result(request: Request) -> Response:
+    """The result of the step that succeeded last, or of `step`; values kept elsewhere are fetched."""
+    step = request.query_params.get("step", "")
+    return JSONResponse({"result": await run_in_threadpool(service_of(request).result, _id(request), step)})
+
+
+async def get_replay(request: Request) -> Response:
+    """Fold the log again: whether it is a legal run of the plan, and the state it leads to."""
+    return JSONResponse(await run_in_threadpool(service_of(request).replay, _id(request)))
+
+
+async def get_events(request: Request) -> Response:
+    """Events behind position `after`; with `Accept: text/event-stream`, as they are written until the end."""
+    execution_id, service = _id(request), service_of(request)
+    if "text/event-stream" in request.headers.get("accept", ""):
+        last = request.headers.get("last-event-id") or request.query_params.get("after", "0")
+        after = natural("after", last, 0, LAST_POSITION)
+        await run_in_threadpool(service.events, execution_id, after, 1)  # what is wrong is told before anything is sent
+        streams: Streams = request.app.state.streams
+        client = request.client.host if request.client is not None else ""
+        return streams.followed(execution_id, after, request.state.may_go_on, client)
+    after, limit = position_of(request), limit_of(request)
+    found = await run_in_threadpool(service.events, execution_id, after, limit)
+    return page("events", found, after + len(found) if len(found) == limit else None)
+
+
+async def get_log(request: Request) -> Response:
+    """The same as stored: msgpack, a list of [position, event id, body]; what `noetl --server` folds itself."""
+    asked = position_of(request), limit_of(request)
+    records = await run_in_threadpool(service_of(request).log, _id(request), *asked)
+    rows: list[Json] = [[record.position, record.event_id, record.body.hex()] for record in records]
+    return Response(codec.pack(rows), media_type=BYTES)
+
+
+async def cancel(request: Request) -> Response:
+    """End an execution before it is done."""
+    return await _asked(request, "cancel")
+
+
+async def pause(request: Request) -> Response:
+    """Let an execution start nothing new; what is in flight finishes."""
+    return await _asked(request, "pause")
+
+
+async def resume(request: Request) -> Response:
+    """Let a paused execution go on."""
+    return await _asked(request, "resume")
+
+
+async def retry_fault(request: Request) -> Response:
+    """Go on with an execution that ended by a mistake of the engine (`engine.fault`), where it stood before."""
+    await run_in_threadpool(service_of(request).retry_fault, _id(request))
+    return JSONResponse({"execution_id": _id(request), "asked": "retry-fault"}, 202)
+
+
+async def signal(request: Request) -> Response:
+    """Send a named signal; it is kept until a wait takes it."""
+    body = await body_of(request, SignalBody)
+    return await _asked(request, "signal", {"name": body.name, "data": body.data})
+
+
+async def list_playbooks(request: Request) -> Response:
+    """The catalogue, by path, the newest version first: every version, or with `newest=true` one for each path."""
+    limit, given = limit_of(request), request.query_params
+    after = _version_of(given["after"]) if given.get("after") else None
+    wanted = Versions(given.get("path", ""), given.get("newest") == "true", after, limit)
+    rows = await run_in_threadpool(service_of(request).playbooks, wanted)
+    return page("playbooks", rows, f"{rows[-1]['path']}@{rows[-1]['version']}" if len(rows) == limit else None)
+
+
+async def register(request: Request) -> Response:
+    """Register a playbook (its source, compiled here) or a plan (its bytes); refused when it does not compile."""
+    data = await raw_body(request, SOURCE_BYTES)
+    name = request.query_params.get("name", "playbook.yaml")
+    row = await run_in_threadpool(service_of(request).register, data, name)
+    return JSONResponse(row, 201, {"Location": f"/plans/{row['playbook_id']}"})
+
+
+async def get_plan(request: Request) -> Response:
+    """The bytes of a plan."""
+    return Response(await run_in_threadpool(service_of(request).plan, request.path_params["digest"]), media_type=BYTES)
+
+
+async def get_plan_at(request: Request) -> Response:
+    """The bytes of a version of a path, the newest when none is given; `X-Digest` says which plan it is."""
+    version = number_of(request, "version", 0, 0, LAST_VERSION) or None
+    digest, data = await run_in_threadpool(service_of(request).plan_at, request.path_params["path"], version)
+    return Response(data, headers={"X-Digest": digest}, media_type=BYTES)
+
+
+async def get_blob(request: Request) -> Response:
+    """The bytes behind a reference."""
+    body = await body_of(request, BlobBody)
+    reference: dict[str, Any] = body.reference
+    return Response(await run_in_threadpool(service_of(request).blob, reference), media_type=BYTES)
+
+
+async def put_blob(request: Request) -> Response:
+    """Keep a value of an execution that is not over outside of its log; for workers."""
+    await run_in_threadpool(service_of(request).check_open, _id(request))  # before up to 256 MiB are read
+    data = await raw_body(request, BLOB_BYTES)
+    reference = await run_in_threadpool(service_of(request).put_blob, _id(request), data)
+    return JSONResponse({"reference": reference}, 201)
+
+
+async def list_workers(request: Request) -> Response:
+    """The workers that were heard of within the last seconds, by name."""
+    limit = limit_of(request)
+    rows = await run_in_threadpool(service_of(request).workers, request.query_params.get("after", ""), limit)
+    return page("workers", rows, rows[-1]["name"] if len(rows) == limit else None)
+
+
+async def drain(request: Request) -> Response:
+    """Have a worker take no more, finish what it has, and end."""
+    name = request.path_params["worker"]
+    await run_in_threadpool(service_of(request).drain, name)
+    return JSONResponse({"worker": name, "asked": "drain"}, 202)
+
+
+async def stop(request: Request) -> Response:
+    """Stop the server: nothing new begins, what is in flight finishes."""
+    await run_in_threadpool(service_of(request).stop)
+    return JSONResponse({"status": "stopping"}, 202)
+
+
+async def _asked(request: Request, verb: str, body: Json = None) -> Response:
+    await run_in_threadpool(service_of(request).ask, _id(request), verb, body)
+    return JSONResponse({"execution_id": _id(request), "asked": verb}, 202)
+
+
+def _version_of(text: str) -> tuple[str, int]:
+    """A path and version. Raises BadRequest."""
+    path, at, version = text.rpartition("@")
+    if not at:
+        raise BadRequest("`after` is PATH@VERSION, as `next` has it")
+    return path, natural("after", version, 1, LAST_VERSION)
+
+
+def _id(request: Request) -> str:
+    name = str(request.path_params["execution_id"])
+    if not name.isprintable():
+        raise Unknown("there is no such execution")
+    return name

@@ -1,0 +1,64 @@
+"""`/metrics`: how the server stands, in the text format of Prometheus."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TypeAlias
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from noetl.api.service import ApiService
+
+TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+Connections: TypeAlias = Callable[[], tuple[int, int]]
+"""How many connections there are, and how many were dropped for there being too many."""
+
+
+class _Stand(Collector):
+    """Asks the service each time that somebody reads the metrics."""
+
+    def __init__(self, service: ApiService, connections: Connections) -> None:
+        self._service = service
+        self._connections = connections
+
+    def collect(self) -> list[Metric]:
+        """The families, made anew."""
+        executions = GaugeMetricFamily("noetl_executions", "Executions in the store by status.", labels=["status"])
+        for status, count in self._service.counts().items():
+            executions.add_metric([status], count)
+        workers = GaugeMetricFamily("noetl_workers", "Workers by pool and state.", labels=["pool", "state"])
+        counts = Counter((each.pool, each.state) for each in self._service.heartbeats())
+        for labels, count in counts.items():
+            workers.add_metric(labels, count)
+        stand, (connections, dropped) = self._service.standing(), self._connections()
+        rows = (
+            ("noetl_connections", "Connections to this server.", connections),
+            ("noetl_driven_executions", "Executions that this server drives.", stand.executions),
+            ("noetl_busy_slots", "Pipelines at work in this process.", stand.busy),
+            ("noetl_waiting_requests", "Requests that wait for the next round.", stand.waiting),
+            ("noetl_store_failing", "1 while the store cannot be used.", int(stand.trouble is not None)),
+            ("noetl_store_full", "1 while there is no room for values or events.", int(bool(stand.full))),
+            ("noetl_bus_unreachable", "1 while workers elsewhere cannot be reached.", int(not stand.reaches)),
+        )
+        refused = CounterMetricFamily(
+            "noetl_refused_reports", "Reports and heartbeats on claims from whom no order went to.", value=stand.refused
+        )
+        return [
+            executions,
+            workers,
+            refused,
+            CounterMetricFamily(
+                "noetl_dropped_connections", "Connections that made room for others, or had none.", value=dropped
+            ),
+            *(GaugeMetricFamily(name, text, value=value) for name, text, value in rows),
+        ]
+
+
+def metrics_text(service: ApiService, connections: Connections) -> bytes:
+    """All metrics, as the body of the answer."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Stand(service, connections))
+    return bytes(generate_latest(registry))

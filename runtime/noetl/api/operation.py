@@ -1,0 +1,28 @@
+"""What the table of the API has for each operation."""
+
+from collections.abc import Awaitable, Callable
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from noetl.api.bodies import Body
+from noetl.api.pages import Paged
+from noetl_ir.rows import NamedTuple
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Operation(NamedTuple):
+    """One operation. `role` is who may, empty for everybody; `query` names its parameters, beside those of pages,
+    `headers` the request headers that it reads.
+    """
+
+    method: str
+    path: str
+    role: str
+    handler: Handler
+    body: type[Body] | None = None
+    query: tuple[str, ...] = ()
+    status: int = 200
+    pages: Paged | None = None
+    headers: tuple[str, ...] = ()

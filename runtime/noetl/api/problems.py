@@ -1,0 +1,97 @@
+"""Errors of the API: `application/problem+json` (RFC 9457), and which exception is which."""
+
+from collections.abc import Awaitable, Callable
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from noetl.api.answers import JSONResponse
+from noetl.ports import Busy, Conflict, Damaged, NoRoom, StoreFailure
+
+TYPE = "application/problem+json"
+RETRY_AFTER = 1
+"""Seconds after which what was busy or failing may be tried again."""
+
+_TITLES = {
+    400: "Bad request", 401: "Not authenticated", 403: "Not allowed", 404: "Not found", 405: "Method not allowed",
+    409: "Conflict", 413: "Too large", 415: "Unsupported media type", 422: "Does not compile",
+    429: "Too many requests", 500: "Internal error", 503: "Try again later",
+}  # fmt: skip
+
+
+class Unknown(Exception):
+    """Nothing has the name or number that was asked for. The text says what is not there."""
+
+
+class Refused(Exception):
+    """It was understood and cannot be done. The text says why."""
+
+
+class Faulty(Exception):
+    """A playbook or plan that does not compile or load. The text has the findings."""
+
+
+class BadRequest(Exception):
+    """The request itself is wrong; the text says what and what to write instead."""
+
+    def __init__(self, text: str, status: int = 400) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def problem(status: int, detail: str) -> Response:
+    """A problem document with its status."""
+    body = {"type": "about:blank", "title": _TITLES.get(status, "Error"), "status": status, "detail": detail}
+    headers = {"Retry-After": str(RETRY_AFTER)} if status in (429, 503) else {}
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return JSONResponse(body, status, headers, TYPE)
+
+
+def no_room(reason: str) -> str:
+    """What a server says that has no room; it goes on to answer who only looks."""
+    return f"there is no room for values or events: {reason}"
+
+
+def problem_of(error: Exception) -> Response:
+    """The problem that an exception is; what is none of ours tells nothing of itself."""
+    match error:
+        case BadRequest():
+            return problem(error.status, str(error))
+        case Unknown():
+            return problem(404, str(error))
+        case Refused() | Conflict():
+            return problem(409, str(error))
+        case Damaged():
+            return problem(409, error.what)
+        case Faulty():
+            return problem(422, str(error))
+        case Busy():
+            return problem(503, str(error))
+        case NoRoom():
+            return problem(503, no_room(error.reason))
+        case StoreFailure():  # its text may name files and addresses
+            return problem(503, "the store cannot be used; the server's log says why")
+        case HTTPException():
+            return problem(error.status_code, error.detail)
+    return problem(500, "the server failed; its log says more")
+
+
+def answering(
+    handler: Callable[[Request], Awaitable[Response]], say: Callable[[str], None]
+) -> Callable[[Request], Awaitable[Response]]:
+    """A handler whose exceptions are answers."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except ClientDisconnect:  # nobody reads it
+            return problem(400, "the body did not come to its end")
+        except Exception as error:
+            answer = problem_of(error)
+            if answer.status_code == 500 or (isinstance(error, StoreFailure) and not isinstance(error, NoRoom)):
+                say(f"{request.method} {request.url.path}: {type(error).__name__}: {error}")
+            return answer
+
+    return answered

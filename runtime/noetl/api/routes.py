@@ -1,0 +1,126 @@
+"""The table of the API: method, path, who may, what answers. The application and its OpenAPI document come from it."""
+
+from collections.abc import Callable
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from noetl.api import handlers, sessions
+from noetl.api.bodies import ActivityBody, BlobBody, SessionBody, SessionTokenBody, SignalBody, StartBody
+from noetl.api.guard import Guard
+from noetl.api.operation import Handler, Operation
+from noetl.api.pages import Paged
+from noetl.api.problems import BadRequest, answering, problem_of
+from noetl.api.service import ApiService
+from noetl.api.streams import Streams
+from noetl.starts import KEY
+from noetl.user_sessions import Sessions
+
+_ONE = "/executions/{execution_id}"
+_POSITION = "the position in the log of the event before"
+ROUTES = (
+    Operation("GET", "/healthz", "", handlers.healthz),
+    Operation("GET", "/readyz", "", handlers.readyz),
+    Operation("GET", "/metrics", "viewer", handlers.metrics),
+    Operation("GET", "/openapi.json", "", handlers.openapi),
+    Operation(
+        "GET",
+        "/executions",
+        "viewer",
+        handlers.list_executions,
+        query=("status", "parent", "open"),
+        pages=Paged("executions", "the id of the execution before", cursor="before"),
+    ),
+    Operation("GET", "/counts", "viewer", handlers.get_counts),
+    Operation("POST", "/executions", "operator", handlers.start_execution, StartBody, status=201, headers=(KEY,)),
+    Operation("GET", _ONE, "viewer", handlers.get_execution),
+    Operation("GET", f"{_ONE}/row", "viewer", handlers.get_row),
+    Operation("GET", f"{_ONE}/ctx", "viewer", handlers.get_ctx),
+    Operation("GET", f"{_ONE}/result", "viewer", handlers.get_result, query=("step",)),
+    Operation("GET", f"{_ONE}/replay", "viewer", handlers.get_replay),
+    Operation("GET", f"{_ONE}/events", "viewer", handlers.get_events, pages=Paged("events", _POSITION, counts=True)),
+    Operation("GET", f"{_ONE}/log", "viewer", handlers.get_log, pages=Paged("", _POSITION, counts=True)),
+    Operation("POST", f"{_ONE}/cancel", "operator", handlers.cancel, status=202),
+    Operation("POST", f"{_ONE}/pause", "operator", handlers.pause, status=202),
+    Operation("POST", f"{_ONE}/resume", "operator", handlers.resume, status=202),
+    Operation("POST", f"{_ONE}/retry-fault", "operator", handlers.retry_fault, status=202),
+    Operation("POST", f"{_ONE}/signal", "operator", handlers.signal, SignalBody, status=202),
+    Operation(
+        "GET",
+        "/playbooks",
+        "viewer",
+        handlers.list_playbooks,
+        query=("path", "newest"),
+        pages=Paged("playbooks", "PATH@VERSION of the row before"),
+    ),
+    Operation("POST", "/playbooks", "operator", handlers.register, query=("name",), status=201),
+    Operation("GET", "/playbooks/{path:path}", "viewer", handlers.get_plan_at, query=("version",)),
+    Operation("GET", "/plans/{digest}", "viewer", handlers.get_plan),
+    Operation("POST", "/blobs", "viewer", handlers.get_blob, BlobBody),
+    Operation("PUT", "/blobs/{execution_id}", "worker", handlers.put_blob, status=201),
+    Operation(
+        "GET", "/workers", "viewer", handlers.list_workers, pages=Paged("workers", "the name of the worker before")
+    ),
+    Operation("POST", "/workers/{worker}/drain", "operator", handlers.drain, status=202),
+    Operation("POST", "/sessions", "operator", sessions.create_session, SessionBody, status=201),
+    Operation("POST", "/sessions/validate", "viewer", sessions.validate_session, SessionTokenBody),
+    Operation("POST", "/sessions/activity", "operator", sessions.update_session, ActivityBody),
+    Operation("POST", "/sessions/invalidate", "operator", sessions.invalidate_session, SessionTokenBody),
+    Operation(
+        "GET",
+        "/users/{user_id:path}/sessions",
+        "operator",
+        sessions.list_sessions,
+        pages=Paged("sessions", "what the page before said"),
+    ),
+    Operation("POST", "/stop", "admin", handlers.stop, status=202),
+)
+
+
+def application(
+    service: ApiService,
+    guard: Guard,
+    say: Callable[[str], None],
+    kept: Sessions,
+    connections: Callable[[], tuple[int, int]] = lambda: (0, 0),
+) -> Starlette:
+    """The ASGI application over a service and the sessions of users. `say` hears of errors of ours; `connections` gives
+    how many there are, and how many were dropped for there being too many.
+    """
+    routes = [
+        Route(row.path, answering(_guarded(row, guard), say), methods=[row.method], name=row.handler.__name__)
+        for row in ROUTES
+    ]
+    app = Starlette(routes=routes, exception_handlers={404: _failed, 405: _failed})
+    app.state.service = service
+    app.state.streams = Streams(service)
+    app.state.connections = connections
+    app.state.sessions = sessions.SessionBook(kept)
+    app.state.operations = ROUTES
+    return app
+
+
+def _guarded(row: Operation, guard: Guard) -> Handler:
+    async def guarded(request: Request) -> Response:
+        if row.role:
+            guard.check(request, row.role)
+            _check_query(row, request)
+        request.state.may_go_on = lambda: not row.role or guard.lets(request, row.role)
+        return await row.handler(request)
+
+    return guarded
+
+
+def _check_query(row: Operation, request: Request) -> None:
+    """Raises BadRequest for a parameter that the operation does not have: left out of a filter, it would show more."""
+    known = (*row.query, *(("limit", row.pages.cursor) if row.pages is not None else ()))
+    for name in request.query_params:
+        if name not in known:
+            there = ", ".join(f"`{one}`" for one in known) or "none"
+            raise BadRequest(f"unknown query parameter `{name}`; known here: {there}", 400)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    return problem_of(error)

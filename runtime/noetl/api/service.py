@@ -1,0 +1,384 @@
+"""The service behind the API of a server: what the API asks for, answered from the store and by the service beside it.
+
+Looking reads the store from the caller's thread. Changing is left to the thread that drives: a start is handed to it
+and answered once it is on disk, requests to an execution go through its inbox, and the service is woken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from noetl.api.notifier import Notifier
+from noetl.api.problems import Faulty, Refused, Unknown
+from noetl.app.documents import execution_document, replay_document, row_document, verdict_of, version_document
+from noetl.app.preflight_answers import secret_pools
+from noetl.app.runtime import Runtime
+from noetl.app.secret_resolver import unresolvable, workload_of
+from noetl.app.snapshot_cache import SnapshotCache
+from noetl.app.snapshots import Unreadable, events_of, program_of, result_of, root_of
+from noetl.app.workers import EVERY_POOL, hindrance, worker_document
+from noetl.catalogue import PlanRow, Versions
+from noetl.engine.program import Program
+from noetl.engine.starting import Request, unmet
+from noetl.engine.unread import unread
+from noetl.ports import ExecutionRow, NoRoom, Owned, Record, StartKey, Taken, Wanted
+from noetl.runnable import unable
+from noetl.server.children import NotFound
+from noetl.server.control import ControlPlane
+from noetl.server.service import Service, Standing
+from noetl.server.workers.registry import WorkerRegistry
+from noetl.starts import other
+from noetl_ir.commands import Check, WorkerHeartbeat
+from noetl_ir.envelope import Origin, envelope_of, origin_of
+from noetl_ir.expr import Json
+from noetl_ir.nearest import nearest
+from noetl_ir.plan_format import MAGIC
+from noetl_ir.rows import NamedTuple
+
+STATUSES = ("running", "paused", "blocked", "failed", "cancelled", "completed")
+DRAIN = 30_000_000
+"""Microseconds that what is in flight has to finish when the server stops."""
+
+_NEAR = 10_000
+"""How many paths are looked at for one that is much like a path that is not there."""
+
+Compile = Callable[[bytes, str], bytes]
+"""Compiles the source of a playbook with a name; raises Faulty."""
+
+
+class Start(NamedTuple):
+    """Which plan to run: by `digest`, or the newest under `path`, or its version there; and with what.
+
+    All starts with one `key` are one; without a key each is its own.
+    """
+
+    digest: str
+    path: str
+    version: int | None
+    payload: dict[str, Json]
+    key: StartKey | None = None
+
+
+class Begun(NamedTuple):
+    """The execution that a start gave; `fresh` where it did not give it before."""
+
+    execution_id: str
+    fresh: bool = True
+
+
+class Prepared(NamedTuple):
+    """A start that can be made. `lacking` is what of its secrets cannot be had, once that is known, a sentence each;
+    `begin` gives the new execution, once its first events are on disk; `warnings` is what is strange about the request.
+    """
+
+    lacking: Future[tuple[str, ...]]
+    begin: Callable[[], Future[Begun]]
+    warnings: tuple[str, ...] = ()
+
+
+class ApiService:
+    """The operations of the API over a runtime and its service. Every one may be called from any thread, and blocks; a
+    start gives what is waited for without one. Raises Unknown, Refused, Faulty, StoreFailure, Busy.
+
+    `registry` has the workers where they are other processes."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        service: Service,
+        notifier: Notifier,
+        compiler: Compile,
+        registry: WorkerRegistry | None = None,
+    ) -> None:
+        self._registry = registry
+        self._runtime = runtime
+        self._snapshots = SnapshotCache(runtime)
+        self._service = service
+        self._compile = compiler
+        self.listen = notifier.listen
+
+    def standing(self) -> Standing:
+        """How the thread that drives stands."""
+        return self._service.standing()
+
+    def counts(self) -> dict[str, int]:
+        """How many executions stand how."""
+        return {**dict.fromkeys(STATUSES, 0), **self._runtime.store.counts()}
+
+    def executions(self, wanted: Wanted) -> list[dict[str, Json]]:
+        """The rows of a list, as documents."""
+        rows = self._runtime.store.executions(wanted)
+        roots = {row.execution_id: root_of(self._runtime, row) for row in rows if row.ended is None}
+        owned = self._runtime.store.owned({*roots.values()}) if roots else frozenset[str]()
+        return [row_document(row, owned=roots.get(row.execution_id) in owned) for row in rows]
+
+    def row(self, execution_id: str) -> dict[str, Json]:
+        """What lists show of an execution."""
+        row = self._row(execution_id)
+        return row_document(row, owned=self._is_owned(row))
+
+    def execution(self, execution_id: str) -> dict[str, Json]:
+        """How it stands, what it does now and waits for."""
+        row = self._row(execution_id)
+        with _told(), self._snapshots.at(row) as snapshot:
+            return execution_document(self._runtime, snapshot, owned=self._is_owned(row), why=self._hindrance)
+
+    def ctx(self, execution_id: str) -> dict[str, Json]:
+        """The `ctx` of an execution."""
+        with _told(), self._snapshots.at(self._row(execution_id)) as snapshot:
+            return snapshot.execution.ctx
+
+    def result(self, execution_id: str, step: str) -> Json:
+        """The result of a step's latest success, of the last step when `step` is empty; references followed."""
+        with _told():
+            return result_of(self._runtime, self._row(execution_id), step or None)
+
+    def replay(self, execution_id: str) -> dict[str, Json]:
+        """Whether its log is a legal run of its plan, and the state it leads to."""
+        with _told():
+            return replay_document(*verdict_of(self._runtime, self._row(execution_id)))
+
+    def events(self, execution_id: str, after: int, limit: int) -> list[dict[str, Json]]:
+        """Envelopes behind a position."""
+        row = self._row(execution_id)
+        with _told():
+            plan = program_of(self._runtime, execution_id).plan
+            origin = self._origin(row) if after else None
+            found = []
+            for position, event in islice(events_of(self._runtime, execution_id, after), limit):
+                origin = origin or origin_of(execution_id, event)
+                found.append(envelope_of(plan, origin, event, position))
+            return found
+
+    def log(self, execution_id: str, after: int, limit: int) -> Sequence[Record]:
+        """The same as stored, for those who fold them."""
+        self._row(execution_id)
+        return tuple(islice(self._runtime.store.read(execution_id, after), limit))
+
+    def is_over(self, execution_id: str) -> bool:
+        """Whether an execution has ended."""
+        return self._row(execution_id).ended is not None
+
+    def ask(self, execution_id: str, verb: str, body: Json) -> None:
+        """Cancel, pause, resume or signal."""
+        row = self._row(execution_id)
+        if row.ended is not None:
+            raise Refused(f"execution {execution_id} is over ({row.status}): there is nothing to {verb}")
+        with self._storing():
+            self._runtime.store.post(execution_id, verb, body)
+        self._service.wake()
+
+    def retry_fault(self, execution_id: str) -> None:
+        """Go on with an execution that a mistake of the engine ended. Raises Unknown, Refused."""
+        row = self._row(execution_id)
+        with _told():
+            with self._snapshots.at(row) as snapshot:
+                faulted = snapshot.execution.fault is not None
+            if row.ended is None or not faulted:
+                raise Refused(f"execution {execution_id} did not end by engine.fault: it is {row.status}")
+            program = program_of(self._runtime, execution_id)
+        try:
+            self._service.do(lambda control: control.take_up(execution_id, program, retry_fault=True)).result()
+        except Owned:
+            raise Refused(f"execution {execution_id} is driven by another process") from None
+
+    def prepare(self, start: Start) -> Prepared:
+        """All that a start needs, but for the start itself."""
+        if start.key is not None and (there := self._runtime.store.started_with(start.key.key)) is not None:
+            known, nothing = Future[Begun](), Future[tuple[str, ...]]()
+            known.set_result(_again(start.key, *there))
+            nothing.set_result(())
+            return Prepared(nothing, lambda: known)
+        with _told():
+            program = self._runtime.programs.load(self._digest(start))
+            execution_id = self._runtime.new_execution_id()
+            request = Request(start.payload, env=self._runtime.settings.environment.given(program))
+            told = unmet(program, execution_id, request)
+            if self._registry is None:  # else the workers have what it takes, or not
+                told = (*told, *unable(program.plan))
+            if told:
+                raise Refused("; ".join(["nothing was started", *told]))
+
+            def begin(control: ControlPlane) -> Begun:
+                try:
+                    control.begin(program, execution_id, request, start.key)
+                except Taken as taken:  # somebody was quicker
+                    assert start.key is not None
+                    return _again(start.key, taken.execution_id, taken.request)
+                return Begun(execution_id)
+
+            lacking = self._lacking(program, execution_id, request)
+            return Prepared(lacking, partial(self._service.do, begin), unread(program, start.payload))
+
+    def register(self, data: bytes, name: str) -> dict[str, Json]:
+        """Keep a plan, or compile a playbook and keep its plan; the row of the catalogue."""
+        plan = data if data.startswith(MAGIC) else self._compile(data, name)
+        with _told():
+            program = self._runtime.programs.add(plan)
+            path = program.plan.path or program.plan.name
+            with self._storing():
+                version = self._runtime.store.put_plan(program.digest, path, plan)
+        return version_document(PlanRow(path, version, program.digest))
+
+    def playbooks(self, wanted: Versions) -> list[dict[str, Json]]:
+        """The catalogue, by path, the newest version first."""
+        return [version_document(row) for row in self._runtime.store.plans(wanted)]
+
+    def plan(self, digest: str) -> bytes:
+        """The bytes of a plan."""
+        data = self._runtime.store.plan(digest)
+        if data is None:
+            raise Unknown(f"there is no plan with the digest {digest}")
+        return data
+
+    def plan_at(self, path: str, version: int | None) -> tuple[str, bytes]:
+        """The digest and bytes of a version of a path, the newest when none is given."""
+        found = self._runtime.store.plan_at(path, version)
+        if found is None:
+            raise Unknown(self._unknown(path, version))
+        return found
+
+    def blob(self, reference: Mapping[str, Json]) -> bytes:
+        """The bytes of a value that lies outside the log."""
+        try:
+            return self._runtime.blobs.get(reference)
+        except KeyError as problem:
+            raise Unknown(str(problem.args[0])) from None
+
+    def check_open(self, execution_id: str) -> None:
+        """Raises Unknown, and Refused where the execution is over."""
+        row = self._row(execution_id)
+        if row.ended is not None:
+            raise Refused(f"execution {execution_id} is over ({row.status}): it takes no more values")
+
+    def put_blob(self, execution_id: str, data: bytes) -> dict[str, Json]:
+        """Keep a value of an execution that is not over outside of its log; its reference.
+
+        Nothing else comes of it: it is found by its hash, and a report that counts has to name it.
+        """
+        self.check_open(execution_id)
+        with self._storing():
+            return self._runtime.blobs.put(execution_id, data)
+
+    @contextmanager
+    def _storing(self) -> Iterator[None]:
+        """What is stored beside the service; it is told where there is no room for that."""
+        try:
+            yield
+        except NoRoom as problem:
+            self._service.lacks_room(problem)
+            raise
+
+    def workers(self, after: str, limit: int) -> list[dict[str, Json]]:
+        """Those whose names come behind one, by name. Where there is no other process, the one of this process."""
+        workers = (row for row in self._workers() if row[0].worker > after)
+        return [worker_document(*row) for row in islice(workers, limit)]
+
+    def drain(self, worker: str) -> None:
+        """Have a worker take no more, finish what it has, and end."""
+        registry = self._registry
+        if registry is None:
+            raise Refused("the only worker is the server itself: stop the server")
+        if not self._service.do(lambda _: registry.drain(worker)).result():
+            raise Unknown(f"there is no worker `{worker}`")
+
+    def stop(self) -> None:
+        """Begin nothing new, let what is in flight finish, then end."""
+        self._service.stop(DRAIN)
+
+    def heartbeats(self) -> Sequence[WorkerHeartbeat]:
+        """All workers, as they say of themselves."""
+        return [heartbeat for heartbeat, _ in self._workers()]
+
+    def _workers(self) -> Sequence[tuple[WorkerHeartbeat, int]]:
+        if self._registry is not None:
+            return self._registry.workers()
+        stand, slots = self._service.standing(), self._runtime.settings.slots
+        return [(WorkerHeartbeat("server", EVERY_POOL, slots, stand.busy, stand.stopping), 0)]
+
+    def _hindrance(self, pool: str) -> str:
+        """Why no worker begins anything of a pool now."""
+        if not self.standing().reaches:
+            return "the bus to the workers cannot be reached"
+        return hindrance(pool, self.heartbeats(), self._runtime.settings.limits)
+
+    def _row(self, execution_id: str) -> ExecutionRow:
+        row = self._runtime.store.execution(execution_id)
+        if row is None:
+            raise Unknown(f"there is no execution `{execution_id}`")
+        return row
+
+    def _is_owned(self, row: ExecutionRow) -> bool:
+        return row.ended is None and self._runtime.store.is_owned(root_of(self._runtime, row))
+
+    def _origin(self, row: ExecutionRow) -> Origin:
+        first = next(events_of(self._runtime, row.execution_id), None)
+        if first is None:
+            return Origin(row.execution_id, row.execution_id, row.parent_execution_id)
+        return origin_of(row.execution_id, first[1])
+
+    def _lacking(self, program: Program, execution_id: str, request: Request) -> Future[tuple[str, ...]]:
+        """Nothing starts that could not get at its secrets; workers elsewhere are asked."""
+        if self._registry is not None and (workload := workload_of(program, execution_id, request)) is not None:
+            pools = secret_pools(program.plan)
+            return self._registry.preflight.ask(Check(execution_id, pools, program.digest, workload))
+        known: Future[tuple[str, ...]] = Future()
+        known.set_result(() if self._registry is not None else self._unresolvable(program, execution_id, request))
+        return known
+
+    def _unresolvable(self, program: Program, execution_id: str, request: Request) -> tuple[str, ...]:
+        settings = self._runtime.settings
+        return unresolvable(
+            program, execution_id, request,
+            path=self._runtime.secrets_path, root=str(settings.root), fence=settings.fence,
+        )  # fmt: skip
+
+    def _digest(self, start: Start) -> str:
+        if start.digest:
+            self.plan(start.digest)
+            return start.digest
+        found = self._runtime.store.plan_at(start.path, start.version)
+        if found is None:
+            raise Unknown(self._unknown(start.path, start.version))
+        return found[0]
+
+    def _unknown(self, path: str, version: int | None) -> str:
+        known = self._runtime.store.plans(Versions(path, newest=True))
+        if known:
+            return f"playbook `{path}` has no version {version}: the newest is {known[0].version}"
+        rows = self._runtime.store.plans(Versions(newest=True, limit=_NEAR))
+        near = nearest(path, [row.path for row in rows])
+        return f"no playbook `{path}` is registered" + (f"; did you mean `{near}`?" if near else "")
+
+
+def _again(key: StartKey, execution_id: str, request: str) -> Begun:
+    """The execution that a key has started. Raises Refused where it was another start."""
+    if request != key.request:
+        raise Refused(other(key, execution_id))
+    return Begun(execution_id, fresh=False)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What is wrong with an execution or plan, as the API says it."""
+    try:
+        yield
+    except Unreadable as problem:
+        raise Refused(str(problem)) from None
+    except NotFound as problem:
+        raise Faulty(str(problem)) from None
+
+
+def compiled(data: bytes, name: str, folders: Sequence[Path]) -> bytes:
+    """Compile the source of a playbook. Raises Faulty with what the compiler found."""
+    from noetl.compiling import CompileError, compile_source
+
+    try:
+        return compile_source(data, name, folders)
+    except CompileError as problem:
+        raise Faulty(str(problem)) from None

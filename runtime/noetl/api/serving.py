@@ -1,0 +1,271 @@
+"""A server in one process: a thread that drives every execution of the store, and the API beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import resource
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from noetl.api.bounded import protocol_in
+from noetl.api.connections import Book, Bounds
+from noetl.api.guard import Guard
+from noetl.api.notifier import Notifier
+from noetl.api.routes import application
+from noetl.api.service import DRAIN, ApiService, Compile
+from noetl.app.clock import SteadyClock, WallClock
+from noetl.app.cluster import ClusterBus, cluster_of
+from noetl.app.collecting import Collecting, Collector
+from noetl.app.runtime import Runtime, bus_of
+from noetl.app.task_environment import TaskEnvironments
+from noetl.background import BackgroundFetches
+from noetl.engine.execution import Execution
+from noetl.engine.program import Program
+from noetl.patience import Patience
+from noetl.server.control import ControlPlane
+from noetl.server.service import Service
+from noetl.server.workers.tracker import DEFAULT_POOL, LocalWorkers
+from noetl.tokens import Token
+from noetl.user_sessions import Sessions
+from noetl.worker.launcher import AsyncLauncher
+from noetl.worker.worker import Worker
+from noetl_ir.events import Event
+from noetl_ir.rows import NamedTuple
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+MOST_FILES = 1 << 18
+"""Files that may be open at once, where the system lets it: with SQLite each execution that is driven has a lock."""
+
+LEAVE_WITHIN = 5
+"""Seconds that connections have to end once the server stops; those that follow an execution never would."""
+
+
+class Listening(NamedTuple):
+    """Where to listen and for whom; `tokens` gives those that are known now.
+
+    `certificate` and `key` are files in PEM; port 0 takes one that is free. `behind_proxy` says that a proxy ends TLS:
+    one on this machine is believed whose request it hands on (`X-Forwarded-For`), nobody else is.
+    """
+
+    host: str
+    port: int
+    tokens: Callable[[], Sequence[Token]] = tuple
+    certificate: Path | None = None
+    key: Path | None = None
+    behind_proxy: bool = False
+    announced: str = ""
+    """Where workers on other machines reach it; empty: where it listens."""
+
+
+class BadCertificate(Exception):
+    """The files for TLS cannot be used; the text says which and why."""
+
+
+class Lines(NamedTuple):
+    """Who hears of what: `say` of the server itself, `ready` its URL once it listens."""
+
+    say: Callable[[str], None]
+    ready: Callable[[str], None]
+
+
+def serve(
+    runtime: Runtime,
+    listening: Listening,
+    compiler: Compile,
+    lines: Lines,
+    *,
+    sessions: Sessions,
+    bus: ClusterBus | None = None,
+) -> bool:
+    """Serve until told to stop: by a signal, by the API, or by an error. Returns whether all ended well.
+
+    Its workers are on the bus; without one there is a worker in this process. Raises OSError when the address cannot
+    be had, and BadCertificate.
+    """
+    book = Book(_bounds(listening, _open_files()), lines.say)
+    notifier = Notifier()
+    cluster = cluster_of(runtime, bus, notifier.ring, lines.say) if bus is not None else None
+    service, registry = cluster or (service_of(runtime, notifier, lines.say), None)
+    guard = Guard(listening.tokens)
+    app = application(
+        ApiService(runtime, service, notifier, compiler, registry), guard, lines.say, sessions, book.counts
+    )
+    server = _Server(_config(app, listening, book))
+    driving = _Driving(service, server, lines.say)
+    collecting = Collecting(Collector(runtime, WallClock()), lines.say)
+    with _bound(listening) as bound, _stopped_by_signals(server, service):
+        host, port = bound.getsockname()[:2]
+        if registry is not None:
+            registry.url = listening.announced or _url(listening, _name_of(host), port)
+        driving.start()
+        collecting.start()
+        lines.ready(_url(listening, host, port))
+        try:
+            server.run(sockets=[bound])
+        finally:
+            collecting.end()
+            service.stop(DRAIN)
+            driving.join()
+            collecting.join(10)
+    return not driving.failed
+
+
+def _open_files() -> int:
+    """How many files may be open at once; as many as the system lets it."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft = most if 0 <= most < MOST_FILES else MOST_FILES
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, most))
+    return soft
+
+
+def _bounds(listening: Listening, files: int) -> Bounds:
+    """The limits of connections: at most half of the files may be some, and a proxy has all of them."""
+    bounds = Bounds()
+    most = min(bounds.most, files // 2)
+    of_address = most if listening.behind_proxy else min(bounds.of_address, most)
+    return bounds._replace(most=most, of_address=of_address, arriving=min(bounds.arriving, files // 4))
+
+
+def _config(app: Callable[..., object], listening: Listening, book: Book) -> uvicorn.Config:
+    """How uvicorn serves, with its certificate read. Raises BadCertificate."""
+    certificate, key = listening.certificate, listening.key or listening.certificate
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, lifespan="off", server_header=False, ws="none",
+        timeout_graceful_shutdown=LEAVE_WITHIN, proxy_headers=listening.behind_proxy, loop="asyncio",
+        http=protocol_in(book),
+        ssl_certfile=certificate, ssl_keyfile=key,
+    )  # fmt: skip
+    try:
+        config.load()
+    except OSError as problem:  # ssl.SSLError is one
+        raise BadCertificate(f"{certificate} and {key} cannot be used for TLS: {problem.strerror or problem}") from None
+    return config
+
+
+def _url(listening: Listening, host: str, port: int) -> str:
+    return f"http{'s' if listening.certificate else ''}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _name_of(host: str) -> str:
+    """Under which name others reach a server that listens on every address: that of the machine."""
+    return socket.gethostname() if host in ("0.0.0.0", "::") else host
+
+
+def service_of(runtime: Runtime, notifier: Notifier, say: Callable[[str], None]) -> Service:
+    """The service of a runtime, with a worker in the same thread."""
+    settings, clock, steady = runtime.settings, WallClock(), SteadyClock()
+    bus, patience = bus_of(settings, steady), Patience(math.inf, say)
+
+    def observe(execution: Execution, program: Program, event: Event) -> None:
+        if execution.is_over:
+            environments.forget(execution.execution_id)
+        notifier.ring(execution.execution_id)
+
+    control = ControlPlane(
+        bus, store=runtime.store, blobs=runtime.blobs, clock=clock, steady=steady,
+        tracker=LocalWorkers(DEFAULT_POOL, settings.limits),
+        find=runtime.programs.find, load=runtime.programs.load, observe=observe,
+        environment=settings.environment.given, say=say, keep=patience,
+    )  # fmt: skip
+    environments = TaskEnvironments(
+        runtime.programs.load, runtime.blobs, root=str(settings.root), secrets_path=runtime.secrets_path,
+        chance=random.SystemRandom().random, log=settings.log, fence=settings.fence, fetches=BackgroundFetches(),
+    )  # fmt: skip
+    launcher = AsyncLauncher(environments.env_of, steady)
+    environments.fetches.listen(launcher.wake)
+    worker = Worker(
+        bus, pool=DEFAULT_POOL, slots=settings.slots, limited=settings.limits, launcher=launcher,
+        program_of=environments.program_of, context_of=environments.context_of, clock=clock, steady=steady,
+        fetches=environments.fetches,
+        failed=patience.failed,
+    )  # fmt: skip
+    return Service(
+        control, store=runtime.store, worker=worker, waiter=launcher, clock=steady,
+        load=runtime.programs.load, skips=runtime.was_scripted, say=say, patience=patience, look=runtime.check_room,
+    )  # fmt: skip
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to `serve`: uvicorn would end the process by them before what is in flight has finished."""
+
+    handshake = Bounds().handshake
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen. A connection is known to the book once its TLS stands, which has its time too."""
+        if self.config.ssl is not None:
+            loop = asyncio.get_running_loop()
+            create = partial(loop.create_server, ssl_handshake_timeout=self.handshake)
+            loop.create_server = create  # type: ignore[method-assign]
+        await super().startup(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+
+@contextmanager
+def _stopped_by_signals(server: uvicorn.Server, service: Service) -> Iterator[None]:
+    """The first SIGINT or SIGTERM lets what is in flight finish, the next one ends at once."""
+    import signal
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if server.should_exit:
+            server.force_exit = True
+        service.stop(0 if server.should_exit else DRAIN)
+        server.should_exit = True
+
+    watched = (signal.SIGINT, signal.SIGTERM)
+    before = [(name, signal.signal(name, stop)) for name in watched]
+    try:
+        yield
+    finally:
+        for name, handler in before:
+            signal.signal(name, handler)
+
+
+class _Driving(threading.Thread):
+    """The thread of a service. When it ends, the server does."""
+
+    def __init__(self, service: Service, server: uvicorn.Server, say: Callable[[str], None]) -> None:
+        super().__init__(name="noetl-service")
+        self._service = service
+        self._server = server
+        self._say = say
+        self.failed = False
+
+    def run(self) -> None:
+        """Drive; what goes wrong is said and ends the server, so that nobody takes it for one that works."""
+        try:
+            self._service.run()
+        except Exception as error:
+            self.failed = True
+            self._say(f"internal error: {type(error).__name__}: {error} (please report)")
+        finally:
+            self._server.should_exit = True
+
+
+def _bound(listening: Listening) -> socket.socket:
+    """A socket that listens, so that nobody who was told of it comes too early."""
+    family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
+    # With the protocol named, asyncio has its connections send at once; else each answer of two parts takes 40 ms.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((listening.host, listening.port))
+        bound.listen(128)
+    except BaseException:
+        bound.close()
+        raise
+    return bound

@@ -1,0 +1,113 @@
+"""Server-sent events: the envelopes of an execution as they are written, until it has ended.
+
+Each has the position as its id, so a client that lost the connection goes on with `Last-Event-ID`, as after the event
+`again`, which ends a stream that is old.
+"""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
+
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+
+from noetl.api.service import ApiService
+from noetl.ports import Busy, StoreFailure
+
+PAGE = 256
+MOST = 500
+"""Streams at once. One that is not heard of since costs two looks a second at the store."""
+MOST_OF_ONE = 100
+"""Of them for one address of a client."""
+LONGEST = 3_600.0
+"""Seconds after which a stream ends; who follows goes on with the next one."""
+LOOK_EVERY = 1.0
+"""Seconds after which the log is looked at though nobody said that there is more: another server may have written."""
+KEEP_ALIVE = 15.0
+"""Seconds of silence after which a comment keeps proxies from closing the connection."""
+
+
+class Streams:
+    """What is followed on this server, at most `most` streams at once, `of_one` of one client, each for `longest`
+    seconds: each looks at its log now and then.
+
+    For one thread.
+    """
+
+    def __init__(
+        self, service: ApiService, most: int = MOST, of_one: int = MOST_OF_ONE, longest: float = LONGEST
+    ) -> None:
+        self._service = service
+        self._most = most
+        self._of_one = of_one
+        self._longest = longest
+        self._open: Counter[str] = Counter()
+
+    def followed(
+        self, execution_id: str, after: int, may_go_on: Callable[[], bool], client: str = ""
+    ) -> StreamingResponse:
+        """The response that follows an execution from behind a position, as long as who asked for it may.
+
+        Raises Busy.
+        """
+        if self._open.total() >= self._most:
+            raise Busy(f"{self._most} executions are followed on this server; try again when one of them has ended")
+        if self._open[client] >= self._of_one:
+            raise Busy(f"{self._of_one} executions are followed from there; try again when one of them has ended")
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        lines = self._counted(_lines(self._service, execution_id, after, may_go_on, self._longest), client)
+        return StreamingResponse(lines, headers=headers, media_type="text/event-stream")
+
+    async def _counted(self, lines: AsyncGenerator[str], client: str) -> AsyncIterator[str]:
+        self._open[client] += 1
+        try:
+            async with aclosing(lines):
+                async for line in lines:
+                    yield line
+        except StoreFailure:  # nothing but the end can be said now; who follows goes on from the last id
+            return
+        finally:
+            self._open[client] -= 1
+            if not self._open[client]:
+                del self._open[client]
+
+
+async def _lines(
+    service: ApiService, execution_id: str, position: int, may_go_on: Callable[[], bool], longest: float
+) -> AsyncGenerator[str]:
+    loop = asyncio.get_running_loop()
+    until = loop.time() + longest
+    rung = asyncio.Event()
+
+    def ring() -> None:
+        loop.call_soon_threadsafe(rung.set)
+
+    end = service.listen(execution_id, ring)
+    silent = 0.0
+    try:
+        while may_go_on():
+            if loop.time() >= until:
+                yield f"id: {position}\nevent: again\ndata: {{}}\n\n"
+                return
+            rung.clear()
+            over = await run_in_threadpool(service.is_over, execution_id)  # asked first: its last events are seen
+            while page := await run_in_threadpool(service.events, execution_id, position, PAGE):
+                for envelope in page:
+                    position += 1
+                    yield f"id: {position}\nevent: {envelope['event_type']}\ndata: {json.dumps(envelope)}\n\n"
+                silent = 0.0
+            if over:
+                yield f"id: {position}\nevent: end\ndata: {{}}\n\n"
+                return
+            try:
+                async with asyncio.timeout(LOOK_EVERY):
+                    await rung.wait()
+            except TimeoutError:
+                silent += LOOK_EVERY
+                if silent >= KEEP_ALIVE:
+                    silent = 0.0
+                    yield ": still here\n\n"
+    finally:
+        end()

@@ -1,0 +1,127 @@
+"""Whether workers elsewhere have the secrets that a plan declares: whom a server asks, and what a worker answers."""
+
+from collections.abc import Callable
+
+from noetl.app.secret_resolver import lacking
+from noetl.background import BackgroundFetches, Held, Pending
+from noetl.engine.program import Program
+from noetl.ports import Broadcasts, Clock, Fence
+from noetl.server.workers.preflight import WITHIN
+from noetl.server.workers.tracker import pool_of
+from noetl_ir.commands import Broadcast, Check, Checked
+from noetl_ir.expr import Block, Json, ListTemplate, Literal, MapTemplate, Name, Template, expressions_of, walk
+from noetl_ir.plan import Plan
+from noetl_ir.rows import NamedTuple
+
+MOST_WAITING = 100
+"""Preflight that wait at a worker; what comes beyond that is not answered."""
+
+MOST_PROBLEMS, LONGEST_PROBLEM = 20, 500
+"""Bounds of an answer: sentences, and characters of each."""
+
+_NAMING = frozenset({"auth", "credential", "secret", "secret_name"})
+"""Fields that name an entry of the keychain."""
+
+
+def secret_pools(plan: Plan) -> list[str]:
+    """The pools whose workers may need a secret: those of the steps with a task that names one."""
+    return sorted(
+        {
+            pool_of(step)
+            for step in plan.steps
+            for task in (plan.tasks[index] for index in step.tasks)
+            if any(_names_a_secret(plan.templates[at]) for at in (task.fields, task.args) if at >= 0)
+        }
+    )
+
+
+def _names_a_secret(template: Template) -> bool:
+    match template:
+        case Literal(value=value):
+            return _has_naming_key(value)
+        case Block(text=text):
+            return "keychain" in text
+        case MapTemplate(items=items):
+            return any(key in _NAMING or _names_a_secret(part) for key, part in items)
+        case ListTemplate(items=entries):
+            return any(map(_names_a_secret, entries))
+    parts = (part for expr in expressions_of(template) for part in walk(expr))
+    return any(isinstance(part, Name) and part.name == "keychain" for part in parts)
+
+
+def _has_naming_key(value: Json) -> bool:
+    match value:
+        case dict():
+            return any(key in _NAMING or _has_naming_key(part) for key, part in value.items())
+        case list():
+            return any(map(_has_naming_key, value))
+    return False
+
+
+class Answering(NamedTuple):
+    """Whose answers they are: the worker's name and pool, and where its secrets lie."""
+
+    worker: str
+    pool: str
+    secrets_path: str
+    root: str
+    fence: Fence | None
+
+
+class _Asked(NamedTuple):
+    check: Check
+    until: int
+    held: Held
+
+
+class PreflightAnswers:
+    """Answers the preflight of servers. Everything that takes long is an fetch; `load` gives the program of a digest,
+    and may raise Pending. `clock` is monotonic.
+    """
+
+    def __init__(
+        self,
+        broadcasts: Broadcasts,
+        place: Answering,
+        fetches: BackgroundFetches,
+        load: Callable[[str], Program],
+        clock: Clock,
+    ) -> None:
+        self._broadcasts = broadcasts
+        self._place = place
+        self._fetches = fetches
+        self._load = load
+        self._clock = clock
+        self._waiting: list[_Asked] = []
+
+    def hear(self, broadcast: Broadcast) -> None:
+        """Take in a broadcast that may be a question to this worker."""
+        if isinstance(broadcast, Check) and self._place.pool in broadcast.pools and len(self._waiting) < MOST_WAITING:
+            self._waiting.append(_Asked(broadcast, self._clock.now() + int(WITHIN * 1_000_000), {}))
+
+    def step(self) -> None:
+        """Answer what can be answered now; a question that nobody waits for any more is forgotten."""
+        waiting, self._waiting = self._waiting, []
+        for asked in waiting:
+            try:
+                self._answer(asked)
+            except Pending:
+                if self._clock.now() < asked.until:
+                    self._waiting.append(asked)
+            except Exception:  # whatever hinders it here is no answer: the run itself will tell
+                continue
+
+    def _answer(self, asked: _Asked) -> None:
+        check, place = asked.check, self._place
+        self._fetches.serve(asked.held)
+        program = self._load(check.digest)
+
+        def found() -> tuple[str, ...]:
+            return lacking(
+                program, check.execution_id, check.workload,
+                path=place.secrets_path, root=place.root, fence=place.fence,
+            )  # fmt: skip
+
+        problems = self._fetches.brought(("check", check.execution_id), found)
+        told = [problem[:LONGEST_PROBLEM] for problem in problems[:MOST_PROBLEMS]]
+        self._broadcasts.say(Checked(check.execution_id, place.worker, place.pool, told))

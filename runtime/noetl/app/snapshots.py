@@ -1,0 +1,150 @@
+"""Looking at executions without owning them: their programs, logs, folds and results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from noetl.app.runtime import Runtime
+from noetl.engine.evolve import evolve
+from noetl.engine.execution import Execution
+from noetl.engine.marking import IllegalFiring
+from noetl.engine.program import Missing, Program
+from noetl.engine.views import plain_result
+from noetl.ports import ExecutionRow
+from noetl.server.children import NotFound
+from noetl_ir.codec import CodecError
+from noetl_ir.events import Event
+from noetl_ir.expr import Json
+from noetl_ir.nearest import nearest
+from noetl_ir.outcome import is_reference
+from noetl_ir.rows import NamedTuple
+
+
+class Unreadable(Exception):
+    """What was asked for cannot be had. The text says why."""
+
+
+class Snapshot(NamedTuple):
+    """An execution as its log tells it: its row, its program, and the fold."""
+
+    row: ExecutionRow
+    program: Program
+    execution: Execution
+
+
+Attend: TypeAlias = Callable[[Execution, Program, Event], None]
+
+
+def _unheeded(execution: Execution, program: Program, event: Event) -> None:
+    """An event that only has to be folded."""
+
+
+def snapshot_of(runtime: Runtime, row: ExecutionRow, attend: Attend = _unheeded) -> Snapshot:
+    """Fold the log of an execution. `attend` sees every event once it is folded in. Raises Unreadable."""
+    program = program_of(runtime, row.execution_id)
+    execution = Execution(row.execution_id, program)
+    catch_up(runtime, program, execution, attend)
+    return Snapshot(row, program, execution)
+
+
+def catch_up(runtime: Runtime, program: Program, execution: Execution, attend: Attend = _unheeded) -> None:
+    """Fold what the log has behind the position of `execution` into it. Raises Unreadable."""
+    for _, event in events_of(runtime, execution.execution_id, execution.position):
+        try:
+            evolve(program, execution, event)
+        except (IllegalFiring, Missing) as problem:
+            where = f"event {execution.position + 1} of {execution.execution_id}"
+            raise Unreadable(f"{where} is not possible in a run of the plan: {problem}") from None
+        attend(execution, program, event)
+
+
+def program_of(runtime: Runtime, execution_id: str) -> Program:
+    """The program that an execution runs. Raises Unreadable."""
+    try:
+        return runtime.program_of(execution_id)
+    except (NotFound, LookupError) as problem:
+        raise Unreadable(str(problem)) from None
+
+
+def events_of(runtime: Runtime, execution_id: str, after: int = 0) -> Iterator[tuple[int, Event]]:
+    """The log of an execution with positions, behind position `after`. Raises Unreadable."""
+    log = runtime.events(execution_id, after)
+    position = after
+    while True:
+        try:
+            entry = next(log, None)
+        except (CodecError, KeyError) as problem:
+            raise Unreadable(f"event {position + 1} of {execution_id} cannot be read: {problem}") from None
+        if entry is None:
+            return
+        position = entry[0]
+        yield entry
+
+
+def root_of(runtime: Runtime, row: ExecutionRow) -> str:
+    """The execution that called the one which called … this one: whose owner drives this one too."""
+    seen = {row.execution_id}
+    while row.parent_execution_id is not None and row.parent_execution_id not in seen:
+        above = runtime.store.execution(row.parent_execution_id)
+        if above is None:
+            break
+        row = above
+        seen.add(row.execution_id)
+    return row.execution_id
+
+
+def is_driven(runtime: Runtime, row: ExecutionRow) -> bool:
+    """Whether a process drives the execution at this moment."""
+    return row.ended is None and runtime.store.is_owned(root_of(runtime, row))
+
+
+def result_of(runtime: Runtime, row: ExecutionRow, step: str | None) -> Json:
+    """What an execution came to, or the latest success of a step; what lies outside the log is fetched.
+
+    Raises Unreadable where there is no result.
+    """
+    snapshot, value = _latest(runtime, row, step)
+    return _followed(runtime, snapshot, value)
+
+
+def _latest(runtime: Runtime, row: ExecutionRow, step: str | None) -> tuple[Snapshot, Json]:
+    """The result as the log has it, and the execution folded."""
+    latest: list[object] = []
+
+    def attend(execution: Execution, program: Program, event: Event) -> None:
+        """Results that no expression reads are not kept: take each as it is made."""
+        over = event.event_type in ("step.done", "loop.done") and not event.data.get("level")
+        if over and (step is None or program.plan.steps[event.step].name == step):
+            latest[:] = [execution.runs[event.run].result]
+
+    snapshot = snapshot_of(runtime, row, attend)
+    if step is not None and step not in snapshot.program.step_numbers:
+        raise Unreadable(_unknown(snapshot.program, step))
+    if step is None and snapshot.execution.status != "completed":
+        status = "not over" if not snapshot.execution.is_over else snapshot.execution.status
+        raise Unreadable(f"the execution is {status} and has no result; name a step for what that came to")
+    if not latest:
+        raise Unreadable(f"step `{step}` has not succeeded" if step is not None else "no step has succeeded")
+    return snapshot, plain_result(latest[0])
+
+
+def _unknown(program: Program, step: str) -> str:
+    near = nearest(step, program.step_numbers)
+    return f"the playbook has no step `{step}`" + (f"; did you mean `{near}`?" if near else "")
+
+
+def _followed(runtime: Runtime, snapshot: Snapshot, value: Json) -> Json:
+    """A result with its references fetched: itself one, or of a loop those of its entries."""
+    if isinstance(value, list):
+        return [_followed(runtime, snapshot, entry) for entry in value]
+    if not isinstance(value, dict) or not is_reference(value):
+        return value
+    from noetl.worker.results import Results
+    from noetl_ir.evaluate import Fault
+
+    results = Results(snapshot.program.plan, snapshot.row.execution_id, runtime.blobs, lambda inner: inner)
+    try:
+        return results.fetch(value)
+    except Fault as fault:
+        raise Unreadable(fault.message) from None

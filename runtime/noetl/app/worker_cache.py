@@ -1,0 +1,124 @@
+"""Where a worker gets plans and large values, and leaves them: the API of any server that it knows.
+
+A server that cannot be reached is no reason to fail a run: the next one is tried, and all of them again until one
+answers. Asking is an fetch, so the worker goes on with what it has meanwhile.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from noetl.app.programs import program_of
+from noetl.background import BackgroundFetches
+from noetl.egress import is_loopback
+from noetl.engine.program import Program
+from noetl.ports import Refused, StoreFailure
+from noetl.recent import Recent
+from noetl.server.children import NotFound
+from noetl.store.http import Connection, RemoteBlobs, RemoteStore, Unreachable
+from noetl_ir.commands import Broadcast, Serving
+from noetl_ir.expr import Json
+from noetl_ir.plan_format import PlanError
+
+PROGRAMS_KEPT = 200
+_T = TypeVar("_T")
+
+
+class WorkerCache:
+    """Programs by digest, and `Blobs`. Servers are those that were named, in this order; where none was, those of this
+    machine that announce themselves. Anybody who speaks on the bus can announce a server, so nothing that is said there
+    leads a token or a value to another machine.
+    """
+
+    def __init__(self, urls: Sequence[str], fetches: BackgroundFetches) -> None:
+        self._fetches = fetches
+        self._named = frozenset(urls)
+        self._announced = ""
+        self._servers: dict[str, Connection] = {url: Connection(url) for url in urls}
+        self._programs: Recent[str, Program] = Recent(PROGRAMS_KEPT)
+
+    def hear(self, broadcast: Broadcast) -> None:
+        """Take in which servers there are; of more than one the last that was heard is asked first."""
+        if not isinstance(broadcast, Serving):
+            return
+        if self._named or not is_loopback(_host_of(broadcast.url)):
+            self._announced = broadcast.url
+        else:
+            known = self._servers.pop(broadcast.url, None)
+            self._servers = {broadcast.url: known or Connection(broadcast.url), **self._servers}
+
+    def check(self) -> None:
+        """Raises StoreFailure where a server that was named refuses what a worker needs."""
+        for connection in self._servers.values():
+            with suppress(Unreachable):  # one that is away now may come; one that refuses does not change its mind
+                connection.ask("PUT", "/blobs/-", raw=b"")
+
+    def program(self, digest: str) -> Program:
+        """The program of a plan. Raises NotFound where it cannot be run here, Pending."""
+        known = self._programs.get(digest)
+        if known is None:
+            data = self._fetches.brought(("plan", digest), lambda: self._plan(digest))
+            try:
+                known = program_of(data)
+            except PlanError as problem:
+                raise NotFound(f"not a plan that this version runs: {problem}") from problem
+        self._programs[digest] = known
+        return known
+
+    def put(self, execution_id: str, data: bytes) -> dict[str, Json]:
+        """`Blobs.put`. Raises Pending."""
+
+        def put(connection: Connection) -> dict[str, Json]:
+            try:
+                return RemoteBlobs(connection).put(execution_id, data)
+            except Unreachable:
+                raise
+            except StoreFailure as problem:
+                raise Refused(str(problem)) from None
+
+        return self._fetches.brought(("put", execution_id, sha256(data).digest()), lambda: self._ask(put))
+
+    def get(self, reference: Mapping[str, Json]) -> bytes:
+        """`Blobs.get`. Raises Pending."""
+        key = ("get", str(reference.get("key")), str(reference.get("checksum")))
+        return self._fetches.brought(key, lambda: self._ask(lambda connection: RemoteBlobs(connection).get(reference)))
+
+    def check_room(self, *, suspected: bool) -> None:
+        """`Blobs.check_room`. The servers know."""
+
+    def close(self) -> None:
+        """`Blobs.close`."""
+        for connection in self._servers.values():
+            connection.close()
+
+    def _plan(self, digest: str) -> bytes:
+        """The bytes of a plan. A server that does not have it is not one of those that order it."""
+        data = self._ask(lambda connection: RemoteStore(connection).plan(digest))
+        if data is None:
+            raise Unreachable(f"{', '.join(self._servers)} does not have the plan {digest}{self._hint()}")
+        return data
+
+    def _hint(self) -> str:
+        """Which server there is that was not named: nothing is sent to that one, the token least of all."""
+        other = "" if self._announced in self._named else self._announced
+        told = "" if self._named or not other else f": name it with --server {other}"
+        return f"; the server of this bus says that it is at {other}{told}" if other else ""
+
+    def _ask(self, question: Callable[[Connection], _T]) -> _T:
+        """What the first server says that can be reached; for the threads of fetches."""
+        last = StoreFailure("no server is known: none of this machine announces itself on the bus")
+        for connection in [*self._servers.values()]:
+            try:
+                return question(connection)
+            except Unreachable as problem:
+                last = problem
+        raise StoreFailure(f"{last}{self._hint()}") from None
+
+
+def _host_of(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""

@@ -1,0 +1,53 @@
+"""Notices: every server and worker hears what the others say of themselves. What is lost is said again."""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from nats.aio.msg import Msg
+
+from noetl.bus.nats.codec import Codec, packed, unpacked
+from noetl.bus.nats.connection import Message, NatsConnection
+from noetl.messages import Unreadable
+
+KEPT = 10_000
+"""Notices that wait to be looked at; the oldest go first."""
+
+
+class NatsBroadcasts:
+    """A `Broadcasts`. It hears from the first look on."""
+
+    def __init__(self, connection: NatsConnection, codec: Codec) -> None:
+        self._connection = connection
+        self._codec = codec
+        self._subjects = connection.subjects
+        self._heard: deque[Any] | None = None
+
+    def say(self, broadcast: Any) -> None:
+        """`Broadcasts.say`. While NATS is away it is not said."""
+        if self._connection.is_up:
+            self._connection.send(
+                Message(
+                    self._subjects.broadcasts, packed(self._codec.write_broadcast(broadcast), self._connection.largest)
+                )
+            )
+
+    def received(self) -> Sequence[Any]:
+        """`Broadcasts.received`."""
+        if self._heard is None:
+            self._heard = deque(maxlen=KEPT)
+            self._connection.wait(self._connection.hear(self._subjects.heard, self._hear))
+        found = []
+        while self._heard:
+            found.append(self._heard.popleft())
+        return found
+
+    def _hear(self, message: Msg) -> None:
+        try:
+            broadcast = self._codec.read_broadcast(unpacked(message.data))
+        except Unreadable:
+            return
+        # A worker speaks for itself: what servers say, and what workers of other pools say, is not for it to say.
+        if self._heard is not None and self._subjects.may_say(message.subject, self._codec.pool_of(broadcast)):
+            self._heard.append(broadcast)
+            self._connection.wake()

@@ -1,0 +1,73 @@
+"""Messages to bytes and back: which codec a bus uses, and the frame around each body."""
+
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+from noetl.messages import (
+    MAX_BYTES,
+    Unreadable,
+    read_answer,
+    read_broadcast,
+    read_command,
+    read_report,
+    write_answer,
+    write_broadcast,
+    write_command,
+    write_report,
+)
+from noetl.ports import TooLarge
+from noetl_ir.rows import NamedTuple
+
+_PLAIN, _DEFLATED = b"\x00", b"\x01"
+_SMALL = 4096
+"""Bytes below which a body goes as it is."""
+
+
+class Codec(NamedTuple):
+    """How bodies are written and read; readers raise Unreadable. `about` is the execution that one is about, `pool_of`
+    the pool of the worker who says a broadcast, None of one that servers say.
+    """
+
+    write_command: Callable[[Any], bytes]
+    read_command: Callable[[bytes], Any]
+    write_report: Callable[[Any], bytes]
+    read_report: Callable[[bytes], Any]
+    write_answer: Callable[[Any], bytes]
+    read_answer: Callable[[bytes], Any]
+    about: Callable[[Any], str]
+    write_broadcast: Callable[[Any], bytes] = write_broadcast
+    read_broadcast: Callable[[bytes], Any] = read_broadcast
+    pool_of: Callable[[Any], str | None] = lambda broadcast: getattr(broadcast, "pool", None)
+
+
+def _about(body: Any) -> str:
+    return str(getattr(body, "execution_id", ""))  # an order to a worker is about none
+
+
+MESSAGES = Codec(write_command, read_command, write_report, read_report, write_answer, read_answer, _about)
+"""The codec of servers and workers."""
+
+
+def packed(body: bytes, largest: int) -> bytes:
+    """The frame of a body; a large one is deflated. Raises TooLarge; `largest` is 0 before that is known."""
+    frame = _PLAIN + body if len(body) < _SMALL else _DEFLATED + zlib.compress(body, 1)
+    if len(frame) > largest > 0:
+        raise TooLarge(f"{len(frame):,} bytes are more than the bus takes ({largest:,})")
+    return frame
+
+
+def unpacked(frame: bytes) -> bytes:
+    """The body in a frame. Raises Unreadable, also for one that would be too large."""
+    if frame[:1] == _PLAIN:
+        return frame[1:]
+    if frame[:1] != _DEFLATED:
+        raise Unreadable("a frame of an unknown kind")
+    inflating = zlib.decompressobj()
+    try:
+        body = inflating.decompress(frame[1:], MAX_BYTES)
+    except zlib.error as problem:
+        raise Unreadable(f"a frame that cannot be inflated [{problem}]") from None
+    if inflating.unconsumed_tail or not inflating.eof:
+        raise Unreadable("a frame that is cut off or too large")
+    return body

@@ -1,0 +1,323 @@
+"""The server's owned around one execution: read, fold, decide, append, then order.
+
+A turn is all input waiting now, decided to a fixpoint, in one commit. Order on disk: a blob before the event that
+names it, the event before its effect; nothing acts on an event that is not on disk. A failed commit advances
+nothing: the state in memory is given up with the turn.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+from noetl.engine import reports
+from noetl.engine.decide import decide
+from noetl.engine.effects import effects, recover
+from noetl.engine.evolve import evolve
+from noetl.engine.execution import Execution
+from noetl.engine.program import Program
+from noetl.engine.starting import Request, record_request, start
+from noetl.engine.turn import Turn
+from noetl.ports import Blobs, Clock, ExecutionRow, Record, StartKey, Store, StoreFailure
+from noetl.recent import Recent
+from noetl.server.dues import Dues
+from noetl.server.waiting_orders import WaitingOrders, waiting
+from noetl_ir import codec
+from noetl_ir.commands import Answer, Command, Report, RunPipeline
+from noetl_ir.evaluate.work import SLICE, spent
+from noetl_ir.events import MAX_BYTES, MAX_DEPTH, MAX_ITEMS, Event, read_event, write_event
+from noetl_ir.expr import Json
+from noetl_ir.outcome import is_reference
+from noetl_ir.rows import NamedTuple
+
+ANSWERS_KEPT = 4096
+"""How many answers are kept for reports that come twice; each pipeline waits for one at a time."""
+
+
+_T = TypeVar("_T")
+
+
+class Keep(Protocol):
+    """Has something stored, and may repeat what does that."""
+
+    def __call__(self, work: Callable[[], _T]) -> _T: ...
+
+
+def at_once(work: Callable[[], _T]) -> _T:
+    """Store it or fail."""
+    return work()
+
+
+class Ask(NamedTuple):
+    """A request from outside: `cancel`, `pause`, `resume` or `signal`, with the inbox row that brought it, if any."""
+
+    verb: str
+    row: int | None = None
+    body: Json = None
+
+
+class OwnedExecution:
+    """Keeps one execution: its fold, and the turns that extend its log. One owned an execution, one owner a owned.
+
+    `clock` gives the times of events and `steady` measures how long timers wait, both the same where they are virtual;
+    `wall` then tells the times that lists show. `keep` has everything stored.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        execution_id: str,
+        *,
+        store: Store,
+        blobs: Blobs,
+        clock: Clock,
+        steady: Clock,
+        wall: Clock | None = None,
+        keep: Keep = at_once,
+    ) -> None:
+        self.program = program
+        self._keep = keep
+        self.execution = Execution(execution_id, program)
+        self._store = store
+        self._blobs = blobs
+        self._clock = clock
+        self._steady = steady
+        self._wall = wall
+        self._turned = 0
+        self.dues = Dues(clock, steady)
+        self._answers: Recent[tuple[str, str], Answer] = Recent(ANSWERS_KEPT)
+        self._begun: dict[str, tuple[str, int]] = {}
+
+    def begin(
+        self, request: Request, row: ExecutionRow, key: StartKey | None = None
+    ) -> tuple[list[Event], list[Command]]:
+        """The first turn of a new execution: it is in the store with its first events, or not at all. Raises Taken."""
+        turn = self._turn()
+        start(turn, request)
+        decide(turn)
+        execution = self.execution
+        row = row._replace(status=status_of(execution), ended=self._listed(execution.ended))
+        records = self._records(turn.events)
+        self._keep(lambda: self._store.create(row, records, key=key))
+        self.dues.written(execution.timers, self._turned)
+        return turn.events, effects(self.program, execution)
+
+    def begin_faulted(
+        self, request: Request, row: ExecutionRow, problem: dict[str, Json], key: StartKey | None = None
+    ) -> tuple[list[Event], list[Command]]:
+        """The same for one whose first turn the engine makes a mistake in: it is in the store, and over."""
+        turn = self._turn()
+        record_request(turn, request)
+        reports.fault(turn, problem)
+        row = row._replace(status=status_of(self.execution), ended=self._listed(self.execution.ended))
+        records = self._records(turn.events)
+        self._keep(lambda: self._store.create(row, records, key=key))
+        return turn.events, []
+
+    def fault(self, problem: dict[str, Json]) -> tuple[list[Event], list[Command]]:
+        """A mistake of the engine ends the execution."""
+        turn = self._turn()
+        reports.fault(turn, problem)
+        return self._commit(turn)
+
+    def retry_fault(self) -> bool:
+        """Whether an execution goes on that such a mistake ended; what waits for a worker is to be ordered again."""
+        turn = self._turn()
+        if not reports.retry_fault(turn):
+            return False
+        self._commit(turn)
+        return True
+
+    def load(self) -> None:
+        """Fold the log again. Raises IllegalFiring when it is no run of the plan's net."""
+        begun: dict[str, tuple[str, int]] = {}
+        for record in self._store.read(self.execution.execution_id):
+            event = evolve_record(self.program, self.execution, record, self._blobs)
+            if event.event_type == "task.started":
+                begun[event.run] = (event.event_id, event.ts)
+        self._begun = {run: begun[run] for run in self.running()}
+        self.dues.read(self.execution.timers)
+
+    def running(self) -> list[str]:
+        """The token keys of the attempts that workers run."""
+        return [key for key, region in self.execution.regions.items() if region.phase == "run"]
+
+    def is_held(self, run: str, claim: int) -> bool:
+        """Whether a worker may still have a pipeline under this claim."""
+        if self.execution.is_over or self.execution.cancelled:
+            return False
+        region = self.execution.regions.get(run)
+        return region is not None and region.claim == claim and region.phase in ("at", "run", "parked")
+
+    def runs_under(self, run: str, claim: int) -> bool:
+        """Whether an attempt runs under this claim."""
+        region = self.execution.regions.get(run)
+        return region is not None and (region.phase, region.claim) == ("run", claim)
+
+    def is_parked(self, order: RunPipeline) -> bool:
+        """Whether the task that an order hands an outcome to still waits for it."""
+        region = self.execution.regions.get(order.run)
+        return (
+            region is not None
+            and region.phase == "parked"
+            and (region.task, region.attempt, region.claim) == (order.task, order.attempt, order.claim)
+            and region.visits[region.task] == order.visit
+        )
+
+    def resume(self, lost: Sequence[str]) -> tuple[list[Event], list[Command]]:
+        """After a restart: everything that waits is ordered again, attempts that are lost to their claims too."""
+        recover(self.program, self.execution)
+        return self.lose(lost)
+
+    def lose(self, keys: Sequence[str]) -> tuple[list[Event], list[Command]]:
+        """Those who had these attempts are gone: they are lost to their claims, and ordered again."""
+        turn = self._turn()
+        for key in keys:
+            reports.lose(turn, key)
+            decide(turn)
+        decide(turn)
+        return self._commit(turn)
+
+    def take(
+        self, said: Sequence[Report], due: Sequence[str], asked: Sequence[Ask]
+    ) -> tuple[list[Answer], list[Event], list[Command]]:
+        """One turn: worker reports, due timers by name, and requests from outside.
+
+        After much work of guards and templates others have a turn: reports without an answer are for the next one.
+        """
+        turn = self._turn()
+        by = spent() + SLICE
+        for name in due:  # before what is asked: it was due when that came, or in the same moment
+            timer = self.execution.timers.get(name)
+            if timer is not None and not (self.execution.is_over or self.execution.paused):
+                turn.now = max(
+                    turn.now, timer.due
+                )  # no log says that one fired before its time, wherever clocks are set
+                reports.fire_timer(turn, name)
+                decide(turn)
+        for ask in asked:
+            if _apply(turn, ask):
+                decide(turn)
+        answers: list[Answer] = []
+        for report in said:
+            if spent() > by and turn.events:
+                break
+            answers.append(self._answer(turn, report))
+        events, orders = self._commit(turn)
+        return answers, events, orders
+
+    def order_again(self, waiting: WaitingOrders) -> list[Command]:
+        """The orders for what has waited for a worker for too long; they follow from the state as the first did."""
+        keys = waiting.look(self.execution)
+        self.execution.ready.extend(keys)
+        self.execution.answered.extend(keys)
+        return effects(self.program, self.execution) if keys else []
+
+    def order_loop_again(self, loop: str) -> list[Command]:
+        """The orders for the iterations of a loop that wait for a worker."""
+        waits = [key for key in waiting(self.execution) if key.startswith(f"{loop}/")]
+        self.execution.ready.extend(waits)
+        self.execution.answered.extend(waits)
+        return effects(self.program, self.execution) if waits else []
+
+    def due(self, now: int) -> list[str]:
+        """The timers that are due at a time of the steady clock, earliest first; none while paused."""
+        return [] if self.execution.paused or not self.execution.timers else self.dues.ripe(now)
+
+    def next_due(self) -> int | None:
+        """When the next timer is due, by the steady clock."""
+        return None if self.execution.paused or not self.execution.timers else self.dues.next()
+
+    def _turn(self) -> Turn:
+        self._turned = self._steady.now()
+        return Turn(self.program, self.execution, self._clock.now())
+
+    def _answer(self, turn: Turn, report: Report) -> Answer:
+        """Record what may be recorded. A bus may deliver a report twice: it has the same answer twice."""
+        name = (report.sender, report.events[-1].event_id)
+        given = self._answers.get(name)
+        if given is not None:
+            return given
+        recorded = len(report.events) if self._begun and self._was_recorded(report) else 0
+        for event in report.events[recorded:]:
+            before = len(turn.events)
+            accepted = reports.accept(turn, event)
+            if len(turn.events) > before:
+                decide(turn)
+            if not accepted:
+                break
+            recorded += 1
+        answer = self._answers[name] = Answer(recorded)
+        return answer
+
+    def _was_recorded(self, report: Report) -> bool:
+        """Whether a report that ends with the start of an attempt is in the log as it was loaded. Its worker never
+        had the answer, has not begun, and may; another one's start has the same id, and another time.
+        """
+        last = report.events[-1]
+        return self._begun.get(report.run) == (last.event_id, last.ts) and self.is_held(report.run, report.claim)
+
+    def _commit(self, turn: Turn) -> tuple[list[Event], list[Command]]:
+        execution = self.execution
+        if turn.events:
+            expected, records = execution.position - len(turn.events), self._records(turn.events)
+            name, status, ended = execution.execution_id, status_of(execution), self._listed(execution.ended)
+            self._keep(lambda: self._store.append(name, expected, records, status=status, ended=ended))
+            self.dues.written(execution.timers, self._turned)
+        return turn.events, effects(self.program, execution)
+
+    def _listed(self, ended: int | None) -> int | None:
+        """When it ended, as lists show it."""
+        return ended if ended is None or self._wall is None else self._wall.now()
+
+    def _records(self, events: Sequence[Event]) -> list[tuple[str, bytes]]:
+        """Events as the log keeps them; of one that is too large its payload is stored outside first."""
+        limit = self.program.plan.limits.max_payload_bytes
+        records = []
+        for event in events:
+            body = write_event(event)
+            if len(body) > limit:
+                body = write_event(event._replace(data={PAYLOAD: self._outside(codec.pack_unsorted(event.data))}))
+            records.append((event.event_id, body))
+        return records
+
+    def _outside(self, data: bytes) -> dict[str, Json]:
+        """Where a payload lies that is too large for the log."""
+        return self._keep(lambda: self._blobs.put(self.execution.execution_id, data))
+
+
+def _apply(turn: Turn, ask: Ask) -> bool:
+    if ask.verb != "signal":
+        return reports.control(turn, ask.verb, ask.row)
+    body = ask.body if isinstance(ask.body, dict) else {}
+    return reports.signal(turn, str(body.get("name", "")), body.get("data"), ask.row)
+
+
+PAYLOAD = "payload"
+"""The one key of a stored event whose whole payload lies outside the log."""
+
+
+def status_of(execution: Execution) -> str:
+    """The status that lists show; `paused` is a running execution that starts nothing new."""
+    if execution.paused and not execution.is_over:
+        return "paused"
+    return "running" if execution.status == "new" else execution.status
+
+
+def hydrate(record: Record, blobs: Blobs) -> Event:
+    """The event of a record, its payload brought back from outside; raises StoreFailure when it is damaged."""
+    try:
+        event = read_event(record.body)
+        outside: Json = event.data.get(PAYLOAD)
+        if len(event.data) == 1 and is_reference(outside) and isinstance(outside, dict):
+            data = codec.unpack(blobs.get(outside), max_bytes=MAX_BYTES, max_depth=MAX_DEPTH, max_items=MAX_ITEMS)
+            event = event._replace(data=data if isinstance(data, dict) else {})
+    except (codec.CodecError, KeyError) as problem:
+        text = problem.args[0] if problem.args else problem
+        raise StoreFailure(f"event {record.position} of the log cannot be read: {text}") from None
+    return event
+
+
+def evolve_record(program: Program, execution: Execution, record: Record, blobs: Blobs) -> Event:
+    """Fold one stored record in; returns its event."""
+    event = hydrate(record, blobs)
+    evolve(program, execution, event)
+    return event

@@ -1,0 +1,75 @@
+"""The executions that a control plane has in its hands: the owned of each, which comes first, and their ownership."""
+
+from contextlib import ExitStack
+from itertools import count
+
+from noetl.ports import Store
+from noetl.server.execution import OwnedExecution
+
+
+class OwnedExecutions:
+    """Shells by execution. What is owned here is owned until it is let go, whether it has a owned yet or not."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._numbers = count()
+        self._ranks: dict[str, int] = {}
+        self._owned: dict[str, ExitStack] = {}
+        self.executions: dict[str, OwnedExecution] = {}
+
+    def add(self, execution_id: str, owned: OwnedExecution) -> None:
+        """An execution is driven here from now on."""
+        self.executions[execution_id] = owned
+        self._ranks[execution_id] = next(self._numbers)
+
+    def rank(self, execution_id: str) -> tuple[int, str]:
+        """Executions are looked at in the order in which they came or were put last, those that are not driven here
+        first.
+        """
+        return self._ranks.get(execution_id, 0), execution_id
+
+    def put_last(self, execution_id: str) -> None:
+        """An execution had a long turn: all others come before it from now on."""
+        if execution_id in self._ranks:
+            self._ranks[execution_id] = next(self._numbers)
+
+    def own(self, execution_id: str) -> None:
+        """Raises Owned when it is another process's."""
+        owning = ExitStack()
+        owning.enter_context(self._store.own(execution_id))
+        self._owned[execution_id] = owning
+
+    def owned(self) -> list[str]:
+        """What is owned here."""
+        return [*self._owned]
+
+    def is_owned(self, execution_id: str) -> bool:
+        """Whether it is owned here."""
+        return execution_id in self._owned
+
+    def root_of(self, execution_id: str) -> str:
+        """The outermost caller that is driven here."""
+        while (owned := self.executions.get(execution_id)) is not None:
+            parent = owned.execution.parent
+            if parent is None or parent[0] not in self.executions:
+                break
+            execution_id = parent[0]
+        return execution_id
+
+    def family_of(self, execution_id: str) -> list[OwnedExecution]:
+        """The executions of an execution, its callers and their children."""
+        root = self.root_of(execution_id)
+        return [owned for name, owned in self.executions.items() if self.root_of(name) == root]
+
+    def let_go(self, execution_id: str) -> None:
+        """Nothing of it stays in memory, and others may own it."""
+        self.executions.pop(execution_id, None)
+        self._ranks.pop(execution_id, None)
+        owning = self._owned.pop(execution_id, None)
+        if owning is not None:
+            owning.close()
+
+    def clear(self) -> None:
+        """Let go of everything."""
+        for execution_id in {**self.executions, **self._owned}:
+            self.let_go(execution_id)

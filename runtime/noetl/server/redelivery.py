@@ -1,0 +1,57 @@
+"""What is said again: orders that nobody claims, and the outcomes of children that nobody took.
+
+A command has no answer of its own, and a crash may come between the log and the bus. So every `LOOK_EVERY` all that
+waits for a worker is looked at, and ordered again where `waiting` says so.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from noetl.ports import Clock
+from noetl.server.children import Child
+from noetl.server.execution import OwnedExecution
+from noetl.server.waiting_orders import LOOK_EVERY, WaitingOrders
+from noetl_ir.commands import Command, RunPipeline
+
+
+class Redelivery:
+    """Keeps for how long things wait, by a steady `clock`. `executions` are the executions that are driven here."""
+
+    def __init__(self, executions: Mapping[str, OwnedExecution], clock: Clock) -> None:
+        self._executions = executions
+        self._waiting: dict[str, WaitingOrders] = {}
+        self._handed: dict[Child, RunPipeline] = {}
+        self._due = clock.now() + LOOK_EVERY
+
+    def hand_up(self, child: Child, order: RunPipeline) -> None:
+        """The outcome of a child is on its way to the task that waits for it."""
+        self._handed[child] = order
+
+    def is_due(self, now: int) -> bool:
+        """Whether it is time for a look."""
+        return now >= self._due
+
+    def wait(self, now: int) -> None:
+        """The next look comes in its time."""
+        self._due = now + LOOK_EVERY
+
+    def look(self) -> Iterator[Command]:
+        """What is to be ordered again."""
+        self._waiting = {name: self._waiting.get(name) or WaitingOrders() for name in self._executions}
+        for name, owned in self._executions.items():
+            yield from owned.order_again(self._waiting[name])
+        self._handed = {child: order for child, order in self._handed.items() if self._is_parked(order)}
+        yield from self._handed.values()
+
+    def next_due(self, waiting: Collection[str]) -> int | None:
+        """When the next look is due; None while nothing waits. `waiting` are executions that wait for a worker."""
+        return self._due if waiting or any(map(self._is_parked, self._handed.values())) else None
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._waiting.clear()
+        self._handed.clear()
+
+    def _is_parked(self, order: RunPipeline) -> bool:
+        """Whether the task that waited for this outcome still does."""
+        owned = self._executions.get(order.execution_id)
+        return owned is not None and owned.is_parked(order)

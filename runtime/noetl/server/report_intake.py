@@ -1,0 +1,107 @@
+"""The intake of reports, by execution: heartbeats are answered on the spot, what is another server's is handed on."""
+
+from collections.abc import Callable, Mapping
+
+from noetl.messages import Unreadable, read_report
+from noetl.ports import Blobs, Bus, ReportDelivery, Store
+from noetl.server.execution import OwnedExecution
+from noetl.server.workers.tracker import WorkerTracker
+from noetl_ir.commands import Answer, ClaimCheck, Command, LeaseHeartbeat, Report, Said
+from noetl_ir.rows import NamedTuple
+
+
+class Heard(NamedTuple):
+    """A report, and what it came by."""
+
+    delivery: ReportDelivery[Said, Answer]
+    report: Report
+
+
+class ReportIntake:
+    """Takes in what waits on the bus. `executions` are those that are driven here, `refused` counts what came from
+    somebody without the order that it is about; `say` hears of it.
+    """
+
+    def __init__(
+        self,
+        bus: Bus[Command, Said, Answer],
+        *,
+        store: Store,
+        blobs: Blobs,
+        executions: Mapping[str, OwnedExecution],
+        tracker: WorkerTracker,
+        say: Callable[[str], None],
+    ) -> None:
+        self.refused = 0
+        self._late: dict[str, list[Heard]] = {}
+        self._say = say
+        self._bus = bus
+        self._store = store
+        self._blobs = blobs
+        self._executions = executions
+        self._tracker = tracker
+
+    def reports(self) -> dict[str, list[Heard]]:
+        """The reports that wait, by execution. A heartbeat changes nothing in the log, so it is answered here."""
+        found, self._late = self._late, {}
+        self._tracker.listen()
+        for delivery in self._bus.reports():
+            said = self._inside(delivery.body)
+            if said is None:
+                delivery.dead_letter("what lies outside for it cannot be read")
+            elif not self._tracker.is_fit(said):
+                self._refuse(delivery, said)
+            elif isinstance(said, Report):
+                found.setdefault(said.execution_id, []).append(Heard(delivery, said))
+            else:
+                self._feel(delivery, said)
+        return found
+
+    def put_off(self, execution_id: str, heard: list[Heard]) -> None:
+        """Reports of an execution wait for the next round."""
+        if heard:
+            self._late[execution_id] = heard
+
+    def clear(self) -> None:
+        """Forget what was put off: whoever said it says it again."""
+        self._late.clear()
+
+    def hand_on(self, delivery: ReportDelivery[Said, Answer], execution_id: str) -> None:
+        """What is about an execution that is not driven here: it is over, or another server's."""
+        row = self._store.execution(execution_id)
+        if row is None or row.ended is not None:
+            delivery.answer(Answer(0))
+        else:
+            delivery.pass_on(Answer(0))
+
+    def _refuse(self, delivery: ReportDelivery[Said, Answer], said: Report | LeaseHeartbeat) -> None:
+        """Somebody speaks of a claim without its order: an answer would tell whether there is such a claim."""
+        self.refused += 1
+        if self.refused & (self.refused - 1) == 0:  # the 1st, 2nd, 4th, 8th, …: a flood does not fill the log
+            what = "report" if isinstance(said, Report) else "heartbeat"
+            who = ascii(said.sender)[1:60]
+            self._say(
+                f"a {what} on execution {said.execution_id[:64]!a} from {who} is refused, as it has not the code of its"
+                f" claim ({self.refused} so far): somebody speaks on the bus who was given no order"
+            )
+        delivery.answer(Answer(0))
+
+    def _feel(self, delivery: ReportDelivery[Said, Answer], heartbeat: LeaseHeartbeat) -> None:
+        owned = self._executions.get(heartbeat.execution_id)
+        if owned is None:
+            self.hand_on(delivery, heartbeat.execution_id)
+            return
+        held = owned.is_held(heartbeat.run, heartbeat.claim)
+        if held:
+            self._tracker.hear(heartbeat)
+        delivery.answer(Answer(int(held)))
+
+    def _inside(self, said: Said) -> Report | LeaseHeartbeat | None:
+        """What was too large for the bus is fetched; None where it cannot be read."""
+        if not isinstance(said, ClaimCheck):
+            return said
+        try:
+            found = read_report(self._blobs.get(said.reference))
+        except (KeyError, Unreadable):
+            return None
+        return None if isinstance(found, ClaimCheck) or found.execution_id != said.execution_id else found

@@ -1,0 +1,57 @@
+"""Orders that nobody claims are given again: a bus that queued one delivers it, but a crash may come before that.
+
+A command has no answer of its own; that the pipeline moves is the answer. A look every `LOOK_EVERY` compares where
+pipelines wait for a worker with where they waited before: one that was there 1, 2, 4, 8, 16, 24, … looks ago is ordered
+again. So what was given up on the bus, since no worker could begin it, does not wait for long once one can.
+An order too many does no harm: the server records one claim, and the other worker is told to stop.
+"""
+
+from noetl.engine.execution import Execution, Region
+
+LOOK_EVERY = 30_000_000
+"""Microseconds between two looks; work that only waits for a free slot is rarely ordered twice."""
+
+AT_LEAST_EVERY = 8
+"""Looks after which one that still waits is ordered again, however long it has waited."""
+
+_Place = tuple[str, int, int, int, int, bool]
+
+
+class WaitingOrders:
+    """What waits for a worker in one execution, and for how many looks."""
+
+    __slots__ = ("_counts",)
+
+    def __init__(self) -> None:
+        self._counts: dict[_Place, int] = {}
+
+    def look(self, execution: Execution) -> list[str]:
+        """The token keys of the pipelines that are to be ordered again."""
+        counts = {place: self._counts.get(place, -1) + 1 for place in map(_place, waiting(execution).items())}
+        self._counts = counts
+        return [
+            place[0]
+            for place, count in counts.items()
+            if count and not (count & (count - 1) and count % AT_LEAST_EVERY)
+        ]
+
+
+def waiting(execution: Execution) -> dict[str, Region]:
+    """The pipelines that wait for a worker to claim them or to judge the outcome of their parked task."""
+    if execution.is_over or execution.paused:
+        return {}
+    return {key: region for key, region in execution.regions.items() if _waits(region)}
+
+
+def is_waiting(execution: Execution) -> bool:
+    """Whether there are any."""
+    return not (execution.is_over or execution.paused) and any(map(_waits, reversed(execution.regions.values())))
+
+
+def _waits(region: Region) -> bool:
+    return (region.phase == "at" and region.task >= 0) or (region.phase == "parked" and region.pending is not None)
+
+
+def _place(item: tuple[str, Region]) -> _Place:
+    key, region = item
+    return (key, region.task, region.visits[region.task], region.attempt, region.claim, region.pending is not None)

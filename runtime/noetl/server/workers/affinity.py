@@ -1,0 +1,95 @@
+"""Loops with `exec: local`: the worker that claims the first iteration has all others too.
+
+Until it is known who that is, one iteration is ordered and the others are held. Then they go to the worker's own
+address. A worker that leaves has no loops any more: what was not claimed is ordered again.
+"""
+
+from noetl.engine.program import Program
+from noetl.ports import address_of
+from noetl.server.workers.tracker import pool_of
+from noetl_ir.commands import RunPipeline
+
+
+class _Binding:
+    """`first` is the iteration that was ordered, `worker` who claimed one, `held` the others by their keys."""
+
+    __slots__ = ("first", "held", "worker")
+
+    def __init__(self) -> None:
+        self.first = ""
+        self.worker = ""
+        self.held: dict[str, RunPipeline] = {}
+
+
+class Affinity:
+    """The local loops of the executions that are driven here."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, dict[str, _Binding]] = {}
+
+    def address_for(self, program: Program, order: RunPipeline) -> str | None:
+        """Where an order goes: to an address, or to its pool (empty); None when it is held here."""
+        loop = local_loop_of(program, order.step, order.run)
+        if not loop:
+            return ""
+        binding = self._of.setdefault(order.execution_id, {}).setdefault(loop, _Binding())
+        if binding.worker:
+            return address_of(pool_of(program.plan.steps[order.step]), binding.worker)
+        if binding.first in ("", order.run):
+            binding.first = order.run
+            return ""
+        binding.held[order.run] = order
+        return None
+
+    def claimed(self, program: Program, execution_id: str, step: int, run: str, worker: str) -> list[RunPipeline]:
+        """A worker has an iteration; the orders that were held until that was known."""
+        mine = self._of.get(execution_id)
+        binding = mine.get(local_loop_of(program, step, run)) if mine else None
+        if binding is None or binding.worker or not worker:
+            return []
+        binding.worker = worker
+        held, binding.held = binding.held, {}
+        return [*held.values()]
+
+    def leave(self, worker: str) -> list[tuple[str, str]]:
+        """A worker takes nothing more; the loops that it had, as (execution id, loop's key)."""
+        left = [
+            (name, loop)
+            for name, mine in self._of.items()
+            for loop, binding in mine.items()
+            if binding.worker == worker
+        ]
+        for name, loop in left:
+            del self._of[name][loop]
+        return left
+
+    def begin_again(self) -> None:
+        """Who was to claim the first iteration of a loop may never do so: let the next one that is ordered be it."""
+        for mine in self._of.values():
+            for binding in mine.values():
+                binding.first = binding.first if binding.worker else ""
+
+    def end(self, execution_id: str, loop: str) -> None:
+        """A loop is over."""
+        self._of.get(execution_id, {}).pop(loop, None)
+
+    def forget(self, execution_id: str) -> None:
+        """An execution is over, or not driven here any more."""
+        self._of.pop(execution_id, None)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._of.clear()
+
+
+def local_loop_of(program: Program, step: int, run: str) -> str:
+    """The key of the outermost local loop that a pipeline iterates in, empty for none."""
+    for level, loop in enumerate(program.plan.steps[step].loops):
+        if loop.exec == "local":
+            return "/".join(run.split("/")[: level + 1])
+    return ""
+
+
+def worker_of(sender: str) -> str:
+    """The name of the worker whose session sent a report."""
+    return sender.rpartition(":")[0]

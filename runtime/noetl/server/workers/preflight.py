@@ -1,0 +1,78 @@
+"""Preflight to the workers before a start: whether the secrets that a plan declares can be had where its steps run."""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+
+from noetl.ports import Broadcasts, Busy, TooLarge
+from noetl_ir.commands import Check, Checked, WorkerHeartbeat
+from noetl_ir.rows import NamedTuple
+
+WITHIN = 5.0
+"""Seconds that an answer is waited for; what is not known by then does not hold up a start."""
+
+MOST_OPEN = 1_000
+"""How many starts may wait for answers."""
+
+MOST_ANSWERS = 1_000
+"""How many answers to a question are kept: who sent them nobody knows."""
+
+
+class _Asked(NamedTuple):
+    pools: Sequence[str]
+    answers: dict[str, Checked]
+    verdict: "Future[tuple[str, ...]]"
+
+
+class Preflight:
+    """Asks on a broadcasts; `workers` gives the workers as they said last. Asked from any thread, heard in one."""
+
+    def __init__(self, broadcasts: Broadcasts, workers: Callable[[], Sequence[WorkerHeartbeat]]) -> None:
+        self._broadcasts = broadcasts
+        self._workers = workers
+        self._open: dict[str, _Asked] = {}
+
+    def ask(self, check: Check) -> "Future[tuple[str, ...]]":
+        """What is wrong in each pool none of whose workers can begin it, a sentence each. Raises Busy.
+
+        It comes as soon as one worker of each pool has all, or all that are ready in one of them lack something; who
+        has waited for long enough cancels it. Nobody is asked where nobody is there, or what is too large for the bus.
+        """
+        verdict: Future[tuple[str, ...]] = Future()
+        if not any(self._ready(pool) for pool in check.pools):
+            verdict.set_result(())
+            return verdict
+        if len(self._open) >= MOST_OPEN:
+            raise Busy(f"{MOST_OPEN} starts wait already until it is known whether their secrets can be had")
+        self._open[check.execution_id] = _Asked(check.pools, {}, verdict)
+        verdict.add_done_callback(lambda _: self._open.pop(check.execution_id))
+        try:
+            self._broadcasts.say(check)
+        except TooLarge:
+            verdict.set_result(())
+        return verdict
+
+    def hear(self, checked: Checked) -> None:
+        """An answer came; one that nobody waits for any more is nothing."""
+        asked = self._open.get(checked.execution_id)
+        if asked is None or len(asked.answers) >= MOST_ANSWERS:
+            return
+        asked.answers[checked.worker] = checked
+        lacks = tuple(filter(None, (self._lack(pool, asked.answers) for pool in asked.pools)))
+        if lacks or all(_has_all(pool, asked.answers) or not self._ready(pool) for pool in asked.pools):
+            with suppress(InvalidStateError):  # it was given up at this very moment
+                asked.verdict.set_result(lacks)
+
+    def _lack(self, pool: str, answers: Mapping[str, Checked]) -> str:
+        """Why no worker of a pool can begin it; empty where one can, or may: not all of them have answered."""
+        ready = self._ready(pool)
+        if not ready or _has_all(pool, answers) or not all(worker in answers for worker in ready):
+            return ""
+        return f"no worker of pool `{pool}` has its secrets; {ready[0]}: {'; '.join(answers[ready[0]].problems)}"
+
+    def _ready(self, pool: str) -> list[str]:
+        return [each.worker for each in self._workers() if each.pool == pool and each.state == "ready"]
+
+
+def _has_all(pool: str, answers: Mapping[str, Checked]) -> bool:
+    return any(answer.pool == pool and not answer.problems for answer in answers.values())

@@ -1,0 +1,106 @@
+"""The workers that there are, by what they say of themselves every few seconds; kept in memory, as it heals by itself.
+
+A server says in the same way where its API is, and which executions it took up from another one.
+"""
+
+from noetl.ports import STOPS, Broadcasts, Bus, Clock
+from noetl.server.workers.preflight import Preflight
+from noetl_ir.commands import Answer, Checked, Command, DrainWorker, Said, Serving, TakenUp, WorkerHeartbeat
+from noetl_ir.rows import NamedTuple
+
+SAY_EVERY = 3_000_000
+"""Microseconds between two received."""
+
+GONE_AFTER = 15_000_000
+"""Microseconds without a word after which a worker is not there any more."""
+
+
+class Seen(NamedTuple):
+    """A worker as it said last, and when (by the clock of the registry)."""
+
+    heartbeat: WorkerHeartbeat
+    at: int
+
+
+class Heard(NamedTuple):
+    """The names of workers that begin nothing from now on, and the executions that other servers took up."""
+
+    leaving: list[str]
+    taken: list[str]
+
+
+class WorkerRegistry:
+    """Keeps the workers by name. `clock` is monotonic; `server` tells this server from all others, and `url` is where
+    its API is, once it is known.
+    """
+
+    def __init__(self, bus: Bus[Command, Said, Answer], broadcasts: Broadcasts, clock: Clock, server: str) -> None:
+        self.url = ""
+        self._server = server
+        self._taken_up: set[str] = set()
+        self._bus = bus
+        self._broadcasts = broadcasts
+        self._clock = clock
+        self._seen: dict[str, Seen] = {}
+        self._expected: dict[str, int] = {}
+        self._due = 0
+        self.preflight = Preflight(broadcasts, lambda: [heartbeat for heartbeat, _ in self.workers()])
+        """What the workers are asked before a start."""
+
+    def take_up(self, execution_id: str) -> None:
+        """Say that an execution is driven here from now on, and again until `heard_of`."""
+        self._taken_up.add(execution_id)
+        self._broadcasts.say(TakenUp(execution_id, self._server))
+
+    def heard_of(self, execution_id: str) -> None:
+        """What is said of an execution comes here, or it is over: nobody else has to be told any more."""
+        self._taken_up.discard(execution_id)
+
+    def expect(self, worker: str) -> None:
+        """A worker has spoken of its work, so it soon says that it is there; or it is gone, and that came late."""
+        if worker not in self._seen:
+            self._expected.setdefault(worker, self._clock.now())
+
+    def look(self) -> Heard:
+        """Take in what was said."""
+        now, leaving, taken = self._clock.now(), list[str](), list[str]()
+        for broadcast in self._broadcasts.received():
+            if isinstance(broadcast, TakenUp) and broadcast.server != self._server:
+                taken.append(broadcast.execution_id)
+            elif isinstance(broadcast, Checked):
+                self.preflight.hear(broadcast)
+            elif isinstance(broadcast, WorkerHeartbeat):
+                before = self._seen.get(broadcast.worker)
+                if before is None:
+                    self._bus.room(broadcast.pool)  # whose queue is made by that: workers cannot, and wait for it
+                elif before.heartbeat.pool != broadcast.pool:
+                    continue  # a worker of another pool under a name that is taken
+                self._seen[broadcast.worker] = Seen(broadcast, now)
+                if broadcast.state != "ready" and (before is None or before.heartbeat.state == "ready"):
+                    leaving.append(broadcast.worker)
+        if now >= self._due:
+            self._due = now + SAY_EVERY
+            if self.url:
+                self._broadcasts.say(Serving(self.url))
+            for name in self._taken_up:
+                self._broadcasts.say(TakenUp(name, self._server))
+            for name in [name for name, seen in self._seen.items() if now - seen.at > GONE_AFTER]:
+                del self._seen[name]
+                leaving.append(name)
+            for name in [name for name, at in self._expected.items() if name in self._seen or now - at > GONE_AFTER]:
+                del self._expected[name]
+                if name not in self._seen:
+                    leaving.append(name)
+        return Heard(leaving, taken)
+
+    def workers(self) -> list[tuple[WorkerHeartbeat, int]]:
+        """The workers by name, each with the microseconds since it was heard; from any thread."""
+        now = self._clock.now()
+        return [(seen.heartbeat, max(now - seen.at, 0)) for _, seen in sorted([*self._seen.items()])]
+
+    def drain(self, name: str) -> bool:
+        """Have a worker finish what it has and end; whether there is one of that name. For the thread that drives."""
+        if name not in self._seen:
+            return False
+        self._bus.send(STOPS, f"drain:{name}", DrainWorker(name))
+        return True

@@ -1,0 +1,70 @@
+"""Which holders stand still: each counts on in a row of its own every few seconds, and looks at those of others."""
+
+import time
+from collections.abc import Callable
+
+from noetl.renewal import LEASE
+from noetl.store.postgres.pool import Connection
+
+_SEEN = "(SELECT * FROM unnest(%(still)s::integer[], %(beats)s::bigint[]))"
+_OLD = f"clock_timestamp() - interval '{LEASE} s'"
+STANDS_STILL = f"""EXISTS (SELECT FROM beats b WHERE b.holder = owners.holder
+  AND CASE WHEN %(by_clock)s THEN b.renewed < {_OLD} ELSE (b.holder, b.beat) IN {_SEEN} END)"""
+"""Whether the holder of a row of `owners` stands still. It takes the values of `Heartbeats.still`, and is false of one
+that has counted on since that was last looked at."""
+
+_COUNT = """
+INSERT INTO beats VALUES (%s, 1, clock_timestamp())
+ON CONFLICT (holder) DO UPDATE SET beat = beats.beat + 1, renewed = clock_timestamp()
+"""
+_LOOK = "SELECT holder, beat FROM beats WHERE holder <> %s"
+_END = "DELETE FROM beats WHERE holder = %s"
+_CLEAR = """
+DELETE FROM beats WHERE renewed < clock_timestamp() - interval '1 day'
+  AND pg_try_advisory_xact_lock_shared((to_regnamespace(%s)::oid::bigint - 2147483648)::integer, holder)
+"""
+
+
+class Heartbeats:
+    """What one store knows of the others. `clock` is in monotonic seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._since: dict[int, tuple[int, float]] = {}
+        self._began: float | None = None
+        self._last = 0.0
+
+    def begin(self, connection: Connection, number: int, namespace: str) -> None:
+        """A holder is there. What such as died left is removed."""
+        connection.execute(_CLEAR, (namespace,))
+        connection.execute(_COUNT, (number,))
+
+    def count(self, connection: Connection, number: int) -> None:
+        """Count on, and look at the others. Raises what the driver raises."""
+        connection.execute(_COUNT, (number,))
+        self.saw(connection.execute(_LOOK, (number,)).fetchall())
+
+    def end(self, connection: Connection, number: int) -> None:
+        """A holder goes."""
+        connection.execute(_END, (number,))
+
+    def saw(self, rows: list[tuple[int, int]]) -> None:
+        """What was seen now. After a look that was late, nothing is known of how long anything was the same."""
+        now = self._clock()
+        if now - self._last > LEASE / 2:
+            self._since, self._began = {}, now
+        self._last = now
+        known = self._since
+        self._since = {
+            holder: known[holder] if holder in known and known[holder][0] == count else (count, now)
+            for holder, count in rows
+        }
+
+    def still(self) -> dict[str, list[int] | bool]:
+        """Who stands still, with their last counts, as values of a query."""
+        now = self._clock()
+        watched = self._began is not None and now - self._began > LEASE
+        still = (
+            {holder: count for holder, (count, since) in self._since.items() if now - since > LEASE} if watched else {}
+        )
+        return {"by_clock": self._began is None, "still": [*still], "beats": [*still.values()]}

@@ -1,0 +1,70 @@
+"""The heartbeats of a worker in a process of its own: one for the lease of each pipeline, and one of the worker itself.
+
+A server takes a claim from whoever it has not heard of for a lease. So each pipeline at work is told of every third
+part of one, by a clock that nobody can set; the answer says whether to go on.
+"""
+
+from collections.abc import Iterable
+
+from noetl.ports import Broadcasts, Bus, Clock, Full, Ticket
+from noetl_ir.commands import Answer, Command, LeaseHeartbeat, Said, WorkerHeartbeat
+from noetl_ir.rows import NamedTuple
+
+HEARTBEAT_EVERY = 10_000_000
+"""Microseconds between two heartbeats of a pipeline: a third of a lease."""
+
+SAY_EVERY = 3_000_000
+"""Microseconds between two broadcasts that the worker is there."""
+
+
+class Heartbeats:
+    """Keeps the heartbeats of one worker. `clock` is monotonic."""
+
+    def __init__(self, bus: Bus[Command, Said, Answer], broadcasts: Broadcasts, clock: Clock) -> None:
+        self._bus = bus
+        self._broadcasts = broadcasts
+        self._clock = clock
+        self._numbers = 0
+        self._said = -SAY_EVERY
+        self._state = "ready"
+        self._sent: dict[str, _Sent] = {}
+
+    def step(self, at_work: Iterable[LeaseHeartbeat]) -> list[LeaseHeartbeat]:
+        """LeaseHeartbeat for those whose time it is; those of the pipelines at work whose claim is lost."""
+        now, before, lost = self._clock.now(), self._sent, []
+        self._sent = {}
+        for heartbeat in at_work:
+            sent = before.get(heartbeat.sender) or _Sent(now + HEARTBEAT_EVERY, None)
+            answer = sent.ticket.answer if sent.ticket is not None else None
+            if answer is not None and not answer.recorded:
+                lost.append(heartbeat)
+            self._sent[heartbeat.sender] = self._send(heartbeat, now) if now >= sent.due else sent
+        return lost
+
+    def say(self, heartbeat: WorkerHeartbeat) -> None:
+        """Say that the worker is there, if it is time, or if its state is another one."""
+        now = self._clock.now()
+        if now - self._said >= SAY_EVERY or heartbeat.state != self._state:
+            self._said, self._state = now, heartbeat.state
+            self._broadcasts.say(heartbeat)
+
+    def left(self) -> int:
+        """Microseconds until there is something to say."""
+        now = self._clock.now()
+        dues = [self._said + SAY_EVERY, *(sent.due for sent in self._sent.values())]
+        return max(min(dues) - now, 0)
+
+    def _send(self, heartbeat: LeaseHeartbeat, now: int) -> "_Sent":
+        self._numbers += 1
+        try:
+            ticket = self._bus.report(f"{heartbeat.sender}:heartbeat:{self._numbers}", heartbeat)
+        except Full:
+            return _Sent(now + SAY_EVERY, None)
+        return _Sent(now + HEARTBEAT_EVERY, ticket)
+
+
+class _Sent(NamedTuple):
+    """When the next heartbeat of a pipeline is due, and the ticket of the last one."""
+
+    due: int
+    ticket: Ticket[Answer] | None

@@ -1,0 +1,137 @@
+"""Every list of the API comes by pages, and the pages are all of it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.running import HEAD
+from harness.serving import Served, served, until
+from noetl.api.openapi import document
+from noetl.api.operation import Operation
+from noetl.api.pages import LONGEST_PAGE
+from noetl.api.routes import ROUTES
+
+WAITS = "workflow:\n  - {step: start, tool: {name: w, kind: wait, events: [EVENT]}}\n"
+NO_LISTS = {
+    ("get_execution", "now"): "one row for what goes on at a place of the playbook: as long as what is in flight",
+    ("get_replay", "now"): "the same",
+    ("get_execution", "parent"): "a pair",
+    ("get_ctx", "gathered"): "a value of the playbook's own",
+    ("get_result", "result"): "a value of the playbook's own",
+}
+"""Arrays that are no lists of the API, and why they end: by the operation and the key."""
+
+GATHERS = """
+workflow:
+  - step: start
+    tool:
+      name: n
+      kind: noop
+      result: [1, 2, 3]
+      spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {gathered: [1, 2, 3]}}}}]}}
+    next: {arcs: [{step: last}]}
+  - {step: last, tool: {name: w, kind: wait, events: [go]}}
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server that has more than one of everything."""
+    with served(tmp_path_factory.mktemp("pages")) as up:
+        for name in ("a", "b", "c"):
+            text = HEAD + WAITS.replace("EVENT", name)
+            assert up.client.post("/playbooks?name=t.yaml", content=text.encode()).status_code == 201
+        assert up.client.post("/playbooks", content=(HEAD + GATHERS).encode()).status_code == 201
+        for _ in range(3):
+            assert up.client.post("/executions", json={"path": "t/t"}).status_code == 201
+            assert up.client.post("/sessions", json={"user_id": "ada"}).status_code == 201
+        one = _one(up)
+        until(lambda: "ctx" in up.client.get(f"/executions/{one}/replay").json()["ctx"] or _waits(up, one))
+        yield up
+
+
+def _waits(up: Served, execution_id: str) -> bool:
+    return any(row["what"] == "wait" for row in up.client.get(f"/executions/{execution_id}").json()["now"])
+
+
+def _one(up: Served) -> str:
+    return str(up.client.get("/executions").json()["executions"][0]["execution_id"])
+
+
+def _path(up: Served, row: Operation) -> str:
+    path = row.path.replace("{execution_id}", _one(up)).replace("{user_id:path}", "ada")
+    digest = up.client.get("/playbooks").json()["playbooks"][0]["playbook_id"]
+    asked = "?step=start" if row.handler.__name__ == "get_result" else ""  # it is not over, and has none itself
+    return path.replace("{path:path}", "t/t").replace("{digest}", digest) + asked
+
+
+READING = [row for row in ROUTES if row.method == "GET"]
+LISTS = [row for row in READING if row.pages is not None and row.pages.rows]
+
+
+@pytest.mark.parametrize("row", READING, ids=lambda row: row.handler.__name__)
+def test_whatever_answers_an_array_is_paged(server: Served, row: Operation) -> None:
+    answer = server.client.get(_path(server, row))
+    assert answer.status_code == 200, answer.text
+    if answer.headers["content-type"] != "application/json":
+        return
+    body = answer.json()
+    assert isinstance(body, dict)
+    arrays = {key for key, value in body.items() if isinstance(value, list)}
+    paged = {row.pages.rows} if row.pages is not None else set()
+    assert {key for key in arrays - paged if (row.handler.__name__, key) not in NO_LISTS} == set()
+    assert arrays >= paged
+
+
+@pytest.mark.parametrize("row", LISTS, ids=lambda row: row.handler.__name__)
+def test_the_pages_of_a_list_are_all_of_it(server: Served, row: Operation) -> None:
+    assert row.pages is not None
+    path, found, behind = _path(server, row), [], None
+    whole = server.client.get(path, params={"limit": LONGEST_PAGE}).json()
+    assert whole["next"] is None
+    for _ in range(len(whole[row.pages.rows]) + 1):
+        asked = {"limit": 1} if behind is None else {"limit": 1, row.pages.cursor: behind}
+        page = server.client.get(path, params=asked).json()
+        assert len(page[row.pages.rows]) <= 1
+        found += page[row.pages.rows]
+        behind = page["next"]
+        if behind is None:
+            break
+    names = {row.handler.__name__: len(found)}
+    assert names[row.handler.__name__] >= (1 if row.path == "/workers" else 3)
+    assert sorted(map(_told, found)) == sorted(map(_told, whole[row.pages.rows]))
+    assert behind is None
+    for wrong in ("0", str(LONGEST_PAGE + 1), "x"):
+        assert server.client.get(path, params={"limit": wrong}).status_code == 400
+
+
+def _told(row: dict[str, object]) -> str:
+    return str({key: value for key, value in sorted(row.items()) if key != "heard"})
+
+
+def test_a_cursor_that_none_gave_is_refused(server: Served) -> None:
+    for wrong in ("t/t", "t/t@x", "t/t@0", f"t/t@{1 << 40}"):
+        answer = server.client.get("/playbooks", params={"after": wrong})
+        assert answer.status_code == 400 and "`after`" in answer.json()["detail"]
+
+
+def test_the_document_says_how_lists_are_paged() -> None:
+    paths = document(ROUTES)["paths"]
+    for row in READING:
+        described = paths[row.path.replace(":path}", "}")]["get"]  # type: ignore[index,call-overload]
+        names = [parameter["name"] for parameter in described["parameters"]]
+        if row.pages is None:
+            assert "limit" not in names
+            continue
+        assert names[-2:] == [row.pages.cursor, "limit"]
+        content = described["responses"]["200"]["content"]
+        schema = content.get("application/json", {}).get("schema", {})
+        assert schema.get("required", []) == ([row.pages.rows, "next"] if row.pages.rows else [])
+
+
+def test_pages_of_the_log_go_on(server: Served, tmp_path: Path) -> None:
+    path = f"/executions/{_one(server)}/log"
+    whole = server.client.get(path).content
+    assert len(server.client.get(path, params={"limit": 1}).content) < len(whole)
+    assert server.client.get(path, params={"limit": 1001}).status_code == 400

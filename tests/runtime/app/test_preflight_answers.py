@@ -1,0 +1,181 @@
+"""Before a start the workers are asked for the declared secrets: who answers what, and what a server makes of it."""
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from harness.running import compiled
+from noetl.app.preflight_answers import LONGEST_PROBLEM, MOST_WAITING, Answering, PreflightAnswers, secret_pools
+from noetl.app.programs import program_of
+from noetl.background import BackgroundFetches
+from noetl.engine.program import Program
+from noetl.ports import TooLarge
+from noetl.server.workers.preflight import Preflight
+from noetl.worker.scripted import VirtualClock
+from noetl_ir.commands import Broadcast, Check, Checked, WorkerHeartbeat
+from services import waited_for
+
+BODY = """
+keychain: [{name: told, kind: env, var: "{{ workload.var }}"}]
+workload: {var: SHOP_TEST_TOLD}
+workflow:
+- step: start
+  tool: {kind: http, url: "http://localhost/", headers: {t: "{{ keychain.told.value }}"}}
+  next: {arcs: [{step: far}]}
+- {step: far, spec: {pool: far}, tool: {kind: http, url: "http://localhost/", auth: told}, next: {arcs: [{step: dry}]}}
+- {step: dry, spec: {pool: dry}, tool: {kind: python, code: "result = 1"}}
+"""
+PROGRAM = program_of(compiled(BODY))
+VALUE = "canary-4711-value"
+CHECK = Check("e", ["p"], "d", {"var": "SHOP_TEST_TOLD"})
+READY = WorkerHeartbeat("w", "p", 2, 0, False)
+NO = Checked("e", "w", "p", ["no entry"])
+YES = NO._replace(problems=[])
+LACK = "no worker of pool `p` has its secrets; w: no entry"
+
+
+class Broadcasts:
+    """What was said; workers that answer at once."""
+
+    def __init__(self) -> None:
+        self.said: list[Broadcast] = []
+        self.answers: Sequence[Checked] = ()
+        self.preflight: Preflight | None = None
+        self.takes_it = True
+
+    def say(self, broadcast: Broadcast) -> None:
+        """`Broadcasts.say`."""
+        self.said.append(broadcast)
+        if not self.takes_it:
+            raise TooLarge("too large")
+        for answer in self.answers:
+            assert self.preflight is not None
+            threading.Thread(target=self.preflight.hear, args=(answer,)).start()
+
+    def received(self) -> Sequence[Broadcast]:
+        """`Broadcasts.received`."""
+        return ()
+
+
+def asked(
+    workers: Sequence[WorkerHeartbeat], *answers: Checked, pools: Sequence[str] = ("p",), within: float
+) -> tuple[str, ...]:
+    """What a server makes of some answers."""
+    broadcasts = Broadcasts()
+    broadcasts.answers = answers
+    broadcasts.preflight = Preflight(broadcasts, lambda: workers)
+    try:
+        return broadcasts.preflight.ask(CHECK._replace(pools=[*pools])).result(within)
+    except TimeoutError:  # as who waits for it does
+        return ()
+
+
+OTHER = READY._replace(worker="v")
+
+
+@pytest.mark.parametrize(
+    ("workers", "answers", "lack"),
+    [
+        ([READY], [YES], ()),
+        ([READY], [NO], (LACK,)),
+        ([READY, OTHER], [YES], ()),
+        ([READY, OTHER], [NO, NO._replace(worker="v")], (LACK,)),
+        ([READY, OTHER._replace(draining=True), OTHER._replace(worker="u", trouble="no plan")], [NO], (LACK,)),
+        ([READY], [NO._replace(execution_id="another"), YES], ()),
+    ],
+)
+def test_a_start_is_refused_where_no_ready_worker_of_a_pool_has_all(
+    workers: list[WorkerHeartbeat], answers: list[Checked], lack: tuple[str, ...]
+) -> None:
+    """Settled by the answers, long before the time is over."""
+    assert asked(workers, *answers, within=60) == lack
+
+
+def test_what_is_not_known_in_time_is_no_reason() -> None:
+    assert asked([READY, OTHER], NO, within=0.05) == ()
+    assert asked([READY], within=0.05) == ()
+
+
+def test_each_pool_is_asked_for_itself() -> None:
+    far = WorkerHeartbeat("f", "q", 1, 0, False)
+    workers = [READY, far]
+    assert asked(workers, YES, NO._replace(worker="f", pool="q"), pools="pq", within=60) == (
+        "no worker of pool `q` has its secrets; f: no entry",
+    )
+    assert asked([READY], YES, pools="pq", within=60) == (), "nobody of `q` is there: it waits"
+
+
+def test_nobody_is_asked_where_nobody_is_there_or_it_is_too_large() -> None:
+    broadcasts = Broadcasts()
+    preflight = Preflight(broadcasts, list)
+    assert preflight.ask(CHECK).result(60) == () and broadcasts.said == []
+    broadcasts.takes_it = False
+    assert Preflight(broadcasts, lambda: [READY]).ask(CHECK).result(60) == () and broadcasts.said == [CHECK]
+    preflight.hear(NO)  # nobody waits for it
+
+
+def test_only_pools_whose_steps_name_a_secret_are_asked() -> None:
+    assert secret_pools(PROGRAM.plan) == ["default", "far"]
+
+
+def answer_of(folder: Path, check: Check, program: Program) -> Checked:
+    """What a worker says to a question, once its fetch is over."""
+    broadcasts, fetches = Broadcasts(), BackgroundFetches(1)
+    place = Answering("w", "p", str(folder / "credentials"), str(folder), None)
+    checking = PreflightAnswers(broadcasts, place, fetches, lambda digest: program, VirtualClock())
+    checking.hear(check)
+    checking.hear(READY)
+
+    def is_said() -> bool:
+        checking.step()
+        return bool(broadcasts.said)
+
+    waited_for(is_said, "there is no answer")
+    (answer,) = broadcasts.said
+    assert isinstance(answer, Checked)
+    return answer
+
+
+def test_a_worker_says_what_it_lacks_and_never_a_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = answer_of(tmp_path, CHECK, PROGRAM)
+    assert answer == Checked(
+        "e", "w", "p", ["keychain entry 'told': the environment variable 'SHOP_TEST_TOLD' is not set"]
+    )
+    monkeypatch.setenv("SHOP_TEST_TOLD", VALUE)
+    answer = answer_of(tmp_path, CHECK, PROGRAM)
+    assert answer == Checked("e", "w", "p", []) and VALUE not in repr(answer)
+    long = CHECK._replace(workload={"var": "x" * 10_000})
+    assert [len(text) for text in answer_of(tmp_path, long, PROGRAM).problems] == [LONGEST_PROBLEM]
+
+
+def test_a_worker_forgets_what_is_not_for_it_and_what_it_cannot_answer() -> None:
+    broadcasts, clock, gate = Broadcasts(), VirtualClock(), threading.Event()
+    fetches = BackgroundFetches(1)
+    asked_for: list[str] = []
+
+    def load(digest: str) -> Program:
+        asked_for.append(digest)
+        if digest == "gone":
+            raise KeyError(digest)
+        fetches.brought(digest, lambda: gate.wait(30))
+        return PROGRAM
+
+    checking = PreflightAnswers(broadcasts, Answering("w", "p", "", ".", None), fetches, load, clock)
+    checking.hear(CHECK._replace(pools=["another"]))
+    checking.step()
+    assert asked_for == []
+    checking.hear(CHECK._replace(digest="gone"))
+    checking.step()
+    checking.step()
+    assert asked_for == ["gone"]
+    for number in range(2 * MOST_WAITING):
+        checking.hear(CHECK._replace(execution_id=str(number)))
+    checking.step()
+    assert len(asked_for) == 1 + MOST_WAITING
+    clock.move_to(10_000_000)
+    checking.step()
+    checking.step()
+    assert len(asked_for) == 1 + 2 * MOST_WAITING and broadcasts.said == []
+    gate.set()
