@@ -92,7 +92,7 @@ class StagedLauncher(launcher.AsyncLauncher):
         return self._scripted[name]
 
 
-class StagedSurroundings(TaskEnvironments):
+class StagedEnvironments(TaskEnvironments):
     """Notes who called whom."""
 
     def context_of(self, order: RunPipeline) -> SessionContext:
@@ -106,6 +106,6 @@ if __name__ == "__main__":
     inbox.LOOK_EVERY = 0
     cluster.LONGEST_SLEEP = launcher.LONGEST_SLEEP = LOOKS_EVERY
     working.AsyncLauncher = StagedLauncher  # type: ignore[misc]
-    working.TaskEnvironments = StagedSurroundings  # type: ignore[misc]
+    working.TaskEnvironments = StagedEnvironments  # type: ignore[misc]
     random.SystemRandom = lambda: random.Random(0)  # type: ignore[misc,assignment,return-value]  # as in scripted runs
     sys.exit(main())
