@@ -1,11 +1,10 @@
 """The order of the stages, and the only place that knows it.
 
-    bytes → documents → playbook → LOWERING → rules, refusals → children → plan → TRANSFORMS
+    bytes → documents → playbook → LOWERING → rules, refusals → children → plan
 
-A transform is a row of a table. The order is written there and checked, never solved: `order_problems` says what
-breaks an `after`. The loop tells the observer, and `verify` finds nothing in a plan between two of them; reading and
-LOWERING, whose table is in `noetlc.older.passes`, come through one door. Findings are values; a stage
-that finds errors ends the way of its document, and the others go on.
+Reading and LOWERING, whose table is in `noetlc.older.passes`, come through one door. The order of that table is written
+there and checked, never solved: `order_problems` says what breaks an `after`. `verify` finds nothing in a plan that was
+made. Findings are values; a stage that finds errors ends the way of its document, and the others go on.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +17,7 @@ from noetl_ir.plan import Child, Plan
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Playbook
-from noetlc.build.family import (
+from noetlc.codegen.family import (
     BROKEN,
     COMPUTED,
     NO_CATALOGUE,
@@ -31,7 +30,7 @@ from noetlc.build.family import (
     obstacle_finding,
     obstacles_of,
 )
-from noetlc.build.refusals import refusals_of
+from noetlc.codegen.refusals import refusals_of
 from noetlc.diag.change import Change
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.diag.findings import hides, sorted_findings, without_consequences
@@ -46,29 +45,13 @@ from noetlc.source.text import Source
 from noetlc.source.uses import at_their_uses
 from noetlc.source.yaml_reader import Reading, read_yaml
 
-
-class Pass(NamedTuple):
-    """A row of `TRANSFORMS`: `fn` maps a plan to itself, `after` names passes."""
-
-    fn: Callable[[Plan], Plan]
-    after: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """What `dump --after` calls it."""
-        return self.fn.__name__
-
-
-TRANSFORMS: tuple[Pass, ...] = ()
-"""Plan to plan. None pays yet: what could be pruned, unreachable steps, is what findings are about."""
-
 Seen: TypeAlias = dict[str, Member | str]
 """Path → the child there, checked, or the code that says what is in the way."""
 
 BUILD = "build"
 """The name of the stage that makes the plan."""
 
-STAGES = (READ, *(row.name for row in LOWERING), BUILD, *(row.name for row in TRANSFORMS))
+STAGES = (READ, *(row.name for row in LOWERING), BUILD)
 """The names of all stages, in their order."""
 
 
@@ -178,7 +161,7 @@ def planned(name: str, document: Document) -> Document:
     return _Run(NO_CATALOGUE, QUIET, Severity.ERROR).planned(name, document)
 
 
-def order_problems(table: Sequence[Pass] | Sequence[Lowering]) -> Iterator[str]:
+def order_problems(table: Sequence[Lowering]) -> Iterator[str]:
     """What breaks the order that the rows ask for."""
     seen: set[str] = set()
     for row in table:
@@ -277,25 +260,15 @@ class _Run:
         return Member(file[0], chosen[0].playbook)
 
     def _built(self, member: Member, children: tuple[Child, ...], observer: Observer) -> Plan:
-        from noetlc.build.net import build_plan
+        from noetl_ir.verify import verify
+        from noetlc.codegen.net import build_plan
 
         observer.begun(BUILD)
-        plan = _verified(BUILD, build_plan(member.playbook, base_name(member.file), children), assembled=True)
+        plan = build_plan(member.playbook, base_name(member.file), children)
+        if problems := verify(plan, assembled=True):
+            raise BrokenPass(f"the plan of {plan.name!r} is not sound: {problems[0]}")
         observer.ended(BUILD, plan)
-        for row in TRANSFORMS:
-            observer.begun(row.name)
-            plan = _verified(row.name, row.fn(plan))
-            observer.ended(row.name, plan)
         return plan
-
-
-def _verified(stage: str, plan: Plan, *, assembled: bool = False) -> Plan:
-    from noetl_ir.verify import verify
-
-    problems = verify(plan, assembled=assembled)
-    if problems:
-        raise BrokenPass(f"the plan of {plan.name!r} is not sound after {stage}: {problems[0]}")
-    return plan
 
 
 _DASH = "NL018"

@@ -6,8 +6,8 @@ from goldens import Case
 from noetl_ir.plan import Plan
 from noetl_ir.printing import printed_net, printed_plan
 from noetlc.ast.playbook import Playbook
-from noetlc.build import family
 from noetlc.cli.catalogue import Folders
+from noetlc.codegen import family
 from noetlc.diag.diagnostic import Severity
 from noetlc.diag.text import rendered
 from noetlc.emit.pictures import dot as dot_form

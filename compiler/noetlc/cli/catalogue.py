@@ -6,8 +6,8 @@ from functools import cache
 
 import click
 
-from noetlc.build.family import Member
 from noetlc.cli.files import SUFFIXES, playbooks_in, read
+from noetlc.codegen.family import Member
 from noetlc.source.nodes import Mapping, Node, Scalar
 from noetlc.source.yaml_reader import read_yaml
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from noetl_ir.span import Span
-from noetlc.build.family import COMPUTED, NOT_FOUND
 from noetlc.cli.cache import Kept
+from noetlc.codegen.family import COMPUTED, NOT_FOUND
 from noetlc.diag.crowds import MIGRATED
 from noetlc.diag.internal import bug_of
 from noetlc.diag.report import Reported

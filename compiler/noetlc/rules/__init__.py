@@ -204,7 +204,7 @@ def _proofs(playbook: Playbook) -> Proofs:
 
 
 def _built(playbook: Playbook) -> Plan:
-    from noetlc.build.net import build_plan  # most playbooks need no net to be checked
+    from noetlc.codegen.net import build_plan  # most playbooks need no net to be checked
 
     return build_plan(playbook)
 

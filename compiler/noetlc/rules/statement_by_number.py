@@ -16,7 +16,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetlc.ast.walk import all_expressions
-from noetlc.build.statements import NAMED
+from noetlc.codegen.statements import NAMED
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.paths import accesses
 from noetlc.rules import Rule, Unit

@@ -1,6 +1,7 @@
 """noetlc.pipeline: the tables, the checks between passes, children, and what happens to a file as a whole."""
 
 import gc
+from typing import Any
 
 import pytest
 
@@ -12,12 +13,12 @@ from noetl_ir.plan_format import read_plan
 from noetl_ir.span import NOWHERE, Span
 from noetlc.ast.playbook import Playbook
 from noetlc.ast.sugar import Sugar
+from noetlc.codegen import net
+from noetlc.codegen.net import build_plan
 from noetlc.diag.change import Note
 from noetlc.diag.diagnostic import Severity
 from noetlc.older import LOWERING, BrokenPass, Lowering
 from noetlc.pipeline import (
-    TRANSFORMS,
-    Pass,
     base_name,
     check_source,
     compile_source,
@@ -48,7 +49,6 @@ def codes(found: noetlc.pipeline.Compiled) -> list[str]:
 
 def test_the_tables_are_in_the_order_that_their_rows_ask_for() -> None:
     assert list(order_problems(LOWERING)) == []
-    assert list(order_problems(TRANSFORMS)) == []
 
 
 def one(playbook: Playbook, note: Note) -> Playbook:
@@ -84,12 +84,13 @@ def test_sugar_that_a_pass_removes_never_comes_back(monkeypatch: pytest.MonkeyPa
         compiled(steps("step: start"))
 
 
-def test_a_transform_that_breaks_the_plan_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def behead(plan: Plan) -> Plan:
+def test_a_plan_that_is_not_sound_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def beheaded(*given: Any) -> Plan:
+        plan = build_plan(*given)
         return plan._replace(net=plan.net._replace(initial=()))
 
-    monkeypatch.setattr(noetlc.pipeline, "TRANSFORMS", (Pass(behead),))
-    with pytest.raises(BrokenPass, match="not sound after behead"):
+    monkeypatch.setattr(net, "build_plan", beheaded)
+    with pytest.raises(BrokenPass, match="not sound: "):
         compiled(steps("step: start"))
 
 

@@ -15,13 +15,13 @@ from noetlc.ast.routing import takes_part_on_failure
 from noetlc.ast.walk import replace_tasks
 from noetlc.ast.workbook import inline_workbook
 from noetlc.ast.workload import workload_order
-from noetlc.build.admit import guard_of
-from noetlc.build.forks import dead_places
-from noetlc.build.pool import Pool
-from noetlc.build.reads import reads_of
-from noetlc.build.sources import arrival_spans, entry_of, sources_of, with_tasks
-from noetlc.build.statements import keep_statements
-from noetlc.build.tables import arc_rows, executor_of, join_of, keychain_rows, limits_of, loop_rows, task_rows
+from noetlc.codegen.admit import guard_of
+from noetlc.codegen.forks import dead_places
+from noetlc.codegen.pool import Pool
+from noetlc.codegen.reads import reads_of
+from noetlc.codegen.sources import arrival_spans, entry_of, sources_of, with_tasks
+from noetlc.codegen.statements import keep_statements
+from noetlc.codegen.tables import arc_rows, executor_of, join_of, keychain_rows, limits_of, loop_rows, task_rows
 from noetlc.expr.calling import called_with, with_own_args
 from noetlc.reading.kinds import kind_of
 

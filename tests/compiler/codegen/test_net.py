@@ -1,4 +1,4 @@
-"""noetlc.build: small nets and tables, their expected values worked out by hand from NET.md."""
+"""noetlc.codegen: small nets and tables, their expected values worked out by hand from NET.md."""
 
 import pytest
 

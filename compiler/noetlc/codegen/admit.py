@@ -5,7 +5,7 @@ rules: [{when: a, allow}, {when: b, deny}, {else: allow}]   →   true if a else
 
 from noetl_ir.expr import Conditional, Const, Expr
 from noetlc.ast.playbook import Admit
-from noetlc.build.pool import Pool
+from noetlc.codegen.pool import Pool
 
 _TRUE, _FALSE = Const(True), Const(False)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from noetlc.ast.playbook import Playbook
-from noetlc.build.forks import Illegal, taken_joins
+from noetlc.codegen.forks import Illegal, taken_joins
 from noetlc.diag.codes_net import NET_CODES
 from noetlc.diag.diagnostic import Diagnostic
 

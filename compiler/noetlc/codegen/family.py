@@ -13,7 +13,7 @@ from noetl_ir.plan import Child
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Playbook
-from noetlc.build.components import components_of
+from noetlc.codegen.components import components_of
 from noetlc.diag.codes_net import NET_CODES
 from noetlc.diag.diagnostic import Diagnostic
 

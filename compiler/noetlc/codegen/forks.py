@@ -9,8 +9,8 @@ from noetl_ir.expr import Attribute, Compare, Const, Expr, Logic, Name
 from noetl_ir.plan import ENTRY
 from noetl_ir.rows import NamedTuple
 from noetlc.ast.playbook import Guard, Playbook, Step
-from noetlc.build.dominators import dominators_of
-from noetlc.build.sources import entry_of, sources_of
+from noetlc.codegen.dominators import dominators_of
+from noetlc.codegen.sources import entry_of, sources_of
 
 
 class Fork(NamedTuple):

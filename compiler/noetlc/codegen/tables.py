@@ -3,8 +3,8 @@
 from noetl_ir.expr import Json, Literal
 from noetl_ir.plan import Arc, Join, KeychainEntry, Limits, Loop, Rule, Task
 from noetlc.ast import playbook as ast
-from noetlc.build.pool import Pool
-from noetlc.build.specs import knobs_of, timeout_of
+from noetlc.codegen.pool import Pool
+from noetlc.codegen.specs import knobs_of, timeout_of
 
 
 def task_rows(playbook: ast.Playbook, step: ast.Step, index: int, *, first: int, pool: Pool) -> list[Task]:

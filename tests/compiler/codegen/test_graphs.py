@@ -1,11 +1,11 @@
-"""noetlc.build.dominators and components against networkx."""
+"""noetlc.codegen.dominators and components against networkx."""
 
 import networkx as nx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noetlc.build.components import components_of
-from noetlc.build.dominators import dominators_of
+from noetlc.codegen.components import components_of
+from noetlc.codegen.dominators import dominators_of
 
 GRAPHS = st.integers(1, 9).flatmap(
     lambda size: st.lists(st.lists(st.integers(0, size - 1), max_size=4), min_size=size, max_size=size).map(
