@@ -63,12 +63,14 @@ class Here(NamedTuple):
         tree, read = _opened(self.tree), _opened(self.read)
         return self if tree is self.tree else self._replace(tree=tree, read=read)
 
-    def single(self) -> "Here":
-        """The only task of a step as the mapping that `tool` may be, where its name is the one that it has anyway."""
+    def single(self, *, new: bool = False) -> "Here":
+        """The only task of a step as the mapping that `tool` may be, where its name is the one that it has anyway;
+        `new` says that there was no `tool` before.
+        """
         task, was = _only(self.tree), _only(self.read)
         if task is None or self.scope != inside(STEP, "tool") or task.get("name") != self.default:
             return self
-        if task.get("kind") == "workbook":  # there `name` is the entry
+        if task.get("kind") == "workbook" and (not new or task.get("task") is None):  # there `name` is the entry
             return self
         same = was is not None and was.get("name") == self.default
         return self._replace(tree=_unnamed(task), read=_unnamed(was) if was is not None and same else None)

@@ -85,7 +85,7 @@ class _Document:
                 made = self._entry(key, inner if isinstance(entry.value, Sequence) else inner.single(), entry, column)
                 lines += _moved(made) if here.moved else made
             elif moved or not self._is_implied(here, key) or _stood_in(own.get("spec"), tree[key]):
-                lines += _moved(self._new_entry(key, here.under(key, moved=True).single(), column))
+                lines += _moved(self._new_entry(key, here.under(key, moved=True).single(new=True), column))
         return lines
 
     def _is_implied(self, here: Here, key: str) -> bool:

@@ -36,6 +36,7 @@ from noetlc.older.legacy_names import (
     only_old,
     renamed,
 )
+from noetlc.older.needless import without_dead, without_done
 from noetlc.older.page_nodes import tool_before_branches
 from noetlc.older.patching import OUTCOME, kept
 from noetlc.older.run_again import run_again
@@ -62,8 +63,10 @@ def rename_names(playbook: Playbook, note: Note) -> Playbook:
             continue
         made = _renamed(step, shared, again=step.name in again)
         _tell(step, made, note)
-        steps.append(step if made == step else _with_outcome(made))
-    workbook = tuple((name, _task(task, shared)) for name, task in playbook.workbook)
+        made = step if made == step else _with_outcome(made)
+        tasks = tuple(map(without_dead, made.tasks))
+        steps.append(made if tasks == made.tasks else made._replace(tasks=tasks))
+    workbook = tuple((name, without_dead(_task(task, shared))) for name, task in playbook.workbook)
     everywhere = only_old(_everywhere(shared))
     workload = tuple((key, value_with(value, everywhere)) for key, value in playbook.workload)
     for (_, old), (_, new) in zip(playbook.workload, workload, strict=True):
@@ -119,10 +122,10 @@ def _is_success(arc: Arc) -> bool:
 def _task(task: Task, known: Container[str]) -> Task:
     if any(has_old_names(expr) for value in task_values(task) for expr, _ in expressions_in(value)):
         task = fields_with(task, only_old(_everywhere(known)))
-    if not any(has_old_names(expr) for expr in _of_rules(task)):
-        return task
-    in_rules = only_old(renamed(IN_RULES, known))
-    return task._replace(rules=tuple(rule_with(rule, in_rules) for rule in task.rules))
+    if any(has_old_names(expr) for expr in _of_rules(task)):
+        in_rules = only_old(renamed(IN_RULES, known))
+        task = task._replace(rules=tuple(rule_with(rule, in_rules) for rule in task.rules))
+    return task
 
 
 def _everywhere(known: Container[str]) -> Replace:
@@ -151,7 +154,12 @@ def _router(step: Step, tasks: tuple[Task, ...], known: Container[str], *, again
         return None
     events = only_old(arc_events(loop=step.loop is not None))
     meant = meant_arcs(step, tasks, known, again=again)
-    arcs = chain.from_iterable(meant(arc_with(arc, events)) if _is_old(arc) else (arc,) for arc in step.router.arcs)
+    done = "step.done" if step.loop is None else "loop.done"
+
+    def named(arc: Arc) -> tuple[Arc, ...]:
+        return tuple(without_done(made, done) for made in meant(arc_with(arc, events)))
+
+    arcs = chain.from_iterable(named(arc) if _is_old(arc) else (arc,) for arc in step.router.arcs)
     return step.router._replace(arcs=tuple(arcs))
 
 

@@ -47,6 +47,9 @@ AS_WITHOUT = {
     "pass": (False,),
 }
 """Key → the values that say what holds anyway."""
+_ROUTE = {"next": [{"step": "end"}]}
+_TO_END = ([{"when": "{{ event.name == 'step.exit' }}", "then": _ROUTE}], _ROUTE)
+"""A `case` that leads a step which is done to `end`, and its actions: a step of which no way leads goes there too."""
 NAMES = frozenset({"into", "desc", "priority", "entry_step"})
 """Keys that only name something, which nothing need read, or say an order or a beginning, which may be that of the
 file."""
@@ -130,7 +133,7 @@ def _means(source: Source, node: Node, canonical: str | None) -> bool:
 
 def _is_free(name: str, node: Node) -> bool:
     """Whether a key says no more than what holds without it."""
-    if name in NAMES or value_of(node) in (None, [], {}):
+    if name in NAMES or value_of(node) in (None, [], {}) or value_of(node) in _TO_END:
         return True
     if isinstance(node, Mapping):
         return all(_is_free(key.text, value) for key, value in node.entries)
