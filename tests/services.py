@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from noetl.bus.nats.codec import Codec
-from noetl.messages import Unreadable
+from noetl.messages import UnreadableMessage
 from noetl_ir.codec import CodecError, pack_unsorted, unpack
 from noetl_ir.expr import Json
 
@@ -30,7 +30,7 @@ def _read(data: bytes) -> Json:
     try:
         return unpack(data)
     except CodecError as problem:
-        raise Unreadable(str(problem)) from None
+        raise UnreadableMessage(str(problem)) from None
 
 
 PLAIN = Codec(pack_unsorted, _read, pack_unsorted, _read, pack_unsorted, _read, lambda _: "")

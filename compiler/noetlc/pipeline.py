@@ -22,8 +22,8 @@ from noetlc.codegen.family import (
     COMPUTED,
     NO_CATALOGUE,
     NOT_FOUND,
-    Catalogue,
     Member,
+    PlaybookCatalogue,
     calls_of,
     embedded_in,
     family_of,
@@ -115,7 +115,7 @@ QUIET = Quiet()
 def compile_source(
     name: str,
     data: bytes,
-    catalogue: Catalogue = NO_CATALOGUE,
+    catalogue: PlaybookCatalogue = NO_CATALOGUE,
     observer: Observer = QUIET,
     *,
     at_least: Severity = Severity.ERROR,
@@ -128,7 +128,9 @@ def compile_source(
         return _Run(catalogue, observer, at_least).documents(name, data, _Run.plan)
 
 
-def check_source(name: str, data: bytes, catalogue: Catalogue = NO_CATALOGUE, seen: Seen | None = None) -> Compiled:
+def check_source(
+    name: str, data: bytes, catalogue: PlaybookCatalogue = NO_CATALOGUE, seen: Seen | None = None
+) -> Compiled:
     """Everything to say about a file, also by the rules on nets, without plans; `seen` keeps children between files."""
     with uncollected():
         return _Run(catalogue, QUIET, min(Severity), seen).documents(name, data, _Run.lint)
@@ -177,7 +179,9 @@ def base_name(name: str) -> str:
 class _Run:
     """One call: the catalogue, the observer, which rules are asked, and the children looked up so far."""
 
-    def __init__(self, catalogue: Catalogue, observer: Observer, at_least: Severity, seen: Seen | None = None) -> None:
+    def __init__(
+        self, catalogue: PlaybookCatalogue, observer: Observer, at_least: Severity, seen: Seen | None = None
+    ) -> None:
         self._catalogue = catalogue
         self._observer = observer
         self._at_least = at_least

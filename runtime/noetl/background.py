@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, cast
 from weakref import WeakValueDictionary, ref
 
-from noetl.ports import Refused, StoreFailure
+from noetl.ports import StoreFailure, StoreRefused
 
 if TYPE_CHECKING:
     from queue import SimpleQueue
@@ -68,7 +68,7 @@ class Fetch:
         """Do it; whether it is over. A store that failed may do it later, one that refuses does not."""
         try:
             self._value = self._work()
-        except Refused as error:
+        except StoreRefused as error:
             self._error = error
         except StoreFailure as problem:
             self.problem = str(problem)

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from noetl.files import Refused, inside
+from noetl.files import FileRefused, inside
 from noetl.ports import Call, Env
-from noetl.processes import ACTION_ID, Bounds, Ended, bytes_of, child_environ, run_child
+from noetl.processes import ACTION_ID, Ended, ProcessLimits, bytes_of, child_environ, run_child
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of
 from noetl_ir.outcome import Outcome, error, ok
@@ -19,7 +19,7 @@ async def run_program(words: Sequence[str], call: Call, env: Env) -> Outcome:
     The bytes of an output are read as UTF-8, with U+FFFD for what is none.
     """
     memory = call.knobs.get("memory")
-    bounds = Bounds(limit_of(call.timeout), output_limit(call.knobs), bytes_of(memory))
+    bounds = ProcessLimits(limit_of(call.timeout), output_limit(call.knobs), bytes_of(memory))
     if memory is not None and bounds.memory is None:
         return error("fields.invalid", "memory must be bytes or text like 512M")
     given = call.fields.get("input")
@@ -33,7 +33,7 @@ async def run_program(words: Sequence[str], call: Call, env: Env) -> Outcome:
             given=b"" if given is None else str(given).encode("utf-8", "surrogatepass"),
             bounds=bounds,
         )
-    except Refused as problem:
+    except FileRefused as problem:
         return error("file.refused", str(problem))
     except TimeoutError:
         return error("timeout", f"the program took longer than {bounds.seconds:g} s", retryable=True)

@@ -15,24 +15,24 @@ MOST_BYTES = 16 * 1024 * 1024
 _SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
-class Refused(Exception):
+class FileRefused(Exception):
     """A file that may not be used; the text says why, in plain words."""
 
 
 def inside(root: str, path: str) -> str:
-    """The absolute path of `path` taken from `root`, links followed; Refused when it leaves the root
+    """The absolute path of `path` taken from `root`, links followed; FileRefused when it leaves the root
     or leads to the engine's own files."""
     if "\0" in path:
-        raise Refused("a path holds a NUL character")
+        raise FileRefused("a path holds a NUL character")
     home = os.path.realpath(root)
     try:
         found = os.path.realpath(os.path.join(home, path))
     except (OSError, UnicodeError):
-        raise Refused(f"{path!r} is no path of this machine") from None
+        raise FileRefused(f"{path!r} is no path of this machine") from None
     if not holds(home, found):
-        raise Refused(f"{path!r} is outside the folder that tools may use")
+        raise FileRefused(f"{path!r} is outside the folder that tools may use")
     if is_own(found, home):
-        raise Refused(f"{path!r} is the engine's own (its store, values and keys): no tool may use it")
+        raise FileRefused(f"{path!r} is the engine's own (its store, values and keys): no tool may use it")
     return found
 
 
@@ -41,25 +41,25 @@ def script_path(root: str, script: Json, folder: str = "") -> str:
 
     It is looked for in `folder`, that of the playbook, then in each folder above it up to the root. A playbook that
     somebody ran from outside of the root has an absolute one: there, up to the top of its checkout, where there is
-    one, and then in the root. Raises Refused.
+    one, and then in the root. Raises FileRefused.
     """
     if isinstance(script, str):
         return _nearest(root, _local(script), folder)
     if not isinstance(script, dict):
-        raise Refused("a script is a path or a mapping with uri and source")
+        raise FileRefused("a script is a path or a mapping with uri and source")
     kind = _source_type(script)
     if kind not in (None, "file"):
-        raise Refused(f"a script from {kind!r} cannot be read; only files can, and code of type inline")
+        raise FileRefused(f"a script from {kind!r} cannot be read; only files can, and code of type inline")
     for name in ("uri", "path", "file"):
         if isinstance(address := script.get(name), str):
             return _nearest(root, _local(address), folder)
-    raise Refused("a script needs uri, the path of a file")
+    raise FileRefused("a script needs uri, the path of a file")
 
 
 def inline_script(script: Json) -> str | None:
     """The program that a `script` field holds itself (`source: {type: inline, code}`); None where it names a file.
 
-    Raises Refused for one that holds none.
+    Raises FileRefused for one that holds none.
     """
     if not isinstance(script, dict) or _source_type(script) != "inline":
         return None
@@ -68,11 +68,11 @@ def inline_script(script: Json) -> str | None:
         for name in ("code", "content", "text"):
             if isinstance(holder, dict) and isinstance(code := holder.get(name), str):
                 return code
-    raise Refused("a script of type inline needs code, the text of the program: {source: {type: inline, code: …}}")
+    raise FileRefused("a script of type inline needs code, the text of the program: {source: {type: inline, code: …}}")
 
 
 def script_text(root: str, script: Json, folder: str = "") -> str:
-    """The text that a `script` field holds or names. Raises Refused."""
+    """The text that a `script` field holds or names. Raises FileRefused."""
     code = inline_script(script)
     if code is not None:
         return code
@@ -80,7 +80,7 @@ def script_text(root: str, script: Json, folder: str = "") -> str:
     try:
         return read_file(path, MOST_BYTES).decode("utf-8")
     except UnicodeDecodeError:
-        raise Refused(f"{path!r} is not UTF-8 text") from None
+        raise FileRefused(f"{path!r} is not UTF-8 text") from None
 
 
 def _source_type(script: dict[str, Json]) -> Json:
@@ -89,10 +89,10 @@ def _source_type(script: dict[str, Json]) -> Json:
 
 
 def _nearest(root: str, path: str, folder: str) -> str:
-    """The first file of that path in `folder`, the folders above it, and the root. Raises Refused."""
+    """The first file of that path in `folder`, the folders above it, and the root. Raises FileRefused."""
     home = inside(root, ".")
     places = [(home, home)]
-    with suppress(Refused):  # a folder outside by its links is nowhere to look
+    with suppress(FileRefused):  # a folder outside by its links is nowhere to look
         top = _project(folder) if os.path.isabs(folder) else home
         at = inside(top, folder)
         while at != home:
@@ -102,18 +102,18 @@ def _nearest(root: str, path: str, folder: str) -> str:
             at = os.path.dirname(at)
     if os.path.isabs(path):
         return inside(root, path)
-    outside: Refused | None = None
+    outside: FileRefused | None = None
     for place, top in places:
         try:
             found = inside(top, os.path.join(place, path))
-        except Refused as problem:
+        except FileRefused as problem:
             outside = problem
             continue
         if os.path.isfile(found):
             return found
     if outside is not None and len(places) == 1:
         raise outside
-    raise Refused(f"there is no file {path!r} in {', '.join(repr(place) for place, _ in places)}")
+    raise FileRefused(f"there is no file {path!r} in {', '.join(repr(place) for place, _ in places)}")
 
 
 def _project(folder: str) -> str:
@@ -132,9 +132,9 @@ def read_file(path: str, most: int) -> bytes:
         with open(path, "rb") as file:
             data = file.read(most + 1)
     except OSError as problem:
-        raise Refused(f"{path!r} cannot be read: {problem.strerror}") from None
+        raise FileRefused(f"{path!r} cannot be read: {problem.strerror}") from None
     if len(data) > most:
-        raise Refused(f"{path!r} has more than {most} bytes")
+        raise FileRefused(f"{path!r} has more than {most} bytes")
     return data
 
 
@@ -149,14 +149,14 @@ def write_file(path: str, data: bytes) -> None:
     except OSError as problem:
         with suppress(OSError):
             os.unlink(draft)
-        raise Refused(f"{path!r} cannot be written: {problem.strerror}") from None
+        raise FileRefused(f"{path!r} cannot be written: {problem.strerror}") from None
 
 
 def _local(address: str) -> str:
     """A path from a path or a `file://` address; another address is refused, never opened."""
     path = address.removeprefix("file://")
     if "://" in path:
-        raise Refused(f"{address!r} is no file of this machine")
+        raise FileRefused(f"{address!r} is no file of this machine")
     return path
 
 

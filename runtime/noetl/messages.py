@@ -68,7 +68,7 @@ _BROADCASTS: dict[type[Broadcast], str] = {
 _OPTIONAL = frozenset({"outcome"})
 
 
-class Unreadable(Exception):
+class UnreadableMessage(Exception):
     """Bytes that are no message, or one of a newer version; the text says what is wrong."""
 
 
@@ -90,7 +90,7 @@ def write_command(command: Command) -> bytes:
 
 
 def read_command(data: bytes) -> RunPipeline | StopPipeline | DrainWorker | ClaimCheck:
-    """The order that bytes are. Raises Unreadable."""
+    """The order that bytes are. Raises UnreadableMessage."""
     name, values = _read(data)
     match name:
         case "stop":
@@ -100,7 +100,7 @@ def read_command(data: bytes) -> RunPipeline | StopPipeline | DrainWorker | Clai
         case "claim_check":
             return ClaimCheck(**_fields(values, _CLAIM_CHECK))
     if name != "run":
-        raise Unreadable(f"`{name}` is no order to a worker")
+        raise UnreadableMessage(f"`{name}` is no order to a worker")
     fields = _fields(values, _RUN)
     fields["results"] = {step: _read_result(result) for step, result in fields["results"].items()}
     fields["visits"] = dict(_pair(entry, int, "visits") for entry in fields["visits"])
@@ -121,7 +121,7 @@ def write_report(report: Said) -> bytes:
 
 
 def read_report(data: bytes) -> Said:
-    """What a worker says. Raises Unreadable; events of a report are proposals that only the log's owner can judge."""
+    """What a worker says. Raises UnreadableMessage; events of a report are proposals for the log's owner to judge."""
     parts = _parts(data)
     name, values = _read(parts[0] if parts else b"")
     match name:
@@ -130,10 +130,10 @@ def read_report(data: bytes) -> Said:
         case "claim_check" if len(parts) == 1:
             return ClaimCheck(**_fields(values, _CLAIM_CHECK))
     if name != "report":
-        raise Unreadable(f"`{name}` is no report")
+        raise UnreadableMessage(f"`{name}` is no report")
     fields = _fields(values, _REPORT)
     if fields.pop("count") != len(parts) - 1 or len(parts) < 2:
-        raise Unreadable("the report does not have the events that it says")
+        raise UnreadableMessage("the report does not have the events that it says")
     return Report(**fields, events=tuple(map(_read_event, parts[1:])))
 
 
@@ -143,10 +143,10 @@ def write_answer(answer: Answer) -> bytes:
 
 
 def read_answer(data: bytes) -> Answer:
-    """The answer that bytes are. Raises Unreadable."""
+    """The answer that bytes are. Raises UnreadableMessage."""
     name, values = _read(data)
     if name != "answer":
-        raise Unreadable(f"`{name}` is no answer")
+        raise UnreadableMessage(f"`{name}` is no answer")
     return Answer(**_fields(values, _ANSWER))
 
 
@@ -156,7 +156,7 @@ def write_broadcast(broadcast: Broadcast) -> bytes:
 
 
 def read_broadcast(data: bytes) -> Broadcast:
-    """The broadcast that bytes are. Raises Unreadable."""
+    """The broadcast that bytes are. Raises UnreadableMessage."""
     name, values = _read(data)
     match name:
         case "heartbeat":
@@ -169,7 +169,7 @@ def read_broadcast(data: bytes) -> Broadcast:
             return Check(**_with_texts(_fields(values, _CHECK), "pools"))
         case "checked":
             return Checked(**_with_texts(_fields(values, _CHECKED), "problems"))
-    raise Unreadable(f"`{name}` is no broadcast")
+    raise UnreadableMessage(f"`{name}` is no broadcast")
 
 
 def _written_claim_check(message: ClaimCheck) -> bytes:
@@ -184,27 +184,27 @@ def _read(data: bytes) -> tuple[str, list[Any]]:
     try:
         value = codec.unpack(data, max_bytes=MAX_BYTES)
     except codec.CodecError as problem:
-        raise Unreadable(f"no message: {problem}") from None
+        raise UnreadableMessage(f"no message: {problem}") from None
     if not isinstance(value, list) or len(value) < 2 or type(value[0]) is not int or type(value[1]) is not str:
-        raise Unreadable("no message: it does not begin with a version and a name")
+        raise UnreadableMessage("no message: it does not begin with a version and a name")
     version, name, *values = value
     if version != VERSION:
-        raise Unreadable(f"a message of version {version}; this program knows {VERSION}")
+        raise UnreadableMessage(f"a message of version {version}; this program knows {VERSION}")
     return str(name), values
 
 
 def _fields(values: list[Any], table: tuple[tuple[str, type | None], ...]) -> dict[str, Any]:
     if len(values) != len(table):
-        raise Unreadable(f"a message with {len(values)} fields instead of {len(table)}")
+        raise UnreadableMessage(f"a message with {len(values)} fields instead of {len(table)}")
     for (name, kind), value in zip(table, values, strict=True):
         if kind is not None and type(value) is not kind and not (value is None and name in _OPTIONAL):
-            raise Unreadable(f"`{name}` is not a {kind.__name__}")
+            raise UnreadableMessage(f"`{name}` is not a {kind.__name__}")
     return {name: value for (name, _), value in zip(table, values, strict=True)}
 
 
 def _with_texts(fields: dict[str, Any], name: str) -> dict[str, Any]:
     if not all(type(text) is str for text in fields[name]):
-        raise Unreadable(f"`{name}` is not a list of texts")
+        raise UnreadableMessage(f"`{name}` is not a list of texts")
     return fields
 
 
@@ -215,7 +215,7 @@ def _parts(data: bytes) -> list[bytes]:
         start = at + _LENGTH.size
         at = start + _LENGTH.unpack_from(data, at)[0] if start <= len(data) else len(data) + 1
         if at > len(data) or len(found) > MAX_EVENTS:
-            raise Unreadable("the report ends early or has too many events")
+            raise UnreadableMessage("the report ends early or has too many events")
         found.append(data[start:at])
     return found
 
@@ -224,9 +224,9 @@ def _read_event(data: bytes) -> Event:
     try:
         event = read_event(data)
     except codec.CodecError as problem:
-        raise Unreadable(f"no event: {problem}") from None
+        raise UnreadableMessage(f"no event: {problem}") from None
     if event.event_type not in WORKER_EVENTS or event.fired:
-        raise Unreadable(f"a worker does not report `{event.event_type}`, or what it fired")
+        raise UnreadableMessage(f"a worker does not report `{event.event_type}`, or what it fired")
     return event
 
 
@@ -241,11 +241,11 @@ def _read_result(parts: Any) -> object:
             return LoopValue(entries, stats)
         case [result]:
             return result
-    raise Unreadable("a result is neither one value nor that of a loop")
+    raise UnreadableMessage("a result is neither one value nor that of a loop")
 
 
 def _pair(entry: Any, kind: type[_T], name: str) -> tuple[int, _T]:
     match entry:
         case [int() as task, value] if type(task) is int and type(value) is kind:
             return task, value
-    raise Unreadable(f"`{name}` is not a list of pairs of a task and what it has")
+    raise UnreadableMessage(f"`{name}` is not a list of pairs of a task and what it has")

@@ -36,7 +36,7 @@ class StoreFailure(Exception):
     """
 
 
-class Refused(StoreFailure):
+class StoreRefused(StoreFailure):
     """The store will not do it, however often it is asked."""
 
 
@@ -71,7 +71,7 @@ class Busy(Exception):
     """A server has more requests waiting than it takes; whoever asks tries again later."""
 
 
-class TooLarge(Exception):
+class MessageTooLarge(Exception):
     """A message is larger than the bus takes, now and later; the text says how large."""
 
 
@@ -392,7 +392,7 @@ class Bus(Protocol[_C, _R, _A]):
     """
 
     def send(self, pool: str, key: str, command: _C) -> None:
-        """Queue a command; one that a crash loses before it is queued is sent again. Raises Full, TooLarge."""
+        """Queue a command; one that a crash loses before it is queued is sent again. Raises Full, MessageTooLarge."""
         ...
 
     def take(self, pool: str) -> Delivery[_C] | None:
@@ -400,7 +400,7 @@ class Bus(Protocol[_C, _R, _A]):
         ...
 
     def report(self, key: str, report: _R) -> Ticket[_A]:
-        """Queue a report. Raises Full, TooLarge."""
+        """Queue a report. Raises Full, MessageTooLarge."""
         ...
 
     def reports(self) -> Sequence[ReportDelivery[_R, _A]]:
@@ -501,6 +501,10 @@ class Env(Protocol):
     def log(self, text: str) -> None:
         """Write a line to the task's log (never to the event log)."""
         ...
+
+
+class InvalidFields(Exception):
+    """The fields of a task ask for what its kind cannot do; the text says what. The outcome is `fields.invalid`."""
 
 
 class Tool(Protocol):

@@ -35,7 +35,7 @@ ACTION_ID = "NOETL_ACTION_ID"
 """The variable that tells a program of a task the task's `action_id`, unless its `env` says something else."""
 
 
-class Bounds(NamedTuple):
+class ProcessLimits(NamedTuple):
     """Limits of a child: `seconds`, bytes of each output, bytes of address space; None for none."""
 
     seconds: float | None
@@ -58,7 +58,7 @@ async def run_child(
     environ: Mapping[str, str],
     cwd: str,
     given: bytes,
-    bounds: Bounds,
+    bounds: ProcessLimits,
     pass_fds: Sequence[int] = (),
 ) -> Ended:
     """Run a program to its end, `given` on its standard input; whatever it left running is killed with it.

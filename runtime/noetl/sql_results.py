@@ -9,8 +9,8 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from noetl.files import Refused, script_text
-from noetl.ports import Call
+from noetl.files import FileRefused, script_text
+from noetl.ports import Call, InvalidFields
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome, error
 from noetl_ir.rows import NamedTuple
@@ -19,18 +19,14 @@ TEXTS = ("command", "query", "sql", "statement", "code")
 MOST_ROWS = 1_000_000
 
 
-class Invalid(Exception):
-    """A task whose SQL fields cannot be used; the text says why, in plain words."""
-
-
-class TooMany(Exception):
+class TooManyRows(Exception):
     """A result with more rows than `max_rows`; the text says how many were allowed."""
 
 
-UNUSABLE = (Refused, Invalid, TooMany)
+UNUSABLE = (FileRefused, InvalidFields, TooManyRows)
 """What a SQL task may ask for and not get, whichever database it asks."""
 
-_CODES = {Refused: "file.refused", Invalid: "fields.invalid", TooMany: "rows.too_many"}
+_CODES = {FileRefused: "file.refused", InvalidFields: "fields.invalid", TooManyRows: "rows.too_many"}
 
 
 def refusal(problem: Exception) -> Outcome:
@@ -54,12 +50,12 @@ class Writing(NamedTuple):
 def texts_of(fields: Mapping[str, Json], root: str, folder: str = "") -> tuple[str, ...]:
     """The SQL texts of a task in order; each may hold several statements. `folder` is that of the playbook.
 
-    Raises Invalid, files.Refused.
+    Raises InvalidFields, files.Refused.
     """
     commands = fields.get("commands")
     if isinstance(commands, list):
         if not commands or not all(isinstance(text, str) for text in commands):
-            raise Invalid("commands must be a list of texts")
+            raise InvalidFields("commands must be a list of texts")
         return tuple(str(text) for text in commands)
     if isinstance(commands, str):
         return (commands,)
@@ -93,7 +89,7 @@ def bindable_array(value: Json) -> Json:
 
 
 def writing_of(fields: Mapping[str, Json], args: Mapping[str, Json]) -> Writing | None:
-    """The storage form where `table` is given: writes `data`, else the task's args. Raises Invalid."""
+    """The storage form where `table` is given: writes `data`, else the task's args. Raises InvalidFields."""
     if fields.get("table") is None:
         return None
     data = fields["data"] if fields.get("data") is not None else dict(args)
@@ -101,15 +97,15 @@ def writing_of(fields: Mapping[str, Json], args: Mapping[str, Json]) -> Writing 
     mappings = [row for row in rows if isinstance(row, dict) and row]
     mode = fields.get("mode")
     if len(mappings) != len(rows) or not (mappings or mode == "replace"):
-        raise Invalid("the rows to write must be mappings with at least one column")
+        raise InvalidFields("the rows to write must be mappings with at least one column")
     columns = tuple(dict.fromkeys(column for row in mappings for column in row))
     key = fields.get("key")
     keys = tuple(str(name) for name in key) if isinstance(key, list) else (str(key),) if key is not None else ()
     mode = mode or ("upsert" if keys else "insert")
     if mode == "upsert" and not keys:
-        raise Invalid("mode upsert needs key")
+        raise InvalidFields("mode upsert needs key")
     if mode == "upsert" and not set(keys) <= set(columns):
-        raise Invalid("key names a column that is not written")
+        raise InvalidFields("key names a column that is not written")
     values = tuple(tuple(bindable(row.get(column)) for column in columns) for row in mappings)
     return Writing(str(fields["table"]), keys if mode == "upsert" else (), columns, values, mode == "replace")
 
@@ -139,17 +135,17 @@ def most_rows(knobs: Mapping[str, Json]) -> int:
 
 
 def taken(rows: Iterable[Sequence[object]], most: int) -> Iterator[Sequence[object]]:
-    """The rows one by one; raises TooMany after the last that is allowed."""
+    """The rows one by one; raises TooManyRows after the last that is allowed."""
     for number, row in enumerate(rows, start=1):
         if number > most:
-            raise TooMany(f"the result has more than {most} rows")
+            raise TooManyRows(f"the result has more than {most} rows")
         yield row
 
 
 def quoted(identifier: str) -> str:
-    """An identifier as SQL text that can mean nothing else. Raises Invalid for one that no database takes."""
+    """An identifier as SQL text that can mean nothing else. Raises InvalidFields for one that no database takes."""
     if not identifier or "\0" in identifier:
-        raise Invalid("a table or column has no usable name")
+        raise InvalidFields("a table or column has no usable name")
     return '"' + identifier.replace('"', '""') + '"'
 
 
@@ -221,7 +217,7 @@ def _decoded(encoded: str) -> str:
     try:
         return b64decode(encoded, validate=True).decode("utf-8")
     except ValueError:
-        raise Invalid("command_b64 is not base64 of UTF-8 text") from None
+        raise InvalidFields("command_b64 is not base64 of UTF-8 text") from None
 
 
 def _distinct(columns: Sequence[str]) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ class Request(NamedTuple):
     holds_secret: Callable[[str], bool] = lambda text: False
 
 
-class Bounds(NamedTuple):
+class RequestLimits(NamedTuple):
     """What a request may take: seconds in all, and by part over `SECONDS`; bytes of its answer; and how it is sent."""
 
     total: float | None = SECONDS
@@ -63,7 +63,7 @@ class Answer(NamedTuple):
     elapsed: float = 0.0
 
 
-class TooLarge(Exception):
+class AnswerTooLarge(Exception):
     """An answer over the limit."""
 
 
@@ -76,7 +76,7 @@ def is_there() -> bool:
     return True
 
 
-async def exchanged(request: Request, bounds: Bounds, fence: Fence | None) -> Answer | Outcome:
+async def exchanged(request: Request, bounds: RequestLimits, fence: Fence | None) -> Answer | Outcome:
     """The answer, whatever its status; else the error that there is none. The connection is closed then."""
     import httpx
 
@@ -84,7 +84,7 @@ async def exchanged(request: Request, bounds: Bounds, fence: Fence | None) -> An
         return await _sent(request, bounds, fence)
     except NotAllowed as problem:
         return error("http.refused", str(problem))
-    except TooLarge as problem:
+    except AnswerTooLarge as problem:
         return error("http.too_large", str(problem))
     except (TimeoutError, httpx.TimeoutException) as problem:
         return error("timeout", f"no answer in time ({type(problem).__name__})", retryable=True)
@@ -100,7 +100,7 @@ async def exchanged(request: Request, bounds: Bounds, fence: Fence | None) -> An
         return error("http.request", f"the request cannot be sent: {problem}")
 
 
-def answered(request: Request, bounds: Bounds, fence: Fence | None) -> Answer | Outcome:
+def answered(request: Request, bounds: RequestLimits, fence: Fence | None) -> Answer | Outcome:
     """`exchanged` for whoever cannot await, in a thread with a loop of its own."""
     return waited(lambda: exchanged(request, bounds, fence))
 
@@ -132,7 +132,7 @@ def same_origin(one: str, other: str) -> bool:
         return False
 
 
-async def _sent(request: Request, bounds: Bounds, fence: Fence | None) -> Answer:
+async def _sent(request: Request, bounds: RequestLimits, fence: Fence | None) -> Answer:
     """Send a request and read its answer, at most the limit's bytes of it."""
     import asyncio
 
@@ -176,7 +176,7 @@ async def _sent(request: Request, bounds: Bounds, fence: Fence | None) -> Answer
         async for chunk in response.aiter_bytes():
             content += chunk
             if len(content) > bounds.most:
-                raise TooLarge(f"the answer has more than {bounds.most} bytes")
+                raise AnswerTooLarge(f"the answer has more than {bounds.most} bytes")
         headers: dict[str, Json] = dict(response.headers.items())
         url = str(response.url.copy_with(userinfo=b""))
         elapsed = round(perf_counter() - begun, 6)

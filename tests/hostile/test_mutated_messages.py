@@ -16,7 +16,7 @@ import pytest
 from harness.mutating import altered
 from harness.running import Endless, bus_made, run
 from noetl.messages import (
-    Unreadable,
+    UnreadableMessage,
     read_answer,
     read_broadcast,
     read_command,
@@ -85,7 +85,7 @@ def mutated(
     parts[at] = altered(parts[at], chance)[0]
     try:
         return read_report(b"".join(struct.pack(">I", len(part)) + part for part in parts))
-    except Unreadable:
+    except UnreadableMessage:
         return None
 
 
@@ -106,7 +106,7 @@ class MutatingBus:
         if self._chance.random() < 0.2:
             try:
                 other = read_command(altered(write_command(command), self._chance)[0])
-            except Unreadable:
+            except UnreadableMessage:
                 self._seen["orders refused"] += 1
             else:
                 self._seen["orders taken"] += 1
@@ -185,6 +185,6 @@ def test_what_can_be_read_is_what_it_says(write: Any, read: Any, said: Any) -> N
             changed = struct.pack(">I", len(changed)) + changed
         try:
             found = read(changed)
-        except Unreadable:
+        except UnreadableMessage:
             continue
         assert read(write(found)) == found

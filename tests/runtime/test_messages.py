@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from noetl.messages import (
     VERSION,
-    Unreadable,
+    UnreadableMessage,
     read_answer,
     read_broadcast,
     read_command,
@@ -83,7 +83,7 @@ def test_reports_and_answers_come_back_as_they_went(report: Report, recorded: in
 @given(st.binary(max_size=60) | JSON.map(codec.pack_unsorted))
 def test_no_bytes_are_more_than_unreadable(data: bytes) -> None:
     for read in (read_command, read_report, read_answer):
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnreadableMessage):
             read(data)
 
 
@@ -93,7 +93,7 @@ def test_a_spoilt_report_is_another_report_or_none(report: Report, place: int, b
     data[place % len(data)] = byte
     try:
         read_report(bytes(data))
-    except Unreadable:
+    except UnreadableMessage:
         return
 
 
@@ -123,13 +123,13 @@ def changed(order: RunPipeline, **fields: object) -> bytes:
 )
 def test_every_field_is_checked(fields: dict[str, object], told: str) -> None:
     assert read_command(changed(RUN)) == RUN
-    with pytest.raises(Unreadable, match=told):
+    with pytest.raises(UnreadableMessage, match=told):
         read_command(changed(RUN, **fields))
 
 
 def test_a_newer_version_is_refused() -> None:
     for read in (read_command, read_answer):
-        with pytest.raises(Unreadable, match=f"version {VERSION + 1}; this program knows {VERSION}"):
+        with pytest.raises(UnreadableMessage, match=f"version {VERSION + 1}; this program knows {VERSION}"):
             read(codec.pack_unsorted([VERSION + 1, "run", {}]))
 
 
@@ -152,7 +152,7 @@ def test_a_worker_reports_what_workers_report_and_nothing_else() -> None:
         framed(head, write_event(good))[:-1],
         framed(head)[:3],
     ):
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnreadableMessage):
             read_report(bad)
 
 
@@ -166,7 +166,7 @@ def test_what_has_no_events_comes_back_as_it_went() -> None:
         assert read_command(write_command(order)) == order
     for said in (LeaseHeartbeat("e", "7", 2, "w:1", "c0de"), ClaimCheck("e", {"key": "k"})):
         assert read_report(write_report(said)) == said
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnreadableMessage):
             read_report(write_report(said) + framed(b"x"))
     for broadcast in (
         WorkerHeartbeat("w", "default", 4, 1, True, "no plan"), Serving("http://127.0.0.1:1"), TakenUp("e", "s"),
@@ -174,9 +174,9 @@ def test_what_has_no_events_comes_back_as_it_went() -> None:
     ):  # fmt: skip
         assert read_broadcast(write_broadcast(broadcast)) == broadcast
     for wrong in ([VERSION, "check", "e", [1], "d", {}], [VERSION, "checked", "e", "w", "p", [None]]):
-        with pytest.raises(Unreadable, match="is not a list of texts"):
+        with pytest.raises(UnreadableMessage, match="is not a list of texts"):
             read_broadcast(codec.pack_unsorted(wrong))  # type: ignore[arg-type]
-    with pytest.raises(Unreadable, match="no broadcast"):
+    with pytest.raises(UnreadableMessage, match="no broadcast"):
         read_broadcast(write_answer(Answer(1)))
-    with pytest.raises(Unreadable, match="no report"):
+    with pytest.raises(UnreadableMessage, match="no report"):
         read_report(framed(write_broadcast(Serving("x"))))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from noetl.files import Refused, inline_script, script_path, script_text
+from noetl.files import FileRefused, inline_script, script_path, script_text
 from noetl_ir.expr import Json
 
 
@@ -46,14 +46,14 @@ def test_the_nearest_file_wins_and_none_outside_of_the_root(
 ) -> None:
     for written in (script, {"uri": script, "source": {"type": "file"}}, {"path": script}):
         if found is None:
-            with pytest.raises(Refused):
+            with pytest.raises(FileRefused):
                 script_text(str(root), written, folder)
         else:
             assert script_text(str(root), written, folder) == found
 
 
 def test_a_file_that_is_nowhere_is_told_with_all_places(root: Path) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(FileRefused) as refused:
         script_path(str(root), "gone.py", "deep/er")
     places = [os.path.realpath(root / name) for name in ("deep/er", "deep", ".")]
     assert str(refused.value) == f"there is no file 'gone.py' in {', '.join(map(repr, places))}"
@@ -61,13 +61,13 @@ def test_a_file_that_is_nowhere_is_told_with_all_places(root: Path) -> None:
 
 def test_an_absolute_path_is_looked_for_once(root: Path) -> None:
     assert script_text(str(root), str(root / "deep/b.py"), "deep/er") == "deep/b.py"
-    with pytest.raises(Refused, match="outside"):
+    with pytest.raises(FileRefused, match="outside"):
         script_path(str(root), str(root.parent / "out.py"), "deep")
 
 
 def test_a_link_out_of_the_root_is_not_followed(root: Path) -> None:
     (root / "deep" / "link.py").symlink_to(root.parent / "out.py")
-    with pytest.raises(Refused):
+    with pytest.raises(FileRefused):
         script_text(str(root), "link.py", "deep")
 
 
@@ -80,9 +80,9 @@ def test_code_of_the_playbook_is_taken_as_it_is() -> None:
         assert inline_script(script) == script_text("/", script) == "x"
     others: list[Json] = ["a.py", {"uri": "a.py"}, {"uri": "a.py", "source": {"type": "file", "code": "x"}}, None]
     assert [inline_script(other) for other in others] == [None] * 4
-    with pytest.raises(Refused, match="code"):
+    with pytest.raises(FileRefused, match="code"):
         inline_script({"source": {"type": "inline", "code": 3}})
-    with pytest.raises(Refused, match="'gcs'"):
+    with pytest.raises(FileRefused, match="'gcs'"):
         script_path("/", {"uri": "gs://x", "source": {"type": "gcs"}})
 
 
@@ -94,11 +94,11 @@ def test_a_playbook_from_outside_the_root_has_its_own_folder(root: Path) -> None
     assert script_text(str(root), "own.py", str(elsewhere)) == "own"
     assert script_text(str(root), "a.py", str(elsewhere)) == "a.py"
     for path in ("above.py", "../above.py", str(elsewhere / "own.py")):
-        with pytest.raises(Refused):
+        with pytest.raises(FileRefused):
             script_text(str(root), path, str(elsewhere))
     (elsewhere.parent / ".git").mkdir()
     assert script_text(str(root), "above.py", str(elsewhere)) == "above"
     assert script_text(str(root), "../above.py", str(elsewhere)) == "above"
     for path in ("out.py", "../../out.py"):
-        with pytest.raises(Refused):
+        with pytest.raises(FileRefused):
             script_text(str(root), path, str(elsewhere))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from noetl_ir.evaluate import Fault, Undefined, evaluate
-from noetl_ir.scopes import PLACES, RESERVED, Evaluator, LoopResult, Place, PlayScope, table_markdown
+from noetl_ir.scopes import PLACES, RESERVED, Evaluator, LoopResult, PlayScope, Site, table_markdown
 from noetl_ir.scopes.places import EVENT_ATTRIBUTES
 from noetlc.expr.parser import parse_expression
 
@@ -14,25 +14,36 @@ def value(text: str, names: PlayScope) -> Any:
     return evaluate(parse_expression(text), names)
 
 
-def names_of(place: Place) -> set[str]:
+def names_of(place: Site) -> set[str]:
     return set(PLACES[place].names) - {"steps", "loop_index"}
 
 
 def test_the_table_is_that_of_the_language() -> None:
     # LANGUAGE §2, row by row.
-    assert names_of(Place.WORKLOAD) == {"workload", "execution_id", "env"}
-    assert names_of(Place.ADMIT) == {"ctx", "workload", "args", "event", "execution_id"}
-    assert names_of(Place.LOOP) == names_of(Place.ADMIT) | {"iter"}
+    assert names_of(Site.WORKLOAD) == {"workload", "execution_id", "env"}
+    assert names_of(Site.ADMIT) == {"ctx", "workload", "args", "event", "execution_id"}
+    assert names_of(Site.LOOP) == names_of(Site.ADMIT) | {"iter"}
     task = {"args", "workload", "ctx", "iter", "keychain", "execution_id", "action_id"}
     task |= {"_prev", "_task", "_attempt", "_iteration"}
-    assert names_of(Place.TASK) == task
-    assert names_of(Place.RULE) == task - {"keychain"} | {"outcome", "_elapsed"}
-    assert names_of(Place.ARC) == {"event", "ctx", "workload", "args", "execution_id", "iter"}
+    assert names_of(Site.TASK) == task
+    assert names_of(Site.RULE) == task - {"keychain"} | {"outcome", "_elapsed"}
+    assert names_of(Site.ARC) == {"event", "ctx", "workload", "args", "execution_id", "iter"}
     worker = {place for place, row in PLACES.items() if row.evaluator is Evaluator.WORKER}
-    assert worker == {Place.KEYCHAIN, Place.TASK, Place.RULE}  # secrets are resolved where they are used
-    assert {place for place, row in PLACES.items() if row.tasks} == worker - {Place.KEYCHAIN}
-    assert names_of(Place.KEYCHAIN) == {"workload", "execution_id", "keychain"}  # REAL.md: entries use each other
-    assert {place for place, row in PLACES.items() if not row.results} == {Place.WORKLOAD, Place.KEYCHAIN}
+    assert worker == {
+        Site.KEYCHAIN,
+        Site.TASK,
+        Site.RULE,
+    }  # secrets are resolved where they are used
+    assert {place for place, row in PLACES.items() if row.tasks} == worker - {Site.KEYCHAIN}
+    assert names_of(Site.KEYCHAIN) == {
+        "workload",
+        "execution_id",
+        "keychain",
+    }  # REAL.md: entries use each other
+    assert {place for place, row in PLACES.items() if not row.results} == {
+        Site.WORKLOAD,
+        Site.KEYCHAIN,
+    }
     events = "name status step step_run_id ts result error outcome total ok failed skipped errors data"
     assert set(EVENT_ATTRIBUTES) == set(events.split())
     assert all(row.names - {"env"} <= RESERVED for row in PLACES.values())  # a key or step may be called `env`

@@ -14,7 +14,7 @@ from noetl.messages import (
     write_command,
     write_report,
 )
-from noetl.ports import DeadLetter, Full, TooLarge
+from noetl.ports import DeadLetter, Full, MessageTooLarge
 from noetl_ir.commands import Answer, Broadcast, Command, Said
 from simulator.network import Item, Network, WorkQueue
 
@@ -199,7 +199,7 @@ class Endpoint:
         if not self.is_linked or not self.is_alive:
             raise Full("the network cannot be reached for now")
         if len(data) > self._network.largest:
-            raise TooLarge(f"{len(data)} bytes")
+            raise MessageTooLarge(f"{len(data)} bytes")
         return data
 
 

@@ -15,7 +15,7 @@ from noetl_ir.rows import NamedTuple
 from noetl_ir.span import NOWHERE, Span
 from noetlc.analysis.extents import Extent
 from noetlc.analysis.facts import Address, Class, Fact, facts_of
-from noetlc.analysis.report import Report, report_of
+from noetlc.analysis.report import AnalysisReport, report_of
 from noetlc.analysis.skeleton import whole_skeleton
 from noetlc.analysis.soundness import Budget
 from noetlc.analysis.traces import Compared, Trace, compared
@@ -136,7 +136,7 @@ def _resting(plan: Plan, number: int) -> str:
     return f"in {step}"
 
 
-def _analysed(old: Report, new: Report) -> Iterator[Difference]:
+def _analysed(old: AnalysisReport, new: AnalysisReport) -> Iterator[Difference]:
     """Findings of the analysis that came or went, and steps that run another number of times."""
     before, after = _refuted(old), _refuted(new)
     for key, span in before.items():
@@ -159,7 +159,7 @@ def _analysed(old: Report, new: Report) -> Iterator[Difference]:
         )
 
 
-def _refuted(report: Report) -> dict[str, Span]:
+def _refuted(report: AnalysisReport) -> dict[str, Span]:
     """What is wrong with a plan, or may be: each in words."""
     return {
         verdict.detail: verdict.span or NOWHERE

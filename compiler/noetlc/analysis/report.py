@@ -35,7 +35,7 @@ LAGS = (
 MAYBE = "no data were found with which a run does this: guards may exclude it"
 
 
-class Report(NamedTuple):
+class AnalysisReport(NamedTuple):
     """The verdicts about one plan or net. `census` is there when it was asked for, `extents` and `bounds` of plans."""
 
     name: str
@@ -55,24 +55,24 @@ class Report(NamedTuple):
         return any(verdict.bug is not None for verdict in self.verdicts)
 
 
-def report_of(plan: Plan, queries: Sequence[str] = (), budget: Budget = STANDARD) -> Report:
+def report_of(plan: Plan, queries: Sequence[str] = (), budget: Budget = STANDARD) -> AnalysisReport:
     """The report on a plan and the children that it embeds; raises QueryError."""
     asked = [query_of(text) for text in queries]
     with uncollected():
         return _report(plan, list(zip(asked, queries, strict=True)), budget)
 
 
-def _report(plan: Plan, queries: Sequence[tuple[Query, str]], budget: Budget) -> Report:
+def _report(plan: Plan, queries: Sequence[tuple[Query, str]], budget: Budget) -> AnalysisReport:
     verdicts = sound(plan, budget)
     for query, text in queries:
         verdicts.append(answered(plan, query, text, budget))
     proved = all(verdict.status is Status.PROVED for verdict in verdicts)
-    report = Report(plan.name, tuple(verdicts), assumptions_of(plan), (), None, None)
+    report = AnalysisReport(plan.name, tuple(verdicts), assumptions_of(plan), (), None, None)
     report = _and(report, "how often steps run", lambda: _with_extents(report, plan, budget, proved=proved))
     return _and(report, "the children", lambda: _with_children(report, plan, budget)) if plan.children else report
 
 
-def _and(report: Report, question: str, more: Callable[[], Report]) -> Report:
+def _and(report: AnalysisReport, question: str, more: Callable[[], AnalysisReport]) -> AnalysisReport:
     """The report with more; with a verdict that this is unknown where a mistake of ours is in the way."""
     try:
         return more()
@@ -80,19 +80,19 @@ def _and(report: Report, question: str, more: Callable[[], Report]) -> Report:
         return report._replace(verdicts=(*report.verdicts, failed(question, error)))
 
 
-def _with_extents(report: Report, plan: Plan, budget: Budget, *, proved: bool) -> Report:
+def _with_extents(report: AnalysisReport, plan: Plan, budget: Budget, *, proved: bool) -> AnalysisReport:
     extents = extents_of(plan, budget.states if proved else min(QUICK, budget.states))
     return report._replace(extents=extents, bounds=bounds_of(plan, extents))
 
 
-def _with_children(report: Report, plan: Plan, budget: Budget) -> Report:
+def _with_children(report: AnalysisReport, plan: Plan, budget: Budget) -> AnalysisReport:
     children = called_by(plan, lambda child: sound(child, budget))
     assumed = refined(plan, children, report.assumptions)
     verdicts = [each._replace(assumptions=assumed) for each in report.verdicts]
     return report._replace(verdicts=(*verdicts, *verdicts_of(plan, children)), assumptions=assumed)
 
 
-def with_budget(report: Report, allowed: Json) -> Report:
+def with_budget(report: AnalysisReport, allowed: Json) -> AnalysisReport:
     """The same report with a verdict on each limit of the playbook's `x-budget`; raises BudgetError."""
     from noetlc.analysis.budget import budget_of, check_budget
 
@@ -158,10 +158,10 @@ def confirmed(plan: Plan, verdict: Verdict) -> Verdict:
     return verdict._replace(status=Status.UNKNOWN, detail=f"{verdict.detail}; {MAYBE}")
 
 
-def with_census(report: Report, plan: Plan, budget: Budget = STANDARD) -> Report:
+def with_census(report: AnalysisReport, plan: Plan, budget: Budget = STANDARD) -> AnalysisReport:
     """The same report with the numbers of the plan's whole skeleton."""
 
-    def counted() -> Report:
+    def counted() -> AnalysisReport:
         skeleton = whole_skeleton(plan)
         census = census_of(skeleton.net, budget.states)
         bounded = any(each.question == BOUNDED and each.status is Status.PROVED for each in report.verdicts)
@@ -180,25 +180,27 @@ NET_QUESTIONS = (
 )
 
 
-def proved_net(net: Petri) -> Report | None:
+def proved_net(net: Petri) -> AnalysisReport | None:
     """The report on a net of which the arcs alone prove everything, without its markings; None for any other."""
     theory = theory_of(net)
     if theory.live is not True or not concurrency_of(net).is_safe:
         return None
     details = ("the arcs alone exclude a second token in a place", theory.why, theory.why, theory.why)
     verdicts = tuple(Verdict(*row) for row in zip(NET_QUESTIONS, [Status.PROVED] * 4, details, strict=True))
-    return Report(net.name, verdicts, (), (), None, None)
+    return AnalysisReport(net.name, verdicts, (), (), None, None)
 
 
-def net_report(net: Petri, budget: Budget = STANDARD) -> Report:
+def net_report(net: Petri, budget: Budget = STANDARD) -> AnalysisReport:
     """The report on a net that is no plan's, its markings counted; where a limit was hit, theorems may know more."""
     try:
         return _net_report(net, budget)
     except Exception as error:
-        return Report(net.name, tuple(failed(question, error) for question in NET_QUESTIONS), (), (), None, None)
+        return AnalysisReport(
+            net.name, tuple(failed(question, error) for question in NET_QUESTIONS), (), (), None, None
+        )
 
 
-def _net_report(net: Petri, budget: Budget) -> Report:
+def _net_report(net: Petri, budget: Budget) -> AnalysisReport:
     census = census_of(net, budget.states)
     runs = net.transitions
     bounded = _judged(NET_QUESTIONS[0], census.pump is None, "bounded" in census.open)
@@ -218,7 +220,7 @@ def _net_report(net: Petri, budget: Budget) -> Report:
         dead = _known(dead, theory.deadlock_free, theory.why)
         quasi = _known(quasi, True if theory.live else None, theory.why)
         live = _known(live, theory.live, theory.why)
-    return Report(net.name, (bounded, dead, quasi, live), (), (), None, census)
+    return AnalysisReport(net.name, (bounded, dead, quasi, live), (), (), None, census)
 
 
 def _known(verdict: Verdict, holds: bool | None, why: str) -> Verdict:

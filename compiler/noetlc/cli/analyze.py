@@ -8,7 +8,7 @@ from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
 from noetlc.analysis.budget import BUDGET, BudgetError
 from noetlc.analysis.queries import QueryError
-from noetlc.analysis.report import Report, net_report, proved_net, report_of, with_budget, with_census
+from noetlc.analysis.report import AnalysisReport, net_report, proved_net, report_of, with_budget, with_census
 from noetlc.analysis.soundness import LIMIT, STANDARD, Budget
 from noetlc.analysis.verdict import Status
 from noetlc.cli.catalogue import Folders
@@ -68,7 +68,7 @@ def analyze_file(
 
 def _reports(
     file: str, data: bytes, queries: Sequence[str], folders: tuple[str, ...], budget: Budget, *, states: bool
-) -> Iterator[Report]:
+) -> Iterator[AnalysisReport]:
     if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") or file.endswith(".pnml"):
         if queries:
             raise click.UsageError("a PNML net has no steps: queries are about playbooks and plans")
@@ -81,7 +81,7 @@ def _reports(
         yield with_census(report, plan, budget) if states else report
 
 
-def _net(file: str, data: bytes, budget: Budget, *, states: bool) -> Report:
+def _net(file: str, data: bytes, budget: Budget, *, states: bool) -> AnalysisReport:
     from noetlc.analysis.petri import petri_of
     from noetlc.source.pnml_reader import PnmlError, read_pnml
 
@@ -110,7 +110,7 @@ def _plans(file: str, data: bytes, folders: tuple[str, ...]) -> Iterator[tuple[P
             yield document.plan, texts, [value_of(node) for key, node in document.playbook.extensions if key == BUDGET]
 
 
-def _show(reports: list[Report], file: str, form: str) -> None:
+def _show(reports: list[AnalysisReport], file: str, form: str) -> None:
     from noetlc.emit import verdicts
 
     if form == "json":

@@ -17,7 +17,7 @@ from noetlc.cli.files import STANDARD_INPUT, Unusable, put, put_diff, shown
 from noetlc.cli.findings import palette_of, threshold_of
 from noetlc.cli.settings import Configurations, Settings
 from noetlc.diag.diagnostic import Severity
-from noetlc.diag.report import Report, Reported
+from noetlc.diag.report import FindingsReport, Reported
 from noetlc.diag.selection import INTERNAL, Selection, Unselectable, beginning_of
 from noetlc.diag.text import PLAIN, Palette
 
@@ -29,7 +29,7 @@ BROKEN = 3
 FORMATS = (*TEXTS, "json", "sarif", "github", "gitlab", "junit", "markdown")
 
 
-class Asked(NamedTuple):
+class GateOptions(NamedTuple):
     """The command line; where it says nothing the configuration decides."""
 
     form: str
@@ -59,7 +59,7 @@ class Asked(NamedTuple):
 class Gate:
     """A run: what was asked of which files. What it reads beside them it reads once."""
 
-    def __init__(self, asked: Asked, names: list[str]) -> None:
+    def __init__(self, asked: GateOptions, names: list[str]) -> None:
         self._asked = asked
         self._names = names
         self._configurations = Configurations(asked.config or "")
@@ -146,7 +146,7 @@ class Gate:
             thresholds = {
                 shown(name): self._threshold(name) for name in (*(one.name for one in seen), *self._baselines)
             }
-            report = Report(files, (*(found for one in seen for found in one.findings), *stale), thresholds)
+            report = FindingsReport(files, (*(found for one in seen for found in one.findings), *stale), thresholds)
             self._put(_whole(asked.form, report))
         elif stale or asked.output != STANDARD_INPUT:
             told = self._text_of_stale(stale)
@@ -252,7 +252,7 @@ def _is_broken(seen: list[Checked]) -> bool:
     return any(found.diagnostic.code == INTERNAL for one in seen for found in one.findings)
 
 
-def _whole(form: str, report: Report) -> str:
+def _whole(form: str, report: FindingsReport) -> str:
     from noetlc.rules import every_code
 
     return str(registry.load("noetlc.emit.findings", form, "emitted", FunctionType)(report, every_code()))

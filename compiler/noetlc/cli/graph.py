@@ -12,7 +12,7 @@ from noetlc.cli.files import STANDARD_INPUT, put
 
 if TYPE_CHECKING:  # each command line needs a few of them
     from noetl_ir.plan import Plan
-    from noetlc.analysis.report import Report
+    from noetlc.analysis.report import AnalysisReport
     from noetlc.cli.subjects import Subject, Subjects
     from noetlc.emit.pictures.execution import Log
     from noetlc.emit.pictures.picture import Picture
@@ -27,7 +27,7 @@ BOXES = {"svg": 80, "png": 80}
 """How many boxes are drawn where `--boxes` does not say it; other formats fold by their own limits, or not."""
 
 
-class Asked(NamedTuple):
+class GraphOptions(NamedTuple):
     """What the command line asks for."""
 
     level: str
@@ -99,7 +99,7 @@ def graph_playbook(
     elif rows[0].playbook is None and is_checked:
         raise click.UsageError("findings are about playbooks: of a plan ask for a proof or a question")
     level = level or ("net" if form == "pnml" or rows[0].net is not None else "steps")
-    asked = Asked(level, form, findings, analysis, log, boxes, limit)
+    asked = GraphOptions(level, form, findings, analysis, log, boxes, limit)
     put(output, _written(found._replace(rows=rows), asked))
     return 0
 
@@ -140,7 +140,7 @@ def _chosen(rows: "list[Subject]", number: int | None, form: str) -> "list[Subje
     return rows
 
 
-def _written(found: "Subjects", asked: Asked) -> bytes:
+def _written(found: "Subjects", asked: GraphOptions) -> bytes:
     if asked.form == "pnml":
         from noetlc.emit.pnml import document, emitted
 
@@ -150,7 +150,7 @@ def _written(found: "Subjects", asked: Asked) -> bytes:
     return FORM[asked.form](pictures, found, asked)
 
 
-def _picture(found: "Subjects", subject: "Subject", asked: Asked) -> "Picture":
+def _picture(found: "Subjects", subject: "Subject", asked: GraphOptions) -> "Picture":
     """The picture of one playbook with everything painted on it, parts folded where the format needs it."""
     picture, plan = _bare(subject, asked), subject.plan
     for name in asked.findings:
@@ -179,7 +179,7 @@ def _picture(found: "Subjects", subject: "Subject", asked: Asked) -> "Picture":
     return folded(picture, most)
 
 
-def _bare(subject: "Subject", asked: Asked) -> "Picture":
+def _bare(subject: "Subject", asked: GraphOptions) -> "Picture":
     match asked.level:
         case "net":
             from noetlc.emit.pictures.net import net_of, net_of_petri
@@ -226,7 +226,7 @@ def _with_finding(picture: "Picture", found: "Subjects", subject: "Subject", nam
     return picture
 
 
-def _report(subject: "Subject", queries: list[str]) -> "Report":
+def _report(subject: "Subject", queries: list[str]) -> "AnalysisReport":
     from noetlc.analysis.report import net_report, report_of
 
     return net_report(subject.net) if subject.net is not None else report_of(_needed(subject.plan), queries)
@@ -255,22 +255,22 @@ def _log(execution: str | None, store: str | None, events: str | None) -> "Log |
     return read_log(execution, store, events)
 
 
-Form = Callable[["list[Picture]", "Subjects", Asked], bytes]
+Form = Callable[["list[Picture]", "Subjects", GraphOptions], bytes]
 
 
-def _mermaid(pictures: "list[Picture]", found: "Subjects", asked: Asked) -> bytes:
+def _mermaid(pictures: "list[Picture]", found: "Subjects", asked: GraphOptions) -> bytes:
     from noetlc.emit.pictures.mermaid import emitted
 
     return "\n".join([emitted(picture) for picture in pictures]).encode("utf-8")
 
 
-def _dot(pictures: "list[Picture]", found: "Subjects", asked: Asked) -> bytes:
+def _dot(pictures: "list[Picture]", found: "Subjects", asked: GraphOptions) -> bytes:
     from noetlc.emit.pictures.dot import emitted
 
     return "\n".join([emitted(picture) for picture in pictures]).encode("utf-8")
 
 
-def _json(pictures: "list[Picture]", found: "Subjects", asked: Asked) -> bytes:
+def _json(pictures: "list[Picture]", found: "Subjects", asked: GraphOptions) -> bytes:
     import json
 
     from noetlc.emit.pictures.json import document_of
@@ -279,13 +279,13 @@ def _json(pictures: "list[Picture]", found: "Subjects", asked: Asked) -> bytes:
     return (json.dumps(documents[0] if len(documents) == 1 else documents, indent=1) + "\n").encode("ascii")
 
 
-def _svg(pictures: "list[Picture]", found: "Subjects", asked: Asked) -> bytes:
+def _svg(pictures: "list[Picture]", found: "Subjects", asked: GraphOptions) -> bytes:
     from noetlc.emit.pictures.svg import emitted
 
     return emitted(pictures[0]).encode("utf-8")
 
 
-def _png(pictures: "list[Picture]", found: "Subjects", asked: Asked) -> bytes:
+def _png(pictures: "list[Picture]", found: "Subjects", asked: GraphOptions) -> bytes:
     from noetlc.emit.pictures.png import NoRenderer, emitted
 
     try:
@@ -294,7 +294,7 @@ def _png(pictures: "list[Picture]", found: "Subjects", asked: Asked) -> bytes:
         raise click.UsageError(str(problem)) from None
 
 
-def _html(pictures: "list[Picture]", found: "Subjects", asked: Asked) -> bytes:
+def _html(pictures: "list[Picture]", found: "Subjects", asked: GraphOptions) -> bytes:
     from noetlc.emit.pictures.html import emitted
 
     return emitted(pictures, found.source, asked.boxes).encode("utf-8")

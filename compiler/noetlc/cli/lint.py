@@ -4,7 +4,7 @@ import click
 
 from noetlc.cli.files import STANDARD_INPUT, expanded, only_playbooks
 from noetlc.cli.findings import FAIL_ON
-from noetlc.cli.gate import FORMATS, Asked, Gate
+from noetlc.cli.gate import FORMATS, Gate, GateOptions
 
 
 @click.command("lint", short_help="Check playbooks and report what is wrong.")
@@ -37,7 +37,7 @@ def lint_paths(paths: tuple[str, ...], skip_others: bool, **options: object) -> 
     noetlc.toml or [tool.noetlc] in pyproject.toml, the nearest above a file, has the keys select, ignore,
     per-file-ignores, strict, fail-on, baseline and cache-dir.
     """
-    asked = Asked(**options)  # type: ignore[arg-type]
+    asked = GateOptions(**options)  # type: ignore[arg-type]
     _refuse_misuse(asked, paths)
     named = only_playbooks(paths) if skip_others else paths
     return Gate(asked, expanded(named)).status() if named else 0
@@ -46,7 +46,7 @@ def lint_paths(paths: tuple[str, ...], skip_others: bool, **options: object) -> 
 COMMAND = lint_paths
 
 
-def _refuse_misuse(asked: Asked, paths: tuple[str, ...]) -> None:
+def _refuse_misuse(asked: GateOptions, paths: tuple[str, ...]) -> None:
     """Refuse options that contradict each other, or mean nothing together."""
     for option in ("output", "baseline", "write_baseline", "config", "cache_dir"):
         if getattr(asked, option) == "":

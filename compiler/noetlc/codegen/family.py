@@ -24,7 +24,7 @@ MAX_EMBEDDED = 1 << 26
 """The largest plan, in bytes, that is embedded in another."""
 
 
-class Catalogue(Protocol):
+class PlaybookCatalogue(Protocol):
     """Where child playbooks are looked up."""
 
     def find(self, path: str) -> tuple[str, bytes] | None:

@@ -15,7 +15,7 @@ class Reported(NamedTuple):
     diagnostic: Diagnostic
 
 
-class Report(NamedTuple):
+class FindingsReport(NamedTuple):
     """All files that were looked at, in order, and what is reported of them. `thresholds` say for each file how severe
     what fails the run is at least.
     """
@@ -29,7 +29,7 @@ class Report(NamedTuple):
         return one.diagnostic.severity >= self.thresholds.get(one.file, Severity.NOTE)
 
 
-def fingerprints(report: Report) -> list[str]:
+def fingerprints(report: FindingsReport) -> list[str]:
     """For each finding a text that stays when lines move: file, code, address, and which of several alike it is."""
     from hashlib import sha256
 

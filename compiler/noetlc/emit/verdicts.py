@@ -9,7 +9,7 @@ from noetlc.analysis.bounds import Bounds
 from noetlc.analysis.census import Census
 from noetlc.analysis.extents import MOST, Extent
 from noetlc.analysis.formulas import Formula
-from noetlc.analysis.report import Report
+from noetlc.analysis.report import AnalysisReport
 from noetlc.analysis.verdict import Line, Status, Verdict
 from noetlc.diag.text import printable
 
@@ -19,12 +19,12 @@ MAX_LINES = 40
 MARKS = {Status.PROVED: "proved ", Status.REFUTED: "refuted", Status.UNKNOWN: "unknown"}
 
 
-def text_of(report: Report, file: str) -> str:
+def text_of(report: AnalysisReport, file: str) -> str:
     """The report as lines of text."""
     return "\n".join(_lines(report, file)) + "\n"
 
 
-def json_of(report: Report, file: str) -> dict[str, Json]:
+def json_of(report: AnalysisReport, file: str) -> dict[str, Json]:
     """The report as a JSON object: `{file name verdicts assumptions steps bounds}`, and numbers that were asked for."""
     return {
         "file": file,
@@ -37,7 +37,7 @@ def json_of(report: Report, file: str) -> dict[str, Json]:
     }
 
 
-def _lines(report: Report, file: str) -> Iterator[str]:
+def _lines(report: AnalysisReport, file: str) -> Iterator[str]:
     yield f"{printable(file)}: {printable(report.name)}"
     for verdict in report.verdicts:
         detail = f": {printable(verdict.detail)}" if verdict.detail else ""

@@ -7,7 +7,7 @@ from itertools import pairwise, takewhile
 from noetl_ir.expr import Expr
 from noetl_ir.nearest import nearest
 from noetl_ir.rows import NamedTuple
-from noetl_ir.scopes import EVENT_ATTRIBUTES, LAYERS, PLACES, RESERVED, Place, Row
+from noetl_ir.scopes import EVENT_ATTRIBUTES, LAYERS, PLACES, RESERVED, Row, Site
 from noetl_ir.scopes.vocabulary import FUNCTIONS, LEGACY_FUNCTIONS
 from noetlc.expr.paths import Access, accesses
 
@@ -64,7 +64,7 @@ class Problem(NamedTuple):
     free: str = ""
 
 
-def check_names(expr: Expr, place: Place, names: Names, bound: frozenset[str] = _NONE) -> Iterator[Problem]:
+def check_names(expr: Expr, place: Site, names: Names, bound: frozenset[str] = _NONE) -> Iterator[Problem]:
     """What is wrong with the names of an expression that stands in `place`, in the order of the text.
 
     `bound` are names that a block template around it gives a meaning of its own.
@@ -117,7 +117,7 @@ def _event(access: Access) -> Iterator[Problem]:
 
 def _iter(access: Access, row: Row, names: Names) -> Iterator[Problem]:
     loops = len(names.iterators)
-    if row.place is Place.LOOP and not loops:
+    if row.place is Site.LOOP and not loops:
         yield _problem(access, "`iter` is not known here: there is no outer loop", "", Kind.OUT_OF_PLACE)
         return
     if access.root.name == "loop_index":
@@ -159,7 +159,7 @@ def _out_of_place(access: Access, row: Row) -> Problem:
     word = access.root.name
     others = [other.place.value for other in PLACES.values() if word in other.names]
     help = f"it is known in {'; '.join(others)}"
-    if word == "outcome" and row.place is Place.ARC:
+    if word == "outcome" and row.place is Site.ARC:
         help = "write `event.outcome`; of a failure, `event.status == 'error'` and `event.error`"
     return _problem(access, f"`{word}` is not known in {row.place.value}", help, Kind.OUT_OF_PLACE)
 
@@ -191,7 +191,7 @@ _OF_ARGS, _RESULT = "a key of `args`", "a step's result"
 
 def _scopes(row: Row, names: Names) -> Iterator[tuple[str, frozenset[str]]]:
     """The meanings that a bare name can have in a place, the strongest first."""
-    if row.tasks or (row.place is Place.LOOP and names.iterators):
+    if row.tasks or (row.place is Site.LOOP and names.iterators):
         yield "an iterator", frozenset(names.iterators)
     if row.tasks:
         yield "a task's result", names.tasks

@@ -5,7 +5,7 @@ from noetlc.ast.playbook import Guard
 from noetlc.diag.change import Class
 from noetlc.expr.parser import parse_template
 from noetlc.expr.unparse import unparse
-from noetlc.reading.guard_texts import Unreadable, bare_guard, text_guard
+from noetlc.reading.guard_texts import NoGuard, bare_guard, text_guard
 from noetlc.reading.reader import Reader
 from noetlc.reading.values import read_guard
 from noetlc.source.nodes import Node, Scalar
@@ -25,7 +25,7 @@ def read_loose_guard(r: Reader, node: Node, what: str, *, in_arc: bool = False) 
             return _read(r, node, bare_guard(node.text, in_arc=in_arc), "review")
         compares = "==" in node.text or "!=" in node.text
         return _read(r, node, text_guard(node.text), "review" if compares else "safe")
-    except Unreadable as why:
+    except NoGuard as why:
         if not str(why):
             return read_guard(r, node, what)
         r.report("NL302", f"{what}: this is no expression", node.span, help=str(why))

@@ -39,15 +39,15 @@ _RESULT_KEYS = frozenset({"exit_code", "stdout", "stderr", "rows", "row_count"})
 _ENDS = ListOf((Const("step.done"), Const("step.failed")))
 
 
-class Unreadable(Exception):
+class NoGuard(Exception):
     """A text that is no guard in any way; with a text, why."""
 
 
 def text_guard(text: str) -> Expr:
-    """The guard that a text with templates in it is. Raises Unreadable."""
+    """The guard that a text with templates in it is. Raises NoGuard."""
     template, errors = parse_template(text)
     if errors or not isinstance(template, Text):
-        raise Unreadable
+        raise NoGuard
     words = list(_words(template.parts))
     if any(kind == "other" for kind, _ in words):
         return _without_braces(text)
@@ -55,18 +55,18 @@ def text_guard(text: str) -> Expr:
 
 
 def bare_guard(text: str, *, in_arc: bool) -> Expr:
-    """The guard that a text without any template is: an expression over the result of the step. Raises Unreadable.
+    """The guard that a text without any template is: an expression over the result of the step. Raises NoGuard.
 
     The exit code of a program is asked on failures too, since every other code than 0 is one.
     """
     if "$(" in text or "`" in text:
-        raise Unreadable("a guard is no shell: run the command in a task before, and ask its result")
+        raise NoGuard("a guard is no shell: run the command in a task before, and ask its result")
     if text.strip().lower() in ("true", "false"):
         return Const(text.strip().lower() == "true")
     try:
         expr = parse_expression(text, 0)
     except TemplateError:
-        raise Unreadable from None
+        raise NoGuard from None
     made = rewritten(expr, _of_outcome if in_arc else _of_result)
     return both(compared(path("event", "name"), "in", _ENDS), made) if in_arc and "exit_code" in _names(expr) else made
 
@@ -90,15 +90,15 @@ def _without_braces(text: str) -> Expr:
     text = _QUOTED.sub(r"{{ (\2) | string }}", text)
     template = parse_template(text).template
     if not isinstance(template, Text) or any(kind == "inside" for kind, _ in _words(template.parts)):
-        raise Unreadable
+        raise NoGuard
     bare = " ".join(text.replace("{{", " ").replace("}}", " ").split())
     try:
         expr = parse_expression(bare, 0)
     except TemplateError:
-        raise Unreadable from None
+        raise NoGuard from None
     inside = Counter(name for part in template.parts if not isinstance(part, str) for name in _names(part))
     if Counter(_names(expr)) - inside:
-        raise Unreadable
+        raise NoGuard
     return expr
 
 
@@ -157,10 +157,10 @@ class _Pieces:
         self._at = 0
 
     def guard(self) -> Expr:
-        """The whole of it. Raises Unreadable."""
+        """The whole of it. Raises NoGuard."""
         made = self._joined("or")
         if self._at < len(self._words):
-            raise Unreadable
+            raise NoGuard
         return made
 
     def _joined(self, word: str) -> Expr:
@@ -218,7 +218,7 @@ def _truth(side: _Side) -> Expr:
     word = _literal(side)
     if word is not None and word.lower() in ("true", "false"):
         return Const(word.lower() == "true")
-    raise Unreadable
+    raise NoGuard
 
 
 def _literal(side: _Side) -> str | None:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from noetl_ir.expr import Expr, ListTemplate, Literal, MapTemplate, Name, Native, Template, expressions_of, walk
 from noetl_ir.nearest import nearest
 from noetl_ir.rows import NamedTuple
-from noetl_ir.scopes import RESERVED, Place
+from noetl_ir.scopes import RESERVED, Site
 from noetl_ir.span import Span
 from noetlc.ast.once import Once
 from noetlc.ast.order import order_of
@@ -59,11 +59,11 @@ def check_expressions(r: Reader, playbook: Playbook) -> tuple[Unknown, ...]:
     outside = around.outside()
     for key, value in playbook.workload:
         checks.inputs = frozenset({key, *_keys_of(value.template)})
-        checks.values((value,), Place.WORKLOAD, outside)
+        checks.values((value,), Site.WORKLOAD, outside)
     checks.inputs = frozenset()
     for entry in playbook.keychain:
-        checks.values((value for _, value in entry.fields), Place.KEYCHAIN, outside)
-    checks.values((value for _, value in playbook.executor.knobs), Place.TASK, outside)
+        checks.values((value for _, value in entry.fields), Site.KEYCHAIN, outside)
+    checks.values((value for _, value in playbook.executor.knobs), Site.TASK, outside)
     for step in playbook.steps:
         _check_step(checks, step, around.names(step))
     checks.open = True
@@ -91,27 +91,27 @@ def _check_step(checks: "_Checks", step: Step, names: Names) -> None:
     bare = names._replace(iterators=(), tasks=frozenset())
     spec = step.spec
     if spec.admit is not None:
-        checks.guards((rule.when for rule in spec.admit.rules if rule.when is not None), Place.ADMIT, bare)
+        checks.guards((rule.when for rule in spec.admit.rules if rule.when is not None), Site.ADMIT, bare)
     if spec.lifecycle_timeout is not None:
-        checks.values((spec.lifecycle_timeout,), Place.LOOP, bare)
+        checks.values((spec.lifecycle_timeout,), Site.LOOP, bare)
     if spec.timeout is not None:
-        checks.values((spec.timeout,), Place.TASK, names)
-    checks.values((value for _, value in spec.knobs), Place.TASK, names)
+        checks.values((spec.timeout,), Site.TASK, names)
+    checks.values((value for _, value in spec.knobs), Site.TASK, names)
     outer: tuple[str, ...] = ()
     for loop in loops_of(step):
         level = bare._replace(iterators=outer)
-        checks.values((value for value in (loop.items, loop.max_in_flight) if value is not None), Place.LOOP, level)
-        checks.values((value for _, value in loop.knobs), Place.TASK, names)
+        checks.values((value for value in (loop.items, loop.max_in_flight) if value is not None), Site.LOOP, level)
+        checks.values((value for _, value in loop.knobs), Site.TASK, names)
         outer = (loop.iterator, *outer)
     for task in step.tasks:
         _check_task(checks, task, names)
     for arc in step.router.arcs if step.router is not None else ():
         if arc.when is not None:
-            checks.guards((arc.when,), Place.ARC, names)
+            checks.guards((arc.when,), Site.ARC, names)
         if arc.args is not None:
-            checks.values((arc.args,), Place.ARC, names)
+            checks.values((arc.args,), Site.ARC, names)
         if arc.delay is not None:
-            checks.values((arc.delay,), Place.LOOP, bare)
+            checks.values((arc.delay,), Site.LOOP, bare)
 
 
 def _check_task(checks: "_Checks", task: Task, names: Names) -> None:
@@ -120,12 +120,12 @@ def _check_task(checks: "_Checks", task: Task, names: Names) -> None:
         given = pairs_of(task.args.template) if task.args is not None else None
         alike = frozenset(key for key in own if says_itself(key, (given or {}).get(key)))
         inside = names._replace(args=names.args | own, alike=(names.alike - own) | alike)
-        checks.values((value for value in task_values(task) if value is not task.args), Place.TASK, inside)
-        checks.values((task.args,) if task.args is not None else (), Place.TASK, names)
+        checks.values((value for value in task_values(task) if value is not task.args), Site.TASK, inside)
+        checks.values((task.args,) if task.args is not None else (), Site.TASK, names)
     else:
-        checks.values(task_values(task), Place.TASK, names)
-    checks.values(rule_values(task), Place.RULE, names)
-    checks.guards(rule_guards(task), Place.RULE, names)
+        checks.values(task_values(task), Site.TASK, names)
+    checks.values(rule_values(task), Site.RULE, names)
+    checks.guards(rule_guards(task), Site.RULE, names)
 
 
 _ANYTHING: frozenset[str] = Around.ANYTHING
@@ -133,7 +133,7 @@ _ANYTHING: frozenset[str] = Around.ANYTHING
 
 _ONE_EXPRESSION = "write one expression, or move it into a task's field"
 _INSTEAD = {
-    Place.LOOP: "write one expression, as in `{{ xs if x else ys }}`, or build the value in a step before and read "
+    Site.LOOP: "write one expression, as in `{{ xs if x else ys }}`, or build the value in a step before and read "
     "that step's result: a block gives text, which is no list and no number",
 }
 """What to write where a block template stands, place by place."""
@@ -163,7 +163,7 @@ class _Checks:
         self._keychain = frozenset(entry.name for entry in playbook.keychain)
         self._verdicts: dict[tuple[int, int, int], _Verdict] = {}
 
-    def values(self, values: Iterable[Value], place: Place, names: Names) -> None:
+    def values(self, values: Iterable[Value], place: Site, names: Names) -> None:
         """Check every expression of some values."""
         for value in values:
             template = value.template
@@ -176,14 +176,14 @@ class _Checks:
                 self._check(expr, scalar, value, place, names)
             self._blocks(value, place, names)
 
-    def guards(self, guards: Iterable[Guard], place: Place, names: Names) -> None:
+    def guards(self, guards: Iterable[Guard], place: Site, names: Names) -> None:
         """Check some guards."""
         for guard in guards:
             self._check(guard.expr, guard.node, guard, place, names)
 
-    def _blocks(self, value: Value, place: Place, names: Names) -> None:
+    def _blocks(self, value: Value, place: Site, names: Names) -> None:
         for block, scalar in placed_blocks(value):
-            if place is not Place.TASK:
+            if place is not Site.TASK:
                 message = f"block templates have no place in {place.value}"
                 self.r.report("NL306", message, value.span, help=_INSTEAD.get(place, _ONE_EXPRESSION))
                 return
@@ -191,7 +191,7 @@ class _Checks:
                 verdict = tuple(check_names(inside.expr, place, names, inside.bound)), self._undeclared(inside.expr)
                 self._tell_all(verdict, scalar, value)
 
-    def _check(self, expr: Expr, scalar: Scalar | None, around: Value | Guard, place: Place, names: Names) -> None:
+    def _check(self, expr: Expr, scalar: Scalar | None, around: Value | Guard, place: Site, names: Names) -> None:
         verdict = self._verdict(expr, place, names)
         if verdict is not _FINE:
             self._tell_all(verdict, scalar, around, expr)
@@ -210,7 +210,7 @@ class _Checks:
     def _place(self, scalar: Scalar | None, around: Value | Guard, start: int, end: int) -> Span:
         return around.span if scalar is None else self.r.source.inner_span(scalar, start, end)
 
-    def _verdict(self, expr: Expr, place: Place, names: Names) -> _Verdict:
+    def _verdict(self, expr: Expr, place: Site, names: Names) -> _Verdict:
         key = (id(expr), id(place), len(names.iterators))
         found = self._verdicts.get(key)
         if found is None:

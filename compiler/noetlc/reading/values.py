@@ -9,7 +9,7 @@ from noetlc.expr.errors import TemplateError
 from noetlc.expr.parser import CACHE_SIZE, parse_expression, parse_template
 from noetlc.expr.unparse import unparse
 from noetlc.reading.drafts import Pairs
-from noetlc.reading.guard_texts import Unreadable, text_guard
+from noetlc.reading.guard_texts import NoGuard, text_guard
 from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import is_duration, mapping_of, wrong_shape
 from noetlc.source.nodes import Mapping, Node, Scalar, value_of
@@ -140,7 +140,7 @@ def _wrapped(node: Scalar) -> Fix | None:
             bare = unparse(text_guard(bare))
         else:
             parse_expression(bare, 0)
-    except (TemplateError, Unreadable):
+    except (TemplateError, NoGuard):
         return None
     if node.style in ("|", ">"):
         return None

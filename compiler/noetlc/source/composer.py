@@ -11,7 +11,7 @@ from noetlc.diag.codes import CODES, finding
 from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
 from noetlc.source.aliases import Anchors
 from noetlc.source.limits import LimitReached, Limits
-from noetlc.source.nodes import Mapping, Mark, Node, Place, Scalar, Sequence
+from noetlc.source.nodes import Mapping, Mark, Node, NoMark, Scalar, Sequence
 from noetlc.source.resolve import TAGS, Value, read_tagged, resolve, shortened
 from noetlc.source.text import Source
 from noetlc.source.uses import Use, copied
@@ -235,7 +235,7 @@ class Composer:
         """libyaml begins a line at the end of a file that has none there; an empty value may get that as its place."""
         if scalar.start.index >= len(self.source.text):
             span = self.source.span_of(scalar.start.index, scalar.end.index)
-            scalar.start = scalar.end = Place(len(self.source.text), span.line - 1, span.column - 1)
+            scalar.start = scalar.end = NoMark(len(self.source.text), span.line - 1, span.column - 1)
 
     def _is_full(self, code: str) -> bool:
         return self._counts[CODES[code].severity] >= _MANY

@@ -25,7 +25,7 @@ class Mark(Protocol):
     def column(self) -> int: ...
 
 
-class Place:
+class NoMark:
     """A mark for nodes that no parser made."""
 
     __slots__ = ("column", "index", "line")
@@ -146,6 +146,6 @@ def sequence_at(items: list[Node], span: Span) -> Sequence:
     return node
 
 
-def _marks_of(span: Span, source: tuple[int, int]) -> tuple[Place, Place]:
-    start = Place(source[0], span.line - 1, span.column - 1)
-    return start, Place(source[1], span.end_line - 1, span.end_column - 1)
+def _marks_of(span: Span, source: tuple[int, int]) -> tuple[NoMark, NoMark]:
+    start = NoMark(source[0], span.line - 1, span.column - 1)
+    return start, NoMark(source[1], span.end_line - 1, span.end_column - 1)

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from noetl_ir.span import Span
-from noetlc.source.nodes import Place, Scalar
+from noetlc.source.nodes import NoMark, Scalar
 
 if TYPE_CHECKING:
     from noetlc.source.inside import Inside
@@ -47,10 +47,10 @@ class Source:
         """Whether there are characters that end a line for YAML 1.1 and for nobody else."""
         return _BREAKS_OF_YAML.search(self.text) is not None
 
-    def mark_at(self, offset: int) -> Place:
+    def mark_at(self, offset: int) -> NoMark:
         """The mark of an offset, clipped to the text."""
         line, column = self._place(offset)
-        return Place(offset, line - 1, column - 1)
+        return NoMark(offset, line - 1, column - 1)
 
     def line_text(self, line: int) -> str:
         """Line `line` (from 1) without its break; "" outside the file."""

@@ -14,7 +14,7 @@ from typing import Protocol
 from noetl_ir.rows import NamedTuple
 
 
-class Bounds(NamedTuple):
+class ConnectionLimits(NamedTuple):
     """Times in seconds. A connection that waits has no request on it that is being answered."""
 
     most: int = 2_000
@@ -36,7 +36,7 @@ class Bounds(NamedTuple):
     """For the beginning of TLS."""
 
 
-class TooMany(Exception):
+class TooManyConnections(Exception):
     """So many connections are opened just now that one more is closed at once."""
 
 
@@ -57,7 +57,7 @@ class Book:
 
     def __init__(
         self,
-        bounds: Bounds,
+        bounds: ConnectionLimits,
         say: Callable[[str], None] = lambda text: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -80,13 +80,13 @@ class Book:
         return len(self), self.dropped
 
     def arrive(self) -> int:
-        """One more that somebody opens: its number. Raises TooMany."""
+        """One more that somebody opens: its number. Raises TooManyConnections."""
         now = self.now()
         while self._arriving and now - next(iter(self._arriving.values())) > self.bounds.handshake + 1:
             del self._arriving[next(iter(self._arriving))]
         if len(self._arriving) >= self.bounds.arriving:
             self._count_dropped(f"and {len(self._arriving)} whose TLS does not stand yet")
-            raise TooMany
+            raise TooManyConnections
         self._arrivals += 1
         self._arriving[self._arrivals] = now
         return self._arrivals

@@ -23,7 +23,7 @@ from noetl.api.bodies import (
     raw_body,
 )
 from noetl.api.pages import LAST_POSITION, limit_of, page, position_of
-from noetl.api.problems import BadRequest, Refused, Unknown, no_room, problem
+from noetl.api.problems import BadRequest, Rejected, Unknown, no_room, problem
 from noetl.api.service import ApiService, Start
 from noetl.api.streams import Streams
 from noetl.catalogue import Versions
@@ -112,7 +112,7 @@ async def start_execution(request: Request) -> Response:
     with suppress(TimeoutError):
         async with timeout(WITHIN):
             if lacking := await wrap_future(prepared.lacking):
-                raise Refused("; ".join(["nothing was started", *lacking]))
+                raise Rejected("; ".join(["nothing was started", *lacking]))
     begun = await wrap_future(prepared.begin())
     headers = {"Location": f"/executions/{begun.execution_id}"}
     if not begun.fresh:

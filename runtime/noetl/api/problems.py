@@ -24,7 +24,7 @@ class Unknown(Exception):
     """Nothing has the name or number that was asked for. The text says what is not there."""
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """It was understood and cannot be done. The text says why."""
 
 
@@ -61,7 +61,7 @@ def problem_of(error: Exception) -> Response:
             return problem(error.status, str(error))
         case Unknown():
             return problem(404, str(error))
-        case Refused() | Conflict():
+        case Rejected() | Conflict():
             return problem(409, str(error))
         case Damaged():
             return problem(409, error.what)

@@ -14,13 +14,13 @@ from itertools import islice
 from pathlib import Path
 
 from noetl.api.notifier import Notifier
-from noetl.api.problems import Faulty, Refused, Unknown
+from noetl.api.problems import Faulty, Rejected, Unknown
 from noetl.app.documents import execution_document, replay_document, row_document, verdict_of, version_document
 from noetl.app.preflight_answers import secret_pools
 from noetl.app.runtime import Runtime
 from noetl.app.secret_resolver import unresolvable, workload_of
 from noetl.app.snapshot_cache import SnapshotCache
-from noetl.app.snapshots import Unreadable, events_of, program_of, result_of, root_of
+from noetl.app.snapshots import UnreadableExecution, events_of, program_of, result_of, root_of
 from noetl.app.workers import EVERY_POOL, hindrance, worker_document
 from noetl.catalogue import PlanRow, Versions
 from noetl.engine.program import Program
@@ -83,7 +83,7 @@ class Prepared(NamedTuple):
 
 class ApiService:
     """The operations of the API over a runtime and its service. Every one may be called from any thread, and blocks; a
-    start gives what is waited for without one. Raises Unknown, Refused, Faulty, StoreFailure, Busy.
+    start gives what is waited for without one. Raises Unknown, Rejected, Faulty, StoreFailure, Busy.
 
     `registry` has the workers where they are other processes."""
 
@@ -168,24 +168,24 @@ class ApiService:
         """Cancel, pause, resume or signal."""
         row = self._row(execution_id)
         if row.ended is not None:
-            raise Refused(f"execution {execution_id} is over ({row.status}): there is nothing to {verb}")
+            raise Rejected(f"execution {execution_id} is over ({row.status}): there is nothing to {verb}")
         with self._storing():
             self._runtime.store.post(execution_id, verb, body)
         self._service.wake()
 
     def retry_fault(self, execution_id: str) -> None:
-        """Go on with an execution that a mistake of the engine ended. Raises Unknown, Refused."""
+        """Go on with an execution that a mistake of the engine ended. Raises Unknown, Rejected."""
         row = self._row(execution_id)
         with _told():
             with self._snapshots.at(row) as snapshot:
                 faulted = snapshot.execution.fault is not None
             if row.ended is None or not faulted:
-                raise Refused(f"execution {execution_id} did not end by engine.fault: it is {row.status}")
+                raise Rejected(f"execution {execution_id} did not end by engine.fault: it is {row.status}")
             program = program_of(self._runtime, execution_id)
         try:
             self._service.do(lambda control: control.take_up(execution_id, program, retry_fault=True)).result()
         except Owned:
-            raise Refused(f"execution {execution_id} is driven by another process") from None
+            raise Rejected(f"execution {execution_id} is driven by another process") from None
 
     def prepare(self, start: Start) -> Prepared:
         """All that a start needs, but for the start itself."""
@@ -202,7 +202,7 @@ class ApiService:
             if self._registry is None:  # else the workers have what it takes, or not
                 told = (*told, *unable(program.plan))
             if told:
-                raise Refused("; ".join(["nothing was started", *told]))
+                raise Rejected("; ".join(["nothing was started", *told]))
 
             def begin(control: ControlPlane) -> Begun:
                 try:
@@ -251,10 +251,10 @@ class ApiService:
             raise Unknown(str(problem.args[0])) from None
 
     def check_open(self, execution_id: str) -> None:
-        """Raises Unknown, and Refused where the execution is over."""
+        """Raises Unknown, and Rejected where the execution is over."""
         row = self._row(execution_id)
         if row.ended is not None:
-            raise Refused(f"execution {execution_id} is over ({row.status}): it takes no more values")
+            raise Rejected(f"execution {execution_id} is over ({row.status}): it takes no more values")
 
     def put_blob(self, execution_id: str, data: bytes) -> dict[str, Json]:
         """Keep a value of an execution that is not over outside of its log; its reference.
@@ -283,7 +283,7 @@ class ApiService:
         """Have a worker take no more, finish what it has, and end."""
         registry = self._registry
         if registry is None:
-            raise Refused("the only worker is the server itself: stop the server")
+            raise Rejected("the only worker is the server itself: stop the server")
         if not self._service.do(lambda _: registry.drain(worker)).result():
             raise Unknown(f"there is no worker `{worker}`")
 
@@ -357,9 +357,9 @@ class ApiService:
 
 
 def _again(key: StartKey, execution_id: str, request: str) -> Begun:
-    """The execution that a key has started. Raises Refused where it was another start."""
+    """The execution that a key has started. Raises Rejected where it was another start."""
     if request != key.request:
-        raise Refused(other(key, execution_id))
+        raise Rejected(other(key, execution_id))
     return Begun(execution_id, fresh=False)
 
 
@@ -368,8 +368,8 @@ def _told() -> Iterator[None]:
     """What is wrong with an execution or plan, as the API says it."""
     try:
         yield
-    except Unreadable as problem:
-        raise Refused(str(problem)) from None
+    except UnreadableExecution as problem:
+        raise Rejected(str(problem)) from None
     except NotFound as problem:
         raise Faulty(str(problem)) from None
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from noetl.api.bounded import protocol_in
-from noetl.api.connections import Book, Bounds
+from noetl.api.connections import Book, ConnectionLimits
 from noetl.api.guard import Guard
 from noetl.api.notifier import Notifier
 from noetl.api.routes import application
@@ -129,9 +129,9 @@ def _open_files() -> int:
     return soft
 
 
-def _bounds(listening: Listening, files: int) -> Bounds:
+def _bounds(listening: Listening, files: int) -> ConnectionLimits:
     """The limits of connections: at most half of the files may be some, and a proxy has all of them."""
-    bounds = Bounds()
+    bounds = ConnectionLimits()
     most = min(bounds.most, files // 2)
     of_address = most if listening.behind_proxy else min(bounds.of_address, most)
     return bounds._replace(most=most, of_address=of_address, arriving=min(bounds.arriving, files // 4))
@@ -199,7 +199,7 @@ def service_of(runtime: Runtime, notifier: Notifier, say: Callable[[str], None])
 class _Server(uvicorn.Server):
     """Leaves signals to `serve`: uvicorn would end the process by them before what is in flight has finished."""
 
-    handshake = Bounds().handshake
+    handshake = ConnectionLimits().handshake
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen. A connection is known to the book once its TLS stands, which has its time too."""

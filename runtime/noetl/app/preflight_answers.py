@@ -68,7 +68,7 @@ class Answering(NamedTuple):
     fence: Fence | None
 
 
-class _Asked(NamedTuple):
+class _ReceivedCheck(NamedTuple):
     check: Check
     until: int
     held: Held
@@ -92,12 +92,12 @@ class PreflightAnswers:
         self._fetches = fetches
         self._load = load
         self._clock = clock
-        self._waiting: list[_Asked] = []
+        self._waiting: list[_ReceivedCheck] = []
 
     def hear(self, broadcast: Broadcast) -> None:
         """Take in a broadcast that may be a question to this worker."""
         if isinstance(broadcast, Check) and self._place.pool in broadcast.pools and len(self._waiting) < MOST_WAITING:
-            self._waiting.append(_Asked(broadcast, self._clock.now() + int(WITHIN * 1_000_000), {}))
+            self._waiting.append(_ReceivedCheck(broadcast, self._clock.now() + int(WITHIN * 1_000_000), {}))
 
     def step(self) -> None:
         """Answer what can be answered now; a question that nobody waits for any more is forgotten."""
@@ -111,7 +111,7 @@ class PreflightAnswers:
             except Exception:  # whatever hinders it here is no answer: the run itself will tell
                 continue
 
-    def _answer(self, asked: _Asked) -> None:
+    def _answer(self, asked: _ReceivedCheck) -> None:
         check, place = asked.check, self._place
         self._fetches.serve(asked.held)
         program = self._load(check.digest)

@@ -21,7 +21,7 @@ from noetl_ir.outcome import is_reference
 from noetl_ir.rows import NamedTuple
 
 
-class Unreadable(Exception):
+class UnreadableExecution(Exception):
     """What was asked for cannot be had. The text says why."""
 
 
@@ -41,7 +41,7 @@ def _unheeded(execution: Execution, program: Program, event: Event) -> None:
 
 
 def snapshot_of(runtime: Runtime, row: ExecutionRow, attend: Attend = _unheeded) -> Snapshot:
-    """Fold the log of an execution. `attend` sees every event once it is folded in. Raises Unreadable."""
+    """Fold the log of an execution. `attend` sees every event once it is folded in. Raises UnreadableExecution."""
     program = program_of(runtime, row.execution_id)
     execution = Execution(row.execution_id, program)
     catch_up(runtime, program, execution, attend)
@@ -49,33 +49,33 @@ def snapshot_of(runtime: Runtime, row: ExecutionRow, attend: Attend = _unheeded)
 
 
 def catch_up(runtime: Runtime, program: Program, execution: Execution, attend: Attend = _unheeded) -> None:
-    """Fold what the log has behind the position of `execution` into it. Raises Unreadable."""
+    """Fold what the log has behind the position of `execution` into it. Raises UnreadableExecution."""
     for _, event in events_of(runtime, execution.execution_id, execution.position):
         try:
             evolve(program, execution, event)
         except (IllegalFiring, Missing) as problem:
             where = f"event {execution.position + 1} of {execution.execution_id}"
-            raise Unreadable(f"{where} is not possible in a run of the plan: {problem}") from None
+            raise UnreadableExecution(f"{where} is not possible in a run of the plan: {problem}") from None
         attend(execution, program, event)
 
 
 def program_of(runtime: Runtime, execution_id: str) -> Program:
-    """The program that an execution runs. Raises Unreadable."""
+    """The program that an execution runs. Raises UnreadableExecution."""
     try:
         return runtime.program_of(execution_id)
     except (NotFound, LookupError) as problem:
-        raise Unreadable(str(problem)) from None
+        raise UnreadableExecution(str(problem)) from None
 
 
 def events_of(runtime: Runtime, execution_id: str, after: int = 0) -> Iterator[tuple[int, Event]]:
-    """The log of an execution with positions, behind position `after`. Raises Unreadable."""
+    """The log of an execution with positions, behind position `after`. Raises UnreadableExecution."""
     log = runtime.events(execution_id, after)
     position = after
     while True:
         try:
             entry = next(log, None)
         except (CodecError, KeyError) as problem:
-            raise Unreadable(f"event {position + 1} of {execution_id} cannot be read: {problem}") from None
+            raise UnreadableExecution(f"event {position + 1} of {execution_id} cannot be read: {problem}") from None
         if entry is None:
             return
         position = entry[0]
@@ -102,7 +102,7 @@ def is_driven(runtime: Runtime, row: ExecutionRow) -> bool:
 def result_of(runtime: Runtime, row: ExecutionRow, step: str | None) -> Json:
     """What an execution came to, or the latest success of a step; what lies outside the log is fetched.
 
-    Raises Unreadable where there is no result.
+    Raises UnreadableExecution where there is no result.
     """
     snapshot, value = _latest(runtime, row, step)
     return _followed(runtime, snapshot, value)
@@ -120,12 +120,12 @@ def _latest(runtime: Runtime, row: ExecutionRow, step: str | None) -> tuple[Snap
 
     snapshot = snapshot_of(runtime, row, attend)
     if step is not None and step not in snapshot.program.step_numbers:
-        raise Unreadable(_unknown(snapshot.program, step))
+        raise UnreadableExecution(_unknown(snapshot.program, step))
     if step is None and snapshot.execution.status != "completed":
         status = "not over" if not snapshot.execution.is_over else snapshot.execution.status
-        raise Unreadable(f"the execution is {status} and has no result; name a step for what that came to")
+        raise UnreadableExecution(f"the execution is {status} and has no result; name a step for what that came to")
     if not latest:
-        raise Unreadable(f"step `{step}` has not succeeded" if step is not None else "no step has succeeded")
+        raise UnreadableExecution(f"step `{step}` has not succeeded" if step is not None else "no step has succeeded")
     return snapshot, plain_result(latest[0])
 
 
@@ -147,4 +147,4 @@ def _followed(runtime: Runtime, snapshot: Snapshot, value: Json) -> Json:
     try:
         return results.fetch(value)
     except Fault as fault:
-        raise Unreadable(fault.message) from None
+        raise UnreadableExecution(fault.message) from None

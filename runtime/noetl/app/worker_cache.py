@@ -14,7 +14,7 @@ from noetl.app.programs import program_of
 from noetl.background import BackgroundFetches
 from noetl.egress import is_loopback
 from noetl.engine.program import Program
-from noetl.ports import Refused, StoreFailure
+from noetl.ports import StoreFailure, StoreRefused
 from noetl.recent import Recent
 from noetl.server.children import NotFound
 from noetl.store.http import Connection, RemoteBlobs, RemoteStore, Unreachable
@@ -76,7 +76,7 @@ class WorkerCache:
             except Unreachable:
                 raise
             except StoreFailure as problem:
-                raise Refused(str(problem)) from None
+                raise StoreRefused(str(problem)) from None
 
         return self._fetches.brought(("put", execution_id, sha256(data).digest()), lambda: self._ask(put))
 

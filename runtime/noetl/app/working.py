@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-class Place(NamedTuple):
+class WorkerOptions(NamedTuple):
     """Where a worker works: the bus, the URLs of servers (none: those of this machine that announce themselves), its
     pool, its name, and the file of its credential store."""
 
@@ -41,7 +41,7 @@ def new_name() -> str:
     return f"{socket.gethostname()}-{os.getpid()}-{os.urandom(3).hex()}"
 
 
-def work(place: Place, settings: Settings, ready: Callable[[str], None], say: Callable[[str], None]) -> None:
+def work(place: WorkerOptions, settings: Settings, ready: Callable[[str], None], say: Callable[[str], None]) -> None:
     """Work until told to leave, by a signal or by a server; returns when what was at work is done.
 
     `say` hears what is in the way.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-class Asked(NamedTuple):
+class DriveOptions(NamedTuple):
     """What the user asked for. `url` is the store's."""
 
     execution_id: str
@@ -31,7 +31,9 @@ class Asked(NamedTuple):
     as_json: bool
 
 
-def drive(runtime: Runtime, program: Program, asked: Asked, go: Callable[[Embedded], str], progress: Progress) -> int:
+def drive(
+    runtime: Runtime, program: Program, asked: DriveOptions, go: Callable[[Embedded], str], progress: Progress
+) -> int:
     """Own the execution and let `go` drive it to its end or to a stop; tell how it ended. Returns the exit code."""
     execution_id = asked.execution_id
     again = command_with(asked.url, "resume", execution_id)

@@ -13,7 +13,7 @@ from noetl.app.runtime import DEFAULT_SLOTS, Settings
 from noetl.app.snapshots import program_of, snapshot_of
 from noetl.cli.asking import ask
 from noetl.cli.buses import pool_limit_option
-from noetl.cli.driving import Asked, drive
+from noetl.cli.driving import DriveOptions, drive
 from noetl.cli.ending import tell
 from noetl.cli.environment import env_option
 from noetl.cli.inputs import script_of
@@ -90,7 +90,7 @@ def resume(
         go = partial(_resume, program, row.execution_id, retry_fault)
         try:
             with owning_root(runtime, row):
-                return drive(runtime, program, Asked(row.execution_id, url, as_json), go, shown)
+                return drive(runtime, program, DriveOptions(row.execution_id, url, as_json), go, shown)
         except Owned as problem:
             raise Stopped(f"a caller of it drives it: {problem}") from None
 

@@ -13,7 +13,7 @@ from noetl.app.ending import ending_of
 from noetl.app.runtime import DEFAULT_SLOTS, Runtime, Settings
 from noetl.app.snapshots import snapshot_of
 from noetl.cli.buses import pool_limit_option
-from noetl.cli.driving import Asked, drive
+from noetl.cli.driving import DriveOptions, drive
 from noetl.cli.ending import tell
 from noetl.cli.environment import env_option
 from noetl.cli.inputs import STANDARD_INPUT, payload_of, plan_bytes, script_of
@@ -82,7 +82,7 @@ def run(
         program = _kept(runtime, source, plan)
         once = _key_of(key, program, request)
         if once is not None and (there := runtime.store.started_with(once.key)) is not None:
-            return _tell_first(runtime, once, there, Asked(there[0], url, as_json))
+            return _tell_first(runtime, once, there, DriveOptions(there[0], url, as_json))
         execution_id = runtime.new_execution_id()
         request = request._replace(env=environment.given(program))
         _check_kinds(program, scripted=scripted is not None)
@@ -91,7 +91,7 @@ def run(
         _check_keychain(runtime, program, execution_id, request)
         shown.say(f"{execution_id}: {escaped(program.plan.path or program.plan.name)}")
         start = partial(_start, program, execution_id, request, once)
-        code = drive(runtime, program, Asked(execution_id, url, as_json), start, shown)
+        code = drive(runtime, program, DriveOptions(execution_id, url, as_json), start, shown)
         if scripted is not None:
             warn(scripted.unused(program.step_numbers))
         return code
@@ -110,7 +110,7 @@ def _key_of(key: str | None, program: Program, request: Request) -> StartKey | N
         raise click.UsageError(f"--key: {problem}") from None
 
 
-def _tell_first(runtime: Runtime, key: StartKey, there: tuple[str, str], asked: Asked) -> int:
+def _tell_first(runtime: Runtime, key: StartKey, there: tuple[str, str], asked: DriveOptions) -> int:
     """How the execution stands that a key has started."""
     execution_id, request = there
     if request != key.request:

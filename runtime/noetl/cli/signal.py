@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import click
 
-from noetl.app.snapshots import Unreadable, program_of, root_of
+from noetl.app.snapshots import UnreadableExecution, program_of, root_of
 from noetl.cli.asking import apply_here
 from noetl.cli.inputs import json_of
 from noetl.cli.stores import existing, json_option, row_of, server_option, store_option
@@ -38,7 +38,7 @@ def signal(execution: str, name: str, data: str, url: str, as_json: bool) -> int
         row = row_of(runtime, execution)
         if row.ended is not None:
             raise Problem(f"execution {row.execution_id} is over ({row.status}): it takes no signal")
-        with suppress(Unreadable):  # what cannot be looked at is said where it is read
+        with suppress(UnreadableExecution):  # what cannot be looked at is said where it is read
             warn(filter(None, [unheard(program_of(runtime, row.execution_id), name)]))
         driven = runtime.store.is_owned(root_of(runtime, row))
         if not driven:

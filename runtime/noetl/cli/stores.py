@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from noetl.app.runtime import DEFAULT_STORE, Runtime, Settings, guard, narrowed, open_runtime
-from noetl.app.snapshots import Unreadable, root_of
+from noetl.app.snapshots import UnreadableExecution, root_of
 from noetl.cli.text import Problem, Stopped, Unserved, escaped
 from noetl.ports import Conflict, ExecutionRow, NoRoom, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound
@@ -89,7 +89,7 @@ def opened(url: str, settings: Settings | None = None) -> Iterator[Runtime]:
         raise Stopped(f"{problem}\nnothing was begun") from None
     except StoreFailure as problem:
         raise failed(problem) from None
-    except (Conflict, Unreadable) as problem:
+    except (Conflict, UnreadableExecution) as problem:
         raise Problem(str(problem)) from None
 
 

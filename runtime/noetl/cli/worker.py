@@ -32,7 +32,7 @@ def worker(bus_url: str, servers: tuple[str, ...], pool: str, slots: int, name: 
     those of the folder where it is started. It has no port and no database. The first SIGINT or SIGTERM lets what is at
     work finish, the second one ends it at once. The http tool reaches public addresses only, as with `noetl server`.
     """
-    from noetl.app.working import Place, new_name, work
+    from noetl.app.working import WorkerOptions, new_name, work
     from noetl.store.http import TOKEN
 
     store = os.environ.get("NOETL_STORE", DEFAULT_STORE)
@@ -44,7 +44,7 @@ def worker(bus_url: str, servers: tuple[str, ...], pool: str, slots: int, name: 
             f"give --server URL (or {SERVER_VARIABLE}): anybody on the bus can say that he is a server, and would be"
             f" sent the token in {TOKEN}"
         )
-    place = Place(bus_url, tuple(map(server_url, servers)), pool, name or new_name(), secrets_path)
+    place = WorkerOptions(bus_url, tuple(map(server_url, servers)), pool, name or new_name(), secrets_path)
     try:
         work(place, Settings(slots=slots, log=log, fence=fence), _ready, say)
     except (BusFailure, StoreFailure) as problem:

@@ -26,7 +26,7 @@ from noetl.background import BackgroundFetches, Brings
 from noetl.deployment import is_own as is_own_variable
 from noetl.own import is_own
 from noetl.secrets.credentials import CredentialProblem, Credentials
-from noetl.secrets.remote import Asked, Fetch, Fetcher, NotFetched, named_secrets
+from noetl.secrets.remote import Fetch, Fetcher, NotFetched, TokenEntry, named_secrets
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
 from noetl_ir.rows import NamedTuple
@@ -193,7 +193,7 @@ class Keychain:
         for field in ("client_id", "client_secret", "refresh_token"):
             if (name := fields.pop(f"{field}_env", None)) is not None:
                 fields[field] = self.variable(entry, name)
-        asked = Asked(entry.name, fields, held)
+        asked = TokenEntry(entry.name, fields, held)
         kept = self._fetcher.kept(asked, fetch)
         if kept is not None:
             return kept
@@ -334,7 +334,7 @@ def _secrets(keychain: Keychain, entry: Entry) -> dict[str, Json]:
 
 
 def _secret_manager(keychain: Keychain, entry: Entry) -> dict[str, Json]:
-    provider, names = entry.fields.get("provider"), named_secrets(Asked(entry.name, entry.fields, {}))
+    provider, names = entry.fields.get("provider"), named_secrets(TokenEntry(entry.name, entry.fields, {}))
     match provider:
         case None | "env" | "environment":
             return {field: keychain.variable(entry, name) for field, name in names.items()}

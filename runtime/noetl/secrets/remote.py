@@ -24,7 +24,7 @@ from urllib.parse import quote, urlencode
 from noetl.contents import json_of
 from noetl.google import Unusable, account_of, token_request
 from noetl.ports import Fence
-from noetl.web import Answer, Bounds, Request, answered, is_there, shown, waited
+from noetl.web import Answer, Request, RequestLimits, answered, is_there, shown, waited
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
 from noetl_ir.rows import NamedTuple
@@ -44,7 +44,7 @@ class NotFetched(Exception):
     """A value that is not to be had now; the text says why and holds no secret."""
 
 
-class Asked(NamedTuple):
+class TokenEntry(NamedTuple):
     """What an entry says: its name, its fields, and those of the credential that it names."""
 
     name: str
@@ -79,12 +79,12 @@ class Fetcher:
         self._refresh: dict[bytes, str] = {}
         self._lock = threading.Lock()
 
-    def kept(self, asked: Asked, fetch: "Fetch") -> dict[str, Json] | None:
+    def kept(self, asked: TokenEntry, fetch: "Fetch") -> dict[str, Json] | None:
         """The fields of an entry that `fetch` gave before, while they hold."""
         kept = self._kept.get(_key_of(asked, fetch))
         return dict(kept[1]) if kept is not None and kept[0] > self._now() else None
 
-    def fetched(self, asked: Asked, fetch: "Fetch") -> dict[str, Json]:
+    def fetched(self, asked: TokenEntry, fetch: "Fetch") -> dict[str, Json]:
         """The fields of an entry, from where they are; they are kept for the seconds that `fetch` says. Raises
         NotFetched.
         """
@@ -96,7 +96,7 @@ class Fetcher:
             self._kept[_key_of(asked, fetch)] = (now + seconds, fields)
         return dict(fields)
 
-    def oauth2(self, asked: Asked) -> tuple[float, dict[str, Json]]:
+    def oauth2(self, asked: TokenEntry) -> tuple[float, dict[str, Json]]:
         """A token by client credentials (RFC 6749 §4.4), by a refresh token where there is one (§6)."""
         form = {"scope": _scopes(asked), "audience": asked.text("audience")}
         refresh = self._refresh.get(asked.key) or asked.text("refresh_token")
@@ -108,7 +108,7 @@ class Fetcher:
                     raise
         return self._granted(asked, {"grant_type": "client_credentials", **form})
 
-    def google_id_token(self, asked: Asked) -> tuple[float, dict[str, Json]]:
+    def google_id_token(self, asked: TokenEntry) -> tuple[float, dict[str, Json]]:
         """An identity token of a service account for an audience."""
         audience = asked.text("audience", "target_audience")
         if audience is None:
@@ -117,7 +117,7 @@ class Fetcher:
         token = _secret(found, "id_token")
         return 3600 - LEEWAY, {"token": token, "id_token": token}
 
-    def google_secrets(self, asked: Asked) -> tuple[float, dict[str, Json]]:
+    def google_secrets(self, asked: TokenEntry) -> tuple[float, dict[str, Json]]:
         """Secrets of Google Secret Manager."""
         token = _secret(self._google(asked, {"scope": SCOPE}), "access_token")
         endpoint = (asked.text("endpoint") or SECRETS_URL).rstrip("/")
@@ -140,7 +140,7 @@ class Fetcher:
                 raise NotFetched(f"{name} is no text") from None
         return KEPT, found
 
-    def nats_secrets(self, asked: Asked) -> tuple[float, dict[str, Json]]:
+    def nats_secrets(self, asked: TokenEntry) -> tuple[float, dict[str, Json]]:
         """Values of a NATS key-value bucket."""
         import asyncio
 
@@ -165,7 +165,7 @@ class Fetcher:
         except (natsclient.Unreachable, NotAllowed, ValueError) as problem:
             raise NotFetched(str(problem)) from None
 
-    def _google(self, asked: Asked, claims: dict[str, str]) -> dict[str, Json]:
+    def _google(self, asked: TokenEntry, claims: dict[str, str]) -> dict[str, Json]:
         account = account_of(asked.held) or account_of(asked.fields)
         if account is None:
             raise NotFetched("a service account is missing: name a stored credential, or file, its key file")
@@ -174,7 +174,7 @@ class Fetcher:
         except Unusable as problem:
             raise NotFetched(str(problem)) from None
 
-    def _granted(self, asked: Asked, form: Mapping[str, str | None]) -> tuple[float, dict[str, Json]]:
+    def _granted(self, asked: TokenEntry, form: Mapping[str, str | None]) -> tuple[float, dict[str, Json]]:
         url = asked.text("token_url", "token_endpoint", "endpoint", "url")
         client, secret = asked.text("client_id"), asked.text("client_secret")
         if url is None or client is None or secret is None:
@@ -200,7 +200,7 @@ class Fetcher:
         """The mapping that a server answers with. Raises NotFetched."""
         if not is_there():
             raise NotFetched("what is asked for over HTTP needs httpx, which is not installed: pip install httpx")
-        answer = answered(request, Bounds(SECONDS, most=ANSWER_BYTES), self._fence)
+        answer = answered(request, RequestLimits(SECONDS, most=ANSWER_BYTES), self._fence)
         if isinstance(answer, Outcome):
             raise NotFetched(f"{shown(request.url)}: {(answer.error or {}).get('message')}")
         try:
@@ -212,20 +212,20 @@ class Fetcher:
         return found
 
 
-Fetch: TypeAlias = Callable[[Fetcher, Asked], tuple[float, dict[str, Json]]]
+Fetch: TypeAlias = Callable[[Fetcher, TokenEntry], tuple[float, dict[str, Json]]]
 """How the fields of an entry are had, and for how many seconds they hold."""
 
 
-def _key_of(asked: Asked, fetch: Fetch) -> bytes:
+def _key_of(asked: TokenEntry, fetch: Fetch) -> bytes:
     return fetch.__name__.encode() + asked.key
 
 
-def named_secrets(asked: Asked) -> dict[str, str]:
+def named_secrets(asked: TokenEntry) -> dict[str, str]:
     """The secrets that an entry names, by the field that each becomes."""
     mapping = asked.fields.get("map")
     if isinstance(mapping, dict):
         return {field: str(secret) for field, secret in mapping.items()}
-    own = Asked(asked.name, asked.fields, {})
+    own = TokenEntry(asked.name, asked.fields, {})
     return {"value": own.text("secret", "secret_name", "key", "path") or asked.name}
 
 
@@ -236,7 +236,7 @@ def _secret(found: Mapping[str, Json], name: str) -> str:
     return token
 
 
-def _scopes(asked: Asked) -> str | None:
+def _scopes(asked: TokenEntry) -> str | None:
     """The scopes of a token; `scope: global` and the like say in older playbooks for whom a token is kept."""
     given = asked.fields.get("scopes")
     if isinstance(given, list):

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from noetl.messages import write_command
-from noetl.ports import STOPS, Blobs, Bus, Full, TooLarge
+from noetl.ports import STOPS, Blobs, Bus, Full, MessageTooLarge
 from noetl.rotation import Rotation
 from noetl.server.execution import Keep, at_once
 from noetl_ir.commands import Answer, ClaimCheck, Command, RunPipeline, Said, StopPipeline
@@ -84,7 +84,7 @@ class Orders:
     def _hand_over(self, pool: str, order: RunPipeline) -> None:
         try:
             self._bus.send(pool, key_of(order), order)
-        except TooLarge:
+        except MessageTooLarge:
             reference = self._keep(lambda: self._blobs.put(order.execution_id, write_command(order)))
             self._bus.send(pool, key_of(order), ClaimCheck(order.execution_id, reference))
 

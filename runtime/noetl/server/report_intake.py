@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from noetl.messages import Unreadable, read_report
+from noetl.messages import UnreadableMessage, read_report
 from noetl.ports import Blobs, Bus, ReportDelivery, Store
 from noetl.server.execution import OwnedExecution
 from noetl.server.workers.tracker import WorkerTracker
@@ -102,6 +102,6 @@ class ReportIntake:
             return said
         try:
             found = read_report(self._blobs.get(said.reference))
-        except (KeyError, Unreadable):
+        except (KeyError, UnreadableMessage):
             return None
         return None if isinstance(found, ClaimCheck) or found.execution_id != said.execution_id else found

@@ -17,9 +17,9 @@ from contextlib import suppress
 from hashlib import sha256
 
 from noetl.executables import output_limit, variables_of
-from noetl.files import Refused, script_text
-from noetl.ports import Call, Env
-from noetl.processes import ACTION_ID, Bounds, Ended, bytes_of, child_environ, run_child
+from noetl.files import FileRefused, script_text
+from noetl.ports import Call, Env, InvalidFields
+from noetl.processes import ACTION_ID, Ended, ProcessLimits, bytes_of, child_environ, run_child
 from noetl.runnable import ENGINES
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
@@ -38,10 +38,6 @@ _NETWORKS = ("none", "bridge")
 _PULLS = ("missing", "always", "never")
 
 
-class Invalid(Exception):
-    """A container that cannot be asked for; the text says why, in plain words."""
-
-
 class _Run(NamedTuple):
     """What the engine is asked: words after `run`, without those of the environment; its lines; a standard input."""
 
@@ -58,15 +54,15 @@ async def run(call: Call, env: Env) -> Outcome:
     try:
         asked = _asked(call, env)
         engine = _engine(call.fields.get("runtime"))
-    except Refused as problem:
+    except FileRefused as problem:
         return error("file.refused", str(problem))
-    except (Invalid, ValueError) as problem:
+    except (InvalidFields, ValueError) as problem:
         return error("fields.invalid", str(problem))
     if engine is None:
         return error("container.engine", f"no container engine is installed: none of {', '.join(ENGINES)} is on PATH")
     seconds = limit_of(call.timeout if call.timeout is not None else call.fields.get("timeout_seconds"))
     try:
-        ended = await _ended(engine, asked, call, Bounds(seconds, output_limit(call.knobs), None), env.root())
+        ended = await _ended(engine, asked, call, ProcessLimits(seconds, output_limit(call.knobs), None), env.root())
     except TimeoutError:
         return error("timeout", f"the container took longer than {seconds:g} s", retryable=True)
     except (OSError, ValueError) as problem:
@@ -74,7 +70,7 @@ async def run(call: Call, env: Env) -> Outcome:
     return _outcome(ended, os.path.basename(engine), env)
 
 
-async def _ended(engine: str, asked: _Run, call: Call, bounds: Bounds, root: str) -> Ended:
+async def _ended(engine: str, asked: _Run, call: Call, bounds: ProcessLimits, root: str) -> Ended:
     """Run the container to its end, and leave none."""
     name = f"noetl-{sha256(f'{call.execution_id}/{call.action_id}'.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
     await _remove(engine, name, root)
@@ -97,16 +93,16 @@ async def _ended(engine: str, asked: _Run, call: Call, bounds: Bounds, root: str
 async def _remove(engine: str, name: str, root: str) -> None:
     """Remove a container of this name if there is one."""
     with suppress(OSError, TimeoutError):  # then the next attempt removes it
-        bounds = Bounds(REMOVAL_SECONDS, 0, None)
+        bounds = ProcessLimits(REMOVAL_SECONDS, 0, None)
         await run_child([engine, "rm", "--force", name], environ=child_environ({}), cwd=root, given=b"", bounds=bounds)
 
 
 def _asked(call: Call, env: Env) -> _Run:
-    """The command line of a task. Raises Invalid, ValueError, files.Refused."""
+    """The command line of a task. Raises InvalidFields, ValueError, files.Refused."""
     fields = call.fields
     image = str(fields["image"])
     if _IMAGE.fullmatch(image) is None:
-        raise Invalid("image is no name of an image")
+        raise InvalidFields("image is no name of an image")
     given = None if fields.get("script") is None else script_text(env.root(), fields["script"], call.folder).encode()
     options = ["--security-opt", "no-new-privileges", *_limits(fields.get("resources"))]
     options += _where(fields.get("runtime")) + (["--interactive"] if given is not None else [])
@@ -125,7 +121,7 @@ def _asked(call: Call, env: Env) -> _Run:
 
 def _words(given: Json, field: str) -> list[str]:
     if not isinstance(given, list) or any(isinstance(word, dict | list) or "\0" in str(word) for word in given):
-        raise Invalid(f"{field} must be words")
+        raise InvalidFields(f"{field} must be words")
     return [str(word) for word in given]
 
 
@@ -134,14 +130,14 @@ def _lines(variables: Mapping[str, str | None]) -> bytes:
     lines = []
     for name, value in variables.items():
         if _VARIABLE.fullmatch(name) is None:
-            raise Invalid(f"the environment variable {name!r} cannot be set")
+            raise InvalidFields(f"the environment variable {name!r} cannot be set")
         if value is not None and ("\n" in value or "\r" in value):
-            raise Invalid(f"the environment variable {name!r} has several lines, which the engines cannot take")
+            raise InvalidFields(f"the environment variable {name!r} has several lines, which the engines cannot take")
         if value is not None:
             lines.append(f"{name}={value}\n")
     data = "".join(lines).encode("utf-8", "surrogatepass")
     if len(data) > ENVIRONMENT_BYTES:
-        raise Invalid(f"the environment has more than {ENVIRONMENT_BYTES} bytes")
+        raise InvalidFields(f"the environment has more than {ENVIRONMENT_BYTES} bytes")
     return data
 
 
@@ -152,17 +148,17 @@ def _limits(resources: Json) -> list[str]:
     limits = resources.get("limits", resources)
     requests = resources.get("requests", {})
     if not isinstance(limits, dict) or not isinstance(requests, dict):
-        raise Invalid("resources must be {cpu, memory}, or {limits, requests} with these")
+        raise InvalidFields("resources must be {cpu, memory}, or {limits, requests} with these")
     options = []
     if (cpu := limits.get("cpu")) is not None:
         found = _PROCESSORS.fullmatch(str(cpu))
         if found is None or not float(found[1] or found[2]):
-            raise Invalid("resources: cpu must be a number of processors, or text like 500m")
+            raise InvalidFields("resources: cpu must be a number of processors, or text like 500m")
         options += ["--cpus", f"{int(found[1]) / 1000:g}" if found[1] else found[2]]
     for name, wanted in (("--memory", limits), ("--memory-reservation", requests)):
         if (memory := wanted.get("memory")) is not None:
             if (count := bytes_of(memory)) is None:
-                raise Invalid("resources: memory must be bytes or text like 512M")
+                raise InvalidFields("resources: memory must be bytes or text like 512M")
             options += [name, str(count)]
     return options
 
@@ -172,12 +168,12 @@ def _where(runtime: Json) -> list[str]:
     if not isinstance(runtime, dict):
         return []
     if unknown := [name for name in runtime if name not in ("engine", "network", "pull")]:
-        raise Invalid(f"runtime has no {unknown[0]!r}")
+        raise InvalidFields(f"runtime has no {unknown[0]!r}")
     options = []
     for name, values in (("network", _NETWORKS), ("pull", _PULLS)):
         if (value := runtime.get(name)) is not None:
             if value not in values:
-                raise Invalid(f"runtime: {name} must be {' or '.join(values)}")
+                raise InvalidFields(f"runtime: {name} must be {' or '.join(values)}")
             options += [f"--{name}", str(value)]
     return options
 
@@ -186,7 +182,7 @@ def _engine(runtime: Json) -> str | None:
     """The path of the engine that is asked for, else of the first that is there; None when there is none."""
     wanted = runtime.get("engine") if isinstance(runtime, dict) else None
     if wanted is not None and wanted not in ENGINES:
-        raise Invalid(f"runtime: engine must be {' or '.join(ENGINES)}")
+        raise InvalidFields(f"runtime: engine must be {' or '.join(ENGINES)}")
     names = ENGINES if wanted is None else (str(wanted),)
     return next((path for name in names if (path := shutil.which(name)) is not None), None)
 

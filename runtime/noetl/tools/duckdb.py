@@ -16,12 +16,11 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from noetl.files import Refused, inside
+from noetl.files import FileRefused, inside
 from noetl.own import has_second_name, holds, is_own, second_names, stores_in
-from noetl.ports import Call, Env
+from noetl.ports import Call, Env, InvalidFields
 from noetl.sql_results import (
     UNUSABLE,
-    Invalid,
     Writing,
     bindable_array,
     emptying_text,
@@ -130,7 +129,7 @@ def _perform(connection: "duckdb.DuckDBPyConnection", asked: _Work) -> dict[str,
     statements = _fence(connection, asked, statements)
     params = parameters_of(asked.call.fields, bindable_array)
     if isinstance(params, list) and len(statements) > 1:
-        raise Invalid("a list of params needs a single statement; bind several by name, from a mapping")
+        raise InvalidFields("a list of params needs a single statement; bind several by name, from a mapping")
     results = []
     own = any(statement.query.lstrip()[:5].upper() == "BEGIN" for statement in statements)
     with _transaction(connection, 1 if own else len(statements)):
@@ -189,7 +188,7 @@ class _Shared(Exception):
 
 
 def _allowed(asked: _Work, named: list[str]) -> _Allowed:
-    """What lies inside the root but for the engine's own files. Raises Refused."""
+    """What lies inside the root but for the engine's own files. Raises FileRefused."""
     home = os.path.realpath(asked.root)
     own = [place for place in stores_in(home) if place != home and holds(home, place)]
     if not own:
@@ -202,7 +201,7 @@ def _allowed(asked: _Work, named: list[str]) -> _Allowed:
     wanted: list[str] = []
     for path in {os.path.realpath(os.path.join(home, name)) for name in mentioned}:
         if has_second_name(path) and is_own(path, home):
-            raise Refused(f"{path!r} is another name (a hard link) of a file of the engine's own: remove that name")
+            raise FileRefused(f"{path!r} is another name (a hard link) of a file of the engine's own: remove that name")
         at = os.path.dirname(path)
         if not holds(home, at):  # what lies outside of the root stays out of reach, whatever it holds
             continue

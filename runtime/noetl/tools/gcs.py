@@ -14,11 +14,11 @@ from contextlib import suppress
 from urllib.parse import quote
 
 from noetl.contents import bytes_of, json_of, text_of, value_of
-from noetl.files import Refused, inside, read_file, write_file
+from noetl.files import FileRefused, inside, read_file, write_file
 from noetl.google import Unusable, account_of, token_request
 from noetl.logins import login_of
-from noetl.ports import Call, Env, Fence
-from noetl.web import BODY_BYTES, SECONDS, Answer, Bounds, Request, exchanged, is_there
+from noetl.ports import Call, Env, Fence, InvalidFields
+from noetl.web import BODY_BYTES, SECONDS, Answer, Request, RequestLimits, exchanged, is_there
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.gcs import KIND
@@ -28,10 +28,6 @@ from noetl_ir.rows import NamedTuple
 ENDPOINT = "https://storage.googleapis.com"
 SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"
 OBJECTS = 10_000
-
-
-class Invalid(Exception):
-    """A task that cannot be done; the text says why, in plain words."""
 
 
 class Failed(Exception):
@@ -46,7 +42,7 @@ class _Storage(NamedTuple):
 
     endpoint: str
     headers: dict[str, str]
-    bounds: Bounds
+    bounds: RequestLimits
     fence: Fence | None
 
     async def answer(self, method: str, path: str, content: bytes | None = None, **more: str) -> Answer:
@@ -78,16 +74,16 @@ async def run(call: Call, env: Env) -> Outcome:
         return ok({"uri": f"gs://{bucket}/{name}"})
     except Failed as problem:
         return problem.outcome
-    except (Invalid, Unusable) as problem:
-        return error("fields.invalid" if isinstance(problem, Invalid) else "gcs.auth", str(problem))
-    except Refused as problem:
+    except (InvalidFields, Unusable) as problem:
+        return error("fields.invalid" if isinstance(problem, InvalidFields) else "gcs.auth", str(problem))
+    except FileRefused as problem:
         return error("file.refused", str(problem))
     except KeyError as problem:
         return error("credential.missing", str(problem.args[0] if problem.args else problem))
 
 
 def _object(fields: Mapping[str, Json]) -> tuple[str, str]:
-    """The bucket and the name that a task is about. Raises Invalid."""
+    """The bucket and the name that a task is about. Raises InvalidFields."""
     operation = fields["operation"]
     other = {"upload": "destination", "download": "source"}.get(str(operation))
     named = fields["key"] if fields.get("key") is not None else fields.get(other or "key")
@@ -95,20 +91,20 @@ def _object(fields: Mapping[str, Json]) -> tuple[str, str]:
     if name.startswith("gs://"):
         bucket, _, name = name.removeprefix("gs://").partition("/")
     if not bucket or any(not (c.isascii() and (c.isalnum() or c in "-_.")) for c in bucket):
-        raise Invalid("a bucket is needed, by its name")
+        raise InvalidFields("a bucket is needed, by its name")
     if not name and operation != "list":
-        raise Invalid(f"{operation} needs key" + (f" or {other}" if other else ""))
+        raise InvalidFields(f"{operation} needs key" + (f" or {other}" if other else ""))
     if not name.isprintable():
-        raise Invalid("the object's name cannot be used")
+        raise InvalidFields("the object's name cannot be used")
     return bucket, name
 
 
 async def _storage(call: Call, env: Env) -> _Storage:
-    """The storage, and who is logged in there. Raises Failed, Unusable, KeyError, Invalid."""
+    """The storage, and who is logged in there. Raises Failed, Unusable, KeyError, InvalidFields."""
     fields, limit, fence = call.fields, call.knobs.get("max_bytes"), env.fence()
     most = limit if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0 else BODY_BYTES
     seconds = limit_of(call.timeout)
-    bounds = Bounds(SECONDS if seconds is None else seconds, most=most)
+    bounds = RequestLimits(SECONDS if seconds is None else seconds, most=most)
     endpoint = str(fields.get("endpoint") or os.environ.get("STORAGE_EMULATOR_HOST") or ENDPOINT).rstrip("/")
     endpoint = endpoint if "://" in endpoint else f"http://{endpoint}"
     auth = fields["auth"] if fields.get("auth") is not None else fields.get("credential")
@@ -122,13 +118,13 @@ async def _storage(call: Call, env: Env) -> _Storage:
     else:
         token = next((given[key] for key in ("access_token", "token", "value") if given.get(key) is not None), None)
     if not isinstance(token, str) or not token:
-        raise Invalid("auth names a credential without a service account, and without a token")
+        raise InvalidFields("auth names a credential without a service account, and without a token")
     return _Storage(endpoint, {"Authorization": f"Bearer {token}"}, bounds, fence)
 
 
 async def _upload(storage: _Storage, bucket: str, name: str, fields: Mapping[str, Json], root: str) -> Outcome:
     if (fields.get("source") is None) == ("data" not in fields):
-        raise Invalid("upload needs source, a file, or data")
+        raise InvalidFields("upload needs source, a file, or data")
     data = fields.get("data")
     if fields.get("source") is not None:
         content = read_file(inside(root, str(fields["source"])), BODY_BYTES)

@@ -16,18 +16,14 @@ from contextlib import suppress
 
 from noetl.contents import json_of, text_of
 from noetl.logins import login_of
-from noetl.ports import Call, Env
-from noetl.web import BODY_BYTES, SECONDS, Answer, Bounds, Request, exchanged, is_there, same_origin, shown
+from noetl.ports import Call, Env, InvalidFields
+from noetl.web import BODY_BYTES, SECONDS, Answer, Request, RequestLimits, exchanged, is_there, same_origin, shown
 from noetl_ir.expr import Json, texts_in
 from noetl_ir.kinds import misfits, seconds_of
 from noetl_ir.kinds.http import KIND
 from noetl_ir.outcome import Outcome, error, ok
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
-
-
-class Invalid(Exception):
-    """A request that cannot be made; the text says why, in plain words."""
 
 
 async def run(call: Call, env: Env) -> Outcome:
@@ -38,7 +34,7 @@ async def run(call: Call, env: Env) -> Outcome:
         return error("fields.invalid", "; ".join(wrong))
     try:
         request, bounds = await _request(call, env), _bounds(call)
-    except Invalid as problem:
+    except InvalidFields as problem:
         return error("fields.invalid", str(problem))
     except KeyError as problem:
         return error("credential.missing", str(problem.args[0] if problem.args else problem))
@@ -52,7 +48,7 @@ async def run(call: Call, env: Env) -> Outcome:
 
 
 async def _request(call: Call, env: Env) -> Request:
-    """Everything that is sent. Raises Invalid, and KeyError for an unknown credential."""
+    """Everything that is sent. Raises InvalidFields, and KeyError for an unknown credential."""
     fields = call.fields
     url = fields["url"] if fields.get("url") is not None else fields["endpoint"]
     headers = {name: _text(value) for name, value in _mapping(fields.get("headers")) if value is not None}
@@ -68,14 +64,14 @@ async def _request(call: Call, env: Env) -> Request:
 
 
 def _body(fields: dict[str, Json]) -> tuple[bytes | None, str | None]:
-    """The content of a request and its type, each None where there is none. Raises Invalid."""
+    """The content of a request and its type, each None where there is none. Raises InvalidFields."""
     bodies = [name for name in ("json", "body", "payload", "data", "form") if fields.get(name) is not None]
     if "json" in fields and fields["json"] is None and not bodies:
         bodies = ["json"]  # a body of null is a body
     if not bodies:
         return None, None
     if len(bodies) > 1:
-        raise Invalid(f"only one of the fields {' and '.join(bodies)} can be the body")
+        raise InvalidFields(f"only one of the fields {' and '.join(bodies)} can be the body")
     value = fields[bodies[0]]
     if bodies[0] in ("form", "data") and isinstance(value, dict):
         return _form_bytes(_pairs(value)), "application/x-www-form-urlencoded"
@@ -99,7 +95,7 @@ async def _authorize(auth: Json, headers: dict[str, str], env: Env) -> tuple[str
             header = fields.get("header")
             headers[str(header or "Authorization")] = _text(token) if header else f"Bearer {_text(token)}"
             return None
-    raise Invalid("auth names a credential without a token, and without user and password")
+    raise InvalidFields("auth names a credential without a token, and without user and password")
 
 
 def _left_origin(call: Call, request: Request) -> str | None:
@@ -148,26 +144,26 @@ def _data(answer: Answer) -> tuple[Json, str]:
     return text_of(answer.content, answer.charset)
 
 
-def _bounds(call: Call) -> Bounds:
-    """The limits of a request: of time the task's spec, else its field, else 30 s. Raises Invalid."""
+def _bounds(call: Call) -> RequestLimits:
+    """The limits of a request: of time the task's spec, else its field, else 30 s. Raises InvalidFields."""
     limit = call.knobs.get("max_response_bytes")
     most = limit if isinstance(limit, int) and not isinstance(limit, bool) else BODY_BYTES
     verify, follow = _flag(call, "verify_ssl", default=True), _flag(call, "follow_redirects", default=False)
     for given in (call.timeout, call.fields.get("timeout"), call.fields.get("timeout_seconds")):
         if isinstance(given, dict):
             if unknown := [name for name in given if name not in ("connect", "read", "write", "pool")]:
-                raise Invalid(f"timeout has no part {unknown[0]!r}")
+                raise InvalidFields(f"timeout has no part {unknown[0]!r}")
             parts = {name: seconds_of(value) for name, value in given.items() if value is not None}
             known = {name: seconds for name, seconds in parts.items() if seconds is not None}
             if len(known) != len(parts):
-                raise Invalid("the parts of timeout must be durations")
-            return Bounds(None, known, most, verify, follow)
+                raise InvalidFields("the parts of timeout must be durations")
+            return RequestLimits(None, known, most, verify, follow)
         if given is not None:
             seconds = seconds_of(given)
             if seconds is None:
-                raise Invalid("timeout must be a duration or {connect, read}")
-            return Bounds(seconds, {}, most, verify, follow)
-    return Bounds(SECONDS, {}, most, verify, follow)
+                raise InvalidFields("timeout must be a duration or {connect, read}")
+            return RequestLimits(seconds, {}, most, verify, follow)
+    return RequestLimits(SECONDS, {}, most, verify, follow)
 
 
 def _flag(call: Call, name: str, *, default: bool) -> bool:
@@ -182,10 +178,10 @@ def _mapping(value: Json) -> list[tuple[str, Json]]:
 
 
 def _pairs(value: Json) -> list[tuple[str, str]]:
-    """Names and texts of a query or a form: a list repeats its name, null leaves it out. Raises Invalid."""
+    """Names and texts of a query or a form: a list repeats its name, null leaves it out. Raises InvalidFields."""
     if isinstance(value, list):
         if not all(isinstance(pair, list) and len(pair) == 2 for pair in value):
-            raise Invalid("params must be a mapping, or a list of pairs")
+            raise InvalidFields("params must be a mapping, or a list of pairs")
         entries = [(str(pair[0]), pair[1]) for pair in value if isinstance(pair, list)]
     else:
         entries = _mapping(value)

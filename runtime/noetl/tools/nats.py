@@ -39,7 +39,7 @@ _NEEDS = {"publish": ("subject", "data"), "request": ("subject", "data"), "kv_ke
 _NEEDS |= {"kv_put": ("bucket", "key", "value"), "object_put": ("bucket", "key", "value")}
 
 
-class TooLarge(Exception):
+class ValueTooLarge(Exception):
     """A value over the limit."""
 
 
@@ -94,7 +94,7 @@ async def _outcome(target: Target, call: Call, fence: Fence | None) -> Outcome:
         return error("nats.refused", str(problem))
     except Unreachable as problem:
         return error("nats.connect", str(problem), retryable=True)
-    except (TooLarge, MaxPayloadError) as problem:
+    except (ValueTooLarge, MaxPayloadError) as problem:
         return error("nats.too_large", str(problem) or "the message is larger than the server takes")
     except NotFoundError:  # of buckets, keys, objects and streams
         return error("nats.not_found", f"there is no {_named(call.fields)}")
@@ -167,14 +167,14 @@ async def _key_value(streams: "JetStreamContext", call: Call) -> Outcome:
                 if entry is None:
                     break
                 if len(keys) == MOST_KEYS:
-                    raise TooLarge(f"the bucket has more than {MOST_KEYS} keys of this pattern")
+                    raise ValueTooLarge(f"the bucket has more than {MOST_KEYS} keys of this pattern")
                 keys.append(entry.key)
             await watcher.stop()  # type: ignore[no-untyped-call]
             return ok({"bucket": bucket, "keys": keys})
     entry = await store.get(key)
     data = entry.value or b""
     if len(data) > (most := _most(call)):
-        raise TooLarge(f"the value has more than {most} bytes")
+        raise ValueTooLarge(f"the value has more than {most} bytes")
     value, encoding = value_of(data)
     return ok({**where, "value": value, "revision": entry.revision}, nats={"encoding": encoding})
 
@@ -196,7 +196,7 @@ async def _object(streams: "JetStreamContext", call: Call) -> Outcome:
         return ok({**where, "size": done.size})
     info = await store.get_info(key)
     if (info.size or 0) > (most := _most(call)):
-        raise TooLarge(f"the object has more than {most} bytes")
+        raise ValueTooLarge(f"the object has more than {most} bytes")
     found = await store.get(key)
     value, encoding = value_of(found.data or b"")
     return ok({**where, "value": value, "size": info.size}, nats={"encoding": encoding})

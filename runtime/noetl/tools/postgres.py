@@ -16,10 +16,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from noetl.logins import login_of
-from noetl.ports import Call, Env
+from noetl.ports import Call, Env, InvalidFields
 from noetl.sql_results import (
     UNUSABLE,
-    Invalid,
     Writing,
     bindable_array,
     emptying_text,
@@ -95,7 +94,7 @@ async def run(call: Call, env: Env) -> Outcome:
 
 
 async def _target(fields: dict[str, Json], env: Env) -> tuple[str, dict[str, str]]:
-    """The connection string and the parameters over it. Raises KeyError, Invalid."""
+    """The connection string and the parameters over it. Raises KeyError, InvalidFields."""
     auth = fields["auth"] if fields.get("auth") is not None else fields.get("credential")
     given = await login_of(auth, env)
     string = given.get("dsn", given.get("url", given.get("value", fields.get("dsn"))))
@@ -103,7 +102,7 @@ async def _target(fields: dict[str, Json], env: Env) -> tuple[str, dict[str, str
     if fields.get("database") is not None:
         target["dbname"] = str(fields["database"])
     if string is None and not target:
-        raise Invalid("nothing says which server: give auth, or dsn")
+        raise InvalidFields("nothing says which server: give auth, or dsn")
     return str(string or ""), target
 
 
@@ -158,7 +157,9 @@ async def _perform(
     if given is not None:
         statements, params = bound([part for text in texts for part in statements_of(text)], given)
     if isinstance(params, list) and len(statements) > 1:
-        raise Invalid("a list of params needs a single statement; bind several by number or by name, from a mapping")
+        raise InvalidFields(
+            "a list of params needs a single statement; bind several by number or by name, from a mapping"
+        )
     results: list[dict[str, Json]] = []
     async with connection.cursor() as cursor:
         if len(statements) == 1:
@@ -207,8 +208,8 @@ def bound(
 ) -> tuple[list[str], dict[str, Json] | list[Json]]:
     """Statements and values as psycopg takes them: `$1` of a list, `:name` and `%(name)s` of a mapping are `%(…)s`.
 
-    A percent sign that marks no value is one. Only a list of `%s` stays a list. Raises Invalid for a number without a
-    value, and where both ways to write a list are mixed.
+    A percent sign that marks no value is one. Only a list of `%s` stays a list. Raises InvalidFields for a number
+    without a value, and where both ways to write a list are mixed.
     """
     pieces = [list(_pieces(text)) for text in statements]
     code = [piece for whole in pieces for piece, is_code in whole if is_code]
@@ -216,9 +217,9 @@ def bound(
     if isinstance(params, list) and numbers:
         if not 1 <= min(numbers) <= max(numbers) <= len(params):
             wrong = min(numbers) if min(numbers) < 1 else max(numbers)
-            raise Invalid(f"params has {len(params)} values, and the statement asks for ${wrong}")
+            raise InvalidFields(f"params has {len(params)} values, and the statement asks for ${wrong}")
         if any(_LISTED.search(_NUMBER.sub("", piece)) for piece in code):
-            raise Invalid("a statement names the values of a list as $1, $2, … or as %s, not as both")
+            raise InvalidFields("a statement names the values of a list as $1, $2, … or as %s, not as both")
     named = {str(number): params[number - 1] for number in numbers} if isinstance(params, list) else params
 
     def coded(text: str) -> str:

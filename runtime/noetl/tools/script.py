@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from noetl.executables import run_program
-from noetl.files import Refused, inline_script, script_path
+from noetl.files import FileRefused, inline_script, script_path
 from noetl.ports import Call, Env
 from noetl_ir.expr import Json
 from noetl_ir.kinds import misfits
@@ -42,7 +42,7 @@ async def run(call: Call, env: Env) -> Outcome:
                 return error("fields.invalid", "a script of type inline needs `interpreter`: python3, sh, …")
             program = [path] if interpreter is None else [str(interpreter), path]
             return await run_program([*program, *map(str, words)], call, env)
-    except Refused as problem:
+    except FileRefused as problem:
         return error("file.refused", str(problem))
 
 
@@ -50,7 +50,7 @@ async def run(call: Call, env: Env) -> Outcome:
 def _file(script: Json, call: Call, env: Env) -> Iterator[tuple[str, str]]:
     """The script as a file, and the name that tells its interpreter; one of type inline is gone afterwards.
 
-    Raises Refused.
+    Raises FileRefused.
     """
     code = inline_script(script)
     if code is None:

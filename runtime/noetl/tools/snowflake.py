@@ -16,12 +16,11 @@ from collections.abc import Mapping
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
-from noetl.files import Refused
+from noetl.files import FileRefused
 from noetl.logins import login_of
-from noetl.ports import Call, Env
+from noetl.ports import Call, Env, InvalidFields
 from noetl.sql_results import (
     UNUSABLE,
-    Invalid,
     Writing,
     bindable,
     most_rows,
@@ -112,25 +111,25 @@ async def run(call: Call, env: Env) -> Outcome:
 
 
 async def _target(fields: Mapping[str, Json], env: Env) -> dict[str, object]:
-    """The parameters of the connection. Raises KeyError, Invalid."""
+    """The parameters of the connection. Raises KeyError, InvalidFields."""
     auth = fields["auth"] if fields.get("auth") is not None else fields.get("credential")
     given = await login_of(auth, env)
     target: dict[str, object] = {name: str(given[key]) for key, name in _NAMES.items() if given.get(key) is not None}
     target |= {name: str(fields[name]) for name in _OVER if fields.get(name) is not None}
     if not {"account", "user"} <= target.keys():
-        raise Invalid("nothing says which account and user: give auth, or account and user")
+        raise InvalidFields("nothing says which account and user: give auth, or account and user")
     passphrase = target.pop("private_key_passphrase", None)
     if (key := target.get("private_key")) is not None:
         target["private_key"] = _der(str(key), None if passphrase is None else str(passphrase))
     elif "token" in target:
         target.setdefault("authenticator", "oauth")
     elif "password" not in target:
-        raise Invalid("auth names a credential without password, private_key and token")
+        raise InvalidFields("auth names a credential without password, private_key and token")
     return target
 
 
 def _der(key: str, passphrase: str | None) -> bytes:
-    """A private key in PEM as the connector takes it. Raises Invalid."""
+    """A private key in PEM as the connector takes it. Raises InvalidFields."""
     from cryptography.hazmat.primitives.serialization import (
         Encoding,
         NoEncryption,
@@ -141,7 +140,7 @@ def _der(key: str, passphrase: str | None) -> bytes:
     try:
         private = load_pem_private_key(key.encode(), None if passphrase is None else passphrase.encode())
     except (ValueError, TypeError):
-        raise Invalid("private_key is no key in PEM, or its passphrase is another one") from None
+        raise InvalidFields("private_key is no key in PEM, or its passphrase is another one") from None
     return private.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
 
 
@@ -177,7 +176,7 @@ def _perform(work: _Work, opened: "list[SnowflakeConnection]") -> dict[str, Json
     statements = _statements(work.texts)
     params = parameters_of(work.call.fields, bindable)
     if isinstance(params, list) and len(statements) > 1:
-        raise Invalid("a list of params needs a single statement; bind several by name, from a mapping")
+        raise InvalidFields("a list of params needs a single statement; bind several by name, from a mapping")
     try:
         connection = snowflake.connector.connect(
             **work.target, login_timeout=LOGIN_SECONDS, application="noetl",
@@ -199,14 +198,14 @@ def _perform(work: _Work, opened: "list[SnowflakeConnection]") -> dict[str, Json
 
 
 def _statements(texts: tuple[str, ...]) -> list[str]:
-    """The statements of some texts, by the connector's own idea of where one ends. Raises Refused."""
+    """The statements of some texts, by the connector's own idea of where one ends. Raises FileRefused."""
     from snowflake.connector.util_text import split_statements
 
     found = [
         text for whole in texts for text, _ in split_statements(io.StringIO(whole), True) if text and text.strip(" \n;")
     ]
     if any(_FILES.match(text) for text in found):
-        raise Refused("PUT and GET would use files of the worker")
+        raise FileRefused("PUT and GET would use files of the worker")
     return found
 
 

@@ -11,11 +11,10 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
 
-from noetl.files import Refused, inside
-from noetl.ports import Call, Env
+from noetl.files import FileRefused, inside
+from noetl.ports import Call, Env, InvalidFields
 from noetl.sql_results import (
     UNUSABLE,
-    Invalid,
     Writing,
     bindable,
     emptying_text,
@@ -73,7 +72,7 @@ class _Fence:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self.refused: Refused | None = None
+        self.refused: FileRefused | None = None
 
     def asked(self, action: int, name: str | None, *_: str | None) -> int:
         """What SQLite is to do with a part of a statement; `name` is None where a file is named by an expression."""
@@ -81,11 +80,11 @@ class _Fence:
             return sqlite3.SQLITE_OK
         try:
             if name is None:
-                raise Refused("a database to attach is named by an expression: write its path as a text")
+                raise FileRefused("a database to attach is named by an expression: write its path as a text")
             if name.startswith("file:"):
-                raise Refused(f"{name!r} is an address: write a path")
+                raise FileRefused(f"{name!r} is an address: write a path")
             inside(self._root, os.path.abspath(name))  # SQLite takes it from where the process stands
-        except Refused as problem:
+        except FileRefused as problem:
             self.refused = problem
             return sqlite3.SQLITE_DENY
         return sqlite3.SQLITE_OK
@@ -121,7 +120,7 @@ def _perform(
             return rows_result((), (), cursor.rowcount)
     params = parameters_of(call.fields, bindable)
     if isinstance(params, list) and len(statements) > 1:
-        raise Invalid("a list of params needs a single statement; bind several by name, from a mapping")
+        raise InvalidFields("a list of params needs a single statement; bind several by name, from a mapping")
     results = []
     own = any(text.lstrip()[:5].upper() == "BEGIN" for text in statements)
     with _transaction(connection, 1 if own else len(statements)):

@@ -18,10 +18,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from types import FunctionType
 
 from noetl.contents import json_of
-from noetl.files import Refused, inside, read_file, write_file
+from noetl.files import FileRefused, inside, read_file, write_file
 from noetl.logins import name_in
-from noetl.ports import Call, Env
-from noetl.sql_results import TooMany, most_rows
+from noetl.ports import Call, Env, InvalidFields
+from noetl.sql_results import TooManyRows, most_rows
 from noetl_ir import registry
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
@@ -44,10 +44,6 @@ _SHORT = {"pg": "postgres", "postgresql": "postgres", "sf": "snowflake", "ndjson
 
 Side = dict[str, Json]
 Rows = list[dict[str, Json]]
-
-
-class Invalid(Exception):
-    """A side that cannot be used; the text says why, in plain words."""
 
 
 class NoRows(Exception):
@@ -75,13 +71,13 @@ async def run(call: Call, env: Env) -> Outcome:
             await _write(target, rows, "append" if mode == "insert" else mode, call, env)
     except Failed as problem:
         return problem.outcome
-    except Invalid as problem:
+    except InvalidFields as problem:
         return error("fields.invalid", str(problem))
-    except Refused as problem:
+    except FileRefused as problem:
         return error("file.refused", str(problem))
     except NoRows as problem:
         return error("transfer.rows", str(problem))
-    except TooMany as problem:
+    except TooManyRows as problem:
         return error("rows.too_many", str(problem))
     except TimeoutError:
         return error("timeout", f"the transfer took longer than {seconds:g} s", retryable=True)
@@ -89,7 +85,7 @@ async def run(call: Call, env: Env) -> Outcome:
 
 
 def _sides(fields: dict[str, Json]) -> tuple[Side, Side]:
-    """Source and target, each with its kind and credential. Raises Invalid."""
+    """Source and target, each with its kind and credential. Raises InvalidFields."""
     kinds = str(fields.get("direction") or "").split("_to_")
     auth = fields.get("auth")
     found = []
@@ -100,7 +96,7 @@ def _sides(fields: dict[str, Json]) -> tuple[Side, Side]:
         kind = next((word for word in said if word is not None), kinds[place] if len(kinds) == 2 else None)
         kind = _SHORT.get(str(kind), str(kind))
         if kind not in (known := (*DATABASES, "http", "file") if name == "source" else (*DATABASES, "file")):
-            raise Invalid(f"{name}: kind must be {', '.join(known[:-1])} or {known[-1]}")
+            raise InvalidFields(f"{name}: kind must be {', '.join(known[:-1])} or {known[-1]}")
         whole = name_in(auth)
         own: Json = whole if kind != "http" else None  # what is for a database is not for a server to see
         if whole is None and isinstance(auth, dict):
@@ -112,17 +108,17 @@ def _sides(fields: dict[str, Json]) -> tuple[Side, Side]:
 
 
 async def _read(side: Side, call: Call, env: Env) -> tuple[Rows, list[Json]]:
-    """All rows of a side, and their columns. Raises Failed, Invalid, NoRows, Refused, TooMany."""
+    """All rows of a side, and their columns. Raises Failed, InvalidFields, NoRows, FileRefused, TooManyRows."""
     if side["kind"] in ("file", "http"):
         if side["kind"] == "http":
             rows = await _answered(side, call, env)
         else:
             rows = await asyncio.to_thread(_rows_of, side, env.root())
         if len(rows) > (most := most_rows(call.knobs)):
-            raise TooMany(f"the source has more than {most} rows")
+            raise TooManyRows(f"the source has more than {most} rows")
         return rows, list(dict.fromkeys(column for row in rows for column in row))
     if "table" in side:
-        raise Invalid("source: a table is read by a query")
+        raise InvalidFields("source: a table is read by a query")
     result = (await _asked("source", side, call, env)).result
     assert isinstance(result, dict)
     found, columns = result["rows"], result["columns"]
@@ -131,7 +127,7 @@ async def _read(side: Side, call: Call, env: Env) -> tuple[Rows, list[Json]]:
 
 
 async def _answered(side: Side, call: Call, env: Env) -> Rows:
-    """The rows that a server sends. Raises Failed, Invalid, NoRows."""
+    """The rows that a server sends. Raises Failed, InvalidFields, NoRows."""
     form = side.pop("format", None)
     outcome = await _asked("source", side, call, env)
     result, extra = outcome.result, outcome.extras["http"]
@@ -147,7 +143,7 @@ async def _answered(side: Side, call: Call, env: Env) -> Rows:
         )
     form = None if form is None else _SHORT.get(str(form), str(form))
     if form not in (None, *FORMATS):
-        raise Invalid(f"source: format must be {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+        raise InvalidFields(f"source: format must be {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
     try:
         if how == "none":
             return []
@@ -167,17 +163,17 @@ async def _answered(side: Side, call: Call, env: Env) -> Rows:
 
 
 def _mapped(read: tuple[Rows, list[Json]], mapping: Json) -> tuple[Rows, list[Json]]:
-    """The rows with the target's columns, where `mapping` says which key each is taken from. Raises Invalid."""
+    """The rows with the target's columns, where `mapping` says which key each is taken from. Raises InvalidFields."""
     if mapping is None:
         return read
     if not isinstance(mapping, dict) or not mapping or not all(isinstance(key, str) for key in mapping.values()):
-        raise Invalid("target: mapping must be {column: key of a row}")
+        raise InvalidFields("target: mapping must be {column: key of a row}")
     rows, made = read[0], []
     for row in rows:
         made.append({column: _found(row, str(key)) for column, key in mapping.items()})
     for column, key in mapping.items():
         if rows and all(_found(row, str(key), _MISSING) is _MISSING for row in rows):
-            raise Invalid(f"target: mapping: no row has {key!r}, which {column!r} is to be taken from")
+            raise InvalidFields(f"target: mapping: no row has {key!r}, which {column!r} is to be taken from")
     return made, list(mapping)
 
 
@@ -196,13 +192,13 @@ def _found(row: Json, key: str, otherwise: Json = None) -> Json:
 
 
 async def _write(side: Side, rows: Rows, mode: str, call: Call, env: Env) -> None:
-    """Write all rows, or none. Raises Failed, Invalid, Refused."""
+    """Write all rows, or none. Raises Failed, InvalidFields, FileRefused."""
     if side["kind"] == "file":
         return _write_file(side, rows, mode, env.root())
     if side.get("table") is None:
-        raise Invalid("target: the table is missing")
+        raise InvalidFields("target: the table is missing")
     if mode == "upsert" and side.get("key") is None:
-        raise Invalid("target: mode upsert needs key")
+        raise InvalidFields("target: mode upsert needs key")
     if rows or mode == "replace":
         await _asked("target", {**side, "mode": mode, "data": list(rows)}, call, env)
     return None
@@ -220,28 +216,28 @@ async def _asked(name: str, side: Side, call: Call, env: Env) -> Outcome:
 
 
 def _place(side: Side, root: str) -> tuple[str, str]:
-    """A file's path and format. Raises Invalid, Refused."""
+    """A file's path and format. Raises InvalidFields, FileRefused."""
     if unknown := side.keys() - {"kind", "path", "file", "format"}:
-        raise Invalid(f"a file has no {sorted(unknown)[0]!r}")
+        raise InvalidFields(f"a file has no {sorted(unknown)[0]!r}")
     path = side.get("path", side.get("file"))
     if not isinstance(path, str) or not path:
-        raise Invalid("a file needs path")
+        raise InvalidFields("a file needs path")
     form = str(side.get("format") or path.rpartition(".")[2].lower())
     form = _SHORT.get(form, form)
     if form not in FORMATS:
-        raise Invalid(f"format must be {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+        raise InvalidFields(f"format must be {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
     return inside(root, path), form
 
 
 def _rows_of(side: Side, root: str) -> Rows:
-    """The rows of a file. Raises Invalid, Refused."""
+    """The rows of a file. Raises InvalidFields, FileRefused."""
     path, form = _place(side, root)
     data = read_file(path, FILE_BYTES)
     try:
         found = _parsed(data.decode("utf-8-sig"), form)
     except (ValueError, csv.Error) as problem:
-        raise Refused(f"{path!r} is no {form}: {problem}") from None
-    return _checked(found, Refused(f"{path!r}: each row must be a mapping, with a value for each column"))
+        raise FileRefused(f"{path!r} is no {form}: {problem}") from None
+    return _checked(found, FileRefused(f"{path!r}: each row must be a mapping, with a value for each column"))
 
 
 def _parsed(text: str, form: str | None) -> Sequence[Json]:
@@ -271,7 +267,7 @@ def _checked(found: Sequence[Json], problem: Exception) -> Rows:
 def _write_file(side: Side, rows: Rows, mode: str, root: str) -> None:
     """Write a file whole, or not at all; `append` keeps what it has."""
     if mode == "upsert":
-        raise Invalid("target: a file cannot be upserted")
+        raise InvalidFields("target: a file cannot be upserted")
     path, form = _place(side, root)
     kept = _rows_of(side, root) if mode == "append" and os.path.exists(path) else []
     rows = [*kept, *rows]

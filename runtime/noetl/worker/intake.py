@@ -8,7 +8,7 @@ what was missing is here: until then the worker is in `trouble`.
 from collections.abc import Callable, Iterator, Sequence
 
 from noetl.background import BackgroundFetches, Fetch, Held, Pending
-from noetl.messages import Unreadable, read_command
+from noetl.messages import UnreadableMessage, read_command
 from noetl.ports import Blobs, Bus, Delivery, StoreFailure
 from noetl.worker.session import Misfit, Session
 from noetl_ir.commands import Answer, ClaimCheck, Command, RunPipeline, Said
@@ -150,7 +150,7 @@ class Intake:
             return order
         try:
             return read_command(self._blobs.get(order.reference))
-        except (KeyError, Unreadable):
+        except (KeyError, UnreadableMessage):
             return None
 
     def _tell(self, text: str) -> None:

@@ -15,7 +15,7 @@ from functools import cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from noetl.files import Refused, inside, read_file
+from noetl.files import FileRefused, inside, read_file
 from noetl.ports import Call
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome, error
@@ -43,7 +43,7 @@ def checked_by(call: Call, root: str) -> Check | Outcome | None:
         return error("schema.invalid", f"{KNOB} is the name of a schema, as in orders/v1")
     try:
         return _check(name, root)
-    except Refused as problem:
+    except FileRefused as problem:
         return error("schema.missing", f"there is no schema {name!r}: {problem}")
     except _Unusable as problem:
         return error("schema.invalid", f"the schema {name!r} cannot be used: {problem}")
@@ -54,7 +54,7 @@ class _Unusable(Exception):
 
 
 def _check(name: str, root: str) -> Check:
-    """Holds an outcome against a schema. Raises Refused, _Unusable."""
+    """Holds an outcome against a schema. Raises FileRefused, _Unusable."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
     from referencing import Registry
@@ -90,7 +90,7 @@ def _check(name: str, root: str) -> Check:
 
 
 def _read(name: str, root: str) -> bool | dict[str, Json]:
-    """A schema of the registry. Raises Refused, _Unusable."""
+    """A schema of the registry. Raises FileRefused, _Unusable."""
     from noetl.contents import json_of
 
     data = read_file(inside(root, f"{FOLDER}/{name}.json"), MOST_BYTES)
@@ -110,7 +110,7 @@ def _resource(uri: str, root: str) -> Resource[Json]:
 
     name = uri.lstrip("/")
     if _NAME.fullmatch(name) is not None:
-        with suppress(Refused, _Unusable):
+        with suppress(FileRefused, _Unusable):
             return DRAFT202012.create_resource(_read(name, root))
     raise NoSuchResource(ref=uri)  # type: ignore[call-arg]
 

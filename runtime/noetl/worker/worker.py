@@ -24,10 +24,10 @@ from noetl.ports import (
     Clock,
     Delivery,
     Full,
-    Refused,
+    MessageTooLarge,
     StoreFailure,
+    StoreRefused,
     Ticket,
-    TooLarge,
     address_of,
 )
 from noetl.worker.heartbeats import Heartbeats
@@ -332,7 +332,7 @@ class Worker:
         took = None if slot.began is None else self._steady.now() - slot.began
         try:
             event = slot.session.finished(self._clock.now(), slot.outcome, took)
-        except Refused as problem:
+        except StoreRefused as problem:
             slot.outcome = error("result.refused", f"the result cannot be stored: {problem}")
             event = slot.session.finished(self._clock.now(), slot.outcome, took)
         slot.events.append(event)
@@ -408,7 +408,7 @@ class Worker:
     def _sent(self, key: str, report: Report) -> Ticket[Answer]:
         try:
             return self._bus.report(key, report)
-        except TooLarge:
+        except MessageTooLarge:
             return self._bus.report(key, self._outside(report))
 
     def _outside(self, report: Report) -> ClaimCheck:

@@ -10,15 +10,29 @@ from noetl_ir.scopes.places import (
     RESERVED,
     SIGNAL_NAMES,
     Evaluator,
-    Place,
     Row,
+    Site,
     table_markdown,
 )
 from noetl_ir.scopes.play import PlayScope
 from noetl_ir.scopes.values import Fault, LoopResult, Reference, StepResult, Undefined
 
 __all__ = [
-    "EVENT_ATTRIBUTES", "EVENT_NAMES", "LAYERS", "LOOP_EVENT_NAMES", "PLACES", "RESERVED", "SIGNAL_NAMES",
-    "Evaluator", "Fault", "LoopResult", "Place", "PlayScope", "Reference", "Row", "StepResult", "Undefined",
+    "EVENT_ATTRIBUTES",
+    "EVENT_NAMES",
+    "LAYERS",
+    "LOOP_EVENT_NAMES",
+    "PLACES",
+    "RESERVED",
+    "SIGNAL_NAMES",
+    "Evaluator",
+    "Fault",
+    "LoopResult",
+    "PlayScope",
+    "Reference",
+    "Row",
+    "Site",
+    "StepResult",
+    "Undefined",
     "table_markdown",
 ]  # fmt: skip

@@ -32,7 +32,7 @@ class Evaluator(Enum):
     WORKER = "worker"
 
 
-class Place(Enum):
+class Site(Enum):
     """A place in a playbook where templates stand. The value is how it is written in a playbook."""
 
     WORKLOAD = "`workload` values"
@@ -51,7 +51,7 @@ class Row(NamedTuple):
     pipeline's tasks are; `iter_of` what `iter` is; `moment` when the evaluation happens.
     """
 
-    place: Place
+    place: Site
     evaluator: Evaluator
     moment: str
     names: frozenset[str]
@@ -69,11 +69,11 @@ _TASK = _RUN | {"action_id", "_prev", "_task", "_attempt", "_iteration"}
 _HERE = "this iteration or run"
 _S, _W = Evaluator.SERVER, Evaluator.WORKER
 
-PLACES: dict[Place, Row] = {
+PLACES: dict[Site, Row] = {
     row.place: row
     for row in (
         Row(
-            Place.WORKLOAD,
+            Site.WORKLOAD,
             _S,
             "at start",
             frozenset({"workload", "execution_id", "env"}),
@@ -83,7 +83,7 @@ PLACES: dict[Place, Row] = {
             "",
         ),
         Row(
-            Place.KEYCHAIN,
+            Site.KEYCHAIN,
             _W,
             "when a secret is used",
             frozenset({"workload", "execution_id", "keychain"}),
@@ -92,11 +92,20 @@ PLACES: dict[Place, Row] = {
             False,
             "",
         ),
-        Row(Place.ADMIT, _S, "when a token asks", _SERVER, _ALL, True, False, ""),
-        Row(Place.LOOP, _S, "when a token asks", _SERVER | {"iter", "loop_index"}, _ALL, True, False, "the outer loop"),
-        Row(Place.TASK, _W, "before an attempt", _TASK | {"keychain"}, _ALL, True, True, _HERE),
-        Row(Place.RULE, _W, "after the task", _TASK | {"outcome", "_elapsed"}, _ALL, True, True, _HERE),
-        Row(Place.ARC, _S, "on the terminal event", _SERVER | {"iter"}, _ALL, True, False, "the end of the run"),
+        Row(Site.ADMIT, _S, "when a token asks", _SERVER, _ALL, True, False, ""),
+        Row(
+            Site.LOOP,
+            _S,
+            "when a token asks",
+            _SERVER | {"iter", "loop_index"},
+            _ALL,
+            True,
+            False,
+            "the outer loop",
+        ),
+        Row(Site.TASK, _W, "before an attempt", _TASK | {"keychain"}, _ALL, True, True, _HERE),
+        Row(Site.RULE, _W, "after the task", _TASK | {"outcome", "_elapsed"}, _ALL, True, True, _HERE),
+        Row(Site.ARC, _S, "on the terminal event", _SERVER | {"iter"}, _ALL, True, False, "the end of the run"),
     )
 }
 

@@ -3,7 +3,7 @@
 from nets import steps
 from noetl_ir.plan import Plan
 from noetl_ir.plan_format import write_plan
-from noetlc.analysis.report import Report, report_of
+from noetlc.analysis.report import AnalysisReport, report_of
 from noetlc.analysis.verdict import Status
 from noetlc.pipeline import compile_source
 
@@ -30,7 +30,7 @@ def calling(path: str) -> str:
     )
 
 
-def report(**bodies: str) -> Report:
+def report(**bodies: str) -> AnalysisReport:
     return report_of(Playbooks(**bodies).plan("t/top"))
 
 

@@ -9,7 +9,7 @@ import pytest
 from noetl_ir.span import NOWHERE, Span
 from noetlc.diag.code import Code
 from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
-from noetlc.diag.report import Report, Reported, fingerprints
+from noetlc.diag.report import FindingsReport, Reported, fingerprints
 from noetlc.emit.findings import github, gitlab, junit, markdown, sarif
 from noetlc.emit.findings import json as as_json
 from sarif_rules import problems
@@ -32,8 +32,8 @@ def found(
     return Reported(file, "unreachable-step", address, Diagnostic(code, severity, message, span, "help", related, fix))
 
 
-def report(*findings: Reported, files: tuple[str, ...] = ("a.yaml",)) -> Report:
-    return Report(files, findings, {})
+def report(*findings: Reported, files: tuple[str, ...] = ("a.yaml",)) -> FindingsReport:
+    return FindingsReport(files, findings, {})
 
 
 STORY = found(
@@ -105,7 +105,7 @@ def test_gitlab_has_the_fields_that_gitlab_reads() -> None:
 
 def test_junit_fails_for_what_fails_the_run() -> None:
     rows = found("a note", severity=Severity.NOTE), found("bad", severity=Severity.ERROR)
-    text = junit.emitted(Report(("a.yaml",), rows, {"a.yaml": Severity.WARNING}), CODES)
+    text = junit.emitted(FindingsReport(("a.yaml",), rows, {"a.yaml": Severity.WARNING}), CODES)
     assert 'tests="2" failures="1"' in text and text.count("<failure ") == 1
     assert "<system-out>note: a.yaml" in text
 

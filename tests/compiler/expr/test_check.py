@@ -2,7 +2,7 @@
 
 import pytest
 
-from noetl_ir.scopes import Place
+from noetl_ir.scopes import Site
 from noetlc.expr.check import Kind, Names, check_names
 from noetlc.expr.parser import parse_expression
 
@@ -16,76 +16,79 @@ AROUND = Names(
 LOOP = AROUND._replace(iterators=("room", "hotel"), iter=frozenset({"seen"}))
 
 
-def problems(text: str, place: Place, names: Names = AROUND) -> list[tuple[Kind, str]]:
+def problems(text: str, place: Site, names: Names = AROUND) -> list[tuple[Kind, str]]:
     return [(found.kind, text[found.start : found.end]) for found in check_names(parse_expression(text), place, names)]
 
 
 @pytest.mark.parametrize(
     ("place", "text"),
     [
-        (Place.WORKLOAD, "workload.api_url ~ execution_id"),
-        (Place.ADMIT, "ctx.x and workload.y and args.z and event.step and execution_id and load.rows and total"),
-        (Place.LOOP, "workload.items + args.page + load.rows + [event.name]"),
+        (Site.WORKLOAD, "workload.api_url ~ execution_id"),
         (
-            Place.TASK,
+            Site.ADMIT,
+            "ctx.x and workload.y and args.z and event.step and execution_id and load.rows and total",
+        ),
+        (Site.LOOP, "workload.items + args.page + load.rows + [event.name]"),
+        (
+            Site.TASK,
             "keychain.k ~ _prev.x ~ _task ~ _attempt ~ _iteration ~ fetch.data ~ load ~ iter.y ~ ctx.z ~ page",
         ),
-        (Place.RULE, "outcome.status == 'error' and _elapsed > 3 and _attempt < 2 and fetch.data and iter.y"),
+        (Site.RULE, "outcome.status == 'error' and _elapsed > 3 and _attempt < 2 and fetch.data and iter.y"),
         (
-            Place.ARC,
+            Site.ARC,
             "event.name == 'loop.done' and event.failed == 0 and iter.__route and load.x and api_url and now()",
         ),
     ],
 )
-def test_every_row_of_the_table_knows_its_names(place: Place, text: str) -> None:
+def test_every_row_of_the_table_knows_its_names(place: Site, text: str) -> None:
     assert problems(text, place) == []
 
 
 @pytest.mark.parametrize(
     ("place", "text", "word"),
     [
-        (Place.WORKLOAD, "ctx.x", "ctx"),
-        (Place.WORKLOAD, "load.rows", "load"),
-        (Place.ADMIT, "iter.x", "iter"),
-        (Place.ADMIT, "outcome.status", "outcome"),
-        (Place.LOOP, "keychain.token", "keychain"),
-        (Place.LOOP, "iter.x", "iter"),
-        (Place.TASK, "event.name", "event"),
-        (Place.TASK, "outcome.status", "outcome"),
-        (Place.RULE, "keychain.token", "keychain"),
-        (Place.ARC, "outcome.status", "outcome"),
-        (Place.ARC, "fetch.data", "fetch"),
-        (Place.ARC, "_prev", "_prev"),
+        (Site.WORKLOAD, "ctx.x", "ctx"),
+        (Site.WORKLOAD, "load.rows", "load"),
+        (Site.ADMIT, "iter.x", "iter"),
+        (Site.ADMIT, "outcome.status", "outcome"),
+        (Site.LOOP, "keychain.token", "keychain"),
+        (Site.LOOP, "iter.x", "iter"),
+        (Site.TASK, "event.name", "event"),
+        (Site.TASK, "outcome.status", "outcome"),
+        (Site.RULE, "keychain.token", "keychain"),
+        (Site.ARC, "outcome.status", "outcome"),
+        (Site.ARC, "fetch.data", "fetch"),
+        (Site.ARC, "_prev", "_prev"),
     ],
 )
-def test_a_name_out_of_its_place(place: Place, text: str, word: str) -> None:
+def test_a_name_out_of_its_place(place: Site, text: str, word: str) -> None:
     assert problems(text, place) == [(Kind.OUT_OF_PLACE, word)]
 
 
 def test_a_name_out_of_its_place_says_where_it_is_known() -> None:
-    (found,) = check_names(parse_expression("outcome.status == 'ok'"), Place.TASK, AROUND)
+    (found,) = check_names(parse_expression("outcome.status == 'ok'"), Site.TASK, AROUND)
     assert found.message == "`outcome` is not known in task fields"
     assert found.help == "it is known in `policy.rules[].when`, `delay`, `set_iter`, `set_ctx`"
 
 
 def test_an_outcome_in_an_arc_says_what_stands_for_it_there() -> None:
-    (found,) = check_names(parse_expression("outcome.status == 'ok'"), Place.ARC, AROUND)
+    (found,) = check_names(parse_expression("outcome.status == 'ok'"), Site.ARC, AROUND)
     assert found.message == "`outcome` is not known in `next.arcs[].when`, `args`"
     assert found.help == "write `event.outcome`; of a failure, `event.status == 'error'` and `event.error`"
 
 
 def test_an_unknown_name_has_the_nearest_one() -> None:
-    (found,) = check_names(parse_expression("api_ulr ~ 'x'"), Place.TASK, AROUND)
+    (found,) = check_names(parse_expression("api_ulr ~ 'x'"), Site.TASK, AROUND)
     assert (found.kind, found.message, found.help) == (Kind.UNKNOWN, "there is no `api_ulr`", "did you mean `api_url`?")
-    (found,) = check_names(parse_expression("qqq"), Place.TASK, AROUND)
+    (found,) = check_names(parse_expression("qqq"), Site.TASK, AROUND)
     assert found.help == "a key of the payload is `workload.qqq`"
 
 
 def test_event_attributes_are_closed() -> None:
-    (found,) = check_names(parse_expression("event.nmae == 'x'"), Place.ARC, AROUND)
+    (found,) = check_names(parse_expression("event.nmae == 'x'"), Site.ARC, AROUND)
     assert (found.message, found.start, found.end) == ("`event` has no `nmae`", 6, 10)
     assert found.help == "did you mean `name`?"
-    assert problems("event.data.x and event.errors and event.outcome.error.code", Place.ADMIT) == []
+    assert problems("event.data.x and event.errors and event.outcome.error.code", Site.ADMIT) == []
 
 
 @pytest.mark.parametrize(
@@ -97,43 +100,43 @@ def test_event_attributes_are_closed() -> None:
     ],
 )
 def test_what_needs_a_loop(text: str, word: str) -> None:
-    assert problems(text, Place.TASK) == [(Kind.NO_LOOP, word)]
-    assert problems(text, Place.TASK, LOOP) == []
+    assert problems(text, Site.TASK) == [(Kind.NO_LOOP, word)]
+    assert problems(text, Site.TASK, LOOP) == []
 
 
 def test_iter_parent_goes_no_deeper_than_the_loops() -> None:
-    assert problems("room ~ hotel ~ iter.parent.hotel ~ seen", Place.TASK, LOOP) == []
+    assert problems("room ~ hotel ~ iter.parent.hotel ~ seen", Site.TASK, LOOP) == []
     # The last one may be the caller's, when this playbook is called in a loop.
-    assert problems("iter.parent.parent.x", Place.TASK, LOOP) == []
-    assert problems("iter.parent.parent.parent.x", Place.TASK, LOOP) == [
+    assert problems("iter.parent.parent.x", Site.TASK, LOOP) == []
+    assert problems("iter.parent.parent.parent.x", Site.TASK, LOOP) == [
         (Kind.NO_LOOP, "iter.parent.parent.parent"),
     ]
-    assert problems("iter.hotel", Place.LOOP, LOOP) == []
+    assert problems("iter.hotel", Site.LOOP, LOOP) == []
 
 
 def test_steps_take_a_literal_name() -> None:
-    assert problems("steps['a/b'].rows", Place.TASK) == []
-    assert problems("steps['a/c'].rows", Place.TASK) == [(Kind.UNKNOWN, "steps['a/c']")]
-    assert problems("steps[ctx.x]", Place.TASK) == [(Kind.DYNAMIC_STEP, "steps[ctx.x]")]
+    assert problems("steps['a/b'].rows", Site.TASK) == []
+    assert problems("steps['a/c'].rows", Site.TASK) == [(Kind.UNKNOWN, "steps['a/c']")]
+    assert problems("steps[ctx.x]", Site.TASK) == [(Kind.DYNAMIC_STEP, "steps[ctx.x]")]
 
 
 def test_scenario_70_a_dash_in_a_name_is_a_minus() -> None:
-    (found,) = check_names(parse_expression("fetch-page.data"), Place.TASK, AROUND)
+    (found,) = check_names(parse_expression("fetch-page.data"), Site.TASK, AROUND)
     assert found.message == "`fetch-page` is read as a subtraction"
     assert found.help == "rename it, as `fetch_page`"
-    (found,) = check_names(parse_expression("1 + two-words.rows"), Place.TASK, AROUND)
+    (found,) = check_names(parse_expression("1 + two-words.rows"), Site.TASK, AROUND)
     assert found.help == "write `steps['two-words']`"
     assert (found.start, found.end) == (4, 7)
-    assert problems("limit - total", Place.TASK) == []
+    assert problems("limit - total", Site.TASK) == []
 
 
 def test_a_name_in_two_scopes_is_ambiguous() -> None:
     names = AROUND._replace(args=frozenset({"limit"}), steps=frozenset({"limit"}))
-    (found,) = check_names(parse_expression("limit > 3"), Place.ADMIT, names)
+    (found,) = check_names(parse_expression("limit > 3"), Site.ADMIT, names)
     assert found.kind is Kind.AMBIGUOUS
     assert found.message == "`limit` is a key of `args`, a key of `workload` and a step's result"
 
 
 def test_functions_of_old_playbooks_are_named() -> None:
-    assert problems("token('x')", Place.TASK) == [(Kind.LEGACY_FUNCTION, "token")]
-    assert problems("ref(workload.x)", Place.WORKLOAD) == [(Kind.OUT_OF_PLACE, "ref")]
+    assert problems("token('x')", Site.TASK) == [(Kind.LEGACY_FUNCTION, "token")]
+    assert problems("ref(workload.x)", Site.WORKLOAD) == [(Kind.OUT_OF_PLACE, "ref")]

@@ -7,7 +7,7 @@ import pytest
 from noetl_ir.evaluate import compile_guard
 from noetl_ir.scopes import PlayScope
 from noetlc.expr.unparse import unparse
-from noetlc.reading.guard_texts import Unreadable, bare_guard, text_guard
+from noetlc.reading.guard_texts import NoGuard, bare_guard, text_guard
 
 
 def holds(text: str, **values: Any) -> bool:
@@ -65,7 +65,7 @@ def test_the_meaning_of_a_text(text: str, meaning: str) -> None:
     ],
 )  # fmt: skip
 def test_what_can_be_read_in_no_way_is_refused(text: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(NoGuard):
         text_guard(text)
 
 
@@ -92,5 +92,5 @@ def test_a_guard_without_any_template_asks_the_result(text: str, meaning: str) -
 
 @pytest.mark.parametrize("text", ["'$(uname -s)' == Darwin", "`id` == root", "two words"])
 def test_a_guard_is_no_shell(text: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(NoGuard):
         bare_guard(text, in_arc=False)

@@ -14,9 +14,9 @@ import uvicorn
 
 from harness.pace import allowed
 from noetl.api.bounded import protocol_in
-from noetl.api.connections import Book, Bounds, TooMany
+from noetl.api.connections import Book, ConnectionLimits, TooManyConnections
 
-BOUNDS = Bounds(most=40, of_address=30, head=1.5, pause=1.5, grace=3.0, rate=1_000, stall=1.5)
+BOUNDS = ConnectionLimits(most=40, of_address=30, head=1.5, pause=1.5, grace=3.0, rate=1_000, stall=1.5)
 ASKS = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 POSTS = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
 HALF = b"GET / HTTP/1.1\r\nHost: "
@@ -41,7 +41,7 @@ async def app(scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[
 class Served:
     """A server on a port of its own, with its book."""
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: ConnectionLimits) -> None:
         self.said: list[str] = []
         self.connected: list[socket.socket] = []
         self.book = Book(bounds, self.said.append)
@@ -63,7 +63,7 @@ class Served:
 
 
 @contextmanager
-def served(bounds: Bounds = BOUNDS) -> Iterator[Served]:
+def served(bounds: ConnectionLimits = BOUNDS) -> Iterator[Served]:
     made = Served(bounds)
     thread = threading.Thread(target=made.run)
     thread.start()
@@ -164,7 +164,7 @@ def test_who_takes_nothing_of_the_answer_is_closed_and_who_is_slow_is_not() -> N
 
 
 def test_half_sent_requests_by_the_hundred_hinder_nobody() -> None:
-    bounds = Bounds(most=200, of_address=150)
+    bounds = ConnectionLimits(most=200, of_address=150)
     with served(bounds) as server:
         for _ in range(400):
             server.connect(HALF)
@@ -201,7 +201,7 @@ class Held:
 
 
 def test_the_address_that_has_most_makes_room() -> None:
-    book = Book(Bounds(most=6, of_address=4))
+    book = Book(ConnectionLimits(most=6, of_address=4))
     many, few = [Held() for _ in range(4)], [Held() for _ in range(2)]
     for connection in many:
         assert book.enter(connection, "10.0.0.1")
@@ -215,7 +215,7 @@ def test_the_address_that_has_most_makes_room() -> None:
 
 
 def test_one_host_has_one_count_whatever_it_calls_itself() -> None:
-    book = Book(Bounds(most=10, of_address=1))
+    book = Book(ConnectionLimits(most=10, of_address=1))
     for address, is_more in [
         ("2001:db8:1:2::1", True), ("2001:db8:1:2:ffff::9", False), ("2001:db8:1:3::1", True),
         ("10.0.0.1", True), ("::ffff:10.0.0.1", False), ("fe80::1%eth0", True), ("", True),
@@ -228,17 +228,17 @@ def test_one_host_has_one_count_whatever_it_calls_itself() -> None:
 
 def test_what_is_only_opened_is_bounded_for_as_long_as_that_may_take() -> None:
     now = [0.0]
-    book = Book(Bounds(arriving=3, handshake=10), clock=lambda: now[0])
+    book = Book(ConnectionLimits(arriving=3, handshake=10), clock=lambda: now[0])
     numbers = [book.arrive() for _ in range(3)]
-    with pytest.raises(TooMany):
+    with pytest.raises(TooManyConnections):
         book.arrive()
     book.arrived(numbers[1])
     now[0] = 9.0
     book.arrive()
-    with pytest.raises(TooMany):
+    with pytest.raises(TooManyConnections):
         book.arrive()
     now[0] = 11.5
     assert len({*numbers, book.arrive(), book.arrive()}) == 5
-    with pytest.raises(TooMany):
+    with pytest.raises(TooManyConnections):
         book.arrive()
     assert book.dropped == 3

@@ -11,7 +11,7 @@ from noetl.app.preflight_answers import LONGEST_PROBLEM, MOST_WAITING, Answering
 from noetl.app.programs import program_of
 from noetl.background import BackgroundFetches
 from noetl.engine.program import Program
-from noetl.ports import TooLarge
+from noetl.ports import MessageTooLarge
 from noetl.server.workers.preflight import Preflight
 from noetl.worker.scripted import VirtualClock
 from noetl_ir.commands import Broadcast, Check, Checked, WorkerHeartbeat
@@ -49,7 +49,7 @@ class Broadcasts:
         """`Broadcasts.say`."""
         self.said.append(broadcast)
         if not self.takes_it:
-            raise TooLarge("too large")
+            raise MessageTooLarge("too large")
         for answer in self.answers:
             assert self.preflight is not None
             threading.Thread(target=self.preflight.hear, args=(answer,)).start()

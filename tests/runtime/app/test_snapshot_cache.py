@@ -10,7 +10,7 @@ import pytest
 from harness.running import compiled
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.snapshot_cache import SnapshotCache
-from noetl.app.snapshots import Unreadable, snapshot_of
+from noetl.app.snapshots import UnreadableExecution, snapshot_of
 from noetl.engine.starting import Request
 from noetl.ports import ExecutionRow
 
@@ -94,7 +94,7 @@ def test_a_fold_that_broke_off_is_not_gone_on_with(watched: Watched) -> None:
         raise KeyError("a value is gone")
 
     watched.runtime.events = torn  # type: ignore[method-assign]
-    with pytest.raises(Unreadable, match="event 5 of e1 cannot be read"), looks.at(watched.row):
+    with pytest.raises(UnreadableExecution, match="event 5 of e1 cannot be read"), looks.at(watched.row):
         pass
     watched.runtime.events = good  # type: ignore[method-assign]
     watched.read.clear()

@@ -12,7 +12,7 @@ from noetl.bus.nats import queues
 from noetl.bus.nats.bus import NatsBus
 from noetl.bus.nats.names import token_of
 from noetl.bus.nats.queues import Limits
-from noetl.ports import STOPS, Full, TooLarge
+from noetl.ports import STOPS, Full, MessageTooLarge
 from services import PLAIN, nats, waited_for
 
 Opener = Callable[..., NatsBus]
@@ -345,9 +345,9 @@ def test_what_is_too_large_is_refused_with_its_size(opened: Opener) -> None:
     bus = opened()
     bus.reports()
     dense = random.Random(1).randbytes(800_000).hex()
-    with pytest.raises(TooLarge, match=r"more than the bus takes \(1,044,480\)"):
+    with pytest.raises(MessageTooLarge, match=r"more than the bus takes \(1,044,480\)"):
         bus.send("p", "large", dense * 2)
-    with pytest.raises(TooLarge):
+    with pytest.raises(MessageTooLarge):
         bus.report("larger", dense * 3)
     bus.send("p", "thin", "x" * 5_000_000)  # it is small once it is deflated
     assert taken(bus).body == "x" * 5_000_000  # type: ignore[attr-defined]

@@ -13,7 +13,7 @@ from noetl.bus.nats import connection as connection_module
 from noetl.bus.nats import open_bus
 from noetl.bus.nats.codec import packed, unpacked
 from noetl.bus.nats.names import address_in, header_of, text_of, token_of
-from noetl.messages import Unreadable
+from noetl.messages import UnreadableMessage
 
 
 def test_a_frame_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,11 +23,11 @@ def test_a_frame_that_would_fill_the_memory_is_refused(monkeypatch: pytest.Monke
         if fits:
             assert len(unpacked(frame)) == size
         else:
-            with pytest.raises(Unreadable):
+            with pytest.raises(UnreadableMessage):
                 unpacked(frame)
     for data in (b"", b"x", b"x" * 10_000):
         assert unpacked(packed(data, 0)) == data
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableMessage):
         unpacked(packed(b"x" * 10_000, 0)[:-1])
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.running import Ran, bus_made, compiled, run
-from noetl.messages import Unreadable, read_report, write_report
+from noetl.messages import UnreadableMessage, read_report, write_report
 from noetl.ports import Ticket
 from noetl.worker.results import Results
 from noetl_ir.codec import CodecError
@@ -114,7 +114,7 @@ class Written:
         data = write_report(report)
         try:
             return self._inner.report(key, read_report(data))
-        except Unreadable:
+        except UnreadableMessage:
             return Unheard()
 
 

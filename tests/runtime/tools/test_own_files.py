@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from noetl.files import Refused, inside, script_text
+from noetl.files import FileRefused, inside, script_text
 from noetl.own import keep, make_folder, narrow
 from noetl.tools import duckdb, script, shell, sqlite, transfer
 from noetl_ir.outcome import Outcome
@@ -109,7 +109,7 @@ def test_no_spelling_reaches_what_is_the_engines_own(env: FakeEnv, spelling: str
     ]
     for outcome in asked:
         assert_refused(env, outcome)
-    with pytest.raises(Refused):
+    with pytest.raises(FileRefused):
         script_text(env.root(), path)
 
 
@@ -218,7 +218,7 @@ def test_a_store_in_the_root_itself_is_as_closed(tmp_path: Path, monkeypatch: py
     (tmp_path / "mine.txt").write_text("mine")
     keep(str(tmp_path / "shop.db"))
     for name in names:
-        with pytest.raises(Refused):
+        with pytest.raises(FileRefused):
             inside(str(tmp_path), name)
     assert inside(str(tmp_path), "mine.txt") == str(tmp_path / "mine.txt")
 

@@ -13,7 +13,7 @@ import pytest
 from goldens import GOLDEN
 from harness.running import run
 from noetl.tools import quantum
-from noetl.tools.quantum.circuit import ARITIES, Circuit, Gate, Invalid, gate_of
+from noetl.tools.quantum.circuit import ARITIES, Circuit, Gate, InvalidCircuit, gate_of
 from noetl.tools.quantum.jobs import circuit_of
 from noetl.tools.quantum.simulator import state_of
 from noetl_ir.expr import Json
@@ -192,7 +192,7 @@ def test_a_long_simulation_ends_in_time(env: FakeEnv) -> None:
 
 
 def test_a_register_is_no_gate() -> None:
-    with pytest.raises(Invalid, match="no gate 'q'"):
+    with pytest.raises(InvalidCircuit, match="no gate 'q'"):
         gate_of("q", (), (0,))
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from harness.running import run
 from noetl.background import BackgroundFetches, Held, Pending
-from noetl.ports import Refused, StoreFailure
+from noetl.ports import StoreFailure, StoreRefused
 from services import waited_for
 from tool_doubles import http_server
 
@@ -72,9 +72,9 @@ def test_a_store_that_fails_is_tried_again_and_one_that_refuses_is_not(monkeypat
     assert held["k"].problem == "away"
 
     def refused() -> str:
-        raise Refused("never")
+        raise StoreRefused("never")
 
-    with pytest.raises(Refused, match="never"):
+    with pytest.raises(StoreRefused, match="never"):
         waited_for(lambda: asked(fetches, held, "r", r=refused), "it is never refused")
 
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 
 from noetlc.diag.code import Code
 from noetlc.diag.diagnostic import Severity
-from noetlc.diag.report import Report, Reported
+from noetlc.diag.report import FindingsReport, Reported
 
 MOST = 10
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
-def emitted(report: Report, codes: Mapping[str, Code]) -> str:
+def emitted(report: FindingsReport, codes: Mapping[str, Code]) -> str:
     """At most ten lines a level, errors first, and a line with the count of the others."""
     del codes
     lines: list[str] = []

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 
 from noetlc.diag.code import Code
 from noetlc.diag.diagnostic import Severity
-from noetlc.diag.report import Report, fingerprints
+from noetlc.diag.report import FindingsReport, fingerprints
 
 _SEVERITIES = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.NOTE: "info"}
 
 
-def emitted(report: Report, codes: Mapping[str, Code]) -> str:
+def emitted(report: FindingsReport, codes: Mapping[str, Code]) -> str:
     """A list of issues; a finding without a place is about the first line."""
     del codes
     rows = [

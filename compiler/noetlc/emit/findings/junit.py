@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from xml.sax.saxutils import escape, quoteattr
 
 from noetlc.diag.code import Code
-from noetlc.diag.report import Report, Reported
+from noetlc.diag.report import FindingsReport, Reported
 
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0 §2.2
 
 
-def emitted(report: Report, codes: Mapping[str, Code]) -> str:
+def emitted(report: FindingsReport, codes: Mapping[str, Code]) -> str:
     """A document; a file without findings has one case, which passes."""
     del codes
     found: dict[str, list[Reported]] = {name: [] for name in report.files}
@@ -33,7 +33,7 @@ def emitted(report: Report, codes: Mapping[str, Code]) -> str:
     return "\n".join([*out, "</testsuites>", ""])
 
 
-def _case(one: Reported, report: Report) -> list[str]:
+def _case(one: Reported, report: FindingsReport) -> list[str]:
     diagnostic = one.diagnostic
     title = f"{diagnostic.code} {one.slug} at {diagnostic.span.line}:{diagnostic.span.column}"
     place = f"{one.file}:{diagnostic.span.line}:{diagnostic.span.column}"

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 
 from noetlc.diag.code import Code
 from noetlc.diag.diagnostic import Severity
-from noetlc.diag.report import Report, Reported
+from noetlc.diag.report import FindingsReport, Reported
 from noetlc.diag.text import printable
 
 _SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\`*_{}[]<>#|~"} | {"&": "&amp;", "\n": " ", "\r": " "})
 _CODE_SPECIAL = str.maketrans({"|": "\\|", "\n": " ", "\r": " "})
 
 
-def emitted(report: Report, codes: Mapping[str, Code]) -> str:
+def emitted(report: FindingsReport, codes: Mapping[str, Code]) -> str:
     """A line with the counts, then a row for each finding."""
     del codes
     files = f"{len(report.files)} file{'' if len(report.files) == 1 else 's'}"

@@ -12,7 +12,7 @@ from noetl_ir.expr import Json
 from noetl_ir.span import Span
 from noetlc.diag.code import Code
 from noetlc.diag.diagnostic import Diagnostic, Fix, Severity
-from noetlc.diag.report import Report, Reported, fingerprints
+from noetlc.diag.report import FindingsReport, Reported, fingerprints
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 FINGERPRINT = "noetlcAddress/v1"
@@ -20,7 +20,7 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: 
 _STORIES = ("NL6", "NL7")
 
 
-def emitted(report: Report, codes: Mapping[str, Code]) -> str:
+def emitted(report: FindingsReport, codes: Mapping[str, Code]) -> str:
     """One run: the rules that found something, and their results."""
     used = sorted({one.diagnostic.code for one in report.findings})
     index = {code: number for number, code in enumerate(used)}

@@ -16,7 +16,7 @@ from noetl.bus.nats.connection import Message, NatsConnection
 from noetl.bus.nats.names import header_of, text_of
 from noetl.bus.nats.publisher import FROM, KEY
 from noetl.bus.nats.queues import Limits
-from noetl.messages import Unreadable
+from noetl.messages import UnreadableMessage
 from noetl.ports import Full
 
 
@@ -97,7 +97,7 @@ class Addresses:
         key = text_of(headers.get(KEY))
         try:
             body = self._codec.read_command(unpacked(message.data))
-        except Unreadable:
+        except UnreadableMessage:
             return
         self._keep(heard, AddressedDelivery(key, body, headers.get(FROM, ""), partial(self._again, heard)))
 

@@ -8,7 +8,7 @@ from nats.aio.msg import Msg
 
 from noetl.bus.nats.codec import Codec, packed, unpacked
 from noetl.bus.nats.connection import Message, NatsConnection
-from noetl.messages import Unreadable
+from noetl.messages import UnreadableMessage
 
 KEPT = 10_000
 """Notices that wait to be looked at; the oldest go first."""
@@ -45,7 +45,7 @@ class NatsBroadcasts:
     def _hear(self, message: Msg) -> None:
         try:
             broadcast = self._codec.read_broadcast(unpacked(message.data))
-        except Unreadable:
+        except UnreadableMessage:
             return
         # A worker speaks for itself: what servers say, and what workers of other pools say, is not for it to say.
         if self._heard is not None and self._subjects.may_say(message.subject, self._codec.pool_of(broadcast)):

@@ -6,7 +6,7 @@ from typing import Any
 
 from noetl.messages import (
     MAX_BYTES,
-    Unreadable,
+    UnreadableMessage,
     read_answer,
     read_broadcast,
     read_command,
@@ -16,7 +16,7 @@ from noetl.messages import (
     write_command,
     write_report,
 )
-from noetl.ports import TooLarge
+from noetl.ports import MessageTooLarge
 from noetl_ir.rows import NamedTuple
 
 _PLAIN, _DEFLATED = b"\x00", b"\x01"
@@ -25,8 +25,8 @@ _SMALL = 4096
 
 
 class Codec(NamedTuple):
-    """How bodies are written and read; readers raise Unreadable. `about` is the execution that one is about, `pool_of`
-    the pool of the worker who says a broadcast, None of one that servers say.
+    """How bodies are written and read; readers raise UnreadableMessage. `about` is the execution that one is about,
+    `pool_of` the pool of the worker who says a broadcast, None of one that servers say.
     """
 
     write_command: Callable[[Any], bytes]
@@ -50,24 +50,24 @@ MESSAGES = Codec(write_command, read_command, write_report, read_report, write_a
 
 
 def packed(body: bytes, largest: int) -> bytes:
-    """The frame of a body; a large one is deflated. Raises TooLarge; `largest` is 0 before that is known."""
+    """The frame of a body; a large one is deflated. Raises MessageTooLarge; `largest` is 0 before that is known."""
     frame = _PLAIN + body if len(body) < _SMALL else _DEFLATED + zlib.compress(body, 1)
     if len(frame) > largest > 0:
-        raise TooLarge(f"{len(frame):,} bytes are more than the bus takes ({largest:,})")
+        raise MessageTooLarge(f"{len(frame):,} bytes are more than the bus takes ({largest:,})")
     return frame
 
 
 def unpacked(frame: bytes) -> bytes:
-    """The body in a frame. Raises Unreadable, also for one that would be too large."""
+    """The body in a frame. Raises UnreadableMessage, also for one that would be too large."""
     if frame[:1] == _PLAIN:
         return frame[1:]
     if frame[:1] != _DEFLATED:
-        raise Unreadable("a frame of an unknown kind")
+        raise UnreadableMessage("a frame of an unknown kind")
     inflating = zlib.decompressobj()
     try:
         body = inflating.decompress(frame[1:], MAX_BYTES)
     except zlib.error as problem:
-        raise Unreadable(f"a frame that cannot be inflated [{problem}]") from None
+        raise UnreadableMessage(f"a frame that cannot be inflated [{problem}]") from None
     if inflating.unconsumed_tail or not inflating.eof:
-        raise Unreadable("a frame that is cut off or too large")
+        raise UnreadableMessage("a frame that is cut off or too large")
     return body

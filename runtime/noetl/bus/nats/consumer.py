@@ -26,7 +26,7 @@ from noetl.bus.nats.dead_letters import DeadLetters
 from noetl.bus.nats.names import text_of
 from noetl.bus.nats.publisher import FROM, KEY
 from noetl.bus.nats.queues import CONSUMER, Limits, stream_of
-from noetl.messages import Unreadable
+from noetl.messages import UnreadableMessage
 from noetl.ports import DeadLetter
 
 AHEAD = 32
@@ -244,7 +244,7 @@ class CommandConsumer:
             return
         try:
             delivery.body = self._codec.read_command(unpacked(message.data))
-        except Unreadable as problem:
+        except UnreadableMessage as problem:
             delivery.give_up(f"it cannot be read: {problem}", delivery.redeliveries + 1)
             return
         source.fetched.append(delivery)

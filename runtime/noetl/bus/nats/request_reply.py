@@ -22,7 +22,7 @@ from noetl.bus.nats.dead_letters import DeadLetters
 from noetl.bus.nats.names import header_of, text_of
 from noetl.bus.nats.publisher import FROM, KEY
 from noetl.bus.nats.queues import Limits
-from noetl.messages import Unreadable
+from noetl.messages import UnreadableMessage
 from noetl.ports import DeadLetter, Full
 from noetl.recent import Recent
 from noetl_ir.rows import NamedTuple
@@ -45,7 +45,7 @@ class NatsTicket:
         self.answer: Any = None
 
 
-class _Asked(NamedTuple):
+class _OpenRequest(NamedTuple):
     """A report that has no answer yet, when it was sent, whether it went to any server, and what it is about."""
 
     ticket: NatsTicket
@@ -68,7 +68,7 @@ class ReportRequests:
         self._inbox = connection.inbox
         self._lock = threading.Lock()
         self._numbers = count()
-        self._asked: dict[int, _Asked] = {}
+        self._asked: dict[int, _OpenRequest] = {}
         self._keys: dict[str, list[int]] = {}
         self._routes: Recent[str, str] = Recent(_ROUTES)
         self._silent: Recent[str, float] = Recent(_ROUTES)
@@ -88,7 +88,7 @@ class ReportRequests:
                 raise Full(f"the queue {REPORTS!r} takes no more for now")
             number = next(self._numbers)
             message = Message(sender or self._any, frame, f"{self._inbox}.{number}", {KEY: header_of(key)})
-            self._asked[number] = _Asked(ticket, message, time.monotonic(), not sender, about)
+            self._asked[number] = _OpenRequest(ticket, message, time.monotonic(), not sender, about)
             self._keys.setdefault(key, []).append(number)
         self._connection.send(message)
         return ticket
@@ -106,7 +106,7 @@ class ReportRequests:
             self._forget(number)
         return len(self._keys) < self._limits.capacity
 
-    def _forget(self, number: int) -> _Asked | None:
+    def _forget(self, number: int) -> _OpenRequest | None:
         asked = self._asked.pop(number, None)
         if asked is not None:
             key = text_of((asked.message.headers or {}).get(KEY))
@@ -129,7 +129,7 @@ class ReportRequests:
             return
         try:
             asked.ticket.answer = self._codec.read_answer(unpacked(answer.data))
-        except Unreadable:
+        except UnreadableMessage:
             return
         self._silent.pop(asked.about, None)
         if sender := (answer.headers or {}).get(FROM):  # another server than the one that it was sent to
@@ -255,7 +255,7 @@ class ReportReplies:
         key = text_of((message.headers or {}).get(KEY))
         try:
             body = self._codec.read_report(unpacked(message.data))
-        except Unreadable as problem:
+        except UnreadableMessage as problem:
             self.dead_letters.keep(DeadLetter(REPORTS, key, 1, f"it cannot be read: {problem}"), lambda: None)
             return
         with self._lock:

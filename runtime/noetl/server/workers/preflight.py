@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 
-from noetl.ports import Broadcasts, Busy, TooLarge
+from noetl.ports import Broadcasts, Busy, MessageTooLarge
 from noetl_ir.commands import Check, Checked, WorkerHeartbeat
 from noetl_ir.rows import NamedTuple
 
@@ -18,7 +18,7 @@ MOST_ANSWERS = 1_000
 """How many answers to a question are kept: who sent them nobody knows."""
 
 
-class _Asked(NamedTuple):
+class _OpenCheck(NamedTuple):
     pools: Sequence[str]
     answers: dict[str, Checked]
     verdict: "Future[tuple[str, ...]]"
@@ -30,7 +30,7 @@ class Preflight:
     def __init__(self, broadcasts: Broadcasts, workers: Callable[[], Sequence[WorkerHeartbeat]]) -> None:
         self._broadcasts = broadcasts
         self._workers = workers
-        self._open: dict[str, _Asked] = {}
+        self._open: dict[str, _OpenCheck] = {}
 
     def ask(self, check: Check) -> "Future[tuple[str, ...]]":
         """What is wrong in each pool none of whose workers can begin it, a sentence each. Raises Busy.
@@ -44,11 +44,11 @@ class Preflight:
             return verdict
         if len(self._open) >= MOST_OPEN:
             raise Busy(f"{MOST_OPEN} starts wait already until it is known whether their secrets can be had")
-        self._open[check.execution_id] = _Asked(check.pools, {}, verdict)
+        self._open[check.execution_id] = _OpenCheck(check.pools, {}, verdict)
         verdict.add_done_callback(lambda _: self._open.pop(check.execution_id))
         try:
             self._broadcasts.say(check)
-        except TooLarge:
+        except MessageTooLarge:
             verdict.set_result(())
         return verdict
 

@@ -20,7 +20,7 @@ SELECT digest, data FROM catalogue JOIN plans USING (digest) WHERE path = %(path
 """
 
 
-class Catalogue:
+class PostgresCatalogue:
     """Keeps plans by digest, and the versions of paths."""
 
     def __init__(self, access: Access) -> None:

@@ -6,7 +6,7 @@ from noetl.catalogue import EVERY, PlanRow, Versions
 from noetl.ports import ALL, ExecutionRow, Hook, InboxRow, Record, StartKey, Wanted
 from noetl.store.postgres.access import Access
 from noetl.store.postgres.address import address_of
-from noetl.store.postgres.catalogue import Catalogue
+from noetl.store.postgres.catalogue import PostgresCatalogue
 from noetl.store.postgres.inbox import Inbox
 from noetl.store.postgres.log import Log
 from noetl.store.postgres.owners import Ownership
@@ -25,7 +25,7 @@ class PostgresStore:
         self._pool = Pool(address, patience=patience)
         self._access = Access(self._pool, hook)
         self._log = Log(self._access)
-        self._catalogue = Catalogue(self._access)
+        self._catalogue = PostgresCatalogue(self._access)
         self._inbox = Inbox(self._access)
         try:
             self._pool.once(lambda connection: migrate(connection, address))

@@ -37,7 +37,7 @@ from noetl.ports import (
 )
 from noetl.space import check_room
 from noetl.store import SELECT_EXECUTIONS, condition, cut_off, missing
-from noetl.store.sqlite.catalogue import Catalogue
+from noetl.store.sqlite.catalogue import SqliteCatalogue
 from noetl.store.sqlite.failures import TRANSLATED, failure
 from noetl.store.sqlite.opening import connect
 from noetl.store.sqlite.owners import Owners, Ownership
@@ -110,7 +110,7 @@ class SqliteStore:
         self._lock = threading.RLock()
         self._heads: dict[str, Head] = {}
         self._closed: str | None = None
-        self._catalogue = Catalogue(self)
+        self._catalogue = SqliteCatalogue(self)
         self._owners = Owners(path + ".owners", self)
         self._open()
         _open.add(self)

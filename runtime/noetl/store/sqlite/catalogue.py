@@ -38,7 +38,7 @@ class Access(Protocol):
         ...
 
 
-class Catalogue:
+class SqliteCatalogue:
     """Keeps plans by digest, and the versions of paths."""
 
     def __init__(self, access: Access) -> None:

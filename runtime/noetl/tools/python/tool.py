@@ -11,7 +11,7 @@ from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-from noetl.files import Refused, script_text
+from noetl.files import FileRefused, script_text
 from noetl.logins import name_in
 from noetl.ports import Call, Env
 from noetl.processes import ACTION_ID, bytes_of
@@ -33,7 +33,7 @@ async def run_code(call: Call, env: Env) -> Outcome:
         return error("fields.invalid", "; ".join(wrong))
     try:
         request = await _request(call, env)
-    except Refused as problem:
+    except FileRefused as problem:
         return error("file.refused", str(problem))
     except Fault as problem:  # a stored result or a secret that is gone
         return error(problem.code, problem.message)
@@ -52,7 +52,7 @@ async def run_code(call: Call, env: Env) -> Outcome:
 
 
 async def _request(call: Call, env: Env) -> dict[str, Json]:
-    """Everything that the subprocess is told. Raises Refused, KeyError, ValueError."""
+    """Everything that the subprocess is told. Raises FileRefused, KeyError, ValueError."""
     code = _code(call, env)
     memory = call.knobs.get("memory")
     size = MEMORY if memory is None else bytes_of(memory)

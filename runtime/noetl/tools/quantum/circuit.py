@@ -9,7 +9,7 @@ MOST_QUBITS = 16
 MOST_GATES = 10_000
 
 
-class Invalid(Exception):
+class InvalidCircuit(Exception):
     """A circuit that cannot be run here; the text says why, in plain words."""
 
 
@@ -44,28 +44,28 @@ ARITIES = {
 
 
 def gate_of(name: str, angles: Sequence[float], qubits: Sequence[int]) -> Gate:
-    """A gate that there is, with what it needs. Raises Invalid."""
+    """A gate that there is, with what it needs. Raises InvalidCircuit."""
     known = ARITIES.get(name.lower())
     if known is None:
-        raise Invalid(f"there is no gate {name!r}")
+        raise InvalidCircuit(f"there is no gate {name!r}")
     if (len(angles), len(qubits)) != known:
-        raise Invalid(f"the gate {name} takes {known[0]} angles and {known[1]} qubits")
+        raise InvalidCircuit(f"the gate {name} takes {known[0]} angles and {known[1]} qubits")
     if len(set(qubits)) != len(qubits):
-        raise Invalid(f"the gate {name} names a qubit twice")
+        raise InvalidCircuit(f"the gate {name} names a qubit twice")
     return Gate(name.lower(), tuple(angles), tuple(qubits))
 
 
 def listed(source: dict[str, Json]) -> Circuit:
-    """The circuit of a mapping `{qubits, gates}`; all qubits are measured at its end. Raises Invalid."""
+    """The circuit of a mapping `{qubits, gates}`; all qubits are measured at its end. Raises InvalidCircuit."""
     qubits, rows = source.get("qubits"), source.get("gates")
     if not isinstance(qubits, int) or isinstance(qubits, bool) or not isinstance(rows, list):
-        raise Invalid("a circuit is OpenQASM text, or a mapping with qubits, a number, and gates, a list")
+        raise InvalidCircuit("a circuit is OpenQASM text, or a mapping with qubits, a number, and gates, a list")
     if set(source) > {"qubits", "gates"}:
-        raise Invalid("a circuit has qubits and gates, and nothing else")
+        raise InvalidCircuit("a circuit has qubits and gates, and nothing else")
     gates = []
     for row in rows:
         if not isinstance(row, list) or not row or not isinstance(row[0], str):
-            raise Invalid("a gate is a list: its name, its qubits, and a list of its angles if it has some")
+            raise InvalidCircuit("a gate is a list: its name, its qubits, and a list of its angles if it has some")
         angles = row[-1] if isinstance(row[-1], list) else []
         places = row[1:-1] if isinstance(row[-1], list) else row[1:]
         gates.append(gate_of(row[0], [_angle(angle) for angle in angles], [_place(place, qubits) for place in places]))
@@ -73,23 +73,23 @@ def listed(source: dict[str, Json]) -> Circuit:
 
 
 def checked(circuit: Circuit) -> Circuit:
-    """The circuit, if it is one that can be simulated. Raises Invalid."""
+    """The circuit, if it is one that can be simulated. Raises InvalidCircuit."""
     if not 1 <= circuit.qubits <= MOST_QUBITS:
-        raise Invalid(f"the simulator takes 1 to {MOST_QUBITS} qubits, not {circuit.qubits}")
+        raise InvalidCircuit(f"the simulator takes 1 to {MOST_QUBITS} qubits, not {circuit.qubits}")
     if len(circuit.gates) > MOST_GATES:
-        raise Invalid(f"the simulator takes at most {MOST_GATES} gates, not {len(circuit.gates)}")
+        raise InvalidCircuit(f"the simulator takes at most {MOST_GATES} gates, not {len(circuit.gates)}")
     if not circuit.measured:
-        raise Invalid("the circuit measures nothing")
+        raise InvalidCircuit("the circuit measures nothing")
     return circuit
 
 
 def _angle(value: Json) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e9:
-        raise Invalid("an angle is a number, in radians")
+        raise InvalidCircuit("an angle is a number, in radians")
     return float(value)
 
 
 def _place(value: Json, qubits: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < qubits:
-        raise Invalid(f"a qubit is a number from 0 to {qubits - 1}")
+        raise InvalidCircuit(f"a qubit is a number from 0 to {qubits - 1}")
     return value

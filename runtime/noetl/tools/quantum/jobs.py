@@ -8,7 +8,7 @@ import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 from noetl.contents import json_of
-from noetl.tools.quantum.circuit import Circuit, Invalid, listed
+from noetl.tools.quantum.circuit import Circuit, InvalidCircuit, listed
 from noetl.tools.quantum.openqasm import parsed
 from noetl_ir.expr import Json
 from noetl_ir.rows import NamedTuple
@@ -33,15 +33,15 @@ class Job(NamedTuple):
 
 
 def id_of(job: Job) -> str:
-    """The id of a job. Raises Invalid: it is too large."""
+    """The id of a job. Raises InvalidCircuit: it is too large."""
     data = json.dumps(job, separators=(",", ":")).encode()
     if len(data) > CIRCUIT_BYTES:
-        raise Invalid(f"the circuit has more than {CIRCUIT_BYTES} bytes")
+        raise InvalidCircuit(f"the circuit has more than {CIRCUIT_BYTES} bytes")
     return PREFIX + urlsafe_b64encode(zlib.compress(data)).decode().rstrip("=")
 
 
 def job_of(text: str) -> Job:
-    """The job of an id. Raises Invalid."""
+    """The job of an id. Raises InvalidCircuit."""
     try:
         if not text.startswith(PREFIX) or len(text) > 2 * CIRCUIT_BYTES:
             raise ValueError
@@ -54,9 +54,9 @@ def job_of(text: str) -> Job:
         case [str() | dict() as circuit, int(shots), int(seed), int() | float() as begins, int() | float() as ends]:
             if 1 <= shots <= MOST_SHOTS:
                 return Job(circuit, shots, seed, begins, ends)
-    raise Invalid("there is no such job")
+    raise InvalidCircuit("there is no such job")
 
 
 def circuit_of(source: str | dict[str, Json]) -> Circuit:
-    """The circuit of a source. Raises Invalid."""
+    """The circuit of a source. Raises InvalidCircuit."""
     return listed(source) if isinstance(source, dict) else parsed(source)

@@ -7,7 +7,7 @@ import ast
 import math
 import re
 
-from noetl.tools.quantum.circuit import MOST_GATES, MOST_QUBITS, Circuit, Gate, Invalid, checked, gate_of
+from noetl.tools.quantum.circuit import MOST_GATES, MOST_QUBITS, Circuit, Gate, InvalidCircuit, checked, gate_of
 
 _OLD_REGISTER = re.compile(r"(qreg|creg)\s+(\w+)\s*\[\s*(\d{1,4})\s*\]")
 _NEW_REGISTER = re.compile(r"(qubit|bit)\s*(?:\[\s*(\d{1,4})\s*\])?\s+(\w+)")
@@ -18,7 +18,7 @@ _REFUSED = ("gate", "opaque", "if", "for", "while", "reset", "def", "input", "le
 
 
 def parsed(text: str) -> Circuit:
-    """The circuit of a text. Raises Invalid."""
+    """The circuit of a text. Raises InvalidCircuit."""
     reader = _Reader()
     for statement in re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL).split(";"):
         if statement.strip():
@@ -38,12 +38,12 @@ class _Reader:
         self._classical: dict[str, range] = {}
 
     def read(self, statement: str) -> None:
-        """Take one statement. Raises Invalid."""
+        """Take one statement. Raises InvalidCircuit."""
         word = re.split(r"\W", statement, maxsplit=1)[0]
         if word in ("OPENQASM", "include", "barrier"):
             return
         if word in _REFUSED or "@" in statement:
-            raise Invalid(f"the simulator does not take {statement[:40]!r}")
+            raise InvalidCircuit(f"the simulator does not take {statement[:40]!r}")
         if found := _OLD_REGISTER.fullmatch(statement):
             self._declare(found[1] == "qreg", found[2], int(found[3]))
         elif found := _NEW_REGISTER.fullmatch(statement):
@@ -53,11 +53,11 @@ class _Reader:
         elif found := _GATE.fullmatch(statement):
             self._apply(found[1], found[2], found[3])
         else:
-            raise Invalid(f"{statement[:40]!r} is no statement")
+            raise InvalidCircuit(f"{statement[:40]!r} is no statement")
 
     def _declare(self, is_quantum: bool, name: str, size: int) -> None:
         if name in self._quantum or name in self._classical:
-            raise Invalid(f"the register {name!r} is declared twice")
+            raise InvalidCircuit(f"the register {name!r} is declared twice")
         start = self.qubits if is_quantum else self.bits
         (self._quantum if is_quantum else self._classical)[name] = range(start, start + size)
         if is_quantum:
@@ -65,30 +65,30 @@ class _Reader:
         else:
             self.bits += size
         if self.qubits > MOST_QUBITS or self.bits > 1000:
-            raise Invalid(f"the simulator takes at most {MOST_QUBITS} qubits")
+            raise InvalidCircuit(f"the simulator takes at most {MOST_QUBITS} qubits")
 
     def _measure(self, source: str, target: str) -> None:
         qubits, bits = _places(source, self._quantum), _places(target, self._classical)
         if len(qubits) != len(bits):
-            raise Invalid(f"measure {source} gives {len(qubits)} bits, and {target} has {len(bits)}")
+            raise InvalidCircuit(f"measure {source} gives {len(qubits)} bits, and {target} has {len(bits)}")
         for qubit, bit in zip(qubits, bits, strict=True):
             if qubit in self.measured or bit in self.measured.values():
-                raise Invalid("a qubit or bit is measured twice, which the simulator does not take")
+                raise InvalidCircuit("a qubit or bit is measured twice, which the simulator does not take")
             self.measured[qubit] = bit
 
     def _apply(self, name: str, angles: str | None, targets: str) -> None:
         found = [_places(target, self._quantum) for target in targets.split(",")]
         count = max(map(len, found))
         if any(len(places) not in (1, count) for places in found):
-            raise Invalid(f"the registers of {name} have different sizes")
+            raise InvalidCircuit(f"the registers of {name} have different sizes")
         values = [_number(angle) for angle in (angles or "").split(",") if angle.strip()]
         for position in range(count):  # a register stands for each of its qubits in turn
             qubits = [places[position if len(places) > 1 else 0] for places in found]
             if self.measured.keys() & set(qubits):
-                raise Invalid("a gate follows a measurement of its qubit, which the simulator does not take")
+                raise InvalidCircuit("a gate follows a measurement of its qubit, which the simulator does not take")
             self.gates.append(gate_of(name, values, qubits))
         if len(self.gates) > MOST_GATES:
-            raise Invalid(f"the simulator takes at most {MOST_GATES} gates")
+            raise InvalidCircuit(f"the simulator takes at most {MOST_GATES} gates")
 
 
 def _places(text: str, registers: dict[str, range]) -> range:
@@ -96,23 +96,23 @@ def _places(text: str, registers: dict[str, range]) -> range:
     found = _PLACE.fullmatch(text.strip())
     register = None if found is None else registers.get(found[1])
     if found is None or register is None:
-        raise Invalid(f"there is no register {text.strip()[:40]!r}")
+        raise InvalidCircuit(f"there is no register {text.strip()[:40]!r}")
     if found[2] is None:
         return register
     place = int(found[2])
     if place >= len(register):
-        raise Invalid(f"{text.strip()[:40]!r} is outside its register")
+        raise InvalidCircuit(f"{text.strip()[:40]!r} is outside its register")
     return register[place : place + 1]
 
 
 def _number(text: str) -> float:
-    """The value of an angle: numbers, pi, the four operations and parentheses. Raises Invalid."""
+    """The value of an angle: numbers, pi, the four operations and parentheses. Raises InvalidCircuit."""
     try:
         value = _value(ast.parse(text.strip(), mode="eval").body) if len(text) <= 200 else math.nan
     except (SyntaxError, ValueError, ZeroDivisionError, OverflowError, RecursionError, MemoryError):
         value = math.nan
     if not abs(value) < 1e9:
-        raise Invalid(f"{text.strip()[:40]!r} is no angle")
+        raise InvalidCircuit(f"{text.strip()[:40]!r} is no angle")
     return value
 
 

@@ -10,7 +10,7 @@ import time
 from hashlib import sha256
 
 from noetl.ports import Call, Env
-from noetl.tools.quantum.circuit import Invalid
+from noetl.tools.quantum.circuit import InvalidCircuit
 from noetl.tools.quantum.jobs import MOST_SHOTS, Job, circuit_of, id_of, job_of
 from noetl.tools.quantum.simulator import counts_of
 from noetl_ir.expr import Json
@@ -33,7 +33,7 @@ async def run(call: Call, env: Env) -> Outcome:
         return _submitted(call)
     try:
         job, now = job_of(str(fields.get("job_id"))), time.time()
-    except Invalid as problem:
+    except InvalidCircuit as problem:
         return error("quantum.job", str(problem))
     about: dict[str, Json] = {"job_id": str(fields["job_id"]), "state": job.state(now)}
     if fields["op"] == "status":
@@ -44,7 +44,7 @@ async def run(call: Call, env: Env) -> Outcome:
         async with asyncio.timeout(seconds):
             counts: dict[str, Json] = dict(await counts_of(circuit_of(job.circuit), job.shots, job.seed))
             return ok({**about, "shots": job.shots, "counts": counts})
-    except Invalid as problem:
+    except InvalidCircuit as problem:
         return error("quantum.job", str(problem))
     except TimeoutError:
         return error("timeout", f"the simulation took longer than {seconds:g} s", retryable=True)
@@ -69,5 +69,5 @@ def _submitted(call: Call) -> Outcome:
         begins, ends = (int((now + part * delay) * 1000) / 1000 for part in (0.5, 1.0))  # without delay it is done now
         job = Job(source, shots, seed, begins, ends)
         return ok({"job_id": id_of(job), "state": job.state(now)})
-    except Invalid as problem:
+    except InvalidCircuit as problem:
         return error("quantum.circuit", str(problem))
