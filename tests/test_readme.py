@@ -31,7 +31,7 @@ NAMES = {"execution_id": "ID", "digest": "DIGEST", "worker": "NAME", "user_id": 
 """What stands in the reference for the parts of a path."""
 DOCUMENTS = sorted(
     path
-    for path in [ROOT / "README.md", ROOT / "CHANGELOG.md", *ROOT.glob("*/README.md"), *ROOT.glob("*/*/README.md")]
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("*/*/README.md")]
     if not path.relative_to(ROOT).parts[0].startswith(".")
 )
 
@@ -199,3 +199,16 @@ def options(command: click.Command) -> set[str]:
     inner = command.commands.values() if isinstance(command, click.Group) else ()
     own = {word for param in command.params for word in param.opts if word.startswith("--")}
     return own.union(*map(options, inner))
+
+
+def test_what_contributing_names_is_there() -> None:
+    """Paths in backquotes without a part to fill in, scripts, and commands of both programs."""
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    named = re.findall(r"`([\w./]+/[\w./]*)`", page)
+    rooms = [ROOT, ROOT / "compiler" / "noetlc"]
+    assert len(named) > 15
+    assert [path for path in named if path != "compiler/noetlc/x/y.py" and "/x/" not in path
+            and not any((room / path).exists() for room in rooms)] == []  # fmt: skip
+    commands = re.findall(r"`(noetlc?) (\w+)", page)
+    assert len(commands) > 6
+    assert [each for each in commands if each[1] not in (NOETLC if each[0] == "noetlc" else NOETL)] == []

@@ -17,7 +17,7 @@ DRAWERS = frozenset({"util", "utils", "common", "helper", "helpers", "base", "ba
 PACKAGES = {"noetl_ir": "schema/noetl_ir", "noetlc": "compiler/noetlc", "noetl": "runtime/noetl"}
 TOP_LEVEL = frozenset(
     {"pyproject.toml", "compiler", "runtime", "schema", "tests", "golden", "examples", "tools"}
-    | {"README.md", "LICENSE", "CHANGELOG.md"}
+    | {"README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md"}
 )
 BUILT = ("*.egg-info", "dist", "build", "*.ir", "__pycache__")
 REGISTRY = "schema/noetl_ir/registry.py"

@@ -1,9 +1,11 @@
 """What every tool promises, whichever it is: one outcome, clean as JSON, no exception, nothing left running.
 
-A tool is tested by existing; one that may wait needs a call that waits, in `slow_call`.
+A tool is tested by existing; one that awaits something needs a call that waits, in `slow_call`.
 """
 
+import ast
 import asyncio
+import inspect
 import os
 import time
 from collections.abc import Awaitable, Callable
@@ -38,9 +40,22 @@ class Silent(BaseHTTPRequestHandler):
         """Nothing."""
 
 
+SLOW = "slow"
+"""The name of a credential that takes long to be had."""
+
+
+class SlowEnv(FakeEnv):
+    """An environment with such a credential."""
+
+    async def credential(self, name: str) -> dict[str, Json]:
+        if name == SLOW:
+            await asyncio.sleep(613)
+        return await super().credential(name)
+
+
 @pytest.fixture
 def env(tmp_path: Path) -> FakeEnv:
-    return FakeEnv(tmp_path, {"c": {"token": "t"}})
+    return SlowEnv(tmp_path, {"c": {"token": "t"}})
 
 
 @pytest.fixture(autouse=True)
@@ -66,10 +81,7 @@ def slow_call(kind: str, root: Path, url: str) -> Call | None:
     """A call that is not done for a long time; None for a tool that never waits."""
     (root / "slow.sh").write_text("sleep 613 & sleep 613")
     endless = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"
-    fields: dict[str, dict[str, Json] | None] = {
-        "noop": None,
-        "artifact": None,
-        "secrets": None,
+    fields: dict[str, dict[str, Json]] = {
         "http": {"url": url},
         "python": {"code": "import time; time.sleep(613)"},
         "shell": {"command": "sleep 613 & sleep 613"},
@@ -81,12 +93,21 @@ def slow_call(kind: str, root: Path, url: str) -> Call | None:
         "quantum": {"op": "results", "job_id": id_of(Job({"qubits": 16, "gates": [["h", 0]] * 5000}, 1, 1, 0, 0))},
         "snowflake": {"command": "SELECT 1", "auth": {"account": "a", "user": "u", "password": "p"}},
         "transfer": {"source": {"kind": "sqlite", "query": endless}, "target": {"kind": "file", "path": "x.csv"}},
+        "secrets": {"secret": SLOW},
         "gcs": {"operation": "list", "bucket": "b", "endpoint": url},
         "nats": {"operation": "kv_keys", "bucket": "b", "url": f"nats://{url.removeprefix('http://')}"},
     }
-    assert kind in fields, f"slow_call has no call of the kind {kind}"
-    given = fields[kind]
-    return None if given is None else call_of(kind, given)
+    if kind not in fields:
+        assert not waits(kind), f"the tool {kind} awaits something: slow_call needs a call of it that takes long"
+        return None
+    return call_of(kind, fields[kind])
+
+
+def waits(kind: str) -> bool:
+    """Whether a tool awaits anything: one that does not cannot be cancelled in between."""
+    module = inspect.getmodule(run_of(kind))
+    assert module is not None
+    return any(isinstance(node, ast.Await) for node in ast.walk(ast.parse(inspect.getsource(module))))
 
 
 @pytest.mark.parametrize("kind", KINDS)
