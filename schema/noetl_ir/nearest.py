@@ -1,9 +1,18 @@
 """The name that a word was meant to be: behind every "did you mean"."""
 
 from collections.abc import Iterable
+from itertools import islice
 
 LIKENESS = 0.61
 """How alike two names have to be, from 0 to 1; difflib's own 0.6 takes `signal` for `sink`."""
+
+LONGEST = 200
+"""Characters of a word or name beyond which it is like nothing: comparing takes the product of both lengths."""
+
+MOST = 50
+"""How many names are compared with a word. Of more only those of about its length that begin or end as it does: files
+and requests may have thousands of each, and every word that is unknown is compared with every name.
+"""
 
 
 def nearest(word: str, known: Iterable[str], likeness: float = LIKENESS) -> str:
@@ -14,7 +23,7 @@ def nearest(word: str, known: Iterable[str], likeness: float = LIKENESS) -> str:
     """
     from difflib import SequenceMatcher, get_close_matches  # only a finding needs it, and importing it takes 1 ms
 
-    names = tuple(dict.fromkeys(known))
+    names = _comparable(word, known)
     for name in names:
         if is_swapped(word, name):
             return name
@@ -25,6 +34,23 @@ def nearest(word: str, known: Iterable[str], likeness: float = LIKENESS) -> str:
             equals = [name for name in found if SequenceMatcher(None, name, written).ratio() == best]
             return min(equals, key=names.index)
     return ""
+
+
+def _comparable(word: str, known: Iterable[str]) -> tuple[str, ...]:
+    """The names that are worth comparing with a word, at most MOST."""
+    if len(word) > LONGEST:
+        return ()
+    names = tuple(dict.fromkeys(name for name in known if len(name) <= LONGEST))
+    if len(names) <= MOST:
+        return names
+    folded, fewest, longest = word.lower(), len(word) - 2, len(word) + 2
+    alike = (name for name in names if fewest <= len(name) <= longest and _has_an_end_of(folded, name.lower()))
+    return tuple(islice(alike, MOST))
+
+
+def _has_an_end_of(word: str, name: str) -> bool:
+    """Whether a name begins or ends with the two characters that a word begins or ends with."""
+    return name.startswith(word[:2]) or name.endswith(word[-2:])
 
 
 def is_swapped(word: str, name: str) -> bool:

@@ -75,17 +75,29 @@ def _check_site(connection: HTTPConnection) -> None:
     if connection.scope.get("method", "GET") in _LOOKS:
         return
     headers = connection.headers
-    origin = headers.get("origin")
-    is_own = origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
-    if not is_own or headers.get("sec-fetch-site", "none").lower() not in _OWN_SITES:
+    host = headers.get("host", "").lower()
+    is_own = all(_site_of(origin) == host for origin in headers.getlist("origin"))
+    if not is_own or not {site.lower() for site in headers.getlist("sec-fetch-site")} <= _OWN_SITES:
         raise BadRequest("a page of another site may change nothing here", 403)
     if headers.get("content-type", "").partition(";")[0].strip().lower() in _OF_FORMS:
         raise BadRequest("a body of this type is what forms send: give `Content-Type: application/json`", 415)
 
 
+def _site_of(origin: str) -> str:
+    """The host and port of an origin, `null` where it has none or cannot be read."""
+    try:
+        return urlsplit(origin).netloc.lower() or "null"
+    except ValueError:
+        return "null"
+
+
 def _token_of(connection: HTTPConnection, tokens: Sequence[Token]) -> Token | None:
-    """The token that was sent. All are compared, so that how long it takes tells nothing of any."""
-    header = connection.headers.get("authorization", "")
+    """The token that was sent, none where several were. All are compared, so that how long it takes tells nothing of
+    any.
+    """
+    header, *others = connection.headers.getlist("authorization") or [""]
+    if others:  # a proxy in front may have looked at another one
+        return None
     sent = header[len(_SCHEME) :].strip() if header[: len(_SCHEME)].lower() == _SCHEME else ""
     digest = digest_of(sent)
     found = None

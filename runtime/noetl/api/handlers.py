@@ -22,6 +22,7 @@ from noetl.api.bodies import (
     number_of,
     raw_body,
 )
+from noetl.api.lasting import Lasting
 from noetl.api.pages import LAST_POSITION, limit_of, page, position_of
 from noetl.api.problems import BadRequest, Rejected, Unknown, no_room, problem
 from noetl.api.service import ApiService, Start
@@ -141,7 +142,7 @@ async def get_result(request: Request) -> Response:
 
 async def get_replay(request: Request) -> Response:
     """Fold the log again: whether it is a legal run of the plan, and the state it leads to."""
-    return JSONResponse(await run_in_threadpool(service_of(request).replay, _id(request)))
+    return JSONResponse(await _lasting(request).run(service_of(request).replay, _id(request)))
 
 
 async def get_events(request: Request) -> Response:
@@ -207,7 +208,7 @@ async def register(request: Request) -> Response:
     """Register a playbook (its source, compiled here) or a plan (its bytes); refused when it does not compile."""
     data = await raw_body(request, SOURCE_BYTES)
     name = request.query_params.get("name", "playbook.yaml")
-    row = await run_in_threadpool(service_of(request).register, data, name)
+    row = await _lasting(request).run(service_of(request).register, data, name)
     return JSONResponse(row, 201, {"Location": f"/plans/{row['playbook_id']}"})
 
 
@@ -261,6 +262,11 @@ async def stop(request: Request) -> Response:
 async def _asked(request: Request, verb: str, body: Json = None) -> Response:
     await run_in_threadpool(service_of(request).ask, _id(request), verb, body)
     return JSONResponse({"execution_id": _id(request), "asked": verb}, 202)
+
+
+def _lasting(request: Request) -> Lasting:
+    lasting: Lasting = request.app.state.lasting
+    return lasting
 
 
 def _version_of(text: str) -> tuple[str, int]:

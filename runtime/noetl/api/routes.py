@@ -10,6 +10,7 @@ from starlette.routing import Route
 from noetl.api import handlers, sessions
 from noetl.api.bodies import ActivityBody, BlobBody, SessionBody, SessionTokenBody, SignalBody, StartBody
 from noetl.api.guard import Guard
+from noetl.api.lasting import Lasting
 from noetl.api.operation import Handler, Operation
 from noetl.api.pages import Paged
 from noetl.api.problems import BadRequest, answering, problem_of
@@ -95,6 +96,7 @@ def application(
     ]
     app = Starlette(routes=routes, exception_handlers={404: _failed, 405: _failed})
     app.state.service = service
+    app.state.lasting = Lasting()
     app.state.streams = Streams(service)
     app.state.connections = connections
     app.state.sessions = sessions.SessionBook(kept)

@@ -93,11 +93,13 @@ async def _lines(
                 return
             rung.clear()
             over = await run_in_threadpool(service.is_over, execution_id)  # asked first: its last events are seen
-            while page := await run_in_threadpool(service.events, execution_id, position, PAGE):
-                for envelope in page:
-                    position += 1
-                    yield f"id: {position}\nevent: {envelope['event_type']}\ndata: {json.dumps(envelope)}\n\n"
+            page = await run_in_threadpool(service.events, execution_id, position, PAGE)
+            for envelope in page:
+                position += 1
+                yield f"id: {position}\nevent: {envelope['event_type']}\ndata: {json.dumps(envelope)}\n\n"
+            if page:  # there may be more, without end: first it is asked whether this one may go on
                 silent = 0.0
+                continue
             if over:
                 yield f"id: {position}\nevent: end\ndata: {{}}\n\n"
                 return

@@ -31,6 +31,10 @@ from noetl_ir.nearest import nearest
 _GIVEN = ("workload", "payload")
 _WHOLE = frozenset({"workload", "payload", "context"})
 _PROGRAM = "python"
+_MOST = 20
+"""How many names are told one by one: a request may have as many as its bytes allow."""
+_LONGEST = 200
+"""Characters of such a name that are told."""
 
 
 def unread(program: Program, payload: Mapping[str, Json]) -> tuple[str, ...]:
@@ -51,11 +55,14 @@ def unread(program: Program, payload: Mapping[str, Json]) -> tuple[str, ...]:
     programs = (row.fields for row in plan.tasks if row.kind == _PROGRAM and row.fields >= 0)
     whole = whole or any(_WHOLE & {*re.findall(r"\w+", t)} for f in programs for t in _texts(plan.templates[f]))
     told = []
-    for name in fresh:
+    strange = [name for name in fresh if name not in read]
+    for name in strange[:_MOST]:
         near = nearest(name, declared)
-        if name not in read and (near or not whole):
+        if near or not whole:
             said = f"; did you mean `{near}`?" if near else ""
-            told.append(f"nothing reads `{name}` of the payload, and `workload` has no such key{said}")
+            told.append(f"nothing reads `{name[:_LONGEST]}` of the payload, and `workload` has no such key{said}")
+    if len(strange) > _MOST and not whole:
+        told.append(f"nor does anything read {len(strange) - _MOST} other names of it")
     return tuple(told)
 
 

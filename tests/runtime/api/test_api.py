@@ -2,14 +2,16 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterable
 from pathlib import Path
+from threading import Event
 
 import pytest
 from starlette.responses import StreamingResponse
 
 from harness.running import HEAD, compiled
 from harness.serving import Served, served, until
+from noetl.api.lasting import Lasting
 from noetl.api.streams import Streams
 from noetl.ports import Busy, StoreFailure
 
@@ -245,6 +247,52 @@ def test_one_client_follows_only_so_many(server: Served) -> None:
         streams.followed(execution_id, 0, lambda: True, "10.0.0.1")
 
     asyncio.run(follow())
+
+
+def test_a_stream_of_events_without_end_ends_when_its_token_does(
+    server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is always more, as of a cycle that never waits: still each page asks whether the next may be sent."""
+    register(server, WAITS)
+    execution_id = start(server, path="t/t")
+    service = server.client.app.state.service  # type: ignore[attr-defined]
+    monkeypatch.setattr(service, "events", lambda *_: [{"event_type": "more"}])
+
+    async def read() -> int:
+        asked = iter([True] * 5)
+        found = Streams(service).followed(execution_id, 0, lambda: next(asked, False)).body_iterator
+        return len([line async for line in islice_of(found)])
+
+    async def islice_of(lines: AsyncIterable[object]) -> AsyncGenerator[object]:
+        count = 0
+        async for line in lines:
+            yield line
+            if (count := count + 1) > 100:
+                return
+
+    assert asyncio.run(read()) == 5
+
+
+def test_what_lasts_leaves_threads_for_others() -> None:
+    lasting, gate, ran = Lasting(at_once=2, waiting=1), Event(), list[int]()
+
+    def work(number: int) -> int:
+        ran.append(number)
+        assert gate.wait(20)
+        return number
+
+    async def ask() -> list[int]:
+        asked = [asyncio.create_task(lasting.run(work, number)) for number in range(3)]
+        while len(ran) < 2:
+            await asyncio.sleep(0.01)
+        with pytest.raises(Busy, match="3 playbooks and logs"):
+            await lasting.run(work, 9)
+        assert sorted(ran) == [0, 1]
+        gate.set()
+        done = await asyncio.gather(*asked)
+        return [*done, await lasting.run(work, 3)]
+
+    assert asyncio.run(ask()) == [0, 1, 2, 3]
 
 
 def test_a_stream_that_is_old_ends_and_the_next_one_goes_on(server: Served) -> None:

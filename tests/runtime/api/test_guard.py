@@ -64,7 +64,7 @@ def test_a_page_of_another_site_changes_nothing(tmp_path: Path, tokens: tuple[To
         own = str(server.client.base_url).rstrip("/")
         foreign = [
             {"origin": "http://pages.example"}, {"origin": "null"}, {"origin": f"{own}1"},
-            {"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"},
+            {"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"}, {"origin": "http://[::1"},
         ]  # fmt: skip
         changing = [row for row in ROUTES if row.method not in ("GET", "HEAD") and row.role]
         assert len(changing) > 5
@@ -80,6 +80,19 @@ def test_a_page_of_another_site_changes_nothing(tmp_path: Path, tokens: tuple[To
             assert answer.status_code not in (403, 415), head
         looks = server.client.get("/executions", headers={**admin, "origin": "http://pages.example"})
         assert looks.status_code == 200  # nothing is said of what it may read: no page gets the answer
+
+
+def test_of_a_header_that_is_sent_twice_both_count(tmp_path: Path) -> None:
+    with served(tmp_path, *TOKENS) as server:
+        own, admin = str(server.client.base_url).rstrip("/"), ("authorization", "Bearer secret-admin")
+        for heads, code in (
+            ([admin, ("origin", own), ("origin", "http://pages.example")], 403),
+            ([admin, ("sec-fetch-site", "none"), ("sec-fetch-site", "cross-site")], 403),
+            ([admin, ("authorization", "Bearer secret-viewer")], 401),
+            ([("authorization", "Bearer secret-viewer"), admin], 401),
+            ([admin, ("origin", own)], 404),
+        ):
+            assert server.client.post("/executions/e/cancel", headers=heads).status_code == code, heads
 
 
 def test_without_tokens_only_names_of_this_machine_are_answered(tmp_path: Path) -> None:

@@ -37,6 +37,14 @@ def test_names_of_a_payload_that_nothing_reads(result: str, payload: dict[str, o
     assert len(told) == bool(said) and all(part in told[0] for part in said)
 
 
+def test_of_thousands_of_names_a_few_are_told() -> None:
+    plan = read_plan(compiled(PAY % '"{{ workload.amount }}"'))
+    payload: dict[str, object] = {f"zebra{number}" + "x" * 1000: 1 for number in range(1000)}
+    told = unread(Program(plan, ""), payload)  # type: ignore[arg-type]
+    assert len(told) == 21 and told[-1] == "nor does anything read 980 other names of it"
+    assert max(map(len, told)) < 400
+
+
 @pytest.mark.parametrize(
     ("code", "told"), [("result = zebra", 0), ("result = workload['ze' + 'bra']", 0), ("result = 1", 1)]
 )
