@@ -41,6 +41,7 @@ class Making:
         body = self.body
         inside = [f"{body}.k == 1", f"{body}.k > 0", f"{body}.f", f"not {body}.f", f"{body}.k < 2"]
         inside += ["response.status_code == 200", "response.status_code == 201"] if self.kind == "http" else []
+        inside += [f"{self.one('result', 'response')} is defined"] * 2
         inside += [f"{own} {asked}" for own in self.own("k") for asked in ("== 1", "> 0")] if self.named else []
         outside = ["workload.w == 1", "vars.c == 1", "workload.w > 0", "vars.v == 1", "vars.v is defined"]
         text = str(self.one(*inside, *inside, *outside))

@@ -40,6 +40,7 @@ from noetlc.older.needless import without_dead, without_done
 from noetlc.older.page_nodes import tool_before_branches
 from noetlc.older.patching import OUTCOME, kept
 from noetlc.older.run_again import run_again
+from noetlc.older.straight import straight
 
 
 class OldNames(Guess):
@@ -59,13 +60,13 @@ def rename_names(playbook: Playbook, note: Note) -> Playbook:
     again = run_again(playbook)
     for step in playbook.steps:
         if not any(has_old_names(expr) for expr, _, _ in step_expressions(step)):
-            steps.append(step)
+            steps.append(straight(step))
             continue
         made = _renamed(step, shared, again=step.name in again)
         _tell(step, made, note)
         made = step if made == step else _with_outcome(made)
         tasks = tuple(map(without_dead, made.tasks))
-        steps.append(made if tasks == made.tasks else made._replace(tasks=tasks))
+        steps.append(straight(made if tasks == made.tasks else made._replace(tasks=tasks)))
     workbook = tuple((name, without_dead(_task(task, shared))) for name, task in playbook.workbook)
     everywhere = only_old(_everywhere(shared))
     workload = tuple((key, value_with(value, everywhere)) for key, value in playbook.workload)

@@ -25,7 +25,7 @@ def without_done(arc: Arc, done: str) -> Arc:
     if arc.when is None:
         return arc
     asked = equal(path("event", "name"), done)
-    parts = list(_parts(arc.when.expr))
+    parts = list(parts_of(arc.when.expr))
     left = [part for part in parts if part != asked]
     if len(left) == len(parts) or any(map(_reads_end, left)):
         return arc
@@ -47,7 +47,7 @@ def without_dead(task: Task) -> Task:
 def _once(rule: Rule) -> Rule:
     if rule.when is None or rule.when.node is not None:
         return rule
-    parts = list(_parts(rule.when.expr))
+    parts = list(parts_of(rule.when.expr))
     found = [part for number, part in enumerate(parts) if part not in parts[:number]]
     return rule if len(found) == len(parts) else rule._replace(when=guard(both(*found), rule.when.span))
 
@@ -55,15 +55,15 @@ def _once(rule: Rule) -> Rule:
 def _is_never(rule: Rule) -> bool:
     if rule.when is None or rule.when.node is not None:
         return False
-    parts = list(_parts(rule.when.expr))
+    parts = list(parts_of(rule.when.expr))
     return OUTCOME_OK in parts and OUTCOME_ERROR in parts
 
 
-def _parts(expr: Expr) -> Iterator[Expr]:
+def parts_of(expr: Expr) -> Iterator[Expr]:
     """The parts of a conjunction in order."""
     if isinstance(expr, Logic) and expr.op == "and":
-        yield from _parts(expr.left)
-        yield from _parts(expr.right)
+        yield from parts_of(expr.left)
+        yield from parts_of(expr.right)
     else:
         yield expr
 

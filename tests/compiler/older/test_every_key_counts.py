@@ -48,7 +48,7 @@ AS_WITHOUT = {
 }
 """Key → the values that say what holds anyway."""
 _ROUTE = {"next": [{"step": "end"}]}
-_TO_END = ([{"when": "{{ event.name == 'step.exit' }}", "then": _ROUTE}], _ROUTE)
+_TO_END = ([{"when": "{{ event.name == 'step.exit' }}", "then": _ROUTE}], _ROUTE, _ROUTE["next"])
 """A `case` that leads a step which is done to `end`, and its actions: a step of which no way leads goes there too."""
 NAMES = frozenset({"into", "desc", "priority", "entry_step"})
 """Keys that only name something, which nothing need read, or say an order or a beginning, which may be that of the

@@ -61,6 +61,7 @@ from noetlc.older.case.rules import (
     unmatched,
 )
 from noetlc.older.case.settings import settled
+from noetlc.older.case.surely import always_taken, of_success, without_route
 from noetlc.older.case.waits import called, guard_when_called, waiting_again, when_called
 from noetlc.older.legacy_names import declared_in, declared_names, renamed
 
@@ -114,13 +115,22 @@ class _Lowered(NamedTuple):
         if self.case.eval == "on_entry":
             rules.sort(key=lambda pair: 2 if pair[1].when is None else is_for_exit(pair[1]))
         in_tool = [pair for pair in rules if not is_for_loop(pair[1], step)]
+        always = None
         if not arcs_only:
-            step = self._with_branches(step, [ready(step, number, rule) for number, rule in in_tool])
+            asked = [of_success(ready(step, number, rule), self.known) for number, rule in in_tool]
+            always = always_taken(step, asked, policy_of(split(step)[1])) if self.case.eval == "on_entry" else None
+            step = self._with_branches(step, asked)
+            step = step if always is None else without_route(step)
         if enter:
             step = self._entered(step, [ready(step, number, rule) for number, rule in enter])
         arcs: list[Arc] = []
         for number, rule in rules if arcs_only else in_order(self.case):
             by_guard = arcs_only or is_for_loop(rule, self.old)
+            if always is not None and number == always.number and always.route is not None:
+                found, forks = route_arcs(self.old, always, always.route, None)
+                self.made.setdefault(self.old.name, []).extend(forks)
+                arcs += found
+                break
             arcs += self._arcs(ready(self.old, number, rule), by_guard=by_guard)
         said = "guarded arcs" if arcs_only else "rules of the tool, branches of tasks, and arcs by the rule taken"
         review = self.old.loop is not None and any(self._routes(rule) for _, rule in in_tool)
