@@ -6,6 +6,7 @@ waits for a payload. So is a loop over items that are the author's. Everything e
 
 from enum import IntEnum
 from functools import cached_property
+from re import compile as pattern
 
 from noetl_ir.expr import (
     Binary,
@@ -15,6 +16,7 @@ from noetl_ir.expr import (
     Const,
     Expr,
     Filter,
+    Json,
     Literal,
     Logic,
     Not,
@@ -38,11 +40,14 @@ _KEEPING = _DEFAULT | {"trim", "upper", "lower", "title", "capitalize", "string"
 
 
 class Feed(IntEnum):
-    """Who decides; of several the one with the highest number counts."""
+    """Who decides; of several the one with the highest number counts. `PLAIN` is the author, by values of the workload
+    in whose texts no character stands that a shell or SQL reads as its own.
+    """
 
     ENGINE = 0
-    AUTHOR = 1
-    OUTSIDE = 2
+    PLAIN = 1
+    AUTHOR = 2
+    OUTSIDE = 3
 
 
 class Feeds:
@@ -103,11 +108,28 @@ class Feeds:
     @cached_property
     def _workload(self) -> dict[str, Feed]:
         """Key → what feeds it."""
-        found = {}
-        for key, value in self._playbook.workload:
-            is_empty = isinstance(value.template, Literal) and value.template.value in (None, "")
-            found[key] = Feed.OUTSIDE if is_empty else Feed.AUTHOR
-        return found
+        return {key: _written(value.template) for key, value in self._playbook.workload}
+
+
+_PLAIN = pattern(r"[\w ./:@%+,=-]*")
+"""Texts that neither a shell nor SQL reads as anything but letters, inside of quotes and outside."""
+
+
+def _written(template: Template) -> Feed:
+    """What feeds a value of the workload."""
+    if not isinstance(template, Literal):
+        return Feed.AUTHOR
+    if template.value in (None, ""):
+        return Feed.OUTSIDE
+    return Feed.PLAIN if _is_plain(template.value) else Feed.AUTHOR
+
+
+def _is_plain(value: Json) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_plain, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return not isinstance(value, str) or ("--" not in value and _PLAIN.fullmatch(value) is not None)
 
 
 def is_harmless(expr: Expr, quote: str = "") -> bool:

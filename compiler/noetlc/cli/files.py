@@ -177,8 +177,14 @@ def _is_playbook(path: str) -> bool:
 _BEGINNING = (
     rb"""(?m)^[ "'{]*(apiVersion["']?\s*:\s*["']?[\w.]*noetl|kind["']?\s*:\s*["']?Playbook|workflow["']?\s*:)"""
 )
+_CREDENTIAL = rb"""(?m)^["']?kind["']?\s*:\s*["']?Credential["']?\s*(#.*)?$"""
+_WORKFLOW = rb"""(?m)^["']?(workflow["']?\s*:|kind["']?\s*:\s*["']?Playbook)"""
+"""What a file of credentials has, and what it has not: those are registered with a server beside its playbooks."""
 
 
 def _begins_a_playbook(data: bytes) -> bool:
     is_wide = data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    return is_wide or re.search(_BEGINNING, data) is not None
+    if is_wide:
+        return True
+    is_credential = re.search(_CREDENTIAL, data) is not None and re.search(_WORKFLOW, data) is None
+    return not is_credential and re.search(_BEGINNING, data) is not None

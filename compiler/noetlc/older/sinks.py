@@ -52,8 +52,8 @@ class Sink(Sugar):
     span: Span
 
 
-_HERE = frozenset({"event", "event_log", "events"})
-"""Stores that keep every result anyway."""
+_HERE = frozenset({"event", "event_log", "events", "memory"})
+"""Stores that keep every result anyway, and the memory of an engine, in which a result stood for later steps."""
 _STORED = frozenset({"data", "args"})
 """What a `save` has that names no store: the first engines kept it in the event log."""
 

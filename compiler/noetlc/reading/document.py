@@ -6,7 +6,7 @@ from noetl_ir.expr import Json
 from noetl_ir.nearest import nearest
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Playbook, Task
-from noetlc.diag.diagnostic import Fix
+from noetlc.diag.diagnostic import Fix, Severity
 from noetlc.reading.drafts import DocumentDraft, ExecutorDraft
 from noetlc.reading.executor import executor_of, read_executor
 from noetlc.reading.keychain import read_keychain
@@ -41,6 +41,7 @@ def read_document(r: Reader, node: Node | None) -> Playbook | None:
             draft.extensions.append((key.text, value))
         else:
             stray_key(r, "document", key, tuple(table))
+    _spare_idle_entries(r, draft, node)
     _check_required(r, draft, node)
     metadata = {**draft.moved, **draft.metadata}
     executor = draft.executor or executor_of(ExecutorDraft())
@@ -230,6 +231,39 @@ def _workbook(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
         case _ if not is_empty(node):
             wrong_shape(r, node, "`workbook`", "a list or mapping of tasks")
     draft.workbook = [(task.name, task) for task in tasks if task is not None]
+
+
+def _spare_idle_entries(r: Reader, draft: DocumentDraft, node: Mapping) -> None:
+    """What an entry of the workbook lacks is a note where nothing can call it: no run comes there."""
+    for name, task in draft.workbook:
+        missed = [at for at, one in enumerate(r.findings) if one.code == "NL103" and _is_in(one.span, task)]
+        if missed and not _may_be_called(node, name):
+            for at in missed:
+                said = r.findings[at]
+                message = f"{said.message}; nothing calls `{name}`"
+                r.findings[at] = said._replace(severity=Severity.NOTE, message=message)
+
+
+def _is_in(span: Span, task: Task) -> bool:
+    return span == task.name_span or task.span.line <= span.line < task.span.end_line
+
+
+def _may_be_called(node: Mapping, name: str) -> bool:
+    """Whether some text outside of the workbook's own `name` is the name of an entry, or is a template that may be."""
+    waiting: list[Node] = [node]
+    seen = 0
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, Mapping):
+            for key, value in here.entries:
+                if key.text in ("task", "workbook") and isinstance(value, Scalar) and "{{" in value.text:
+                    return True
+                waiting.append(value)
+        elif isinstance(here, Sequence):
+            waiting += here.items
+        else:
+            seen += isinstance(here, Scalar) and here.text.strip() == name
+    return seen > 1
 
 
 def _entry(r: Reader, name: Scalar, node: Node) -> Task | None:

@@ -7,7 +7,7 @@ Example
 Instead
     - {kind: shell, command: 'grep "$WORD" names.txt', env: {WORD: "{{ fetch.data.word }}"}}
     Each task is told once, at the first such place. Values of `workload` that are written out are the author's: they
-    are one note in a file.
+    are one note in a file, and none where they have no character that a shell reads as its own.
 When to ignore
     Where the value cannot hold anything but letters and digits, as an id made by this playbook.
 """
@@ -30,7 +30,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         fed: list[Span] = []
         for expr, scalar in expressions_in(value):
             feed = Feed.ENGINE if scalar is None or is_harmless(expr) else unit.feeds.of(expr, step, task)
-            if scalar is not None and feed is not Feed.ENGINE:
+            if scalar is not None and feed > Feed.PLAIN:
                 (fed if feed is Feed.OUTSIDE else ours).append(unit.source.inner_span(scalar, expr.start, expr.end))
         if fed:
             message = f"shell of `{task.name}`: this value becomes part of the command{and_more(fed, 'here')}"

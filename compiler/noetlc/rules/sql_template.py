@@ -9,7 +9,8 @@ Instead
     params: {name: "{{ _prev.name }}"}
     Each task is told once, at the first such place. Nothing is said of numbers (`| int`), of texts that are written
     out, and inside of quotes of values whose quotes are doubled (`| replace("'", "''")`). Values of `workload` that
-    are written out are the author's: they are one note in a file.
+    are written out are the author's: they are one note in a file, and none where they have no character that SQL
+    reads as its own.
 When to ignore
     Where a name of a table or column has to be put in, and comes from the author of the playbook alone.
 """
@@ -40,9 +41,9 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             if is_harmless(expr, quote):
                 continue
             feed, span = unit.feeds.of(expr, step, task), unit.source.inner_span(scalar, expr.start, expr.end)
-            if isinstance(value.template, Native) and feed is Feed.AUTHOR:
+            if isinstance(value.template, Native) and feed <= Feed.AUTHOR:
                 continue  # the statement is an input of the playbook
-            if feed is not Feed.ENGINE:
+            if feed > Feed.PLAIN:
                 (ours if feed is Feed.AUTHOR else quoted if quote else bare).append(span)
         if quoted or bare:
             what = "a quote in this value ends the literal, and what follows is run"

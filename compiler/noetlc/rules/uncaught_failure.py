@@ -17,6 +17,8 @@ When to ignore
 
 from collections.abc import Iterator
 
+from noetl_ir.expr import Compare, Const, Expr, Logic
+from noetlc.ast.truth import Path, path_of, truth
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit
 
@@ -25,7 +27,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     """Routers with arcs for failures, where all of these can be false at once; lowering may make such."""
     for step in unit.playbook.steps if not unit.playbook.legacy else ():
         arcs, choice = unit.choices.on_failure(step) if step.router is not None else ([], None)
-        if choice is None or choice.covers:
+        if choice is None or choice.covers or any(_takes_all(arc.when.expr) for arc in arcs if arc.when):
             continue
         caught = [arc for number, arc in enumerate(arcs) if choice.may(number)]
         if caught:
@@ -35,5 +37,17 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 help="add an arc `when: \"{{ event.name == 'step.failed' }}\"` behind it",
             )
 
+
+def _takes_all(guard: Expr | None) -> bool:
+    """Whether a guard is that a status is no success: a failure has another status, or none, which differs too."""
+    match guard:
+        case Compare(first=asked, rest=(("!=", Const(value=int(status))),)) if 200 <= status < 300:
+            return path_of(asked)[-2:] == ("http", "status")
+        case Logic(op="and", left=left, right=right):
+            return truth(left, _FAILED) is True and _takes_all(right)
+    return False
+
+
+_FAILED: dict[Path, str] = {("event", "name"): "step.failed", ("event", "status"): "error"}
 
 RULE = Rule("NL609", Severity.NOTE, "ast", check, whole=True)

@@ -135,6 +135,9 @@ def test_lint_shows_text_or_json(run: Run) -> None:
     assert row["span"]["line"] == 6
 
 
+LOGINS = "apiVersion: noetl.io/v1\nkind: Credential\ncredentials: [{key: shop}]\n"
+
+
 def test_lint_takes_files_folders_globs_and_standard_input(run: Run) -> None:
     put("in/a.yaml", GOOD)
     put("in/deep/b.yml", GOOD)
@@ -142,9 +145,11 @@ def test_lint_takes_files_folders_globs_and_standard_input(run: Run) -> None:
     put("in/readme.txt", "x")
     put("in/deep/run.script.yaml", "outcomes: []\n")
     put("in/deep/manifest.yaml", "apiVersion: v1\nkind: Pod\n")
+    put("in/deep/logins.yaml", LOGINS)
     assert "in 2 files" in run("lint", "in").err
     assert "in 1 file" in run("lint", "in/*.yaml", "in/a.yaml").err
     assert "in 2 files" in run("lint", "in/**/[ab].y*ml").err
+    assert "NL106" in run("lint", "in/deep/logins.yaml").out
     Path("wide").mkdir()
     Path("wide/a.yaml").write_bytes(GOOD.encode("utf-16"))
     assert "in 1 file" in run("lint", "wide").err

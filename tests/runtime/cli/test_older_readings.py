@@ -13,6 +13,21 @@ if TYPE_CHECKING:
     from conftest import Home
 
 CASES = {
+    "what is set when a looped step is entered is set once, before the first item": (
+        """
+workflow:
+  - step: start
+    loop: {in: "{{ [1, 2, 3] }}", iterator: x, mode: sequential}
+    tool: {kind: python, args: {x: "{{ x }}"}, code: "result = {'n': x}"}
+    case:
+      - when: "{{ event.name == 'step.enter' }}"
+        then: {set: {ctx: {seen: []}}}
+      - when: "{{ event.name == 'step.exit' and result.n > 0 }}"
+        then: {collect: {from: result, into: seen, mode: append}}
+    next: [{step: fin, args: {count: "{{ ctx.seen | length }}"}}]
+""",
+        {"count": 3},
+    ),
     "braces in code are values, of args too, and a `return` of `result` is what it returns": (
         """
 workload: {size: 7, names: [a, b]}

@@ -16,12 +16,13 @@ nowhere (`__s__exit`). In a loop the rules are asked in each iteration, and thos
 rules for `call.error` come behind those for `call.done`: they are for what no such rule takes.
 """
 
+from noetl_ir.expr import Const, Name
 from noetl_ir.rows import NamedTuple
 from noetlc.ast.bodies import Tasks, taken_of
 from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Rule, Step, Task
 from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import generated_name, guard, jump, noop
-from noetlc.expr.shorthand import FALSE, OUTCOME_OK, TRUE, both, either
+from noetlc.expr.shorthand import FALSE, OUTCOME_OK, TRUE, both, compared, either
 from noetlc.expr.templates import rule_with
 from noetlc.expr.unparse import unparse
 from noetlc.older.branching import behind
@@ -284,15 +285,20 @@ class _Lowered(NamedTuple):
         return (*work, *in_chain(self.old, (end_of(self.old, rule, merge, given),), self.known))
 
     def _entered(self, step: Step, rules: list[Ready]) -> Step:
-        """Rules for `step.enter`: what they set is set before the tool."""
+        """Rules for `step.enter`: what they set is set before the tool, in a loop before that of the first item."""
         found: list[Task] = []
         for rule in rules:
             if rule.tasks or rule.sets is None:
                 why = "on `step.enter` a rule can only set"
                 self.note(Change(BY, rule.rule.span, "`case`", "refused", why))
                 continue
-            name = generated_name(step.name, rule.label, "enter")
-            found.append(noop(name, rule.rule.span, (rule.sets._replace(directive="continue"),)))
+            name, span = generated_name(step.name, rule.label, "enter"), rule.rule.span
+            sets = rule.sets._replace(directive="continue")
+            if step.loop is not None:
+                first = guard(compared(Name("loop_index"), "==", Const(0)), span)
+                found.append(noop(name, span, (sets._replace(when=first), Rule(None, "continue", span))))
+            else:
+                found.append(noop(name, span, (sets,)))
         return step._replace(tasks=(*found, *step.tasks))
 
 
