@@ -88,8 +88,7 @@ def test_scenario_66_code_that_looks_like_a_template_reaches_the_tool_as_it_is()
       - {name: py, kind: python, code: "result = '{%d}' % 3"}
 """
     compiled = _compiled(text)
-    told = [(finding.code, finding.span.line) for finding in compiled.diagnostics]
-    assert told == [("NL309", HEAD.count("\n") + 4)], "a warning at its place, and none for the Python code"
+    assert compiled.diagnostics == (), "neither is a template, so there is nothing to say"
     [document] = compiled.documents
     assert document.playbook is not None
     fields = [dict(task.fields) for task in document.playbook.steps[0].tasks]

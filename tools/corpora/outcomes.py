@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from noetl.app.snapshots import look_at
+from noetl.app.snapshots import snapshot_of
 from noetl.cli.stores import existing
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
@@ -63,7 +63,7 @@ def outcome_in(url: str) -> Outcome | None:
                 case "workflow.finished":
                     errors.append(event.data.get("error"))
 
-        look_at(runtime, row, attend)
+        snapshot_of(runtime, row, attend)
     error = errors[-1] if errors else None
     told = error if isinstance(error, dict) else {}
     status = row.status if row.ended is not None else "unfinished"

@@ -26,7 +26,7 @@ LEGACY_KEYS: dict[str, dict[str, str]] = {
     },
     "loop": {"until": _UNTIL},
     "task": {"result": _SET, "pipe": "tool: [{name: a, kind: …}, {name: b, kind: …}]", "expr": _WHEN, "catch": _FAILED},
-    "case": {"finally": f"{_ALWAYS} on the step"},
+    "case": {"finally": _ALWAYS},
     "then": {
         "set_prev": _SET_ITER, "sink": _STORE, "vars": _SET, "collect": _SET_ITER,
         "retry": "then: {do: retry, attempts: 3}",

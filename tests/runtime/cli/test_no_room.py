@@ -127,11 +127,17 @@ def test_a_quiet_run_says_it_too(home: "Home") -> None:
     assert told(child).startswith("warning: nothing can be stored")
 
 
+def heeded() -> None:
+    """Ctrl-C is heeded: a shell has what it runs in the background ignore it, and these tests with it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def waiting(home: "Home", *words: str) -> "subprocess.Popen[str]":
     """`noetl …` on a full disk, once it says so, which is within 5 s."""
     child = subprocess.Popen(
         [sys.executable, "-m", "noetl.cli", *words], cwd=home.folder, env=home.env, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        preexec_fn=heeded,
     )  # fmt: skip
     home.started.append(child)
     began = time.monotonic()
