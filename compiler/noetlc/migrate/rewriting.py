@@ -76,7 +76,7 @@ class _Document:
         stays = [key for key, entry in own.items() if key in tree or self._stays(here, entry)]
         moved = here.scope != DOCUMENT and (here.moved or is_new or len(stays) < len(own))
         lines: list[Line] = []
-        for key in in_order(list(tree), stays or (self._held(tree) if here.scope else [])):
+        for key in in_order(list(tree), self._placed(stays, own, tree) or (self._held(tree) if here.scope else [])):
             entry = own.get(key)
             if key not in tree:
                 lines += self._copies.copy(own[key], column)
@@ -97,6 +97,15 @@ class _Document:
         if entry is None or entry.key is None:
             return True
         return not self._touched.has_legacy(entry.start, entry.end)
+
+    def _placed(self, stays: list[str], own: dict[str, Entry], tree: Keys) -> list[str]:
+        """The keys that stay, and those that have another name now, as they stood in this mapping."""
+        if not stays:
+            return []
+        values = {key: value.span for key, value in tree.items() if key not in own and isinstance(value, Value)}
+        renamed = {span: key for key, span in values.items() if list(values.values()).count(span) == 1}
+        there = [key if key in stays else renamed.get(entry.value.span, "") for key, entry in own.items()]
+        return [key for key in there if key]
 
     def _held(self, tree: Keys) -> list[str]:
         """The keys whose values stand somewhere in the file, as they do there."""

@@ -17,7 +17,7 @@ The policy of a step is the default of its tasks, then that of the executor (ord
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from noetl_ir.expr import Const
+from noetl_ir.expr import Compare, Const, Expr
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Choose, Tasks, change_lists, taken, taken_of
@@ -295,7 +295,9 @@ def _before(rules: tuple[Rule, ...], retry: Repetition, names: Replace) -> tuple
     when = None if retry.when is None else guard_with(retry.when, names)
     until = None if retry.until is None else guard_with(retry.until, names)
     asked = [] if when is None else [when.expr]
-    asked += [] if until is None else [negated(until.expr)]
+    asked += (
+        [] if until is None or (when is not None and _is_opposite(when.expr, until.expr)) else [negated(until.expr)]
+    )
     span = retry.span if when is None else when.span
     return (retrying(retry, guard(both(*asked) if asked else OUTCOME_ERROR, span), span), *rules)
 
@@ -322,3 +324,11 @@ def _on_error(on_error: OnError, before: tuple[Rule, ...]) -> tuple[Rule, ...]:
             return (Rule(guard(OUTCOME_ERROR, span), "retry", span), Rule(None, "continue", span))
         case _:
             return before
+
+
+def _is_opposite(asked: Expr, until: Expr) -> bool:
+    """Whether one asks `x != a` and the other `x == a`: `x != a and not x == a` says one thing twice."""
+    match asked, until:
+        case Compare(first=first, rest=((op, right),)), Compare(first=other, rest=((until_op, until_right),)):
+            return first == other and right == until_right and {op, until_op} == {"==", "!="}
+    return False
