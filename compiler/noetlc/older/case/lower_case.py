@@ -292,6 +292,10 @@ class _Lowered(NamedTuple):
                 why = "on `step.enter` a rule can only set"
                 self.note(Change(BY, rule.rule.span, "`case`", "refused", why))
                 continue
+            if step.loop is not None and (step.loop.mode != "sequential" or step.loop.inner is not None):
+                why = "what `step.enter` sets would be set beside other items of the loop: set it in a step before"
+                self.note(Change(BY, rule.rule.span, "`case`", "refused", why))
+                continue
             name, span = generated_name(step.name, rule.label, "enter"), rule.rule.span
             sets = rule.sets._replace(directive="continue")
             if step.loop is not None:
