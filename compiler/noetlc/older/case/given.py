@@ -66,6 +66,12 @@ def read_given(r: Reader, key: Scalar, node: Node, number: int) -> Given | None:
     return Given(noop(f"__given{number}", key.span, (rule,)), name, None, key.span)
 
 
+def given_by_pipe(key: Scalar, number: int) -> Given:
+    """What a pipe gives: its last value."""
+    rule = Rule(None, "continue", key.span, set_iter=((GIVEN, computed(Name("_prev"), key.span)),))
+    return Given(noop(f"__given{number}", key.span, (rule,)), "", None, key.span)
+
+
 def is_paged(r: Reader, given: Given, pages: list[Page]) -> bool:
     """Whether a loop over pages does what the action says: it gathers the last page too, and gives what it gathers."""
     if given.collect is not None:

@@ -6,12 +6,12 @@ from noetlc.ast.bodies import Branch, Choose, Tasks
 from noetlc.ast.playbook import Guard, Rule, Task
 from noetlc.diag.change import Change
 from noetlc.expr.generated import noop
-from noetlc.older.case.given import Given, is_paged, read_given, result_of_rules
+from noetlc.older.case.given import Given, given_by_pipe, is_paged, read_given, result_of_rules
 from noetlc.older.case.nodes import Case, CaseRule, CaseSetting, Route
-from noetlc.older.evaluations import piped
 from noetlc.older.loose import read_loose_guard
 from noetlc.older.page_nodes import Page, Pages
 from noetlc.older.pages import read_page, read_retry
+from noetlc.older.pipes import PARTS, read_pipe
 from noetlc.older.repetition import Repetition
 from noetlc.older.set_pairs import split_set
 from noetlc.older.sinks import read_sink
@@ -114,6 +114,9 @@ def _rule(
             chain.append(one.task)
         else:
             chain += _action(r, name, value)
+            if name.text == "pipe":
+                given.append(given_by_pipe(name, len(given)))
+                chain.append(given[-1].task)
     rule = CaseRule(
         guard,
         tuple(chain),
@@ -126,9 +129,6 @@ def _rule(
     return rule, page
 
 
-_PIPED = ("pipe", "catch", "finally")
-
-
 def _actions(r: Reader, node: Node) -> Iterator[tuple[Scalar, Node]]:
     """The actions of `then` in order; of a mapping, `next` is the last."""
     if isinstance(node, Sequence):
@@ -138,6 +138,8 @@ def _actions(r: Reader, node: Node) -> Iterator[tuple[Scalar, Node]]:
                     yield item.entries[0][0], item
                 elif len(item.entries) == 1:
                     yield item.entries[0]
+                elif item.get("pipe") is not None:
+                    yield from _piped(r, item)
                 else:
                     yield item.key("name") or item.entries[0][0], item
             elif not is_empty(item):
@@ -148,11 +150,20 @@ def _actions(r: Reader, node: Node) -> Iterator[tuple[Scalar, Node]]:
             return
         for entry in sorted(node.entries, key=lambda entry: entry[0].text == "next"):
             if entry[0].text == "pipe":
-                yield entry[0], mapping_at([other for other in node.entries if other[0].text in _PIPED], node.span)
-            elif entry[0].text not in _PIPED or node.get("pipe") is None:
+                yield from _piped(r, mapping_at([one for one in node.entries if one[0].text in PARTS], node.span))
+            elif entry[0].text not in PARTS or node.get("pipe") is None:
                 yield entry
     elif not is_empty(node):
         wrong_shape(r, node, "`then`", "a list of actions")
+
+
+def _piped(r: Reader, node: Mapping) -> Iterator[tuple[Scalar, Node]]:
+    """A pipe, and the actions of its `finally`: they follow a success, failures that were taken included."""
+    key, last = node.key("pipe"), node.get("finally")
+    assert key is not None
+    yield key, node
+    if last is not None:
+        yield from _actions(r, last)
 
 
 def _repeats(
@@ -210,8 +221,7 @@ def _action(r: Reader, key: Scalar, node: Node) -> Tasks:
             rule = Rule(None, "continue", at, set_ctx=ctx, set_iter=scratch)
             return (noop("__set", at, (rule,)),)
         case "pipe":
-            found = [read_task(r, position, item) for position, item in enumerate(piped(r, key, node))]
-            return tuple(task for task in found if task is not None)
+            return read_pipe(r, key, node)
         case "log" if isinstance(node, Scalar):
             no_effect(r, None, key, node)
             return ()
