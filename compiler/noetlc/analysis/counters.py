@@ -10,12 +10,13 @@ rule before it, which did not match, says the opposite. `while` and `until` are 
 from collections.abc import Iterator, Sequence
 from math import ceil
 
-from noetl_ir.expr import Attribute, Binary, Compare, Const, Expr, Filter, Literal, Logic, Name, Native, Template
+from noetl_ir.expr import Attribute, Binary, Compare, Const, Expr, Filter, Literal, Name, Native, Template
 from noetl_ir.plan import Plan, Rule, Task
 from noetl_ir.rows import NamedTuple
 from noetlc.analysis.formulas import Formula, number, plus
 from noetlc.analysis.sizes import Sizes
 from noetlc.analysis.trials import guard_of
+from noetlc.expr.shorthand import conjuncts
 
 END = -1
 """The way out of a pipeline."""
@@ -124,14 +125,7 @@ class Counters:
     def _conjuncts(self, rule: Rule) -> list[Expr]:
         if rule.when < 0:
             return []
-        found, waiting = list[Expr](), [guard_of(self._plan.templates[rule.when])]
-        while waiting:
-            match waiting.pop():
-                case Logic(op="and", left=left, right=right):
-                    waiting += (right, left)
-                case test:
-                    found.append(test)
-        return found
+        return list(conjuncts(guard_of(self._plan.templates[rule.when])))
 
     def _limit(self, key: str, test: Expr, ops: dict[str, int]) -> Formula | None:
         match test:

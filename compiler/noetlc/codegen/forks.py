@@ -5,12 +5,13 @@ join; each of its arcs starts its own branch; each branch ends in exactly one so
 crosses a branch. An arc that only a failure can take (`event.name == 'step.failed'`) is no branch.
 """
 
-from noetl_ir.expr import Attribute, Compare, Const, Expr, Logic, Name
+from noetl_ir.expr import Attribute, Compare, Const, Name
 from noetl_ir.plan import ENTRY
 from noetl_ir.rows import NamedTuple
 from noetlc.ast.playbook import Guard, Playbook, Step
 from noetlc.codegen.dominators import dominators_of
 from noetlc.codegen.sources import entry_of, sources_of
+from noetlc.expr.shorthand import conjuncts
 
 
 class Fork(NamedTuple):
@@ -126,16 +127,10 @@ class _Graph:
 
 def _only_on_failure(guard: Guard | None) -> bool:
     """Whether a guard holds on `step.failed` at most, as far as its conjuncts tell."""
-    waiting: list[Expr] = [guard.expr] if guard is not None else []
-    while waiting:
-        match waiting.pop():
-            case Logic(op="and", left=left, right=right):
-                waiting += (left, right)
-            case Compare(first=first, rest=((op, second),)) if op == "==":
-                if {first, second} == {_EVENT_NAME, _FAILED}:
-                    return True
-            case _:
-                pass
+    for part in conjuncts(guard.expr) if guard is not None else ():
+        match part:
+            case Compare(first=first, rest=(("==", second),)) if {first, second} == {_EVENT_NAME, _FAILED}:
+                return True
     return False
 
 

@@ -1,5 +1,6 @@
 """Expressions made by lowering, in few words. They stand at no place in a text: their offsets are 0."""
 
+from collections.abc import Iterator
 from functools import reduce
 from re import compile as pattern
 
@@ -41,6 +42,17 @@ def one_of(left: Expr, values: tuple[str, ...]) -> Expr:
 def both(*parts: Expr) -> Expr:
     """`a and b …`: the last one is the value of the whole where all others are true."""
     return reduce(lambda left, right: Logic("and", left, right), parts)
+
+
+def conjuncts(expr: Expr) -> Iterator[Expr]:
+    """The parts of a condition that `and` joins, from left to right; the condition itself where none does."""
+    waiting = [expr]
+    while waiting:
+        match waiting.pop():
+            case Logic(op="and", left=left, right=right):
+                waiting += (right, left)
+            case part:
+                yield part
 
 
 def either(*parts: Expr) -> Expr:

@@ -6,13 +6,11 @@ rule  when: "{{ outcome.status == 'error' and outcome.status == 'error' }}"  →
 rule  when: "{{ outcome.status == 'ok' and outcome.status == 'error' }}"     →  no rule
 """
 
-from collections.abc import Iterator
-
-from noetl_ir.expr import Expr, Logic
+from noetl_ir.expr import Expr
 from noetlc.ast.playbook import Arc, Rule, Task
 from noetlc.expr.generated import guard
 from noetlc.expr.paths import accesses
-from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, both, equal, path
+from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, both, conjuncts, equal, path
 
 _ON_FAILURE = frozenset({"name", "status", "error"})
 """What an arc that is asked about failures reads of `event`."""
@@ -25,7 +23,7 @@ def without_done(arc: Arc, done: str) -> Arc:
     if arc.when is None:
         return arc
     asked = equal(path("event", "name"), done)
-    parts = list(parts_of(arc.when.expr))
+    parts = list(conjuncts(arc.when.expr))
     left = [part for part in parts if part != asked]
     if len(left) == len(parts) or any(map(_reads_end, left)):
         return arc
@@ -47,7 +45,7 @@ def without_dead(task: Task) -> Task:
 def _once(rule: Rule) -> Rule:
     if rule.when is None or rule.when.node is not None:
         return rule
-    parts = list(parts_of(rule.when.expr))
+    parts = list(conjuncts(rule.when.expr))
     found = [part for number, part in enumerate(parts) if part not in parts[:number]]
     return rule if len(found) == len(parts) else rule._replace(when=guard(both(*found), rule.when.span))
 
@@ -55,17 +53,8 @@ def _once(rule: Rule) -> Rule:
 def _is_never(rule: Rule) -> bool:
     if rule.when is None or rule.when.node is not None:
         return False
-    parts = list(parts_of(rule.when.expr))
+    parts = list(conjuncts(rule.when.expr))
     return OUTCOME_OK in parts and OUTCOME_ERROR in parts
-
-
-def parts_of(expr: Expr) -> Iterator[Expr]:
-    """The parts of a conjunction in order."""
-    if isinstance(expr, Logic) and expr.op == "and":
-        yield from parts_of(expr.left)
-        yield from parts_of(expr.right)
-    else:
-        yield expr
 
 
 def _reads_end(expr: Expr) -> bool:

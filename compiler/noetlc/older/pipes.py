@@ -13,13 +13,13 @@ failed one would have given nothing. What is known of `_task` is decided here. T
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Compare, Const, Expr, Logic, Name, Test
+from noetl_ir.expr import Compare, Const, Expr, Name, Test
 from noetl_ir.rows import NamedTuple
 from noetlc.ast.bodies import Tasks
 from noetlc.ast.playbook import Rule, Task
 from noetlc.expr.generated import computed, constant, guard, noop
 from noetlc.expr.rewrite import rewritten
-from noetlc.expr.shorthand import FALSE, OUTCOME_ERROR, TRUE, both, chosen, otherwise, path
+from noetlc.expr.shorthand import FALSE, OUTCOME_ERROR, TRUE, both, chosen, conjuncts, otherwise, path
 from noetlc.older.events import folded
 from noetlc.reading.reader import Reader, stray_key
 from noetlc.reading.shapes import sequence_of
@@ -138,20 +138,11 @@ def _failing(rule: Rule, name: str) -> Rule | None:
         return None
     span = rule.span if rule.when is None else rule.when.span
     always = asked in (TRUE, OUTCOME_ERROR)
-    told = always or any(part == OUTCOME_ERROR for part in _parts(asked))
+    told = always or any(part == OUTCOME_ERROR for part in conjuncts(asked))
     rule = rule._replace(when=guard(OUTCOME_ERROR if always else asked if told else both(OUTCOME_ERROR, asked), span))
     if rule.directive == "continue" and _KEPT not in dict(rule.set_iter):
         rule = rule._replace(set_iter=(*rule.set_iter, (_KEPT, computed(Name("_prev"), span))))
     return rule
-
-
-def _parts(expr: Expr) -> Iterator[Expr]:
-    """What `and` joins."""
-    if isinstance(expr, Logic) and expr.op == "and":
-        yield from _parts(expr.left)
-        yield from _parts(expr.right)
-    else:
-        yield expr
 
 
 def _of_task(expr: Expr, name: str) -> Expr | None:

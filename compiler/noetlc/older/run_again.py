@@ -7,6 +7,7 @@ them into an arc, for the run that has just ended. Where that failed there is no
 """
 
 from noetl_ir.expr import Conditional, Expr
+from noetlc.analysis.components import components_of
 from noetlc.ast.graph import graph_of, reached
 from noetlc.ast.playbook import Arc, Playbook, Step
 from noetlc.expr.paths import accesses
@@ -25,11 +26,13 @@ def run_again(playbook: Playbook) -> frozenset[str]:
         if step.router is not None and step.router.mode == "inclusive" and len(step.router.arcs) > 1
     ]
     behind = reached(graph.successors, forks)
-    return frozenset(
-        step.name
-        for at, step in enumerate(playbook.steps)
-        if at in behind or at in reached(graph.successors, graph.successors[at])
-    )
+    again = {
+        at
+        for members in components_of(graph.successors)
+        for at in members
+        if len(members) > 1 or at in graph.successors[at]
+    }
+    return frozenset(playbook.steps[at].name for at in again | behind)
 
 
 def takes_failures(arc: Arc) -> bool:

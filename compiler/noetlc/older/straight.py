@@ -9,8 +9,7 @@ What an author wrote stays.
 
 from noetlc.ast.bodies import Tasks
 from noetlc.ast.playbook import Rule, Step, Task
-from noetlc.expr.shorthand import OUTCOME_OK
-from noetlc.older.needless import parts_of
+from noetlc.expr.shorthand import OUTCOME_OK, conjuncts
 
 
 def straight(step: Step) -> Step:
@@ -36,7 +35,7 @@ def _continuing(rule: Rule, behind: str) -> Rule:
 
 def _is_made_for_ok(rule: Rule) -> bool:
     """Whether lowering made a rule, for a success: to go on after an error is told of."""
-    return rule.when is not None and rule.when.node is None and OUTCOME_OK in parts_of(rule.when.expr)
+    return rule.when is not None and rule.when.node is None and OUTCOME_OK in conjuncts(rule.when.expr)
 
 
 def _goes_on(rule: Rule) -> bool:
@@ -52,14 +51,17 @@ def _fails(rule: Rule) -> bool:
 
 def _without_idle(tasks: Tasks) -> Tasks:
     """The tasks without those that only lead to the next one and that nothing jumps to; the first stays."""
-    wanted = {rule.to for task in tasks for rule in task.rules}
-    behind = [*(task.name for task in tasks[1:]), ""]
-    kept = tuple(
-        task
-        for task, name in zip(tasks, behind, strict=True)
-        if task is tasks[0] or task.name in wanted or not _only_leads(task, name)
-    )
-    return kept if kept == tasks else _without_idle(kept)
+    while True:  # a task that only leads to another one is what that one is wanted for
+        wanted = {rule.to for task in tasks for rule in task.rules}
+        behind = [*(task.name for task in tasks[1:]), ""]
+        kept = tuple(
+            task
+            for task, name in zip(tasks, behind, strict=True)
+            if task is tasks[0] or task.name in wanted or not _only_leads(task, name)
+        )
+        if len(kept) == len(tasks):
+            return kept
+        tasks = kept
 
 
 def _only_leads(task: Task, behind: str) -> bool:

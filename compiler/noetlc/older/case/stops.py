@@ -7,14 +7,14 @@ the only rule that leads on asks for the last page, it is asked then too.
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Compare, Const, Expr, Filter, Logic, Not
+from noetl_ir.expr import Compare, Const, Expr, Filter, Not
 from noetl_ir.rows import NamedTuple
 from noetlc.ast.bodies import taken
 from noetlc.ast.playbook import Playbook, Step
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Note
 from noetlc.expr.generated import generated_name, guard
-from noetlc.expr.shorthand import both, either, equal, path, static_path
+from noetlc.expr.shorthand import both, conjuncts, either, equal, path, static_path
 from noetlc.older.case.nodes import Case, CaseRule, Route
 from noetlc.older.events import on_success
 from noetlc.older.page_nodes import Pages, repeats_success
@@ -72,18 +72,10 @@ def _is_opposite(rule: Expr, loop: Expr) -> bool:
 
     What both ask (`response is defined`) held where the loop stopped, so it is not asked again.
     """
-    asked = _parts(loop)
-    own = [part for part in _parts(rule) if part not in asked]
+    asked = list(conjuncts(loop))
+    own = [part for part in conjuncts(rule) if part not in asked]
     flag = _flag(own[0]) if len(own) == 1 else None
     return flag is not None and (flag[0], not flag[1]) in map(_flag, asked)
-
-
-def _parts(expr: Expr) -> list[Expr]:
-    """The parts of a condition that `and` joins."""
-    match expr:
-        case Logic(op="and", left=left, right=right):
-            return [*_parts(left), *_parts(right)]
-    return [expr]
 
 
 def _flag(expr: Expr) -> tuple[tuple[str, ...], bool] | None:
