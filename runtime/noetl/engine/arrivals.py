@@ -14,14 +14,20 @@ from noetl_ir.net import Arc
 
 def arrive(turn: Turn, place: int, key: str) -> None:
     """A token, or the dead one of a branch not taken, lies in an entrance of a step: the join takes it if it can."""
+    # After an unhandled failure nothing new begins (LANGUAGE §3): the token stays where it lies, so that the end can
+    # say what was left.
     if turn.is_winding_down:
         return
     net = turn.program.plan.net
     for number in turn.program.choices(place):
         transition = net.transitions[number]
+        # A step with a single source, or `join: any`, has one transition per entrance and no wave to keep: the token
+        # goes through the entrance and the gate in one event, which halves the events of a chain.
         if transition.role == "enter":
             _gate(turn, transition.step, key, (Firing(number, key, key),))
             return
+        # The agenda names one entrance; the join's transition needs all. Until the last source has delivered this is
+        # no fault.
         if _enabled(turn, number) is None:
             continue
         if transition.role == "meet":
@@ -57,8 +63,11 @@ def _take_into_wave(turn: Turn, number: int, key: str) -> None:
     step = transition.step
     firing = Firing(number, _keys(turn, transition.inputs, key), _keys(turn, transition.outputs, key))
     idle = program.idle_place(step)
+    # The idle token lies there from `rearm` to `meet`: without it the wave has met already, and who comes now was not
+    # needed.
     late = idle >= 0 and not marking.count(idle, "")
     turn.emit("token.swallowed" if late else "token.enqueued", step=step, run=key, fired=(firing,))
+    # `meet` stands first: a wave with a live token goes on. `meet_none` is enabled only when all that came are dead.
     for role in ("meet", "meet_none"):
         meeting = program.find(role, step)
         if meeting >= 0 and _enabled(turn, meeting) is not None:
@@ -66,8 +75,10 @@ def _take_into_wave(turn: Turn, number: int, key: str) -> None:
             break
     rearm = program.find("rearm", step)
     keys = _enabled(turn, rearm) if rearm >= 0 else None
+    # The wave is whole: every source has delivered, so the join may count the next one.
     if keys is not None:
         turn.emit("token.enqueued", step=step, fired=(Firing(rearm, keys, ""),), data={"wave": "complete"})
+    # Tokens of the next wave may have come while this one was open. Nothing else puts them on the agenda again.
     for entrance in program.entrances(step):
         turn.execution.agenda.extend((entrance, waiting) for waiting in marking.keys(entrance))
 
@@ -91,8 +102,11 @@ def _meet(turn: Turn, number: int, key: str) -> None:
         took.append(key if places[arc.place].role == "in" and turn.execution.marking.count(arc.place, key) else oldest)
         if places[arc.place].role in _KEYED and took[-1]:
             tokens.append(took[-1])
+    # A counting join takes numbers from its counter, not the tokens: those lie in the `held` places until `rearm`.
     if not tokens and transition.role == "meet":
         tokens = _held(turn, transition.step)
+    # Where the deciding token is a dead one, the last live one that arrived gives its event: guards behind the join
+    # must never see that of a branch that was not taken.
     last = key if key in tokens else next((k for k in reversed(turn.execution.arrivals) if k in tokens), "")
     firing = Firing(number, tuple(took), _keys(turn, transition.outputs, last))
     if transition.role == "meet":
@@ -116,6 +130,8 @@ def _gate(turn: Turn, step: int, key: str, entering: tuple[Firing, ...]) -> None
     admit = program.transition("admit", step)
     guard = program.plan.net.transitions[admit].guard
     try:
+        # The guard is asked before the timeout is read: a token that is refused must not fail by a timeout that it
+        # would never have had.
         admitted = guard < 0 or program.guard(guard)(admit_scope(turn, key))
         data: dict[str, Json] = {}
         if admitted and row.timeout >= 0:
@@ -131,6 +147,8 @@ def _gate(turn: Turn, step: int, key: str, entering: tuple[Firing, ...]) -> None
     if admitted:
         turn.emit("step.scheduled", step=step, run=key, fired=(*entering, Firing(admit, key, key)), data=data)
     elif row.waits:
+        # A gate is asked again at each change of `ctx`. Only the first refusal is an event, or a busy ctx would fill
+        # the log.
         if key not in turn.execution.waiting:
             turn.emit("token.waiting", step=step, run=key, fired=entering)
     else:

@@ -44,6 +44,8 @@ def judge(
     good = outcome["status"] == "ok"
     if not task.rules:
         return _GO_ON if good else Directive("fail", error=_error_of(outcome))
+    # A rule such as `when: outcome.status == 'error'` is meant for the world's failures. Were it asked about a
+    # mistake of the playbook, a retry would hide that mistake behind attempts that cannot help.
     if not good and task.kind != "playbook" and _error_of(outcome).get("code") in FAULTS:  # a child's is its own
         return Directive("fault", error=_error_of(outcome))
     return _ask(program, task, outcome, attempt, scope, chance)
@@ -60,14 +62,19 @@ def fault_directive(fault: Fault, outcome: dict[str, Json] | None = None) -> Dir
 def _ask(
     program: Program, task: Task, outcome: dict[str, Json], attempt: int, scope: Scope, chance: Callable[[], float]
 ) -> Directive:
+    # The index of the first `retry` rule that matched and has no attempts left, -1 for none.
     exhausted = -1
     for number, rule in enumerate(task.rules):
         try:
             if rule.when < 0:
+                # `else` (a rule without `when`) does not catch an exhausted retry: it says what to do where no rule
+                # matched, and one did.
                 if exhausted >= 0:
                     break
             elif not program.guard(rule.when)(scope):
                 continue
+            # Further rules are still asked: another rule with a guard of its own may decide what happens after the
+            # last attempt.
             if rule.directive == "retry" and attempt >= rule.attempts:
                 exhausted = number if exhausted < 0 else exhausted
                 continue
@@ -95,6 +102,8 @@ def _directive(
     scope: Scope,
     chance: Callable[[], float],
 ) -> Directive:
+    # All right-hand sides are evaluated before any of them is applied, so the order of the keys in the file does not
+    # matter (LANGUAGE §4).
     iteration = {key: program.value(index)(scope) for key, index in rule.set_iter}
     ctx = {key: program.value(index)(scope) for key, index in rule.set_ctx}
     wait = None
@@ -102,6 +111,8 @@ def _directive(
     if rule.directive == "retry":
         delay = _seconds(program, rule.delay, scope, DEFAULT_DELAY)
         cap = None if rule.max_delay < 0 else _seconds(program, rule.max_delay, scope, 0.0)
+        # Chance is drawn only where jitter is asked for: so a seeded simulator draws the same numbers whatever else a
+        # plan has.
         wait = wait_of(rule, attempt, delay, cap, chance() if rule.jitter else 0.0)
     elif rule.directive == "jump" and rule.delay >= 0:
         wait = _seconds(program, rule.delay, scope, 0.0)

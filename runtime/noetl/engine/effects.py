@@ -17,12 +17,15 @@ def effects(program: Program, execution: Execution) -> list[Command]:
     if execution.stopped:
         orders += [StopPipeline(execution.execution_id, key, claim) for key, claim in execution.stopped]
         execution.stopped.clear()
+    # `ready` is kept over a pause: `resume` orders what has become ready meanwhile.
     if execution.ready and not execution.paused:
         orders += _pipelines(program, execution)
         execution.ready.clear()
     if execution.answered:
+        # One turn may answer a region more than once (a signal after a timer that lost the race); it is ordered once.
         for key in dict.fromkeys(execution.answered):
             region = execution.regions.get(key)
+            # The region may have ended in the same turn, by a timeout or a failed loop, after it got its answer.
             if region is not None and region.pending is not None:
                 orders.append(_pipeline(program, execution, key, region, region.pending))
         execution.answered.clear()
@@ -36,6 +39,8 @@ def recover(program: Program, execution: Execution) -> None:
     """After a restart: everything that a worker should be doing is to be ordered again."""
     execution.stopped.clear()
     execution.ready = [key for key, region in execution.regions.items() if region.phase == "at" and region.task >= 0]
+    # A pending outcome that a worker is still to judge was ordered before the crash or not: nobody can tell, so it is
+    # ordered again; the claim number makes the second report of two the refused one.
     execution.answered = [key for key, region in execution.regions.items() if region.pending is not None]
     execution.calling = [
         key
@@ -69,6 +74,8 @@ def _pipelines(program: Program, execution: Execution) -> list[Command]:
         if region is not None and region.phase == "at" and region.task >= 0:
             priorities.append(execution.runs[step_run_of(key)].priority)
             orders.append(_pipeline(program, execution, key, region, None))
+    # Sorting is stable, so that orders of one priority stay in the order in which they became ready. Most plans have
+    # no priority and keep the list as it is.
     if any(priorities):
         rows = sorted(zip(priorities, orders, strict=True), key=lambda row: -row[0])
         orders = [order for _, order in rows]
@@ -80,6 +87,8 @@ def _pipeline(
 ) -> RunPipeline:
     run = execution.runs[step_run_of(key)]
     results: dict[str, object] = {}
+    # An order carries the results that the step's expressions name, not all there are: its size must not grow with
+    # the steps that ran before.
     for name in program.plan.steps[region.step].needs:
         number = program.step_numbers.get(name, -1)
         if number in execution.results:
@@ -115,6 +124,8 @@ def _pipeline(
 def _child(execution: Execution, key: str) -> StartChild:
     region = execution.regions[key]
     visit = region.visits[region.task]
+    # The claim is not part of the name: after a lost claim the next worker must find the child that the one before it
+    # started.
     name = f"{key}:{region.task}:{visit}:{region.attempt}"
     parked = execution.parked[key]
     call = parked.data.get("call")

@@ -13,13 +13,18 @@ def end_if_over(turn: Turn) -> None:
     if execution.cancelled:
         _finish(turn, "cancelled", {"reason": "cancelled on request"})
     elif turn.is_winding_down:
+        # Tasks that run are waited for: their effect is out, and their report is the only record of it.
         if not any(region.phase == "run" for region in execution.regions.values()):
             _finish(turn, "failed", {"error": execution.failure})
+    # No token left in a control place means that nothing is on its way. A counting join keeps its wave in other
+    # places, so it is asked apart.
     elif not execution.marking.control and not _starved(turn):
         if execution.failure is not None:
             _finish(turn, "failed", {"error": execution.failure})
         else:
             _finish(turn, "completed", {})
+    # Tokens are left and nothing will move them. A paused execution is never over for that reason: what it holds back
+    # may move.
     elif not execution.paused and not _can_move(turn):
         if execution.failure is not None:
             _finish(turn, "failed", {"error": execution.failure})
@@ -91,6 +96,7 @@ def _reason(turn: Turn) -> str:
 def _delivered(turn: Turn, step: int, source: str) -> bool:
     for number in turn.program.entrances(step):
         place = turn.program.plan.net.places[number]
+        # Entrances are named by the source that they belong to (NET.md, JOIN).
         if place.id.endswith(f" {source}") and next(turn.execution.marking.keys(number), None) is not None:
             return True
     return False

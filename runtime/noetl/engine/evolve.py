@@ -23,7 +23,11 @@ def evolve(program: Program, execution: Execution, event: Event) -> None:
     """
     event_type = event.event_type
     if event_type in INPUT_EVENTS and not execution.paused:
+        # The rest of the agenda are places that were looked at and left. What a pause held back stays, since it was
+        # not looked at.
         execution.agenda.clear()
+    # An execution that a mistake of the engine ended may be tried again by a version that has the mistake mended; any
+    # other end is final.
     may_follow = ("playbook.processed",) if execution.fault is None else ("playbook.processed", "playbook.retried")
     if execution.status not in _OPEN and event_type not in may_follow:
         raise IllegalFiring(f"`{event_type}` after the end of the execution")
@@ -32,15 +36,21 @@ def evolve(program: Program, execution: Execution, event: Event) -> None:
         raise IllegalFiring(f"`{event_type}` is no event of this version")
     try:
         if event_type == "loop.started":
+            # Before the firing: `expand` has arcs of symbolic weight, n items and m slots, which only the loop run
+            # knows.
             loops.loop_created(program, execution, event)
         fire = execution.marking.fire
         for firing in event.fired:
             fire(firing)
         apply(program, execution, event)
+    # A log is untrusted: one that names a run that is not there has to be refused as no run of the net, not end as a
+    # crash.
     except KeyError as problem:
         raise IllegalFiring(f"`{event_type}` is about {problem.args[0]!r}, which is not there") from None
     except (IndexError, TypeError, ValueError) as problem:
         raise IllegalFiring(f"`{event_type}` is not one of this plan: {problem}") from None
+    # Positions count events from 1. They say how new a view of `ctx` is, so they move only when the event has been
+    # applied whole.
     execution.position += 1
     execution.now = event.ts
 

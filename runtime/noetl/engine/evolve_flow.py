@@ -35,12 +35,16 @@ def evaluated(program: Program, execution: Execution, event: Event) -> None:
 def workflow_started(program: Program, execution: Execution, event: Event) -> None:
     for place, count in program.plan.net.initial:
         flows = program.plan.net.places[place].role == "in"
+        # The entry token has a key of its own. The other initial tokens (slots of joins and counters) are all alike
+        # and have none.
         key = event.run if flows else ""
         execution.marking.put(place, key, count)
         if flows:
             bringing: Mapping = {"name": "workflow.started", "status": "ok", "ts": event.ts}
             execution.arrivals[key] = Arrival({}, bringing, execution.line)
             execution.agenda.append((place, key))
+    # The entry token is `1`. Keys are never given twice in an execution, or a report for an old run would fit a new
+    # one.
     execution.next_key = 2
 
 
@@ -51,8 +55,10 @@ def joined(program: Program, execution: Execution, event: Event) -> None:
     lines: list[Line] = []
     for key in texts_of(event.data["tokens"]):
         arrival = execution.arrivals.pop(key)
+        # The later source in file order wins, whichever came last: the result of a join must not depend on timing.
         args = {**args, **arrival.args}
         lines.append(arrival.line)
+    # The line of the entry goes on through the join, whoever else came; see `lines`.
     line = execution.line if execution.line in lines else lines[0]
     if event.step in program.counting:
         # Who comes too late goes on with what this wave began, not with what came before it.
@@ -62,6 +68,7 @@ def joined(program: Program, execution: Execution, event: Event) -> None:
 
 
 def token_gone(program: Program, execution: Execution, event: Event) -> None:
+    # The join or gate held it until here; a late token's line goes over into that of the wave it missed.
     arrival = execution.arrivals.pop(event.run, None)
     if arrival is not None and event.event_type == "token.swallowed":
         execution.line = merged(execution.line, [arrival.line], execution.waves[event.step])
@@ -95,6 +102,7 @@ def _new_run(execution: Execution, event: Event, arrival: Arrival) -> Run:
 
 def step_started(program: Program, execution: Execution, event: Event) -> None:
     execution.arrivals.pop(event.run, None)
+    # A run with loops has no region of its own: each iteration has one.
     step = program.plan.steps[event.step]
     if step.loops:
         return
@@ -114,6 +122,7 @@ def step_done(program: Program, execution: Execution, event: Event) -> None:
 
 
 def step_failed(program: Program, execution: Execution, event: Event) -> None:
+    # A step may fail before it has a run: at the gate, where the admission or the timeout could not be evaluated.
     run = execution.runs.get(event.run)
     if run is None:
         arrival = execution.arrivals.pop(event.run)
@@ -134,6 +143,8 @@ def step_failed(program: Program, execution: Execution, event: Event) -> None:
 
 
 def selected(program: Program, execution: Execution, event: Event) -> None:
+    # The run is over and its tokens go on: what guards may still ask of it is in `bringing`, so memory does not grow
+    # with the steps that ran.
     run = execution.runs.pop(event.run)
     bringing = terminal_event(program, execution, event.run, run)
     taken = event.data["arcs"]
@@ -141,6 +152,7 @@ def selected(program: Program, execution: Execution, event: Event) -> None:
     for arc in taken if isinstance(taken, list) else ():
         row = mapping_of(arc)
         key, args = str(row["key"]), mapping_of(row.get("args") or {})
+        # Taken from the event, not counted here: so that a fold never disagrees with the keys that the log gave.
         execution.next_key = max(execution.next_key, int(key) + 1)
         if row.get("ends"):
             continue
@@ -158,6 +170,8 @@ def ended(program: Program, execution: Execution, event: Event) -> None:
         return
     if execution.failure is None:
         execution.failure = mapping_of(event.data["error"])
+    # `best_effort` lets the other branches go on after an unhandled failure; otherwise they may finish what runs, no
+    # more.
     if not program.plan.best_effort:
         _drop_waiting(execution)
 
@@ -169,6 +183,7 @@ def _drop_waiting(execution: Execution) -> None:
             call_off(execution, key, region)
             unpark(execution, key)
             region.pending = None
+    # Timeouts stay, or a task that never answers would keep the failed execution open for ever.
     for name in [name for name, timer in execution.timers.items() if timer.kind != "timeout"]:
         del execution.timers[name]
 
@@ -176,8 +191,12 @@ def _drop_waiting(execution: Execution) -> None:
 def paused(program: Program, execution: Execution, event: Event) -> None:
     note_row(execution, event)
     execution.paused = event.event_type == "playbook.paused"
+    # A pause without an inbox row was not asked for from outside: the caller paused, and its resume is to reach this
+    # child too.
     execution.paused_by_caller = execution.paused and "row" not in event.data
     if not execution.paused:
+        # Workers may have refused what was ordered before the pause, so everything that stands ready is ordered
+        # again.
         execution.ready.extend(
             key for key, region in execution.regions.items() if region.phase == "at" and region.task >= 0
         )

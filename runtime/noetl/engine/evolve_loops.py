@@ -16,6 +16,8 @@ def loop_created(program: Program, execution: Execution, event: Event) -> None:
     if not isinstance(level, int) or not isinstance(slots, int) or not isinstance(items, list):
         raise IllegalFiring("loop.started without its numbers")
     spec = program.plan.steps[event.step].loops[level]
+    # An iterator stays visible in inner loops as `iter.parent`, over the border to a child playbook too (LANGUAGE
+    # §5).
     outer = execution.regions[event.run].iter if level else execution.iter_parent
     execution.loops[event.run] = LoopRun(
         event.step,
@@ -39,6 +41,8 @@ def iteration_started(program: Program, execution: Execution, event: Event) -> N
     if loop.outer is not None:
         iteration["parent"] = loop.outer
     innermost = loop.level + 1 == len(step.loops)
+    # Iterations in parallel all see the `ctx` of the loop's start, whichever ends first; one by one each sees what
+    # those before it set.
     ctx, ctx_at = (loop.ctx, loop.ctx_at) if loop.parallel else (execution.ctx, execution.position)
     task = step.tasks[0] if innermost else -1
     region = Region(event.step, task, ctx, ctx_at, iteration=iteration, loop=loop_key, began=event.ts)
@@ -47,12 +51,14 @@ def iteration_started(program: Program, execution: Execution, event: Event) -> N
     execution.regions[event.run] = region
     if innermost:
         execution.ready.append(event.run)
+    # A firing puts only the new token's place on the agenda; the next item is asked for while slots are left.
     if loop.next_index < len(loop.items):
         execution.agenda.append((_place_of(program, "begin", event.step, loop.level), loop_key))
 
 
 def iteration_over(program: Program, execution: Execution, event: Event) -> None:
     state = event.event_type.rpartition(".")[2]
+    # Skipped before it began: there is no region, and the event names the loop run.
     if state == "skipped" and "index" in event.data:
         loop_key, index = event.run, int(str(event.data["index"]))
         loop = execution.loops[loop_key]
@@ -61,6 +67,7 @@ def iteration_over(program: Program, execution: Execution, event: Event) -> None
         loop_key, _, text = event.run.rpartition("/")
         index, loop = int(text), execution.loops[loop_key]
         region = execution.regions.pop(event.run)
+        # Of an iteration that held an inner loop, which a stop or timeout may have left open.
         execution.loops.pop(event.run, None)
         loop.running.discard(event.run)
         call_off(execution, event.run, region)
@@ -75,6 +82,7 @@ def iteration_over(program: Program, execution: Execution, event: Event) -> None
         error = mapping_of(event.data["error"])
         loop.errors[index] = error
         if not program.plan.steps[event.step].best_effort:
+            # The first failure is the cause. Failures after it may be consequences of the stop.
             loop.cause = loop.cause or error
             stop_loop(program, execution, loop_key)
     if loop.stopping and loop.next_index < len(loop.items):
@@ -85,6 +93,7 @@ def loop_done(program: Program, execution: Execution, event: Event) -> None:
     loop = execution.loops.pop(event.run)
     if loop.level:
         region = execution.regions[event.run]
+        # An inner loop's list is the result of the outer iteration, as if its pipeline had ended with it.
         region.result = loop.results
         region.iter = {**region.iter, **loop.shared}
         return
@@ -104,6 +113,7 @@ def keep_result(program: Program, execution: Execution, run: Run) -> None:
         execution.results[run.step] = run.result
     if run.step == execution.return_step:
         execution.returned = run.result
+    # Logs of that format must replay to what they said then.
     line = run.line if program.plan.edition > 1 else execution.line
     line.result = run.result
 
@@ -116,6 +126,8 @@ def stop_loop(program: Program, execution: Execution, loop_key: str) -> None:
     loop.stopping = True
     net = program.plan.net
     execution.agenda.append((_place_of(program, "begin", loop.step, loop.level), loop_key))
+    # A set has no order that another process would have too; sorted, a replay stops them in the same order. Length
+    # first, so that 2 comes before 10.
     for key in sorted(loop.running, key=lambda key: (len(key), key)):
         region = execution.regions[key]
         if key in execution.loops:
@@ -126,6 +138,7 @@ def stop_loop(program: Program, execution: Execution, loop_key: str) -> None:
 
 
 def call_off(execution: Execution, key: str, region: Region) -> None:
+    # Only in these a worker or a child holds the claim. In the others nobody is to be told.
     if region.phase in ("run", "parked"):
         execution.stopped.append((key, region.claim))
 
@@ -155,6 +168,8 @@ def note_row(execution: Execution, event: Event) -> None:
 
 def _share(loop: LoopRun, index: int, iteration: Mapping) -> None:
     for key, value in iteration.items():
+        # `__` keys are the compiler's own (loop results of older forms). Parallel iterations may set one in any
+        # order; the lowest index wins, so the outcome does not depend on timing.
         if key.startswith("__") and loop.shared_from.get(key, index) >= index:
             loop.shared_from[key] = index
             loop.shared = {**loop.shared, key: value}

@@ -15,14 +15,18 @@ def task_started(program: Program, execution: Execution, event: Event) -> None:
     region = execution.regions[event.run]
     region.phase = "run"
     if "call" in event.data:
+        # A `wait` and a `playbook` task hold no worker while they wait: what they wait for is state of the execution
+        # and survives every process.
         region.phase = "parked"
         _park(program, execution, event)
     region.outcome = None
     if "origin" in event.data:
         region.origins = {**region.origins, event.task: str(event.data["origin"])}
+    # Repeats of an attempt, and attempts after the first, are the same task; `status` counts them as retries.
     execution.counts["tasks"] += event.attempt == 1 and region.lost == 0
     key = step_run_of(event.run)
     run = execution.runs[key]
+    # The clock of a step runs from its first task, not from its gate: time in a queue is not the step's.
     if run.timeout is not None and run.deadline is None:
         run.deadline = event.ts + run.timeout
         execution.timers[f"timeout {key}"] = Timer(run.deadline, "timeout", -1, event.ts)
@@ -53,6 +57,7 @@ def signal_received(program: Program, execution: Execution, event: Event) -> Non
 def token_claimed(program: Program, execution: Execution, event: Event) -> None:
     """The oldest wait that listens for it takes a signal."""
     name = str(event.data["signal"])
+    # By position and not by value: two equal signals are two.
     position = next((at for at, (kept, _) in enumerate(execution.signals) if kept == name), -1)
     if position < 0:
         raise IllegalFiring(f"no signal `{name}` is kept")
@@ -78,7 +83,9 @@ def task_done(program: Program, execution: Execution, event: Event) -> None:
     region.lost = 0
     result = data.get("result")
     outcome = mapping_of(data["outcome"])
+    # The result is kept once, in `results`; a second copy in the outcome would double what a large one costs.
     region.outcome = {k: v for k, v in outcome.items() if k != "result"} if "result" in outcome else outcome
+    # Tasks that lowering added (`set`, labels) must not become the step's result: the author's last task is.
     if not task.generated or program.gives_result(event.task):
         region.result = result
     if not task.generated:
@@ -99,6 +106,7 @@ def task_done(program: Program, execution: Execution, event: Event) -> None:
 
 def _move_to(execution: Execution, event: Event, region: Region, target: int) -> None:
     region.task = target
+    # A new mapping: the order on its way to a worker holds the old one.
     region.visits = {**region.visits, target: region.visits.get(target, 0) + 1}
     region.attempt = 1
     due = event.data.get("due")
@@ -134,6 +142,7 @@ def _patch(execution: Execution, region: Region, event: Event) -> None:
 
 def ctx_patched(program: Program, execution: Execution, event: Event) -> None:
     patch = mapping_of(event.data["patch"])
+    # A new mapping, never changed in place: runs hold the `ctx` of the moment that they were scheduled.
     execution.ctx = {**execution.ctx, **patch}
     for key in patch:
         execution.ctx_set[key] = (execution.position, event.run)
@@ -144,13 +153,16 @@ def ctx_patched(program: Program, execution: Execution, event: Event) -> None:
         loop = execution.loops.get(loop_key)
         if loop is not None and loop.parallel:
             for key in patch:
+                # The first to write a key in a parallel loop owns it, at every level of nesting.
                 loop.owners.setdefault(key, index)
+    # Gates that wait ask their admission rule again: only `ctx` can have changed its answer.
     execution.agenda.extend((place, key) for key, place in execution.waiting.items())
 
 
 def task_lost(program: Program, execution: Execution, event: Event) -> None:
     region = execution.regions[event.run]
     region.phase = "at"
+    # A report under the old claim is refused from here on, even if its worker was only slow.
     region.claim = event.claim + 1
     region.lost += 1
     execution.ready.append(event.run)
@@ -159,6 +171,7 @@ def task_lost(program: Program, execution: Execution, event: Event) -> None:
 def timer_fired(program: Program, execution: Execution, event: Event) -> None:
     name = str(event.data["timer"])
     timer = execution.timers.pop(name, None)
+    # A timer's event that comes twice would wake a region that has gone on since.
     if timer is None:
         raise IllegalFiring(f"timer `{name}` is not set")
     if timer.kind == "wake":
@@ -178,6 +191,7 @@ def _time_out(program: Program, execution: Execution, event: Event) -> None:
     if event.run in execution.loops:
         execution.loops[event.run].cause = error
         stop_loop(program, execution, event.run)
+    # The event names each pipeline that the timeout takes out, so the fold needs no search and no choice.
     for firing in event.fired:
         key = str(firing.took)
         region = execution.regions[key]

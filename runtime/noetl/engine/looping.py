@@ -16,6 +16,8 @@ def begin(turn: Turn, place: int, key: str) -> None:
         return
     here = turn.program.plan.net.places[place]
     step = turn.program.plan.steps[here.step]
+    # One transition, one event. A step with loops starts first and then expands, since its items may be large or
+    # wrong.
     if not step.loops:
         number = turn.program.transition("begin", here.step)
         turn.emit("step.started", step=here.step, run=key, fired=(Firing(number, key, key),))
@@ -37,6 +39,8 @@ def _expand(turn: Turn, step: int, level: int, key: str) -> None:
         }
         failing = Firing(turn.program.transition("expand_fault", step, level=level), key, key)
         if level:
+            # Items of an inner loop that cannot be evaluated fail the outer iteration, not the step: `best_effort`
+            # may go on with the others.
             bad = Firing(turn.program.transition("bad", step, level=level - 1), key, key.rpartition("/")[0])
             turn.emit("loop.iteration.failed", step=step, run=key, fired=(failing, bad), data={"error": error})
         else:
@@ -47,6 +51,8 @@ def _expand(turn: Turn, step: int, level: int, key: str) -> None:
         expand = Firing(turn.program.transition("expand", step, level=level), key, key)
         turn.emit("loop.started", step=step, run=key, fired=(expand,), data=data)
         return
+    # No transition fires: an empty loop has no item to expand. The event stands all the same, so that every loop in a
+    # log begins and ends.
     turn.emit("loop.started", step=step, run=key, data=data)
     empty = Firing(turn.program.transition("empty", step, level=level), key, key)
     counts: dict[str, Json] = {"total": 0, "ok": 0, "failed": 0, "skipped": 0}
@@ -74,11 +80,13 @@ def _evaluate(turn: Turn, step: int, level: int, key: str) -> tuple[list[Json], 
     if loop.in_flight < 0:
         return items, max(len(items), 1)
     limit = turn.program.value(loop.in_flight)(scope)
+    # `True` is an int in Python and no number in a playbook.
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
         raise Fault(
             "loop.max_in_flight",
             f"`max_in_flight` of step `{row.name}` must be a whole number of 1 or more, not {limit!r}",
         )
+    # More slots than items would only be tokens that never move; the analysis bounds slots by the same minimum.
     return items, max(1, min(limit, len(items)))
 
 
@@ -86,9 +94,11 @@ def begin_iteration(turn: Turn, place: int, key: str) -> None:
     """Items wait: begin the next while a slot is free, or skip all that is left once the loop stops."""
     program, execution = turn.program, turn.execution
     loop = execution.loops.get(key)
+    # The agenda may name a loop that has ended, or run out of items, since the entry was written.
     if loop is None or not execution.marking.count(place, key):
         return
     step, level = loop.step, loop.level
+    # One event each: the log says of every item what became of it, and the counts of a loop add up to its items.
     if loop.stopping:
         skip = Firing(program.transition("skip", step, level=level), key, key)
         turn.emit("loop.iteration.skipped", step=step, run=key, fired=(skip,), data={"index": loop.next_index})
@@ -155,6 +165,8 @@ def close(turn: Turn, place: int, key: str) -> None:
         return
     program, step, level = turn.program, loop.step, loop.level
     data: dict[str, Json] = {"stats": counts_of(loop), "level": level}
+    # An inner loop that was told to stop when its last iteration was done already has all its results: its outer
+    # iteration ends well.
     complete = loop.level > 0 and loop.cause is None and loop.states.count("ok") == len(loop.states)
     if not loop.stopping or complete:
         if loop.errors:

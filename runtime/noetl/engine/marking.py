@@ -113,9 +113,12 @@ class Marking:
             raise IllegalFiring(f"there is no transition {index}")
         source, target, tokens = self._sources[index], self._targets[index], self.tokens
         held = tokens.get(source)
+        # Whatever is not one token from one place into another goes the general way, also what is wrong: there the
+        # refusal finds its words. One expression, since it runs for each firing of each event.
         if held is None or target < 0 or type(made) is not str or held.get(took) != 1:  # type: ignore[arg-type]
             self._fire_arcs(index, took, made)
             return
+        # The last token of a place takes the place's table with it, so that the marking's size is that of its tokens.
         if len(held) == 1:
             del tokens[source]
         else:
@@ -125,8 +128,10 @@ class Marking:
             tokens[target] = {made: 1}
         else:
             there[made] = there.get(made, 0) + 1
+        # Most moves go from control place to control place, and leave the count.
         if self._controls[source] != self._controls[target]:
             self.control += self._controls[target] - self._controls[source]
+        # Places that only reports and timers empty are never looked at by `decide`: nothing follows by itself.
         if self._follows[target]:
             self._agenda.append((target, made))
 

@@ -17,6 +17,7 @@ class Missing(Exception):
     """The net has no such transition: the plan and the event do not belong together."""
 
 
+# One transition for each phase of a pipeline that it can be taken out of.
 _BY_PHASE = frozenset({"fault", "stop", "expire"})
 _BY_TARGET = frozenset({"jump", "jump_later"})
 
@@ -111,7 +112,9 @@ class Program:
         if role == "land":
             self._landings[transition.arc] = number
         elif role in ("enter", "meet", "arrive", "arrive_dead"):
+            # Transitions come in file order of the sources, so this list does too.
             known = self._entrances.setdefault(transition.step, [])
+            # A source with two arcs into a join has one place; several transitions name it.
             known.extend(place for place in _entrances(net, transition) if place not in known)
         elif role == "rearm":
             self.counting.append(transition.step)

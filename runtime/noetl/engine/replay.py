@@ -64,9 +64,11 @@ class _Checker:
             evolve(self._program, self._execution, self._input)
             self._input = None
         if event.event_type in INPUT_EVENTS:
+            # What follows an input was decided with one time, that of the first event after it: the log says it.
             why = self._settle(event.ts)
             if not why and self._expected:
                 why = f"`{event.event_type}` came before `{self._expected[0].event_type}`, which had to follow"
+            # The input is applied with the next event, not now: only that one's time tells when it was decided.
             self._input = event
             return why
         why = self._settle(event.ts)
@@ -91,6 +93,7 @@ class _Checker:
         if why:
             return why
         recorded = turn.events[0]
+        # An input has its own time, from the worker or the caller; the turn has that of the decisions.
         difference = _difference(recorded._replace(ts=event.ts), event)
         self._expected = turn.events[1:]
         return difference
@@ -102,12 +105,14 @@ class _Checker:
             case "task.started" | "task.done" | "retry.started":
                 if event.event_id not in ids_of(event):
                     return f"`{event.event_id}` is not the id of this report"
+                # The firings are what is to be checked, so the engine has to find them itself.
                 if not reports.accept(turn, event._replace(fired=())):
                     return f"`{event.event_type}` had to be refused"
             case "task.lost":
                 reports.lose(turn, event.run)
             case "timer.fired":
                 name = str(event.data.get("timer"))
+                # Later is legal at any distance: a machine may sleep. Earlier is not.
                 if self._execution.timers[name].due > event.ts:
                     return f"timer `{name}` fired before it was due"
                 reports.fire_timer(turn, name)

@@ -29,6 +29,7 @@ def accept(turn: Turn, report: Event) -> bool:
     if region is None or not _fits(region, report):
         return False
     if is_well_formed(report):
+        # A worker of another version, or a forged report, may name a directive that this plan has no transition for.
         with suppress(Missing):  # the net has nothing that the report says, and none of it was recorded
             return _accepted(turn, region, report)
     _misreported(turn, region, report)
@@ -39,6 +40,7 @@ def _misreported(turn: Turn, region: Region, report: Event) -> None:
     """Have the attempt fail whose worker says what cannot be recorded."""
     plan = turn.program.plan
     event_id = ":".join(map(str, (report.run, report.task, report.visit, report.attempt, report.claim)))
+    # The attempt that could not say that it began has to begin first: the net has no way to fail what never started.
     if region.phase == "at":
         start = report._replace(event_id=f"{event_id}:s", event_type="task.started", ts=turn.now, fired=(), data={})
         if not _accept_start(turn, region, start):
@@ -68,6 +70,7 @@ def _accepted(turn: Turn, region: Region, report: Event) -> bool:
     if region.phase == "run" and turn.program.parks(report.task) and report.data["directive"] != "fault":
         raise Missing("it never parked, as its call was none: that is all that can be said of it")
     if event_type == "retry.started" and _conflict(turn.execution, report) is None:
+        # Status is part of the name, since a rule may retry a success too (polling).
         number = turn.program.transition("retry", report.step, report.task, outcome=str(report.data["status"]))
         turn.record(_fired(report, Firing(number, report.run, report.run)))
         _spread_ctx(turn, region, report)
@@ -115,6 +118,8 @@ def _fired(report: Event, *fired: Firing) -> Event:
 
 def _accept_end(turn: Turn, region: Region, report: Event) -> None:
     data = report.data
+    # The server checks what no worker can see: what other iterations wrote meanwhile, and how often this run has gone
+    # on.
     fault = _conflict(turn.execution, report) or _overrun(turn, region, report)
     if fault is not None:
         plan = turn.program.plan
@@ -138,6 +143,7 @@ def _overrun(turn: Turn, region: Region, report: Event) -> dict[str, Json] | Non
     if region.tasks_run + 1 < limit:
         return None
     directive, following = report.data["directive"], turn.program.plan.tasks[report.task].following
+    # The last task may end at the limit: only a further one is over it.
     if directive != "jump" and (directive != "continue" or following < 0):
         return None
     message = f"{region.tasks_run + 1} tasks ran in this run; `limits.max_tasks_per_run` is {limit}"
@@ -168,6 +174,7 @@ def _conflict(execution: Execution, report: Event) -> dict[str, Json] | None:
             continue
         for key, value in patch.items():
             owner = loop.owners.get(key)
+            # Equal values are no conflict: which of the two came first cannot be told from the outcome.
             if owner is not None and owner != int(text) and execution.ctx.get(key) != value:
                 message = f"iterations {owner} and {text} of a parallel loop write different values to ctx key `{key}`"
                 return {"code": "ctx.conflict", "message": message, "key": key, "iterations": [owner, int(text)]}
@@ -179,6 +186,8 @@ def _spread_ctx(turn: Turn, region: Region, event: Event) -> None:
     patch = event.data.get("ctx")
     if not isinstance(patch, dict) or not patch:
         return
+    # Not refused, since another branch may have been meant to be overwritten, but said: `status` and the log show a
+    # lost update.
     newer = [key for key in patch if _is_newer(turn.execution, region, key, event.run)]
     data: dict[str, Json] = {"patch": patch}
     if newer:
@@ -220,6 +229,7 @@ def fire_timer(turn: Turn, name: str) -> None:
         region = execution.regions[key]
         event_id = f"{name}:{region.task}:{region.visits[region.task]}:{region.attempt}"
         late = error("timeout", "the task was not done in time", retryable=True)
+        # Plans of format 1 gave every timer one name.
         over = ok({"name": waited if program.plan.edition > 1 else "timer.fired", "data": {"timer_id": waited}})
         data["outcome"] = (over if timer.kind == "wait" else late).as_json()
         event = Event(event_id, "timer.fired", turn.now, region.step, key, data=data)
@@ -267,6 +277,7 @@ def fault(turn: Turn, problem: dict[str, Json]) -> None:
 def retry_fault(turn: Turn) -> bool:
     """Go on with an execution that a mistake of the engine ended. False for any other, and for one that never began."""
     execution = turn.execution
+    # Without a token in a control place it never began, and there is nothing to go on with.
     if execution.fault is None or not execution.marking.control:
         return False
     turn.emit("playbook.retried")
@@ -276,6 +287,8 @@ def retry_fault(turn: Turn) -> bool:
 def control(turn: Turn, verb: str, row: int | None) -> bool:
     """Cancel, pause or resume. False when it changes nothing and no inbox row asked; `row` is answered by its event."""
     execution = turn.execution
+    # A row of the inbox is always answered by an event, also one that changes nothing, or it would be read again for
+    # ever.
     changes = verb == "cancel" or (verb == "pause") != execution.paused
     if execution.is_over or not (changes or row is not None):
         return False

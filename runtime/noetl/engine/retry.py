@@ -20,5 +20,7 @@ def wait_of(rule: Rule, attempt: int, delay: float, cap: float | None, chance: f
         case _:
             base = delay
     if rule.jitter:
+        # Downwards only: a base at the cap would otherwise lose half of its spread to the cap, and callers would
+        # retry together.
         base *= 1 - chance / 2
     return min(base, MAX_SECONDS if cap is None else cap)

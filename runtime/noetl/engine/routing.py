@@ -79,6 +79,8 @@ def _over(walk: _Walk) -> Fault | None:
     if runs > limits.max_step_runs:
         message = f"{runs:,} step runs in this execution; `limits.max_step_runs` is {limits.max_step_runs:,}"
         return Fault("limit.step_runs", message)
+    # Counting exactly walks over the loops. That is done only when the rough number, which is never too small, is
+    # over the limit.
     if tokens > limits.max_tokens:
         tokens -= _not_in_flight(walk.turn.execution)
     if tokens > limits.max_tokens:
@@ -102,6 +104,7 @@ def _walk(walk: _Walk, place: int) -> None:
         number, chosen = _choose(walk, here)
         here = None
         made: list[str] = []
+        # The key that the next arc's token would get; it is used up only if the arc is taken.
         token = str(walk.next_key)
         for goal, _ in chosen.outputs:
             role = places[goal].role
@@ -115,6 +118,8 @@ def _walk(walk: _Walk, place: int) -> None:
             walk.next_key += 1
         if len(made) == 1:
             walk.fired.append(Firing(number, key, made[0]))
+        # One text for all arcs is how firings are written where the keys are equal: it makes events smaller and the
+        # fast path of the marking possible.
         elif made.count(key) == len(made):
             walk.fired.append(Firing(number, key, key))
         else:
@@ -126,6 +131,7 @@ def _choose(walk: _Walk, place: int) -> tuple[int, Transition]:
     net = program.plan.net
     for number in program.choices(place):
         transition = net.transitions[number]
+        # The fault's alternative has no guard. It is fired by name, when an expression of the walk has failed.
         if transition.fault:
             continue
         if transition.guard < 0:
@@ -133,6 +139,8 @@ def _choose(walk: _Walk, place: int) -> tuple[int, Transition]:
         walk.arc = transition.arc
         if program.guard(transition.guard)(walk.scope):
             return number, transition
+        # Guards that were asked and were false stand in the event: whoever reads why nothing matched at night sees
+        # which were asked.
         walk.asked.append({"target": _target(walk.turn, transition.arc), "when": program.text(transition.guard)})
     raise Fault("net.choice", f"no alternative at place `{net.places[place].id}`")
 

@@ -19,6 +19,7 @@ def unheard(program: Program, name: str) -> str:
     for row in plan.tasks:
         template = plan.templates[row.fields] if row.kind == WAIT and row.fields >= 0 else None
         events = _literal_events(template)
+        # A name that is computed could be any: nothing is said rather than something wrong.
         if events is None:
             return ""
         known.update(dict.fromkeys(events))
@@ -51,6 +52,7 @@ def deliver_signals(turn: Turn) -> None:
     while position < len(execution.signals):
         name, payload = execution.signals[position]
         key = next((key for key, names in execution.waits.items() if name in names), None)
+        # Kept for a wait that may come later.
         if key is None:
             position += 1
             continue

@@ -36,6 +36,8 @@ def start(turn: Turn, request: Request) -> None:
     """Record the request and the workload, and put the entry token; a workload with a fault fails the run."""
     record_request(turn, request)
     plan = turn.program.plan
+    # The request is in the log before anything of it is evaluated: a start that fails is an execution that can be
+    # looked at.
     rendered = _rendered(turn, request)
     if rendered.faults:
         fault = rendered.faults[0]
@@ -79,6 +81,7 @@ def unmet(program: Program, execution_id: str, request: Request) -> tuple[str, .
 
     What else is wrong with a workload ends its run, and is told there.
     """
+    # A turn that is thrown away: it finds out what would be missing, before anything is recorded.
     turn = Turn(program, Execution(execution_id, program), 0)
     return tuple(fault.message for fault in _rendered(turn, request).faults if fault.code == MISSING)
 

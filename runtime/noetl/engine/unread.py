@@ -52,6 +52,7 @@ def unread(program: Program, payload: Mapping[str, Json]) -> tuple[str, ...]:
             whole = whole or all_of_it
         for text in _texts(template):
             read |= {*re.findall(r"\w+", text)}
+    # Code of Python may take all of the workload as an argument: then any name may be meant.
     programs = (row.fields for row in plan.tasks if row.kind == _PROGRAM and row.fields >= 0)
     whole = whole or any(_WHOLE & {*re.findall(r"\w+", t)} for f in programs for t in _texts(plan.templates[f]))
     told = []
@@ -80,6 +81,7 @@ def _read(expr: Expr) -> tuple[set[str], bool]:
             case Attribute(of=Name(name=scope), name=name) | Item(of=Name(name=scope), key=Const(value=str(name))):
                 if scope in _GIVEN:
                     names.add(name)
+                    # The walk comes to the inner name too, and counts it as a use of the whole.
                     whole -= 1
             case Name(name=name):
                 names.add(name)

@@ -41,6 +41,8 @@ def server_result(result: object) -> object:
 
 
 def _projected(value: object) -> "Json | Reference":
+    # Server expressions never fetch a stored value: they may ask what the worker sent along and refuse the rest, so
+    # that a decision costs the same whatever the size of a result.
     if is_reference(value) and isinstance(value, dict):
         return Reference({k: part for k, part in value.items() if k != "projected"}, lambda: value.get("projected"))
     return value  # type: ignore[return-value]

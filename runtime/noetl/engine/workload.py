@@ -36,11 +36,15 @@ def render(program: Program, payload: dict[str, Json], scope: Scoped) -> Rendere
     parts = _parts(program)
     settled = {key: value for key, value in payload.items() if key not in parts}
     faults: list[Fault] = []
+    # The compiler gives the order in which keys can be settled. Plans from before have none: there file order was the
+    # rule.
     for key in program.plan.workload_order or parts:
         try:
             settled[key] = _over(program, parts[key], payload.get(key), key in payload, scope(settled))
         except Fault as fault:
             faults.append(_told(fault, key, parts))
+    # The workload keeps the order of the file, whatever order it was settled in: `tojson` of it must not depend on
+    # that.
     order = [*(key for key in parts if key in settled), *(key for key in payload if key not in parts)]
     return Rendered({key: settled[key] for key in order}, tuple(faults))
 
@@ -78,6 +82,7 @@ def _parts(program: Program) -> Mapping[str, Template]:
 
 def _over(program: Program, template: Template, over: Json, given: bool, scope: Scope) -> Json:
     """A value with what the payload gives over it; what is replaced is not rendered."""
+    # Not rendered: its template may name an input that nobody brings once the payload gives the value itself.
     if given and not isinstance(over, dict):
         return over
     if isinstance(template, MapTemplate) and isinstance(over, dict):
