@@ -177,6 +177,7 @@ def _sorted(value: Json, level: int) -> Json:
         try:
             keys = sorted(value)
         except TypeError:
+            # Keys of several types cannot be sorted. The loop below says which one is no text.
             keys = list(value)
         for key in keys:
             if type(key) is not str:
@@ -194,6 +195,8 @@ def _sorted(value: Json, level: int) -> Json:
 def _check_whole(data: bytes | memoryview) -> None:
     """Raises when the bytes end early. It allocates nothing, whatever sizes the headers claim; afterwards every
     claimed entry is known to be there, so that reading needs memory in proportion to the bytes."""
+    # A header of five bytes may claim four billion entries, and `unpackb` would make room for them before it looks.
+    # `skip` walks the claims and makes nothing.
     unpacker = msgpack.Unpacker(max_buffer_size=max(len(data), 1))
     unpacker.feed(data)
     try:
@@ -216,6 +219,7 @@ def _extension(code: int, data: bytes) -> int:
         raise CodecError(f"unknown extension type {code}")
     text = bytes(data).decode("ascii")
     value = int(text)
+    # One value has one form: `007`, and a small integer written large, would give a plan a second digest.
     if str(value) != text or _SMALLEST <= value <= _LARGEST:
         raise CodecError("the integer is not written as it should be")
     return value
@@ -227,6 +231,7 @@ def _check_value(value: object, mapping: type, max_depth: int, max_items: int) -
     depth = count = 0
     while level:
         depth += 1
+        # A leaf at the deepest level counts as a level here, and did not in the recursion of `_sorted`.
         if depth > max_depth + 1:
             raise CodecError(f"the value nests deeper than {max_depth} levels")
         inner: list[object] = []

@@ -127,6 +127,7 @@ def _entity(origin: Origin, event: Event, task_run: str | None) -> tuple[str, st
     """(kind, id, id of what it is part of): a task is in its iteration or step run, that in its execution."""
     key = _key_of(event)
     kind = _ENTITY_BY_PREFIX.get(event.event_type.partition(".")[0], "playbook")
+    # The prefix table says `loop` for it; an iteration is an entity of its own.
     if event.event_type.startswith("loop.iteration."):
         kind = "iteration"
     match kind:

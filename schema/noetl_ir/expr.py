@@ -41,6 +41,8 @@ class _Final(type):
         key = "".join(f"self.{field}, " for field in cls._compared)  # type: ignore[attr-defined]
         made: dict[str, object] = {}
         given: str = cls._given  # type: ignore[attr-defined]
+        # Names of fields of this file only, never text of a playbook. A written constructor is three times as fast as
+        # one that loops over the fields.
         exec(f"def __init__(self, {given}): {body}\ndef _key(self): return ({key})", {}, made)
         for method in made.keys() - vars(cls).keys():
             setattr(cls, method, made[method])

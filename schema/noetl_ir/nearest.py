@@ -25,8 +25,10 @@ def nearest(word: str, known: Iterable[str], likeness: float = LIKENESS) -> str:
 
     names = _comparable(word, known)
     for name in names:
+        # difflib counts matching blocks: a swap costs it two letters, and another name often looks nearer.
         if is_swapped(word, name):
             return name
+    # As written first: names that differ in case alone are told apart, and one that has the right case is the nearer.
     for written in dict.fromkeys((word, word.lower())):
         found = get_close_matches(written, names, 3, likeness)
         if found:

@@ -49,6 +49,7 @@ def _net(plan: Plan) -> Iterator[str]:
 
 
 def _transition(plan: Plan, net: Net, t: Transition) -> str:
+    # What most have is not written, so that what differs is seen.
     trigger = "" if t.trigger.value == "now" else f": {t.trigger.value}"
     role = "" if t.id.split(" ")[0] == t.role else f" {t.role}"
     guard = f" when {printed_template(plan.templates[t.guard])}" if t.guard >= 0 else ""

@@ -89,6 +89,7 @@ class _Assembly:
 
     def build(self) -> None:
         steps = self._tables.steps
+        # Arrivals of all steps first: a router's arcs lead to places of steps that come later in the file.
         arrivals = [
             arrivals_of(self._maker, step, index, mark.arrivals)
             for index, (step, mark) in enumerate(zip(steps, self._marks, strict=True))
@@ -113,6 +114,7 @@ class _Assembly:
         body = Ends(stations[0].at, out, bad)
         level = build_loops(maker, step, index, outer=ends, body=body, span=span)
         build_body(maker, step, index, tasks=tasks, stations=stations, ends=body, spans=marks.tasks)
+        # Only in a loop can one pipeline end because another failed.
         if level is not None:
             build_stops(maker, step, index, tasks=tasks, stations=stations, level=level, spans=marks.tasks)
         if step.timeout >= 0:
@@ -125,6 +127,8 @@ class _Assembly:
         targets = targets_of(self._maker, step, index, arcs=rows, into=into, spans=marks.delays)
         links = []
         for number, (way, row, target) in enumerate(zip(self._ways[index].arcs, rows, targets, strict=True)):
+            # Args and delays are expressions too and may fail as guards do: a chain that asks anything needs a way
+            # for its fault.
             asks = way.guard >= 0 or row.args >= 0 or row.delay >= 0
             dead: Arcs = sum((arrivals[join].dead[source] for join, source in way.dead), NOTHING)
             link = Link(number, step.arcs[number], way.guard, target, dead, row.span, asks, way.on_failure)

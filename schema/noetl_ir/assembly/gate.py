@@ -14,6 +14,8 @@ def build_gate(
     name, ready = step.name, ends.ready
     if guard < 0:
         maker.transition(f"admit {name}", "admit", gate, ready, step=index, span=span)
+        # A literal duration has been checked by the compiler. Only a computed one can fail at the gate, and only then
+        # the net has a way for it.
         if bound is not None and not isinstance(bound, Literal):  # it may be no duration
             maker.transition(f"admit err {name}", "admit_fault", gate, ends.failed, step=index, span=span, fault=True)
         return

@@ -35,6 +35,7 @@ def arrivals_of(maker: Maker, step: Step, index: int, spans: Mapping[str, Span])
             "in",
             index,
             span=spans[source],
+            # The entry token is the whole initial marking of control places: an execution begins with exactly one.
             tokens=1 if source == ENTRY else 0,
         )
         for source in join.sources
@@ -97,6 +98,7 @@ def _count(make: _Making) -> None:
         arriving = make.arrivals.live[source] + free[source]
         make.now("arrive", arriving, held[source] + got, source)
     make.now("meet", times(got, n) + idle, make.gate + met)
+    # `meet` took n of the counter's tokens; those of the late sources are still there and go with the wave.
     rest = times(got, len(sources) - n) if len(sources) > n else NOTHING
     make.now("rearm", sum(held.values(), NOTHING) + rest + met, sum(free.values(), NOTHING) + idle)
 
@@ -110,6 +112,8 @@ def _taken(make: _Making) -> None:
         live, dead = make.arrivals.live[source] + free[source], make.arrivals.dead[source] + free[source]
         kept = held[source] + got
         make.now("arrive", live + cold, kept + warm, source)
+        # Two transitions for one arrival, as a net without inhibitor arcs cannot ask whether a place is empty: `cold`
+        # and `warm` are complements.
         make.now("arrive", live + warm, kept + warm, source, id="arrive+")
         make.now("arrive_dead", dead, kept, source, id="arrive dead")
     whole = times(got, len(sources)) + sum(held.values(), NOTHING)

@@ -75,11 +75,14 @@ def _level(maker: Maker, step: Step, index: int, *, level: int, loop: Loop, oute
 
     run, todo, slot, fin = place("loop"), place("todo"), place("slot"), place("fin")
     ended = fin + slot
+    # All items and all slots come back together, so the next run of the loop begins with none left over from this
+    # one.
     whole = run + times(fin, ITEMS) + times(slot, SLOTS)
     now(f"expand {name} {level}", "expand", outer.ready, run + times(todo, ITEMS) + times(slot, SLOTS))
     now(f"empty {name} {level}", "empty", outer.ready, outer.done)
     now(f"expand err {name} {level}", "expand_fault", outer.ready, outer.failed, fault=True)
     now(f"begin {name} {level}", "begin", todo + slot, inner.ready)
+    # An item skipped before it began takes no slot: those that run may hold all of them.
     now(f"skip {name} {level}", "skip", todo, fin)
     now(f"out {name} {level}", "out", inner.done, ended)
     now(f"bad {name} {level}", "bad", inner.failed, ended)

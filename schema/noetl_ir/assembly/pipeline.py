@@ -132,6 +132,7 @@ class _Body(NamedTuple):
     def build(self) -> None:
         here, path, own = self.at[self.row], f"{self.step.name} {self.task.name}", self.span
         self._add(f"start {path}", "start", here.at, here.run, span=own)
+        # Back to `at`, not to `due`: the attempt that was lost never had its outcome, so it owes no delay.
         self._add(f"lost {path}", "lost", here.run, here.at, trigger=TIME, span=own)
         leaving, trigger = here.run, REPORT
         if here.parked is not None:
@@ -158,6 +159,8 @@ class _Body(NamedTuple):
             return [self._exit("continue", -1, task.span)], [self._exit("fail", -1, task.span)]
         found: dict[tuple[str, int], Span] = {}
         for rule in task.rules:
+            # Two rules with one directive share a transition: which rule it was stands in the event, and the net
+            # needs to know only where the token goes.
             found.setdefault((_directive(rule), rule.to), rule.span)
         if task.rules[-1].when >= 0:  # no rule matches: continue, on either outcome (LANGUAGE §4)
             found.setdefault(("continue", -1), task.span)

@@ -49,6 +49,7 @@ def evaluate(expr: Expr, scope: Scope) -> object:
 
 def compile_expr(expr: Expr) -> Callable[[Scope], object]:
     """From a scope to the value: JSON, except that the undefined may be it or be in it. Raises Fault."""
+    # A path makes nothing: it needs no budget and no walk over its value, which may be a result of megabytes.
     if path_of(expr) is not None:
         return _safe(closure(expr))
     run = _compiled(expr)
@@ -69,6 +70,8 @@ def compile_template(template: Template, blocks: Blocks | None = None) -> Callab
 
     def value(scope: Scope) -> Json:
         begin()
+        # Each expression in a mapping is bounded by itself. Only together can they grow: a value put twice into a new
+        # one, a hundred times over.
         return bounded(run(scope)) if is_mixed else run(scope)
 
     return value
@@ -102,6 +105,8 @@ def compile_guard(expr: Expr) -> Callable[[Scope], bool]:
             return bool(run(scope))
         except Exception as error:
             fault = _fault(error)
+            # A stored value that is lost keeps its code: it is the store's failure, and retrying may help, where the
+            # playbook's mistake stays one.
             code = fault.code if fault.code == "ref.missing" else "guard.error"
             raise Fault(code, fault.message, fault.path) from error
 
@@ -124,6 +129,8 @@ def _compiled(expr: Expr, make: Callable[[Expr], Run] = closure) -> Run:
 def _native(expr: Expr) -> Run:
     run = _compiled(expr)
     path_to = path_of(expr)
+    # What lies under `keychain` is sealed and has to be unsealed into a marker on its way out, so it takes the long
+    # way.
     if path_to is None or path_to[0] == SECRETS:
         return lambda scope: json_of(run(scope))
 
@@ -152,6 +159,8 @@ def _text(parts: tuple[str | Expr, ...]) -> Run:
 
 def _block(text: str, blocks: Blocks | None) -> Run:
     def run(scope: Scope) -> str:
+        # Jinja2's sandbox is imported by workers alone: a server that evaluates guards must never run statements of a
+        # playbook.
         if blocks is None:
             raise Fault("template.error", "a block template is rendered by a worker only")
         return blocks(text, scope)

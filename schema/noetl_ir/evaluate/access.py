@@ -30,12 +30,14 @@ def item(of: object, key: object) -> object:
     """`of[key]` and `of.key`: the value under the key, else undefined. Raises Fault for a secret only."""
     if isinstance(of, View):
         found = of.under(key)
+        # A view answers for keys of its own, such as `stats` of a loop's result; any other key is the data's.
         if found is not None:
             return found
         of = of.plain()
     if isinstance(of, dict):
         try:
             return of[key]
+        # TypeError: a list as a key. It is in no mapping, so it is undefined and no fault, as in Jinja2.
         except (KeyError, TypeError):
             # An SQL result answers to row numbers (LANGUAGE §7).
             if type(key) is int and (rows := rows_of(of)) is not of:

@@ -44,6 +44,8 @@ def _spend_within(value: Any, container: Any) -> None:
             spend_search(container, value)
     elif isinstance(container, (list, tuple, VIEW_TYPES[1])):
         spend_entries(container, 2)
+        # Short texts and numbers compare at once and are paid for above. Long ones may agree with every entry up to
+        # the last character.
         if (type(value) is str and len(value) > 16) or isinstance(value, (list, tuple, dict)):
             entries: Any = container
             for entry in entries:

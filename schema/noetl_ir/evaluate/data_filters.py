@@ -170,6 +170,8 @@ def unique(value: Iterable[Any], case_sensitive: bool = False, attribute: Key = 
     seen, crowd = set(), Crowd()
     for entry in value:
         key = get(entry)
+        # Before it is put in: a set full of equal hash values is quadratic while it is being filled, so afterwards is
+        # too late.
         crowd.spend(key)
         if key not in seen:
             seen.add(key)

@@ -35,6 +35,7 @@ def urlize(
     for scheme in schemes:
         if not re.fullmatch(_SCHEME, scheme):
             raise ValueError(f"{scheme!r} is no URI scheme")
+    # Jinja2 sorts them too: the same text must come out.
     words = sorted({*(rel or "").split(), "noopener", *(["nofollow"] if nofollow else [])})
     attributes = f' rel="{escape(" ".join(words))}"' + (f' target="{escape(target)}"' if target else "")
 

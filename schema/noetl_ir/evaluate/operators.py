@@ -42,6 +42,7 @@ def subtract(left: Operand, right: Operand) -> object:
 
 def multiply(left: Operand, right: Operand) -> object:
     """`left * right`: numbers, or a text or list repeated."""
+    # The bits of a product are known before it is made; a limit checked afterwards would have spent the memory.
     if isinstance(left, int) and isinstance(right, int):
         check_bits(left.bit_length() + right.bit_length())
         spend_numbers(left, right)
@@ -83,6 +84,7 @@ def power(left: Operand, right: Operand) -> object:
         check_bits(left.bit_length() * right if abs(left) > 1 else 1)
         spend(100 + (left.bit_length() * right >> 3 if abs(left) > 1 else 0))
     result = left**right
+    # Python gives `(-8) ** 0.5` as a complex number, which no playbook means and JSON cannot say.
     if isinstance(result, complex):
         raise Fault("template.error", "a root of a negative number is no number")
     return result
@@ -93,6 +95,7 @@ def formatted(text: str, values: Operand) -> str:
     values = settled(values)
     spend_text(len(text))
     spend(30 * text.count("%"))
+    # Python finds the missing bracket only after it has formatted all that stands before it.
     if text.rfind("%(") > text.rfind(")"):
         raise ValueError("incomplete format key")
     specs = _SPEC.findall(text)
@@ -102,6 +105,8 @@ def formatted(text: str, values: Operand) -> str:
         widths += [str(abs(value)) for value in given if isinstance(value, int)]
     if any(width != "*" and (len(width) > 5 or int(width) > MAX_WIDTH) for width in widths):
         raise Fault("template.error", f"a width above {MAX_WIDTH:,} in the format")
+    # The length is estimated from above before anything is formatted: a width of a thousand digits would make the
+    # text first and be refused after.
     length = len(text) + sum(MAX_WIDTH if width == "*" else int(width) for width in widths)
     if isinstance(values, dict):
         sizes = {key: text_size(value) for key, value in values.items()}

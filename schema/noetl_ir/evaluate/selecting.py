@@ -83,6 +83,7 @@ def _listing(apply: Callable[..., Any]) -> Callable[..., object]:
         found = apply(value, *args, **kwargs)
         if isinstance(found, (str, list)):
             return found
+        # One more than allowed tells that there are too many, without making them all.
         entries = list(islice(found, MAX_ITEMS + 1))
         if len(entries) > MAX_ITEMS:
             raise Fault("template.error", f"the value has more than {MAX_ITEMS:,} parts")

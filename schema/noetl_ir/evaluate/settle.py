@@ -144,6 +144,8 @@ class _Walk:
             return value
         if level > MAX_LEVELS:
             raise Fault("template.error", f"the value nests deeper than {MAX_LEVELS} levels")
+        # Inside an expression a pair stays a pair, as in Jinja2 (`%` takes a tuple apart); only on its way out it
+        # becomes a list.
         if isinstance(value, tuple) and self._other is _lenient:
             self._count(len(value))
             return tuple([self.take(entry, level + 1) for entry in value])
@@ -159,6 +161,7 @@ class _Walk:
             self._count(len(value))
             if self._other is _strict:
                 for key in value:
+                    # JSON has text keys only. Turning `1` into "1" would make two keys one, so it is refused.
                     if type(key) is not str:
                         raise Fault("template.error", f"the key {key!r} of a mapping is no text")
             return {key: self.take(entry, level + 1) for key, entry in value.items()}

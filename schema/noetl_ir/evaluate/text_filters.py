@@ -128,6 +128,7 @@ def string(value: object) -> str:
 
 def escape(s: object) -> str:
     text = text_of(s)
+    # `&#39;` is the longest replacement: four characters more than what it replaces.
     length = len(text) + 4 * sum(text.count(mark) for mark in "&<>'\"")
     check_chars(length)
     spend_text(length)
@@ -140,6 +141,7 @@ def striptags(value: object) -> str:
 
     text, parts, at = text_of(value), [], 0
     while (start := text.find("<", at)) >= 0:
+        # A comment may hold `>`, so it is looked for by its own end, as MarkupSafe does.
         comment = text.startswith("<!--", start)
         end = text.find("-->", start + 4) if comment else text.find(">", start)
         if end < 0:
@@ -188,6 +190,7 @@ def tojson(value: object, indent: int | str | None = None) -> object:
     """Plain JSON, keys in their own order (LANGUAGE §2)."""
     from json import dumps
 
+    # Indentation is written once a line and level: unbounded it is the cheapest way to a text of gigabytes.
     if (len(indent) if isinstance(indent, str) else indent or 0) > 100:
         raise ValueError("the indent is above 100")
     weight = weigh(value, as_text=True)

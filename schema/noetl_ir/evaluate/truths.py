@@ -44,6 +44,8 @@ def _chain(expr: Logic) -> Truth:
     operands: list[Truth] = []
     here: Expr = expr
     while isinstance(here, Logic) and here.op == expr.op:
+        # A guard of a thousand `or` is a left-leaning chain: it is walked, not recursed into, so that no file can
+        # exhaust the stack.
         operands.append(truth(here.right))
         here = here.left
     operands.append(truth(here))

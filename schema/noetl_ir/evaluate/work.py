@@ -100,6 +100,8 @@ def spend(units: int) -> None:
     if after > meter.bound:
         if meter.stopped:
             raise Stopped
+        # An expression that goes on after its Fault (a filter that catches it) finds nothing left, not a fresh
+        # remainder.
         meter.spent = max(meter.spent, meter.bound)
         if meter.bound == meter.cap:
             message = "what follows from one event, this expression being the last, is more work than it may be"
@@ -155,6 +157,7 @@ def weigh(value: Any, *, as_text: bool = False) -> int:
     return it; `as_text` for writing it down.
     """
     meter = _METER
+    # The walk ends as soon as it has cost more than is left: weighing must not be dearer than what it guards against.
     room, total = meter.bound - meter.spent, 0
     each, shift = (12, 0) if as_text else (3, 6)
     waiting: list[Any] = [value]
@@ -224,5 +227,7 @@ class Crowd:
         """Count a key that is about to be put in."""
         spend_hash(key)
         if (type(key) is int and key.bit_length() > _HARD_INT) or type(key) is tuple:
+            # Python hashes an integer modulo 2^61-1, so anybody can name a million that collide. The n-th of them is
+            # compared with all before it, and is charged for n.
             self._long += 1
             spend(self._long)

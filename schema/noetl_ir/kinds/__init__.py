@@ -107,6 +107,7 @@ def seconds_of(value: Json) -> float | None:
     Neither one below zero nor one above `MAX_SECONDS` is a duration, however it is written.
     """
     match value:
+        # `True` is an int in Python: without this `timeout: true` would be a second.
         case bool():
             return None
         case int() | float():
@@ -155,6 +156,7 @@ def misfits(kind: Kind, fields: Mapping[str, Json]) -> tuple[str, ...]:
 
     A field that rendered to null counts as not given.
     """
+    # A template that renders to null is how authors leave a field out under a condition.
     given = {name: value for name, value in fields.items() if value is not None}
     wrong = [
         f"field {name!r} must be {_listed(known.shapes)}, not {_found(known.shapes, value)}"

@@ -105,6 +105,7 @@ class PlanError(Exception):
 def write_plan(plan: Plan) -> bytes:
     """The bytes of a plan."""
     with uncollected():
+        # The collector would walk a million young tuples again and again here, and none of them is in a cycle.
         body = codec.pack_record(_body(plan))
     head = MAGIC + plan.edition.to_bytes(2, "big") + len(body).to_bytes(8, "big")
     children = [child.data for child in plan.children]
@@ -156,6 +157,7 @@ def _split(data: bytes) -> tuple[int, memoryview, memoryview]:
     if len(data) > MAX_BYTES:
         raise PlanError(f"the plan is larger than {MAX_BYTES} bytes")
     version = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 2], "big")
+    # Asked before the digest: a plan of a later version is to be told as that, not as one that was altered.
     if version not in READABLE:
         age = "newer than" if version > VERSION else "not"
         raise PlanError(f"the plan has format {version}, which is {age} the one known here ({VERSION})")
@@ -163,6 +165,8 @@ def _split(data: bytes) -> tuple[int, memoryview, memoryview]:
     if HEADER + length > len(data):
         raise PlanError("the plan is truncated")
     view = memoryview(data)
+    # Against damage and mixed-up files only. Whoever alters a plan can make the digest anew, which is why `verify`
+    # follows.
     if _sha256([view[:_LENGTHS], view[HEADER:]]) != data[_LENGTHS:HEADER]:
         raise PlanError("the plan was altered or cut: its digest is not that of its content")
     return version, view[HEADER : HEADER + length], view[HEADER + length :]
@@ -278,6 +282,7 @@ def _children(named: object, data: memoryview) -> tuple[Child, ...]:
         if known != digest:
             raise Malformed("an embedded plan is not the one that was named")
         found.append(Child(path, digest, child))
+    # Bytes that belong to nothing would be a second plan under the first one's name.
     if start != len(data):
         raise Malformed("there is more than the plan")
     return tuple(found)

@@ -62,6 +62,8 @@ class _Scalars(Generic[T]):
     def checked(self, column: Plain) -> list[T]:
         """The values as a list. Raises Malformed."""
         values = listed(column)
+        # Exact types: to msgpack a truth value is no number, and `isinstance(True, int)` would let one pass for a
+        # place.
         if not self._allowed.issuperset(map(type, values)):
             wrong = next(value for value in values if type(value) not in self._allowed)
             raise Malformed(f"found {type(wrong).__name__} in a column of {self._names()}")
@@ -76,6 +78,7 @@ class _Numbers(_Scalars[int]):
 
     def checked(self, column: Plain) -> list[int]:
         values = super().checked(column)
+        # Two passes in C over the column cost less than one comparison a value in Python.
         if values and (min(values) < -1 or max(values) > MAX_NUMBER):
             raise Malformed("a number is out of range")
         return values
@@ -85,6 +88,7 @@ class _Words:
     """Texts of which there are few different ones: each once, then numbers."""
 
     def flatten(self, values: Sequence[str]) -> Plain:
+        # In order of appearance, so that equal plans have equal bytes whatever the hash seed.
         index = {word: number for number, word in enumerate(dict.fromkeys(values))}
         return [list(index), list(map(index.__getitem__, values))]
 
@@ -143,6 +147,7 @@ class _Lists(Generic[T]):
     def restore(self, column: Plain) -> Packed[tuple[T, ...]]:
         lengths, entries = _parts(column, 2)
         counts, inner = NUMBER.checked(lengths), self._inner.restore(entries)
+        # A negative length would let the sum agree and the slices overlap.
         if sum(counts) != len(inner) or (counts and min(counts) < 0):
             raise Malformed("the lengths of lists do not add up")
         return Lists(counts, inner)

@@ -79,6 +79,7 @@ def plan_from_json(value: Json) -> Plan:
     problems = verify(plan)
     if problems:
         raise PlanError(f"the plan is not sound: {problems[0]}")
+    # The digest of the byte form, made anew: layout is free, content is not.
     if value.get("digest") != _digest(plan):
         raise PlanError("the plan was altered: its digest is not that of its content")
     return plan
@@ -227,6 +228,8 @@ def _hints(kind: type) -> dict[str, object]:
 
 def _union(options: list[_Reader]) -> _Reader:
     def read(value: object) -> object:
+        # In the order of the annotation; the first that takes the value is right, since no two options of a plan's
+        # fields take the same JSON.
         for option in options:
             try:
                 return option(value)
@@ -276,6 +279,7 @@ def _member(enumeration: type, value: object) -> object:
 def _exact(kind: type, value: object) -> object:
     if type(value) is not kind and not (kind is float and type(value) is int):
         raise Malformed(f"expected {kind.__name__}, found {type(value).__name__}")
+    # JSON writes 1.0 as 1. Kept as an int it would have other bytes, and another digest, than the same plan compiled.
     return float(cast("float", value)) if kind is float else value
 
 

@@ -63,6 +63,7 @@ class Expressions:
 
     def _walk(self, root: Expr) -> int:
         known = self._known
+        # An explicit stack: `a + b + …` of a thousand terms is a thousand levels deep.
         waiting = [root]
         while waiting:
             node = waiting[-1]
@@ -75,6 +76,8 @@ class Expressions:
                 continue
             waiting.pop()
             row = _ROWS[type(node)](node, known)
+            # `1`, `1.0` and `true` are equal in Python and different in a plan; `repr` tells them apart, and -0.0
+            # from 0.0.
             key = (row, repr(node.value)) if type(node) is Const else row
             index = self._index.get(key)
             if index is None:
@@ -163,6 +166,8 @@ class ExpressionReader:
         node = read(_Parts(self.expressions, used), *row[1:])
         depth = 1 + max([self._depth[index] for index in used], default=0)
         size = 1 + sum([self._size[index] for index in used])
+        # A shared node is counted each time it is used: thirty rows that each use the one before twice unfold to 2^30
+        # nodes, and compiling walks all of them.
         if depth > MAX_DEPTH or size > MAX_UNFOLDED:
             raise BadNodes("an expression is too large")
         self.expressions.append(node)

@@ -88,6 +88,8 @@ class Table(Sequence[T]):
     def _block(self, number: int) -> Sequence[T]:
         if not 0 <= number * BLOCK < self._count:
             raise IndexError("there is no such row")
+        # Dropping all is cheaper than finding the oldest. A run walks forward through its net, so what it asks next
+        # is mostly not here anyway.
         if len(self._blocks) >= self._most:
             self._blocks.clear()
         made = self._blocks[number] = self._packed.values(number * BLOCK, (number + 1) * BLOCK)

@@ -63,6 +63,7 @@ class Row(NamedTuple):
 
 _PURE = frozenset({"range", "dict"})
 _ALL = _PURE | {"now", "ref"}
+# The server never has secrets, nor anything of an attempt: what it evaluates must be the same at a replay.
 _SERVER = frozenset({"ctx", "workload", "args", "event", "execution_id", "steps"})
 _RUN = frozenset({"args", "workload", "ctx", "iter", "loop_index", "execution_id", "steps"})
 _TASK = _RUN | {"action_id", "_prev", "_task", "_attempt", "_iteration"}

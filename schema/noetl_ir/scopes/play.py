@@ -38,9 +38,12 @@ class PlayScope:
 
     def lookup(self, name: str) -> object:
         """The value or view that a bare name means here, for `name()` the function of that name, else `Undefined`."""
+        # `now` and `ref` may be names of data too; only their call is the function.
         if name in self._given and name not in FUNCTIONS:
             value = self._given[name]
             return StepResult(value) if name == "_prev" else value  # type: ignore[arg-type]
+        # Reserved and not given: undefined, even if a step or a key is called so. Were it looked up further, the
+        # meaning of a reserved name would depend on the place.
         if name in RESERVED:
             return self._reserved(name)
         if name in self._iterators:

@@ -73,6 +73,7 @@ class Undefined:
         return type(other) is Undefined
 
     def __hash__(self) -> int:
+        # All undefined values are equal, so they need one hash.
         return 0x5EED
 
     def __getitem__(self, key: object) -> "Undefined":
@@ -232,6 +233,8 @@ class StepResult(View):
     def under(self, key: object) -> object:
         if key == "data" or key == "result":
             value = self.plain()
+            # The key wins: `x.data` of a result that has a key `data` is that key, as the author sees it in the
+            # result.
             if not (isinstance(value, dict) and key in value):
                 return self
         return None
@@ -248,6 +251,7 @@ class LoopResult(View):
 
     def plain(self) -> object:
         if any(isinstance(entry, Reference) for entry in self._entries):
+            # Kept, so that a second look at the list does not fetch it again.
             self._entries = [entry.fetch() if isinstance(entry, Reference) else entry for entry in self._entries]
         return self._entries
 

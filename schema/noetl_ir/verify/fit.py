@@ -34,6 +34,7 @@ def fit_problems(plan: Plan) -> Found:
         if step.gated != (seen.admits.get(number, -1) >= 0) or (step.waits and not step.gated):
             odd = True
             yield f"step {step.name}", "has another gate than its row says"
+    # Assembling over a wrong join would report every place of it. The cause is enough.
     if odd:
         return
     comparing = _Comparing(plan.net)
@@ -87,6 +88,7 @@ class _Comparing:
     ) -> Arcs:
         """The arc to the net's next place."""
         found = next(self._places, None)
+        # Everything but span and maker: those say where a thing was written, and change nothing that runs.
         if found is None or found[:6] != (id, kind, role, step, task, level):
             raise _other(found, id)
         index, self._count = self._count, self._count + 1
@@ -143,6 +145,8 @@ class _Seen:
             if role == "take":
                 self._guards[t.arc] = t.guard
                 name = plan.steps[t.step].name
+                # Whether a failed run is asked about an arc stands nowhere in the tables; the id of the transition is
+                # what says it.
                 if t.id.startswith((f"take {name} ko ", f"take+ {name} ko ")):
                     self._on_failure.add(t.arc)
             elif role == "pass":

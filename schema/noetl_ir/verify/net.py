@@ -158,6 +158,7 @@ def _transitions(plan: Plan, decisions: "_Decisions") -> Found:
                 return
             sides.append(tuple([(roles[place], weight, owners[place] == step) for place, weight in side]))
         shape = (role, trigger, sides[0], sides[1])
+        # Some fifty shapes for 30,000 transitions: this lookup is most of what `verify` costs.
         problem = judged.get(shape)
         if problem is None:
             problem = judged[shape] = _judgement(shape)
@@ -165,6 +166,8 @@ def _transitions(plan: Plan, decisions: "_Decisions") -> Found:
             yield id, problem
         else:
             decisions.see(t)
+    # Asked at the end, once: a set that is too small says that there is one, and the readable case pays nothing to
+    # find which.
     if len(ids) != len(plan.net.transitions):
         yield "transitions", "have one id twice"
 
@@ -176,6 +179,7 @@ def _judgement(shape: _Shape) -> str:
     ins, outs = [place for place, _, _ in before], [place for place, _, _ in after]
     if not ins or (" ".join(sorted(set(ins))), " ".join(sorted(set(outs)))) not in SHAPES.get(role, ()):
         return f"has not the shape of {role!r}"
+    # A router that tells many joins of a dead branch has several arcs of one role; nothing else has.
     if role not in JOINING and (len(set(ins)) != len(ins) or (role != "pass" and len(set(outs)) != len(outs))):
         return f"has not the shape of {role!r}"
     if trigger not in TRIGGERS.get(role, _SAME_TURN):
@@ -244,11 +248,14 @@ class _Decisions:
         elif role in DECIDING:
             place = t.inputs[0].place
             here = self._head.get(place, place)
+            # A gate that waits may be left by nothing: its last choice may have a guard, since the token can stay.
             if t.trigger is Trigger.NOW:
                 self._last[place] = t.id if t.guard >= 0 else ""
             if role in BRANCHING:
                 for following, _ in t.outputs:
                     if self._plan.net.places[following].role in _ASKED:
+                        # A chain of choices is one decision: its fault is taken at its first place, wherever along
+                        # the chain an expression fails.
                         self._head[following] = here
             if t.guard >= 0 or role == "expand" or _asks(self._plan, t):
                 self._asked.setdefault(here, t.id)

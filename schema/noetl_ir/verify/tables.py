@@ -15,6 +15,8 @@ BACKOFFS = frozenset({"none", "linear", "exponential"})
 def table_problems(plan: Plan) -> Found:
     """(element, what is wrong with it) for the tables of a plan."""
     pool, steps = len(plan.templates), len(plan.steps)
+    # Spans are asked for by the same index: one too few would put a finding at a stranger's line, or end in an
+    # IndexError.
     if len(plan.template_spans) != pool:
         yield "templates", "not every template has a span"
     if not 0 <= plan.entry < steps:
@@ -29,6 +31,7 @@ def table_problems(plan: Plan) -> Found:
     known = {step.name for step in plan.steps}
     for number, step in enumerate(plan.steps):
         yield from _step(plan, number, step, known)
+    # Each step is held to its own rows below, so equal sums mean that no row is without a step and none has two.
     if sum(len(step.tasks) for step in plan.steps) != len(plan.tasks):
         yield "tasks", "belong to no step, or to several"
     if sum(len(step.arcs) for step in plan.steps) != len(plan.arcs):
@@ -82,6 +85,8 @@ def _task(plan: Plan, at: str, step: Step, task: Task, following: int) -> Found:
     yield from _indices(at, len(plan.templates), task.args, task.timeout)
     if task.following != following:
         yield at, "is followed by another task than the next one"
+    # The flag could be computed. It is written because the analysis reads it, and checked because nothing may
+    # disagree with the rules.
     if task.passes_errors != (bool(task.rules) and task.rules[-1].when >= 0):
         yield at, "has another end of its rules than its row says"
     for rule in task.rules:
@@ -98,6 +103,7 @@ def _rule(plan: Plan, at: str, step: Step, rule: Rule) -> Found:
                 yield at, "sets a key to no template"
     if rule.directive not in DIRECTIVES or rule.backoff not in BACKOFFS:
         yield at, "has a rule with an unknown directive or backoff"
+    # A jump out of its step would carry a token past the step's end, which no place of the net stands for.
     if (rule.directive == "jump") != (rule.to != -1) or (rule.to != -1 and rule.to not in step.tasks):
         yield at, "jumps out of its step"
     if rule.attempts < 1:
