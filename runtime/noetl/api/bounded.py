@@ -77,7 +77,6 @@ class BoundedProtocol(H11Protocol):
         self.flow.resume_writing()
 
     def check(self, now: float) -> None:
-        """`Connection.check`."""
         bounds = self.book.bounds
         if self.transport.is_closing():
             self._closing = now if self._closing is None else self._closing

@@ -90,11 +90,9 @@ class NoLocalWorker:
     busy = 0
 
     def step(self) -> bool:
-        """`LocalWorker.step`."""
         return False
 
     def due(self) -> int | None:
-        """`LocalWorker.due`."""
         return None
 
     def take_no_more(self) -> None:
@@ -115,7 +113,6 @@ class Sleeper:
         """`Waiter.open`."""
 
     def pass_time(self, due: int | None) -> bool:
-        """`Waiter.pass_time`."""
         left = LONGEST_SLEEP if due is None else (due - self._clock.now()) / 1_000_000
         self._woken.wait(min(max(left, 0.0), LONGEST_SLEEP))
         self._woken.clear()
@@ -125,7 +122,6 @@ class Sleeper:
         """`Waiter.poll`."""
 
     def wake(self) -> None:
-        """`Waiter.wake`."""
         self._woken.set()
 
     def close(self) -> None:

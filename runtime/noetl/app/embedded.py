@@ -50,7 +50,6 @@ class Ticking:
         self.close = launcher.close
 
     def pass_time(self, due: int | None) -> bool:
-        """`Waiter.pass_time`."""
         self._tick()
         return self._wait(due)
 

@@ -89,7 +89,6 @@ class WorkerCache:
         """`Blobs.check_room`. The servers know."""
 
     def close(self) -> None:
-        """`Blobs.close`."""
         for connection in self._servers.values():
             connection.close()
 

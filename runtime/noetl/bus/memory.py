@@ -56,14 +56,12 @@ class MemoryBus(Generic[_C, _R, _A]):
         self._reports: _Queue[_R, _A] = _Queue(REPORTS, self._shared)
 
     def send(self, pool: str, key: str, command: _C) -> None:
-        """`Bus.send`."""
         with self._shared.lock:
             queue = self._queue(pool)
             queue.add(MemoryDelivery(queue, key, command, MemoryTicket()))
         self._shared.wake()
 
     def take(self, pool: str) -> "MemoryDelivery[_C, None] | None":
-        """`Bus.take`."""
         queue = self._pools.get(pool)
         if queue is None or not queue.size:  # asked in every round: what has nothing is not locked
             return None
@@ -71,7 +69,6 @@ class MemoryBus(Generic[_C, _R, _A]):
             return queue.next()
 
     def report(self, key: str, report: _R) -> "MemoryTicket[_A]":
-        """`Bus.report`."""
         ticket: MemoryTicket[_A] = MemoryTicket()
         with self._shared.lock:
             self._reports.add(MemoryDelivery(self._reports, key, report, ticket))
@@ -79,7 +76,6 @@ class MemoryBus(Generic[_C, _R, _A]):
         return ticket
 
     def reports(self) -> "list[MemoryDelivery[_R, _A]]":
-        """`Bus.reports`."""
         found: list[MemoryDelivery[_R, _A]] = []
         if not self._reports.size:
             return found
@@ -89,25 +85,21 @@ class MemoryBus(Generic[_C, _R, _A]):
         return found
 
     def withdraw(self, pool: str, keys: Collection[str]) -> None:
-        """`Bus.withdraw`."""
         with self._shared.lock:
             if (queue := self._pools.get(pool)) is not None:
                 queue.withdraw(keys)
         self._shared.wake()
 
     def room(self, pool: str) -> int:
-        """`Bus.room`."""
         queue = self._pools.get(pool)
         return self._shared.capacity - (queue.size if queue is not None else 0)
 
     def due(self) -> int | None:
-        """`Bus.due`."""
         with self._shared.lock:
             times = [self._reports.due(), *(queue.due() for queue in self._pools.values())]
         return min((due for due in times if due is not None), default=None)
 
     def listen(self, callback: Callable[[], None]) -> None:
-        """`Bus.listen`."""
         self._shared.listeners += (callback,)
 
     def limit(self, pool: str, most: int) -> None:
@@ -116,7 +108,6 @@ class MemoryBus(Generic[_C, _R, _A]):
             self._queue(pool).most = most
 
     def dead_letters(self) -> tuple[DeadLetter, ...]:
-        """`Bus.dead_letters`."""
         return tuple(self._shared.dead_letters)
 
     def close(self) -> None:
@@ -163,14 +154,12 @@ class MemoryDelivery(Generic[_T, _A]):
         self.is_out = False
 
     def ack(self) -> None:
-        """`Delivery.ack`."""
         queue = self._queue
         with queue.shared.lock:
             if queue.take_back(self):
                 queue.size -= 1
 
     def answer(self, answer: _A) -> None:
-        """`ReportDelivery.answer`."""
         self._ticket.answer = answer
         self.ack()
         self._queue.shared.wake()
@@ -180,7 +169,6 @@ class MemoryDelivery(Generic[_T, _A]):
         self.answer(answer)
 
     def nak(self, reason: str, delay: int = 0) -> None:
-        """`Delivery.nak`."""
         queue = self._queue
         with queue.shared.lock:
             if queue.take_back(self):
@@ -188,14 +176,12 @@ class MemoryDelivery(Generic[_T, _A]):
         queue.shared.wake()
 
     def in_progress(self) -> None:
-        """`Delivery.in_progress`."""
         queue = self._queue
         with queue.shared.lock:
             if queue.take_back(self):
                 queue.hand_out(self)
 
     def dead_letter(self, reason: str) -> None:
-        """`Delivery.dead_letter`."""
         queue = self._queue
         with queue.shared.lock:
             if queue.take_back(self):

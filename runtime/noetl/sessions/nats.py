@@ -41,19 +41,15 @@ class NatsSessions:
         self._thread.start()
 
     def create(self, key: str, user: str, data: bytes, seconds: int) -> int:
-        """`Storage.create`."""
         return self._done(lambda: self._put(key, user, Kept(data, 0), seconds))
 
     def get(self, key: str) -> Kept | None:
-        """`Storage.get`."""
         return self._done(lambda: self._got(f"session.{key}"))
 
     def update(self, key: str, user: str, kept: Kept, seconds: int) -> int:
-        """`Storage.update`."""
         return self._done(lambda: self._put(key, user, kept, seconds))
 
     def delete(self, key: str, user: str) -> None:
-        """`Storage.delete`."""
 
         async def deleted() -> None:
             store = await self._store()
@@ -63,7 +59,6 @@ class NatsSessions:
         self._done(deleted)
 
     def of_user(self, user: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
-        """`Storage.of_user`."""
 
         async def found() -> list[tuple[str, bytes]]:
             await self._store()
@@ -83,7 +78,6 @@ class NatsSessions:
         return self._done(found)
 
     def close(self) -> None:
-        """`Storage.close`."""
         if self._client is not None:
             asyncio.run_coroutine_threadsafe(self._client.close(), self._loop).result(SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)

@@ -35,13 +35,11 @@ class SqliteSessions:
         return 1
 
     def get(self, key: str) -> Kept | None:
-        """`Storage.get`."""
         with self._opened() as connection:
             row = connection.execute("SELECT data, revision FROM session WHERE key = ?", (key,)).fetchone()
         return None if row is None else Kept(*row)
 
     def update(self, key: str, user: str, kept: Kept, seconds: int) -> int:
-        """`Storage.update`."""
         text = "UPDATE session SET data = ?, revision = revision + 1, until = ? WHERE key = ? AND revision = ?"
         with self._opened() as connection:
             done = connection.execute(text, (kept.data, time.time() + seconds, key, kept.revision))
@@ -50,12 +48,10 @@ class SqliteSessions:
         return kept.revision + 1
 
     def delete(self, key: str, user: str) -> None:
-        """`Storage.delete`."""
         with self._opened() as connection:
             connection.execute("DELETE FROM session WHERE key = ?", (key,))
 
     def of_user(self, user: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
-        """`Storage.of_user`."""
         text = "SELECT key, data FROM session WHERE user = ? AND key > ? ORDER BY key LIMIT ?"
         with self._opened() as connection:
             return connection.execute(text, (user, after, most)).fetchall()

@@ -65,7 +65,6 @@ class FileBlobs:
         return reference
 
     def get(self, reference: Mapping[str, Json]) -> bytes:
-        """`Blobs.get`."""
         import hashlib
 
         key, checksum = reference.get("key"), reference.get("checksum")
@@ -84,7 +83,6 @@ class FileBlobs:
         return data
 
     def check_room(self, *, suspected: bool) -> None:
-        """`Blobs.check_room`."""
         check_room(self._path, suspected=suspected)
 
     def uncollected(self, after: str, limit: int) -> list[str]:
@@ -96,11 +94,9 @@ class FileBlobs:
         return []
 
     def names(self, folder: str) -> set[str]:
-        """`Collectable.names`."""
         return {name for name in os.listdir(os.path.join(self._path, folder)) if len(name) == _NAME}
 
     def content(self, folder: str, name: str) -> bytes:
-        """`Collectable.content`."""
         try:
             with open(os.path.join(self._path, folder, name), "rb") as file:
                 return file.read()
@@ -108,7 +104,6 @@ class FileBlobs:
             raise KeyError(f"blob {folder}/{name} is gone [{error}]") from error
 
     def collect(self, folder: str, names: Collection[str]) -> int:
-        """`Collectable.collect`."""
         path, size = os.path.join(self._path, folder), 0
         try:
             for name in (*names, *(name for name in os.listdir(path) if name.endswith(".part"))):

@@ -232,7 +232,6 @@ class RemoteStore:
         raise self._refused()
 
     def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
-        """`Store.read`."""
         while True:
             query = {"after": str(after), "limit": str(_PAGE)}
             answer = self._connection.ask("GET", f"{_of(execution_id)}/log", query=query)
@@ -245,7 +244,6 @@ class RemoteStore:
             after = page[-1].position
 
     def execution(self, execution_id: str) -> ExecutionRow | None:
-        """`Store.execution`."""
         answer = self._connection.ask("GET", f"{_of(execution_id)}/row")
         return None if answer.status == 404 else self._row(self._connection.object_of(answer))
 
@@ -257,7 +255,6 @@ class RemoteStore:
         return tuple(map(self._row, rows))
 
     def counts(self) -> dict[str, int]:
-        """`Store.counts`."""
         document = self._connection.json("GET", "/counts")
         return {status: count for status, count in document.items() if isinstance(count, int)}
 
@@ -274,12 +271,10 @@ class RemoteStore:
         return tuple(map(self._version, self._connection.walk("/playbooks", asked, limit=wanted.limit)))
 
     def plan(self, digest: str) -> bytes | None:
-        """`Store.plan`."""
         answer = self._connection.ask("GET", f"/plans/{quote(digest, safe='')}")
         return None if answer.status == 404 else self._checked(answer, digest)
 
     def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
-        """`Store.plan_at`."""
         query = {"version": str(version)} if version is not None else None
         answer = self._connection.ask("GET", f"/playbooks/{quote(path)}", query=query)
         if answer.status == 404:
@@ -317,11 +312,9 @@ class RemoteStore:
         return ""
 
     def lost(self) -> set[str]:
-        """`Store.lost`."""
         return set()
 
     def owned(self, names: Collection[str]) -> set[str]:
-        """`Store.owned`."""
         return {*names}
 
     def check_room(self, *, suspected: bool) -> None:
@@ -371,7 +364,6 @@ class PassingBlobs:
         raise StoreFailure(f"nothing is written to {self._url} from here")
 
     def get(self, reference: Mapping[str, Json]) -> bytes:
-        """`Blobs.get`."""
         with closing(Connection(self._url)) as connection:
             return RemoteBlobs(connection).get(reference)
 
@@ -389,7 +381,6 @@ class RemoteBlobs:
         self._connection = connection
 
     def put(self, execution_id: str, data: bytes) -> dict[str, Json]:
-        """`Blobs.put`."""
         answer = self._connection.ask("PUT", f"/blobs/{quote(execution_id, safe='')}", raw=data)
         reference = self._connection.object_of(answer).get("reference")
         if answer.status == 404 or not isinstance(reference, dict):
@@ -397,7 +388,6 @@ class RemoteBlobs:
         return reference
 
     def get(self, reference: Mapping[str, Json]) -> bytes:
-        """`Blobs.get`."""
         from hashlib import sha256
 
         answer = self._connection.ask("POST", "/blobs", data={"reference": dict(reference)})
@@ -411,7 +401,6 @@ class RemoteBlobs:
         """`Blobs.check_room`. The server knows."""
 
     def close(self) -> None:
-        """`Blobs.close`."""
         self._connection.close()
 
 

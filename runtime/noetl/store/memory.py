@@ -71,7 +71,6 @@ class MemoryStore:
     def create(
         self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
     ) -> None:
-        """`Store.create`."""
         with self._lock:
             self._reach("create.before_write")
             if key is not None:
@@ -98,11 +97,9 @@ class MemoryStore:
             self._reach("create.after_commit")
 
     def claims_key(self) -> bytes:
-        """`Store.claims_key`."""
         return self._claims_key
 
     def started_with(self, key: str) -> tuple[str, str] | None:
-        """`Store.started_with`."""
         with self._lock:
             self._reach()
             return self._starts.get(key)
@@ -116,7 +113,6 @@ class MemoryStore:
         status: str,
         ended: int | None,
     ) -> int:
-        """`Store.append`."""
         with self._lock:
             self._reach("append.before_write")
             log = self._logs.get(execution_id)
@@ -130,7 +126,6 @@ class MemoryStore:
             return len(log)
 
     def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
-        """`Store.read`."""
         with self._lock:
             self._reach()
             log = self._logs.get(execution_id, [])
@@ -141,13 +136,11 @@ class MemoryStore:
             after += 1
 
     def execution(self, execution_id: str) -> ExecutionRow | None:
-        """`Store.execution`."""
         with self._lock:
             self._reach()
             return self._rows.get(execution_id)
 
     def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
-        """`Store.executions`."""
         with self._lock:
             self._reach()
             rows = sorted(self._rows.values(), key=lambda row: row.started)[::-1]
@@ -158,13 +151,11 @@ class MemoryStore:
         return tuple(islice(found, wanted.limit or None))
 
     def counts(self) -> dict[str, int]:
-        """`Store.counts`."""
         with self._lock:
             self._reach()
             return Counter(row.status for row in self._rows.values())
 
     def put_plan(self, digest: str, path: str, data: bytes) -> int:
-        """`Store.put_plan`."""
         with self._lock:
             self._reach("put_plan.before_write")
             if self._plans.get(digest, data) != data:
@@ -178,7 +169,6 @@ class MemoryStore:
             return len(versions)
 
     def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:
-        """`Store.plans`."""
         with self._lock:
             self._reach()
             rows = [
@@ -192,13 +182,11 @@ class MemoryStore:
         return tuple(islice(behind, wanted.limit or None))
 
     def plan(self, digest: str) -> bytes | None:
-        """`Store.plan`."""
         with self._lock:
             self._reach()
             return self._plans.get(digest)
 
     def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
-        """`Store.plan_at`."""
         with self._lock:
             self._reach()
             versions = self._paths.get(path, [])
@@ -209,7 +197,6 @@ class MemoryStore:
             return digest, self._plans[digest]
 
     def post(self, execution_id: str, verb: str, body: Json) -> int:
-        """`Store.post`."""
         with self._lock:
             self._reach("post.before_write")
             if execution_id not in self._rows:
@@ -220,19 +207,16 @@ class MemoryStore:
             return len(self._inbox)
 
     def posted(self) -> int:
-        """`Store.posted`."""
         with self._lock:
             self._reach()
             return len(self._inbox)
 
     def inbox(self, execution_id: str, after: int) -> tuple[InboxRow, ...]:
-        """`Store.inbox`."""
         with self._lock:
             self._reach()
             return tuple(row for row in self._inbox[after:] if row.execution_id == execution_id)
 
     def posts(self, after: int) -> tuple[InboxRow, ...]:
-        """`Store.posts`."""
         with self._lock:
             self._reach()
             return tuple(self._inbox[after:])
@@ -242,11 +226,9 @@ class MemoryStore:
         return self._hold(execution_id)
 
     def is_owned(self, execution_id: str) -> bool:
-        """`Store.is_owned`."""
         return execution_id in self._owned
 
     def owned(self, names: Collection[str]) -> set[str]:
-        """`Store.owned`."""
         return self._owned.intersection(names)
 
     def check_room(self, *, suspected: bool) -> None:
@@ -314,7 +296,6 @@ class MemoryBlobs:
         self._data: dict[str, bytes] = {}
 
     def put(self, execution_id: str, data: bytes) -> dict[str, Json]:
-        """`Blobs.put`."""
         import hashlib
 
         checksum = hashlib.sha256(data).hexdigest()
@@ -323,7 +304,6 @@ class MemoryBlobs:
         return reference(store="memory", key=key, size=len(data), checksum=checksum)
 
     def get(self, reference: Mapping[str, Json]) -> bytes:
-        """`Blobs.get`."""
         import hashlib
 
         data = self._data.get(str(reference.get("key")))

@@ -36,7 +36,6 @@ class AddressedDelivery:
         """`Delivery.ack`."""
 
     def nak(self, reason: str, delay: int = 0) -> None:
-        """`Delivery.nak`."""
         self.redeliveries += 1
         self._again(self, delay)
 

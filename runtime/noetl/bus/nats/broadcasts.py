@@ -33,7 +33,6 @@ class NatsBroadcasts:
             )
 
     def received(self) -> Sequence[Any]:
-        """`Broadcasts.received`."""
         if self._heard is None:
             self._heard = deque(maxlen=KEPT)
             self._connection.wait(self._connection.hear(self._subjects.heard, self._hear))

@@ -48,7 +48,6 @@ class NatsBus:
             raise
 
     def send(self, pool: str, key: str, command: Any) -> None:
-        """`Bus.send`."""
         frame = packed(self._codec.write_command(command), self._connection.largest)
         if pool.startswith("@"):
             self._addresses.send(pool, key, frame, self._replies.address)
@@ -63,11 +62,9 @@ class NatsBus:
         return self._addresses.take(pool)
 
     def report(self, key: str, report: Any) -> NatsTicket:
-        """`Bus.report`."""
         return self._requests.report(key, report)
 
     def reports(self) -> Sequence[ReportDelivery]:
-        """`Bus.reports`."""
         return self._replies.reports()
 
     def withdraw(self, pool: str, keys: Collection[str]) -> None:
@@ -76,7 +73,6 @@ class NatsBus:
             self._publisher.withdraw(pool, keys)
 
     def room(self, pool: str) -> int:
-        """`Bus.room`."""
         if pool.startswith("@"):
             return self._limits.capacity if self._connection.is_up else 0
         return self._publisher.room(pool)
@@ -86,7 +82,6 @@ class NatsBus:
         return None
 
     def listen(self, callback: Callable[[], None]) -> None:
-        """`Bus.listen`."""
         self._connection.listen(callback)
 
     def limit(self, pool: str, most: int) -> None:
@@ -94,15 +89,12 @@ class NatsBus:
         self._publisher.limit(pool, most)
 
     def say(self, broadcast: Any) -> None:
-        """`Broadcasts.say`."""
         self._broadcasts.say(broadcast)
 
     def received(self) -> Sequence[Any]:
-        """`Broadcasts.received`."""
         return self._broadcasts.received()
 
     def dead_letters(self) -> tuple[DeadLetter, ...]:
-        """`Bus.dead_letters`."""
         return self._dead_letters.read()
 
     def close(self) -> None:

@@ -63,12 +63,10 @@ class CommandDelivery:
         self.kept = time.monotonic()
 
     def ack(self) -> None:
-        """`Delivery.ack`."""
         if self._consumer.let_go(self):
             self._say(b"+ACK")
 
     def nak(self, reason: str, delay: int = 0) -> None:
-        """`Delivery.nak`."""
         if not self._consumer.let_go(self):
             return
         if self.redeliveries + 1 >= self._consumer.limits.deliveries:
@@ -77,13 +75,11 @@ class CommandDelivery:
             self._say(b"-NAK " + json.dumps({"delay": delay * 1000}).encode() if delay > 0 else b"-NAK")
 
     def in_progress(self) -> None:
-        """`Delivery.in_progress`."""
         if self.is_out:
             self.kept = time.monotonic()
             self._say(b"+WPI")
 
     def dead_letter(self, reason: str) -> None:
-        """`Delivery.dead_letter`."""
         if self._consumer.let_go(self):
             self.give_up(reason, self.redeliveries + 1)
 

@@ -157,7 +157,6 @@ class ReportDelivery:
         self.is_out = True
 
     def answer(self, answer: Any) -> None:
-        """`ReportDelivery.answer`."""
         self._replies.tell(self._message, answer)
         self.ack()
 
@@ -168,13 +167,11 @@ class ReportDelivery:
         self.ack()
 
     def ack(self) -> None:
-        """`Delivery.ack`."""
         if self.is_out:
             self.is_out = False
             self._replies.done()
 
     def nak(self, reason: str, delay: int = 0) -> None:
-        """`Delivery.nak`."""
         if not self.is_out:
             return
         if self.redeliveries + 1 >= self._replies.limits.deliveries:
@@ -188,7 +185,6 @@ class ReportDelivery:
         """`Delivery.in_progress`. A report is nobody else's."""
 
     def dead_letter(self, reason: str) -> None:
-        """`Delivery.dead_letter`."""
         if self.is_out:
             self._replies.dead_letters.keep(DeadLetter(REPORTS, self.key, self.redeliveries + 1, reason), lambda: None)
             self.ack()

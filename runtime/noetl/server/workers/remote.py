@@ -41,19 +41,15 @@ class RemoteWorkers:
         return address if address != "" else pool_of(program.plan.steps[order.step])
 
     def queue_of(self, step: Step) -> str:
-        """`WorkerTracker.queue_of`."""
         return pool_of(step)
 
     def stamped(self, order: Order) -> Order:
-        """`WorkerTracker.stamped`."""
         return self._macs.stamped(order)
 
     def is_fit(self, said: Report | LeaseHeartbeat) -> bool:
-        """`WorkerTracker.is_fit`."""
         return self._macs.is_fit(said)
 
     def note(self, execution_id: str, events: Sequence[Event]) -> None:
-        """`WorkerTracker.note`."""
         for event in events:
             match event.event_type:
                 case "task.started" if "call" not in event.data:
@@ -64,16 +60,13 @@ class RemoteWorkers:
                     self._affinity.end(execution_id, event.run)
 
     def listen(self) -> None:
-        """`WorkerTracker.listen`."""
         self._leases.listen()
 
     def hear(self, heartbeat: LeaseHeartbeat) -> None:
-        """`WorkerTracker.hear`."""
         self._registry.heard_of(heartbeat.execution_id)
         self._leases.hear(heartbeat.execution_id, heartbeat.run, heartbeat.claim, worker_of(heartbeat.sender))
 
     def hear_report(self, program: Program, report: Report) -> Sequence[RunPipeline]:
-        """`WorkerTracker.hear_report`."""
         worker = worker_of(report.sender)
         self._registry.expect(worker)
         self._registry.heard_of(report.execution_id)
@@ -81,27 +74,22 @@ class RemoteWorkers:
         return self._affinity.claimed(program, report.execution_id, report.events[0].step, report.run, worker)
 
     def look(self) -> Left:
-        """`WorkerTracker.look`."""
         ended, heard = self._leases.ended(), self._registry.look()
         leaving = sorted({*heard.leaving, *(claim.holder for claim in ended if claim.holder)})
         return Left(ended, [left for worker in leaving for left in self._affinity.leave(worker)], heard.taken)
 
     def left(self) -> int | None:
-        """`WorkerTracker.left`."""
         lease = self._leases.left()
         return SAY_EVERY if lease is None else min(lease, SAY_EVERY)
 
     def order_again(self) -> None:
-        """`WorkerTracker.order_again`."""
         self._affinity.begin_again()
 
     def forget(self, execution_id: str) -> None:
-        """`WorkerTracker.forget`."""
         self._registry.heard_of(execution_id)
         self._leases.forget(execution_id)
         self._affinity.forget(execution_id)
 
     def clear(self) -> None:
-        """`WorkerTracker.clear`."""
         self._leases.clear()
         self._affinity.clear()

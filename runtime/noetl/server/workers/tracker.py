@@ -126,11 +126,9 @@ class LocalWorkers:
         return [StopPipeline(execution.execution_id, run, execution.regions[run].claim) for run in running]
 
     def pool_for(self, program: Program, order: RunPipeline) -> str:
-        """`WorkerTracker.pool_for`."""
         return self.queue_of(program.plan.steps[order.step])
 
     def queue_of(self, step: Step) -> str:
-        """`WorkerTracker.queue_of`."""
         named = pool_of(step) if self._limited else self._pool
         return named if named in self._limited else self._pool
 
@@ -139,7 +137,6 @@ class LocalWorkers:
         return order
 
     def is_fit(self, said: Report | LeaseHeartbeat) -> bool:
-        """`WorkerTracker.is_fit`."""
         return True
 
     def note(self, execution_id: str, events: Sequence[Event]) -> None:
@@ -152,15 +149,12 @@ class LocalWorkers:
         """`WorkerTracker.hear`."""
 
     def hear_report(self, program: Program, report: Report) -> Sequence[RunPipeline]:
-        """`WorkerTracker.hear_report`."""
         return ()
 
     def look(self) -> Left:
-        """`WorkerTracker.look`."""
         return NOTHING
 
     def left(self) -> int | None:
-        """`WorkerTracker.left`."""
         return None
 
     def order_again(self) -> None:

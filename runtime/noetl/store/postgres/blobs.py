@@ -36,7 +36,6 @@ class PostgresBlobs:
         return reference_to(store="postgres", key=f"{folder}/{checksum}", size=len(data), checksum=checksum)
 
     def get(self, reference: Mapping[str, Json]) -> bytes:
-        """`Blobs.get`."""
         key, checksum = reference.get("key"), reference.get("checksum")
         folder, _, name = key.partition("/") if isinstance(key, str) and "\0" not in key else ("", "", "")
         if not name or name != checksum:
@@ -61,12 +60,10 @@ class PostgresBlobs:
         return [str(folder) for (folder,) in rows]
 
     def names(self, folder: str) -> set[str]:
-        """`Collectable.names`."""
         query = "SELECT checksum FROM blobs WHERE folder = %s AND checksum <> ''"
         return {name for (name,) in self._pool.run(lambda connection: connection.execute(query, (folder,)).fetchall())}
 
     def content(self, folder: str, name: str) -> bytes:
-        """`Collectable.content`."""
         query = "SELECT data FROM blobs WHERE folder = %s AND checksum = %s"
         row = self._pool.run(lambda connection: connection.execute(query, (folder, name), binary=True).fetchone())
         if row is None:
@@ -74,11 +71,9 @@ class PostgresBlobs:
         return bytes(row[0])
 
     def collect(self, folder: str, names: Collection[str]) -> int:
-        """`Collectable.collect`."""
         return self._pool.run(lambda connection: _collect(connection, folder, [*names]))
 
     def close(self) -> None:
-        """`Blobs.close`."""
         self._pool.close()
 
 

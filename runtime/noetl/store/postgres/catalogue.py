@@ -27,7 +27,6 @@ class PostgresCatalogue:
         self._access = access
 
     def put_plan(self, digest: str, path: str, data: bytes) -> int:
-        """`Store.put_plan`."""
         self._access.reach("put_plan.before_write")
 
         def work(connection: Connection) -> int:
@@ -52,7 +51,6 @@ class PostgresCatalogue:
         return version
 
     def plans(self, wanted: Versions) -> tuple[PlanRow, ...]:
-        """`Store.plans`."""
         behind, version = wanted.after or ("", 0)
         values = {
             "path": written(wanted.path), "newest": wanted.newest, "behind": written(behind), "version": version,
@@ -63,11 +61,9 @@ class PostgresCatalogue:
         )
 
     def plan(self, digest: str) -> bytes | None:
-        """`Store.plan`."""
         found = self._access.rows("SELECT data FROM plans WHERE digest = %s", (written(digest),))
         return found[0][0] if found else None
 
     def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
-        """`Store.plan_at`."""
         found = self._access.rows(_AT, {"path": written(path), "version": version})
         return (read(found[0][0]), found[0][1]) if found else None

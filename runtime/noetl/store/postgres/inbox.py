@@ -29,7 +29,6 @@ class Inbox:
         self._access = access
 
     def post(self, execution_id: str, verb: str, body: Json) -> int:
-        """`Store.post`."""
         try:
             text = json.dumps(body, allow_nan=False)
         except (ValueError, TypeError, RecursionError) as error:
@@ -53,16 +52,13 @@ class Inbox:
         return row
 
     def posted(self) -> int:
-        """`Store.posted`."""
         return int(self._access.rows("SELECT coalesce(max(row), 0) FROM inbox")[0][0])
 
     def inbox(self, execution_id: str, after: int) -> tuple[InboxRow, ...]:
-        """`Store.inbox`."""
         mine = "AND execution = (SELECT number FROM executions WHERE execution_id = %(name)s)"
         return self._requests(mine, {"after": after, "name": written(execution_id)})
 
     def posts(self, after: int) -> tuple[InboxRow, ...]:
-        """`Store.posts`."""
         return self._requests("", {"after": after})
 
     def _requests(self, where: str, values: Mapping[str, Any]) -> tuple[InboxRow, ...]:

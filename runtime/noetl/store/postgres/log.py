@@ -84,7 +84,6 @@ class Log:
         self._lock = threading.Lock()
 
     def create(self, row: ExecutionRow, records: Records = (), *, key: StartKey | None = None) -> None:
-        """`Store.create`."""
         self._access.reach("create.before_write")
         fresh = missing(0, 0, records, lambda _: None)
 
@@ -126,7 +125,6 @@ class Log:
         return bytes(key)
 
     def started_with(self, key: str) -> tuple[str, str] | None:
-        """`Store.started_with`."""
         found = self._access.rows(_STARTED, (written(key),))
         return (read(found[0][0]), found[0][1]) if found else None
 
@@ -186,19 +184,16 @@ class Log:
             raise Damaged(self._access.shown, cut_off(execution_id, position, count))
 
     def execution(self, execution_id: str) -> ExecutionRow | None:
-        """`Store.execution`."""
         found = self._access.rows(f"{SELECT_EXECUTIONS} WHERE execution_id = %s", (written(execution_id),))
         return _row(found[0]) if found else None
 
     def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
-        """`Store.executions`."""
         values = {**wanted._asdict(), "parent": written(wanted.parent), "before": written(wanted.before)}
         where = condition(wanted, _MARKS)
         query = f"{SELECT_EXECUTIONS} WHERE {where} ORDER BY started DESC, number DESC LIMIT NULLIF(%(limit)s, 0)"
         return tuple(map(_row, self._access.rows(query, values)))
 
     def counts(self) -> dict[str, int]:
-        """`Store.counts`."""
         return dict(self._access.rows("SELECT status, count(*) FROM executions GROUP BY status"))
 
     def _insert(

@@ -105,13 +105,11 @@ class Holder:
         return {known[name] for (name,) in rows}
 
     def hung(self, execution_id: str) -> str:
-        """`Store.hung`."""
         values = {"name": written(execution_id), "schema": self._pool.address.namespace}
         row = self._pool.run(lambda connection: connection.execute(_HUNG, values).fetchone())
         return hung_text(row[0], float(row[1])) if row is not None and row[1] > LEASE else ""
 
     def lost(self) -> set[str]:
-        """`Store.lost`."""
         if not self.names or not self._renewal.was_late():
             return set()
         rows = self._pool.run(lambda connection: connection.execute(_MINE, (self.number,)).fetchall())

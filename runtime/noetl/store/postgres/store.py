@@ -36,15 +36,12 @@ class PostgresStore:
     def create(
         self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
     ) -> None:
-        """`Store.create`."""
         self._log.create(row, records, key=key)
 
     def claims_key(self) -> bytes:
-        """`Store.claims_key`."""
         return self._log.claims_key()
 
     def started_with(self, key: str) -> tuple[str, str] | None:
-        """`Store.started_with`."""
         return self._log.started_with(key)
 
     def append(
@@ -56,75 +53,57 @@ class PostgresStore:
         status: str,
         ended: int | None,
     ) -> int:
-        """`Store.append`."""
         return self._log.append(execution_id, expected, records, status=status, ended=ended)
 
     def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
-        """`Store.read`."""
         return self._log.read(execution_id, after)
 
     def execution(self, execution_id: str) -> ExecutionRow | None:
-        """`Store.execution`."""
         return self._log.execution(execution_id)
 
     def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
-        """`Store.executions`."""
         return self._log.executions(wanted)
 
     def counts(self) -> dict[str, int]:
-        """`Store.counts`."""
         return self._log.counts()
 
     def put_plan(self, digest: str, path: str, data: bytes) -> int:
-        """`Store.put_plan`."""
         return self._catalogue.put_plan(digest, path, data)
 
     def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:
-        """`Store.plans`."""
         return self._catalogue.plans(wanted)
 
     def plan(self, digest: str) -> bytes | None:
-        """`Store.plan`."""
         return self._catalogue.plan(digest)
 
     def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
-        """`Store.plan_at`."""
         return self._catalogue.plan_at(path, version)
 
     def post(self, execution_id: str, verb: str, body: Json) -> int:
-        """`Store.post`."""
         return self._inbox.post(execution_id, verb, body)
 
     def posted(self) -> int:
-        """`Store.posted`."""
         return self._inbox.posted()
 
     def inbox(self, execution_id: str, after: int) -> tuple[InboxRow, ...]:
-        """`Store.inbox`."""
         return self._inbox.inbox(execution_id, after)
 
     def posts(self, after: int) -> tuple[InboxRow, ...]:
-        """`Store.posts`."""
         return self._inbox.posts(after)
 
     def own(self, execution_id: str) -> Ownership:
-        """`Store.own`."""
         return Ownership(self._access.holder, execution_id)
 
     def is_owned(self, execution_id: str) -> bool:
-        """`Store.is_owned`."""
         return bool(self.owned((execution_id,)))
 
     def owned(self, names: Collection[str]) -> set[str]:
-        """`Store.owned`."""
         return self._access.holder.owned(names)
 
     def hung(self, execution_id: str) -> str:
-        """`Store.hung`."""
         return self._access.holder.hung(execution_id)
 
     def lost(self) -> set[str]:
-        """`Store.lost`."""
         return self._access.holder.lost()
 
     def check_room(self, *, suspected: bool) -> None:

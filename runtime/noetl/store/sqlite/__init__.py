@@ -127,7 +127,6 @@ class SqliteStore:
     def create(
         self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
     ) -> None:
-        """`Store.create`."""
 
         def work(cursor: sqlite3.Cursor) -> None:
             if key is not None:
@@ -159,12 +158,10 @@ class SqliteStore:
         self.write("create", work)
 
     def claims_key(self) -> bytes:
-        """`Store.claims_key`."""
         ((key,),) = self.rows("SELECT value FROM keys WHERE name = 'claims'", ())
         return bytes(key)
 
     def started_with(self, key: str) -> tuple[str, str] | None:
-        """`Store.started_with`."""
         found = self.rows(_STARTED, (key,))
         return (found[0][0], found[0][1]) if found else None
 
@@ -236,12 +233,10 @@ class SqliteStore:
             raise Damaged(self.path, cut_off(execution_id, position, count))
 
     def execution(self, execution_id: str) -> ExecutionRow | None:
-        """`Store.execution`."""
         found = self.rows(f"{SELECT_EXECUTIONS} WHERE execution_id = ?", (execution_id,))
         return ExecutionRow(*found[0]) if found else None
 
     def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
-        """`Store.executions`."""
         values = wanted._asdict() | {"limit": wanted.limit or -1}
         where = condition(wanted, _MARKS)
         index = "INDEXED BY executions_open" if wanted.open else ""
@@ -249,27 +244,21 @@ class SqliteStore:
         return tuple(ExecutionRow(*row) for row in self.rows(query, values))
 
     def counts(self) -> dict[str, int]:
-        """`Store.counts`."""
         return dict(self.rows("SELECT status, count(*) FROM executions GROUP BY status", ()))
 
     def put_plan(self, digest: str, path: str, data: bytes) -> int:
-        """`Store.put_plan`."""
         return self._catalogue.put_plan(digest, path, data)
 
     def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:
-        """`Store.plans`."""
         return self._catalogue.plans(wanted)
 
     def plan(self, digest: str) -> bytes | None:
-        """`Store.plan`."""
         return self._catalogue.plan(digest)
 
     def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
-        """`Store.plan_at`."""
         return self._catalogue.plan_at(path, version)
 
     def post(self, execution_id: str, verb: str, body: Json) -> int:
-        """`Store.post`."""
         import json
 
         try:
@@ -286,41 +275,32 @@ class SqliteStore:
         return self.write("post", work)
 
     def posted(self) -> int:
-        """`Store.posted`."""
         return int(self.rows("SELECT ifnull(max(row), 0) FROM inbox", ())[0][0])
 
     def inbox(self, execution_id: str, after: int) -> tuple[InboxRow, ...]:
-        """`Store.inbox`."""
         return self._requests(
             "AND execution = (SELECT number FROM executions WHERE execution_id = ?)", after, execution_id
         )
 
     def posts(self, after: int) -> tuple[InboxRow, ...]:
-        """`Store.posts`."""
         return self._requests("", after)
 
     def own(self, execution_id: str) -> Ownership:
-        """`Store.own`."""
         return self._owners.own(execution_id)
 
     def is_owned(self, execution_id: str) -> bool:
-        """`Store.is_owned`."""
         return self._owners.is_owned(execution_id)
 
     def owned(self, names: Collection[str]) -> set[str]:
-        """`Store.owned`."""
         return {*filter(self.is_owned, names)}
 
     def hung(self, execution_id: str) -> str:
-        """`Store.hung`."""
         return self._owners.hung(execution_id)
 
     def lost(self) -> set[str]:
-        """`Store.lost`."""
         return self._owners.lost()
 
     def check_room(self, *, suspected: bool) -> None:
-        """`Store.check_room`."""
         check_room(os.path.dirname(self.path), suspected=suspected)
 
     def close(self) -> None:

@@ -45,7 +45,6 @@ class SqliteCatalogue:
         self._access = access
 
     def put_plan(self, digest: str, path: str, data: bytes) -> int:
-        """`Store.put_plan`."""
         both = f"SELECT data, version FROM plans p JOIN ({_NEWEST}) x ON x.digest = p.digest WHERE p.digest = ?"
         newest = self._access.rows(both, (path, digest))
         if newest and newest[0][0] == data:
@@ -68,16 +67,13 @@ class SqliteCatalogue:
         return self._access.write("put_plan", work)
 
     def plans(self, wanted: Versions) -> tuple[PlanRow, ...]:
-        """`Store.plans`."""
         values = (wanted.path, int(wanted.newest), *(wanted.after or ("", 0)), wanted.limit or -1)
         return tuple(PlanRow(*row) for row in self._access.rows(_LIST, values))
 
     def plan(self, digest: str) -> bytes | None:
-        """`Store.plan`."""
         found = self._access.rows("SELECT data FROM plans WHERE digest = ?", (digest,))
         return found[0][0] if found else None
 
     def plan_at(self, path: str, version: int | None) -> tuple[str, bytes] | None:
-        """`Store.plan_at`."""
         found = self._access.rows(_AT, (path, version))
         return (found[0][0], found[0][1]) if found else None

@@ -69,7 +69,6 @@ class Owners:
         self.renewal = Renewal(self._renew)
 
     def own(self, execution_id: str) -> "Ownership":
-        """`Store.own`."""
         return Ownership(self, execution_id)
 
     def is_owned(self, execution_id: str) -> bool:
@@ -78,12 +77,10 @@ class Owners:
         return stamp is not None and not stamp.still
 
     def hung(self, execution_id: str) -> str:
-        """`Store.hung`."""
         stamp = stamp_of(self._path(execution_id))
         return hung_text(str(stamp), stamp.still) if stamp is not None and stamp.still else ""
 
     def lost(self) -> set[str]:
-        """`Store.lost`."""
         if not self.held or not self.renewal.was_late():
             return set()
         return {name for name, ownership in [*self.held.items()] if ownership.is_lost()}
