@@ -94,7 +94,7 @@ class BoundedProtocol(H11Protocol):
                 self._end_late()
 
     def drop(self) -> None:
-        """`Connection.drop`. One that is idle is closed as if its time were over, which its client expects."""
+        """One that is idle is closed as if its time were over, which its client expects."""
         if self._received:
             self.transport.abort()
         else:

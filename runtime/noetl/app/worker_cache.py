@@ -68,7 +68,7 @@ class WorkerCache:
         return known
 
     def put(self, execution_id: str, data: bytes) -> dict[str, Json]:
-        """`Blobs.put`. Raises Pending."""
+        """Raises Pending."""
 
         def put(connection: Connection) -> dict[str, Json]:
             try:
@@ -81,12 +81,12 @@ class WorkerCache:
         return self._fetches.brought(("put", execution_id, sha256(data).digest()), lambda: self._ask(put))
 
     def get(self, reference: Mapping[str, Json]) -> bytes:
-        """`Blobs.get`. Raises Pending."""
+        """Raises Pending."""
         key = ("get", str(reference.get("key")), str(reference.get("checksum")))
         return self._fetches.brought(key, lambda: self._ask(lambda connection: RemoteBlobs(connection).get(reference)))
 
     def check_room(self, *, suspected: bool) -> None:
-        """`Blobs.check_room`. The servers know."""
+        """The servers know."""
 
     def close(self) -> None:
         for connection in self._servers.values():

@@ -165,7 +165,7 @@ class MemoryDelivery(Generic[_T, _A]):
         self._queue.shared.wake()
 
     def pass_on(self, answer: _A) -> None:
-        """`ReportDelivery.pass_on`. There is no other server."""
+        """There is no other server."""
         self.answer(answer)
 
     def nak(self, reason: str, delay: int = 0) -> None:

@@ -27,7 +27,7 @@ class SqliteSessions:
         self._path = path
 
     def create(self, key: str, user: str, data: bytes, seconds: int) -> int:
-        """`Storage.create`. What is over is removed on the way."""
+        """What is over is removed on the way."""
         now = time.time()
         with self._opened() as connection:
             connection.execute("DELETE FROM session WHERE until < ?", (now,))
@@ -57,7 +57,7 @@ class SqliteSessions:
             return connection.execute(text, (user, after, most)).fetchall()
 
     def close(self) -> None:
-        """`Storage.close`: each call has a connection of its own."""
+        """Each call has a connection of its own."""
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:

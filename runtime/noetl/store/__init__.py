@@ -31,8 +31,12 @@ def missing(
             fresh[event_id] = body
         elif there != body:
             raise Conflict(f"event {event_id!r} is there already, with another body")
+        # Known ids count as a repeat only in one run right behind `expected`. Elsewhere in the log they are another
+        # writer's, and going on behind them would skip what that one wrote.
         elif known is not None and not fresh and known[0] == expected + resent + 1:
             resent += 1
+    # A batch that is there whole is no conflict, wherever the log ends now: others may have written since its
+    # acknowledgement was lost.
     if expected > last or (fresh and expected + resent != last):
         raise Conflict(f"the log ends at position {last}, the writer expected {expected}")
     return list(fresh.items())

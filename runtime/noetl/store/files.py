@@ -43,7 +43,7 @@ class FileBlobs:
         self._hook = hook
 
     def put(self, execution_id: str, data: bytes) -> dict[str, Json]:
-        """`Blobs.put`. A blob that is there already is not written again."""
+        """A blob that is there already is not written again."""
         import hashlib
 
         checksum = hashlib.sha256(data).hexdigest()
@@ -70,10 +70,13 @@ class FileBlobs:
         key, checksum = reference.get("key"), reference.get("checksum")
         folder, _, name = key.partition("/") if isinstance(key, str) else ("", "", "")
         # The name must be the checksum of what was read, and the folder one that `put` makes.
+        # The key comes from a result, so from a playbook: only what `put` makes is a path, and none leads out of the
+        # folder.
         if name != checksum or folder.lstrip("=") == "" or file_name_of(folder.lstrip("=")) != folder.lstrip("="):
             raise KeyError(f"{key!r} is not the key of a blob")
         try:
             with open(os.path.join(self._path, folder, name), "rb", buffering=0) as file:
+                # Before it is read: a reference must not have a file of any size taken into memory.
                 is_sized = os.fstat(file.fileno()).st_size == reference.get("size")
                 data = file.readall() if is_sized else b""
         except (OSError, ValueError) as error:
@@ -86,7 +89,7 @@ class FileBlobs:
         check_room(self._path, suspected=suspected)
 
     def uncollected(self, after: str, limit: int) -> list[str]:
-        """`Collectable.uncollected`. A note as new as its folder says that nothing was put since."""
+        """A note as new as its folder says that nothing was put since."""
         with suppress(FileNotFoundError):
             return [
                 *islice(filter(self._is_uncollected, sorted(f for f in os.listdir(self._path) if f > after)), limit)
@@ -110,6 +113,8 @@ class FileBlobs:
                 with suppress(FileNotFoundError):
                     size += os.stat(os.path.join(path, name)).st_size
                     os.unlink(os.path.join(path, name))
+            # The time of a folder changes with every file that comes or goes, so a note with the same time says that
+            # nothing has come since.
             note = os.path.join(path, COLLECTED)
             os.close(os.open(note, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
             now = os.stat(path).st_mtime_ns
@@ -119,7 +124,7 @@ class FileBlobs:
         return size
 
     def close(self) -> None:
-        """`Blobs.close`. Nothing is open."""
+        """Nothing is open."""
 
     def _is_uncollected(self, folder: str) -> bool:
         path = os.path.join(self._path, folder)
@@ -146,6 +151,7 @@ class FileBlobs:
             path = os.path.dirname(path)
         for path in reversed(missing):
             make_folder(path)
+            # A folder is in its parent's list only once the parent is on disk.
             _force(os.path.dirname(path) or ".")
 
     def _put(self, path: str, data: bytes) -> None:

@@ -115,6 +115,7 @@ class Connection:
             size = min(left, _PAGE) if limit else _PAGE
             given = {key: value for key, value in {**asked, "limit": str(size)}.items() if value}
             document = self.json("GET", path, query=given)
+            # Each list of the API has one array under a name of its own, and `next`.
             page = next((value for value in document.values() if isinstance(value, list)), [])
             rows = [row for row in page if isinstance(row, dict)][:size]
             yield from rows
@@ -140,6 +141,8 @@ class Connection:
         try:
             yield self._opened()
         except httpx.HTTPError as error:
+            # Without a connection nothing was asked, so another server may be. With one the request may have been
+            # done, and only a request with a key may be repeated.
             kind = Unreachable if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) else Unanswered
             raise kind(f"{self.url} cannot be reached: {error or type(error).__name__}") from None
         except (httpx.InvalidURL, UnicodeError) as error:
@@ -248,7 +251,7 @@ class RemoteStore:
         return None if answer.status == 404 else self._row(self._connection.object_of(answer))
 
     def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
-        """`Store.executions`, a page after the other."""
+        """A page after the other."""
         query = {"status": wanted.status, "parent": wanted.parent, "open": "true" if wanted.open else ""}
         asked = {**query, "before": wanted.before}
         rows = self._connection.walk("/executions", asked, cursor="before", limit=wanted.limit)
@@ -259,13 +262,13 @@ class RemoteStore:
         return {status: count for status, count in document.items() if isinstance(count, int)}
 
     def put_plan(self, digest: str, path: str, data: bytes) -> int:
-        """`Store.put_plan`: the server looks at the plan itself."""
+        """The server looks at the plan itself."""
         answer = self._connection.ask("POST", "/playbooks", raw=data)
         version = self._connection.object_of(answer).get("version")
         return version if isinstance(version, int) else 0
 
     def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:
-        """`Store.plans`, a page after the other."""
+        """A page after the other."""
         after = "@".join(map(str, wanted.after)) if wanted.after is not None else ""
         asked = {"path": wanted.path, "newest": "true" if wanted.newest else "", "after": after}
         return tuple(map(self._version, self._connection.walk("/playbooks", asked, limit=wanted.limit)))
@@ -283,7 +286,7 @@ class RemoteStore:
         return digest, self._checked(answer, digest)
 
     def post(self, execution_id: str, verb: str, body: Json) -> int:
-        """`Store.post`. The row is the server's affair."""
+        """The row is the server's affair."""
         self._connection.json("POST", f"{_of(execution_id)}/{verb}", data=body)
         return 0
 
@@ -304,11 +307,11 @@ class RemoteStore:
         raise self._refused()
 
     def is_owned(self, execution_id: str) -> bool:
-        """`Store.is_owned`: a server that answers drives all that is not over, now or in a moment."""
+        """A server that answers drives all that is not over, now or in a moment."""
         return True
 
     def hung(self, execution_id: str) -> str:
-        """`Store.hung`: nobody is known to."""
+        """Nobody is known to."""
         return ""
 
     def lost(self) -> set[str]:
@@ -318,7 +321,7 @@ class RemoteStore:
         return {*names}
 
     def check_room(self, *, suspected: bool) -> None:
-        """`Store.check_room`. The server knows."""
+        """The server knows."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -329,6 +332,7 @@ class RemoteStore:
 
     def _checked(self, answer: Answer, digest: str) -> bytes:
         try:
+            # The server may be anybody's that was written behind `--server`: the digest says that it is this plan.
             if digest_of(answer.body) == digest:
                 return answer.body
         except PlanError:
@@ -368,10 +372,10 @@ class PassingBlobs:
             return RemoteBlobs(connection).get(reference)
 
     def check_room(self, *, suspected: bool) -> None:
-        """`Blobs.check_room`. The server knows."""
+        """The server knows."""
 
     def close(self) -> None:
-        """`Blobs.close`. Nothing is open."""
+        """Nothing is open."""
 
 
 class RemoteBlobs:
@@ -398,7 +402,7 @@ class RemoteBlobs:
         return answer.body
 
     def check_room(self, *, suspected: bool) -> None:
-        """`Blobs.check_room`. The server knows."""
+        """The server knows."""
 
     def close(self) -> None:
         self._connection.close()

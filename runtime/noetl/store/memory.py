@@ -143,6 +143,7 @@ class MemoryStore:
     def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
         with self._lock:
             self._reach()
+            # Sorted, then reversed: of equal times the one that was made last comes first, as in the SQL stores.
             rows = sorted(self._rows.values(), key=lambda row: row.started)[::-1]
         if wanted.before:
             names = [row.execution_id for row in rows]
@@ -222,7 +223,7 @@ class MemoryStore:
             return tuple(self._inbox[after:])
 
     def own(self, execution_id: str) -> AbstractContextManager[None]:
-        """`Store.own`, among the users of this object."""
+        """Among the users of this object."""
         return self._hold(execution_id)
 
     def is_owned(self, execution_id: str) -> bool:
@@ -232,14 +233,14 @@ class MemoryStore:
         return self._owned.intersection(names)
 
     def check_room(self, *, suspected: bool) -> None:
-        """`Store.check_room`. There always is some."""
+        """There always is some."""
 
     def hung(self, execution_id: str) -> str:
-        """`Store.hung`: nobody is known to."""
+        """Nobody is known to."""
         return ""
 
     def lost(self) -> set[str]:
-        """`Store.lost`: who stands still here stands still with all others."""
+        """Who stands still here stands still with all others."""
         return set()
 
     def close(self) -> None:
@@ -314,7 +315,7 @@ class MemoryBlobs:
         return data
 
     def check_room(self, *, suspected: bool) -> None:
-        """`Blobs.check_room`. There always is some."""
+        """There always is some."""
 
     def close(self) -> None:
-        """`Blobs.close`. Nothing is open."""
+        """Nothing is open."""

@@ -43,7 +43,7 @@ class AddressedDelivery:
         """`Delivery.in_progress`."""
 
     def dead_letter(self, reason: str) -> None:
-        """`Delivery.dead_letter`. It is gone, and ordered again."""
+        """It is gone, and ordered again."""
 
 
 class _Address:
@@ -79,6 +79,7 @@ class Addresses:
         heard = self._heard.get(address)
         if heard is None:
             heard = self._heard[address] = _Address()
+            # Waited for, the only time: whatever is sent behind this call is heard.
             self._connection.wait(
                 self._connection.hear(self._connection.subjects.address(address), partial(self._hear, heard))
             )
@@ -105,6 +106,7 @@ class Addresses:
             self._connection.soon(lambda: self._connection.later(delay / 1_000_000, self._keep, heard, delivery))
 
     def _keep(self, heard: _Address, delivery: AddressedDelivery) -> None:
+        # What does not fit is dropped without a word: it follows from the log, and is ordered again.
         if len(heard.waiting) < self._limits.capacity and delivery.key not in heard.keys:
             heard.keys.add(delivery.key)
             heard.waiting.append(delivery)

@@ -24,7 +24,7 @@ class NatsBroadcasts:
         self._heard: deque[Any] | None = None
 
     def say(self, broadcast: Any) -> None:
-        """`Broadcasts.say`. While NATS is away it is not said."""
+        """While NATS is away it is not said."""
         if self._connection.is_up:
             self._connection.send(
                 Message(

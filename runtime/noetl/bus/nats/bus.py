@@ -55,7 +55,7 @@ class NatsBus:
             self._publisher.send(pool, key, frame)
 
     def take(self, pool: str) -> CommandDelivery | AddressedDelivery | None:
-        """`Bus.take`. The first time it begins to fetch, or to hear what is sent to an address."""
+        """The first time it begins to fetch, or to hear what is sent to an address."""
         if not pool.startswith("@"):
             return self._consumer.take(pool)
         self._consumer.show()
@@ -68,7 +68,7 @@ class NatsBus:
         return self._replies.reports()
 
     def withdraw(self, pool: str, keys: Collection[str]) -> None:
-        """`Bus.withdraw`. What is sent to an address lies nowhere."""
+        """What is sent to an address lies nowhere."""
         if not pool.startswith("@"):
             self._publisher.withdraw(pool, keys)
 
@@ -78,7 +78,7 @@ class NatsBus:
         return self._publisher.room(pool)
 
     def due(self) -> int | None:
-        """`Bus.due`. NATS keeps the time, and whoever listens is told."""
+        """NATS keeps the time, and whoever listens is told."""
         return None
 
     def listen(self, callback: Callable[[], None]) -> None:

@@ -51,6 +51,8 @@ MESSAGES = Codec(write_command, read_command, write_report, read_report, write_a
 
 def packed(body: bytes, largest: int) -> bytes:
     """The frame of a body; a large one is deflated. Raises MessageTooLarge; `largest` is 0 before that is known."""
+    # Level 1: orders are JSON-like and shrink to a fifth at any level, and the higher ones cost more time than the
+    # network does.
     frame = _PLAIN + body if len(body) < _SMALL else _DEFLATED + zlib.compress(body, 1)
     if len(frame) > largest > 0:
         raise MessageTooLarge(f"{len(frame):,} bytes are more than the bus takes ({largest:,})")
@@ -65,6 +67,7 @@ def unpacked(frame: bytes) -> bytes:
         raise UnreadableMessage("a frame of an unknown kind")
     inflating = zlib.decompressobj()
     try:
+        # Bounded: a frame of a megabyte may inflate to a thousand.
         body = inflating.decompress(frame[1:], MAX_BYTES)
     except zlib.error as problem:
         raise UnreadableMessage(f"a frame that cannot be inflated [{problem}]") from None

@@ -188,6 +188,7 @@ class NatsConnection:
                 except MaxPayloadError:
                     continue  # the server lowered its limit; what is sent again is refused then
                 except NatsError:
+                    # First again, as orders about one thing have to stay in order.
                     self._outbox.appendleft(message)
                     break
 

@@ -69,6 +69,7 @@ class CommandDelivery:
     def nak(self, reason: str, delay: int = 0) -> None:
         if not self._consumer.let_go(self):
             return
+        # Counted here and not by JetStream, which would drop the message without telling anybody why.
         if self.redeliveries + 1 >= self._consumer.limits.deliveries:
             self.give_up(reason, self.redeliveries + 1)
         else:
@@ -147,6 +148,7 @@ class CommandConsumer:
             self.connection.soon(lambda: self.connection.spawn(self._open(source)))
         source.wanted = self._seen
         while True:
+            # Asked again when half is left, so that the next ones come while these are worked on.
             if not source.asked and not source.is_asking and 2 * len(source.fetched) <= source.batch:
                 source.is_asking = True
                 self.connection.soon(self._ask, source)

@@ -1,7 +1,7 @@
 """Dead letters: messages that were tried too often, in a stream of their own.
 
 They are kept for a person to see; the oldest go first.
-."""
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -59,6 +59,7 @@ class DeadLetters:
         try:
             while True:
                 try:
+                    # Without its body: what could not be read may be anything, and the key says what it was.
                     await self._connection.streams.publish(self._subject, b"", headers=headers)
                     break
                 except (TimeoutError, NatsError, OSError):

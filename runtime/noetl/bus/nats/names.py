@@ -48,6 +48,7 @@ def token_of(name: str) -> str:
     """A token of a subject for a text: the text where it is plain, else a hash of it."""
     if 0 < len(name) <= 60 and _PLAIN.issuperset(name):
         return name
+    # `=` is in no plain name, so that a hash is never taken for a text.
     return "=" + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:40]
 
 

@@ -79,6 +79,8 @@ class CommandPublisher:
 
     def send(self, pool: str, key: str, frame: bytes) -> None:
         """Queue a command. Raises Full."""
+        # The id makes a repeat within `WINDOW` harmless also where the command was done meanwhile; the subject, as
+        # long as it lies there.
         headers = {"Nats-Msg-Id": token_of(key), FROM: self._address, KEY: header_of(key)}
         message = Message(subject_of(self._prefix, pool, key), frame, "", headers)
         with self._lock:
@@ -162,6 +164,7 @@ class CommandPublisher:
             message = queue.unconfirmed.pop(number).message
             if not refusal:
                 queue.since += 1
+            # A second command of one key is refused since the first still lies there: it is as good as sent.
             elif _PER_SUBJECT not in refusal:
                 queue.waiting.append(message)
         if status_of(answer):
@@ -184,6 +187,8 @@ class CommandPublisher:
             except (TimeoutError, NatsError, OSError):
                 continue
             with self._lock:
+                # What was confirmed while JetStream was asked may be in its answer or not. Counted twice for one
+                # look, the load is too large, which refuses a little early; too small it would overfill the queue.
                 queue.stored, queue.since = state.messages, queue.since - before
             self._repeat(queue, time.monotonic() - CONFIRM_WITHIN)
             if queue.waiting and state.messages < self._limits.capacity:

@@ -101,6 +101,7 @@ class ReportRequests:
     def _has_room(self, key: str) -> bool:
         if key in self._keys or len(self._keys) < self._limits.capacity:
             return True
+        # Looked for only where there is no room: in quiet times nothing is walked over.
         old = time.monotonic() - FORGET_AFTER
         for number in [number for number, asked in self._asked.items() if asked.at < old]:
             self._forget(number)
@@ -123,6 +124,7 @@ class ReportRequests:
         if asked is None:
             return
         if status_of(answer):
+            # NATS says that nobody hears that server's address. The report goes to any other one, once.
             if not asked.is_any:
                 self._asked[number] = asked._replace(is_any=True)
                 self._connection.send(asked.message._replace(subject=self._any))
@@ -161,7 +163,7 @@ class ReportDelivery:
         self.ack()
 
     def pass_on(self, answer: Any) -> None:
-        """`ReportDelivery.pass_on`. Nobody may be there who has it yet; then it is repeated by the reporter."""
+        """Nobody may be there who has it yet; then it is repeated by the reporter."""
         if self.is_out:
             self._replies.pass_on(self._message)
         self.ack()
@@ -182,7 +184,7 @@ class ReportDelivery:
         self._replies.again(again, delay / 1_000_000)
 
     def in_progress(self) -> None:
-        """`Delivery.in_progress`. A report is nobody else's."""
+        """A report is nobody else's."""
 
     def dead_letter(self, reason: str) -> None:
         if self.is_out:

@@ -24,7 +24,7 @@ class RemoteWorkers:
         self._leases = leases
 
     def take_up(self, execution: Execution, running: Sequence[str]) -> Sequence[str]:
-        """`WorkerTracker.take_up`. None is lost: whoever has a claim has a full lease."""
+        """None is lost: whoever has a claim has a full lease."""
         if running:
             self._registry.take_up(execution.execution_id)
         for run in running:
@@ -32,11 +32,11 @@ class RemoteWorkers:
         return ()
 
     def stops(self, execution: Execution, running: Sequence[str]) -> Sequence[StopPipeline]:
-        """`WorkerTracker.stops`. None: who has a claim keeps it."""
+        """None: who has a claim keeps it."""
         return ()
 
     def pool_for(self, program: Program, order: RunPipeline) -> str | None:
-        """`WorkerTracker.pool_for`: the pool of the step, of the playbook, or `default`; or a worker with its loop."""
+        """The pool of the step, of the playbook, or `default`; or a worker with its loop."""
         address = self._affinity.address_for(program, order)
         return address if address != "" else pool_of(program.plan.steps[order.step])
 

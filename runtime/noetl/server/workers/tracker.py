@@ -118,11 +118,11 @@ class LocalWorkers:
         self._limited = limited
 
     def take_up(self, execution: Execution, running: Sequence[str]) -> Sequence[str]:
-        """`WorkerTracker.take_up`. Whoever ran them is gone."""
+        """Whoever ran them is gone."""
         return running
 
     def stops(self, execution: Execution, running: Sequence[str]) -> Sequence[StopPipeline]:
-        """`WorkerTracker.stops`. To whoever goes on they are lost."""
+        """To whoever goes on they are lost."""
         return [StopPipeline(execution.execution_id, run, execution.regions[run].claim) for run in running]
 
     def pool_for(self, program: Program, order: RunPipeline) -> str:
@@ -133,7 +133,7 @@ class LocalWorkers:
         return named if named in self._limited else self._pool
 
     def stamped(self, order: Order) -> Order:
-        """`WorkerTracker.stamped`. Nobody else speaks on a bus inside of a process."""
+        """Nobody else speaks on a bus inside of a process."""
         return order
 
     def is_fit(self, said: Report | LeaseHeartbeat) -> bool:

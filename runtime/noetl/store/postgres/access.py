@@ -21,6 +21,8 @@ class Access:
 
     def run(self, work: Callable[[Connection], _T]) -> _T:
         """Do something on a connection. Raises StoreFailure."""
+        # A connection that was lost took the holder's lock with it. It is made anew before anything is done that
+        # rests on it.
         self.holder.keep()
         return self.pool.run(work)
 

@@ -27,7 +27,7 @@ class PostgresBlobs:
         self._pool.once(lambda connection: migrate(connection, address))
 
     def put(self, execution_id: str, data: bytes) -> dict[str, Json]:
-        """`Blobs.put`. A blob that is there already is not written again."""
+        """A blob that is there already is not written again."""
         if len(data) > MOST_BYTES:
             raise StoreFailure(f"a value of {len(data):,} bytes is larger than the store takes ({MOST_BYTES:,})")
         checksum, folder = hashlib.sha256(data).hexdigest(), file_name_of(execution_id)
@@ -50,12 +50,13 @@ class PostgresBlobs:
         return data
 
     def check_room(self, *, suspected: bool) -> None:
-        """`Blobs.check_room`: by a row that is taken back. The server makes its table longer for it."""
+        """By a row that is taken back. The server makes its table longer for it."""
+        # A write that fails is the only sure sign: no statement tells how much room a server has.
         if suspected:
             self._pool.once(_try_to_write)
 
     def uncollected(self, after: str, limit: int) -> list[str]:
-        """`Collectable.uncollected`. A row without a checksum notes how many there were when it was collected."""
+        """A row without a checksum notes how many there were when it was collected."""
         rows = self._pool.run(lambda connection: connection.execute(_UNCOLLECTED, (after, limit)).fetchall())
         return [str(folder) for (folder,) in rows]
 
@@ -89,6 +90,7 @@ def _collect(connection: Connection, folder: str, names: list[str]) -> int:
     with connection.transaction():
         delete = "DELETE FROM blobs WHERE folder = %s AND checksum = ANY(%s) RETURNING length(data)"
         size = sum(int(length) for (length,) in connection.execute(delete, (folder, names)).fetchall())
+        # The note is made anew last: its count is that of what is left.
         connection.execute("DELETE FROM blobs WHERE folder = %s AND checksum = ''", (folder,))
         connection.execute(
             "INSERT INTO blobs SELECT %s, '', convert_to(count(*)::text, 'UTF8') FROM blobs WHERE folder = %s"

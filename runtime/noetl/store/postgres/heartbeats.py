@@ -51,6 +51,8 @@ class Heartbeats:
     def saw(self, rows: list[tuple[int, int]]) -> None:
         """What was seen now. After a look that was late, nothing is known of how long anything was the same."""
         now = self._clock()
+        # Whoever looks late saw no counts in between: a holder that counted on and then stood still would look the
+        # same as one that is dead.
         if now - self._last > LEASE / 2:
             self._since, self._began = {}, now
         self._last = now
@@ -63,6 +65,7 @@ class Heartbeats:
     def still(self) -> dict[str, list[int] | bool]:
         """Who stands still, with their last counts, as values of a query."""
         now = self._clock()
+        # Nothing is known before one whole lease has been watched.
         watched = self._began is not None and now - self._began > LEASE
         still = (
             {holder: count for holder, (count, since) in self._since.items() if now - since > LEASE} if watched else {}

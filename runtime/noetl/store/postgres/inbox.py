@@ -39,6 +39,8 @@ class Inbox:
 
         def work(connection: Connection) -> int:
             with connection.transaction():
+                # Rows must become visible in the order of their numbers: a reader that has seen row 7 never looks for
+                # row 6 again.
                 connection.execute(INBOX_LOCK, lock)
                 connection.execute(_POST, values)
                 row = connection.execute(_POSTED, values).fetchone()

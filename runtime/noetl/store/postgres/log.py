@@ -119,7 +119,7 @@ class Log:
         self._access.reach("create.after_commit")
 
     def claims_key(self) -> bytes:
-        """`Store.claims_key`. Whichever server asks first makes it."""
+        """Whichever server asks first makes it."""
         self._access.run(lambda connection: connection.execute(_MAKE_KEY, (os.urandom(32),)) and None)
         ((key,),) = self._access.rows("SELECT value FROM keys WHERE name = 'claims'")
         return bytes(key)
@@ -129,7 +129,7 @@ class Log:
         return (read(found[0][0]), found[0][1]) if found else None
 
     def append(self, execution_id: str, expected: int, records: Records, *, status: str, ended: int | None) -> int:
-        """`Store.append`. The quick way trusts the head seen last; the keys of the table catch the rest."""
+        """The quick way trusts the head seen last; the keys of the table catch the rest."""
         self._access.reach("append.before_write")
         with self._lock:
             # Taken out first: whatever goes wrong, the head is read again.
@@ -150,6 +150,8 @@ class Log:
         self._access.reach("append.before_commit")
         after = None
         if known is not None and known.position == expected and records:
+            # One statement, no transaction: a round trip instead of four. The primary key refuses what a head that
+            # was too old would write twice.
             after = self._free(quickly)
         for _ in range(_TRIES):
             after = after or self._free(carefully)
@@ -161,7 +163,7 @@ class Log:
         return after.position
 
     def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
-        """`Store.read`. Each page is a transaction of its own, so a slow reader holds nothing open."""
+        """Each page is a transaction of its own, so a slow reader holds nothing open."""
         found = self._access.rows(_END, (written(execution_id),))
         if not found:
             return

@@ -114,6 +114,7 @@ class Holder:
             return set()
         rows = self._pool.run(lambda connection: connection.execute(_MINE, (self.number,)).fetchall())
         mine = {name for (name,) in rows}
+        # A copy, since other threads take and release while this one looks.
         return {name for name in [*self.names] if written(name) not in mine}
 
     def close(self) -> None:
@@ -144,6 +145,8 @@ class Holder:
         connection = self._pool.connect()
         try:
             if self._session is not None:
+                # The server may not have noticed yet that the old connection is gone. Ended, it lets go of the lock
+                # that is taken below.
                 connection.execute(_OLD, self._session)
             if not self.number:
                 (self.number,) = connection.execute("SELECT nextval('holders')").fetchone() or (0,)

@@ -74,6 +74,7 @@ class Pool:
             try:
                 return self._work(work)
             except TRANSLATED as error:
+                # A failure that stands (a wrong table, a full disk) is told at once: waiting would only hide it.
                 if not is_passing(error) or time.monotonic() + pause > until:
                     raise failure(error, self.address) from error
             time.sleep(pause)
@@ -148,6 +149,7 @@ class Pool:
 
     def _give_back(self, connection: Connection | None) -> None:
         """Keep a connection that can be used again; one in the middle of something is closed."""
+        # A thread that was interrupted may leave a transaction open; the next one would write into it.
         good = connection is not None and connection.info.transaction_status is pq.TransactionStatus.IDLE
         with self._turn:
             self._out -= 1
@@ -164,6 +166,7 @@ def is_alive(connection: Connection) -> bool:
     if connection.closed:
         return False
     poll = select.poll()
+    # An idle connection has nothing to read. What can be read is the server's goodbye.
     poll.register(connection.pgconn.socket, select.POLLIN | select.POLLRDHUP)
     if not poll.poll(0):
         return True

@@ -34,6 +34,7 @@ def migrate(connection: Connection, address: Address) -> None:
     if version_of(connection, address) == VERSION:
         return
     with connection.transaction():
+        # A migration of a large table takes longer than any statement of a run may.
         connection.execute("SET LOCAL statement_timeout = 0")
         connection.execute("SET LOCAL lock_timeout = 0")
         connection.execute("SELECT pg_advisory_xact_lock(%s::bigint)", (LOCK,))

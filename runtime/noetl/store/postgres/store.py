@@ -107,7 +107,7 @@ class PostgresStore:
         return self._access.holder.lost()
 
     def check_room(self, *, suspected: bool) -> None:
-        """`Store.check_room`. The values lie on the same disk (`PostgresBlobs`)."""
+        """The values lie on the same disk (`PostgresBlobs`)."""
 
     def close(self) -> None:
         """Let go of what is owned, and of the connections."""

@@ -174,8 +174,10 @@ class SqliteStore:
         status: str,
         ended: int | None,
     ) -> int:
-        """`Store.append`. The quick way trusts the head seen last; primary key and ids catch the rest."""
+        """The quick way trusts the head seen last; primary key and ids catch the rest."""
 
+        # Neither the end of the log nor the ids are read: a head that is too old meets the primary key, and a known
+        # id meets the index. Reading first would double what an append costs.
         def quickly(cursor: sqlite3.Cursor) -> Head:
             self._owners.check(cursor, execution_id)
             after = self._insert(cursor, head, records)
@@ -202,13 +204,14 @@ class SqliteStore:
             else:
                 after = self.write("append", carefully)
             if ended is None:
+                # Heads are a cache: dropping all costs one read for each execution that goes on.
                 if len(self._heads) >= _KNOWN:
                     self._heads.clear()
                 self._heads[execution_id] = after
             return after.position
 
     def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
-        """`Store.read`. Each page is a transaction of its own, so a slow reader holds nothing open."""
+        """Each page is a transaction of its own, so a slow reader holds nothing open."""
         found = self.rows("SELECT number, events, chain FROM executions WHERE execution_id = ?", (execution_id,))
         if not found:
             return
@@ -239,6 +242,8 @@ class SqliteStore:
     def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
         values = wanted._asdict() | {"limit": wanted.limit or -1}
         where = condition(wanted, _MARKS)
+        # SQLite takes the index over `started` where both would do, and walks all executions that are over to find
+        # the few that are not.
         index = "INDEXED BY executions_open" if wanted.open else ""
         query = f"{SELECT_EXECUTIONS} {index} WHERE {where} ORDER BY started DESC, number DESC LIMIT :limit"
         return tuple(ExecutionRow(*row) for row in self.rows(query, values))
@@ -322,6 +327,8 @@ class SqliteStore:
                     raise self._problem
             cursor = self._cursor
             self.reach(operation + ".before_write")
+            # IMMEDIATE takes the write lock at once. A deferred transaction would fail in its middle, when it first
+            # writes while another process does.
             cursor.execute("BEGIN IMMEDIATE")
             try:
                 result = work(cursor)
@@ -390,6 +397,8 @@ class SqliteStore:
         rows = []
         for event_id, body in records:
             position += 1
+            # The ids of the server's own events name their position and are left out of the index of ids, which
+            # halves what an append writes. So they are held to it here.
             if event_id[:1] == "s" and event_id != f"s{position}" and "0" <= event_id[1:2] <= "9":
                 raise Misplaced(f"event {event_id!r} does not stand at the position that it names")
             chain = crc32(body, crc32(event_id.encode(), chain))
@@ -411,6 +420,8 @@ class SqliteStore:
 def _forget() -> None:
     """In a forked child: SQLite's files and locks are the parent's; even closing them could do harm."""
     for store in list(_open):
+        # Kept for ever, so that the child's garbage collection does not close it: closing would drop the parent's
+        # locks.
         _inherited.append(store._connection)
         store._lock = threading.RLock()
         store._closed = "the store was opened before a fork; the child has to open its own"

@@ -46,6 +46,8 @@ class SqliteCatalogue:
 
     def put_plan(self, digest: str, path: str, data: bytes) -> int:
         both = f"SELECT data, version FROM plans p JOIN ({_NEWEST}) x ON x.digest = p.digest WHERE p.digest = ?"
+        # The usual case first, without a transaction: `noetl run` of a file that has not changed registers it each
+        # time.
         newest = self._access.rows(both, (path, digest))
         if newest and newest[0][0] == data:
             return int(newest[0][1])

@@ -47,6 +47,7 @@ def _to_read(path: str) -> sqlite3.Connection | None:
     """A connection that makes no file, where one can be had. SQLite needs a file beside the database that processes
     share; without one it reads a database that nobody writes to now, or one that is locked against all others.
     """
+    # Nobody writes, so the file is as good as immutable, and SQLite needs no `-shm`, for which there is no room.
     if not os.path.exists(path + "-wal") or os.path.getsize(path + "-wal") == 0:
         return _reading(path, "&immutable=1", "NORMAL")
     return _reading(path, "", "NORMAL") or _reading(path, "", "EXCLUSIVE")
@@ -116,8 +117,10 @@ def _prepare(cursor: sqlite3.Cursor, path: str) -> str | None:
 
 def _drop(cursor: sqlite3.Cursor, path: str, left: wal.Tail) -> str | None:
     """Begin the write-ahead log anew, so that no rest of a torn commit stays; None when others use it."""
+    # Asked again: between the first look and now another process may have begun to write behind the torn commit.
     if wal.tail(cursor, path) != left:
         return None
+    # Whoever reads now keeps the log from being cut. Then it is left: what is torn is not read by SQLite either.
     cursor.execute("PRAGMA busy_timeout = 0")
     (busy, _, _) = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     cursor.execute(f"PRAGMA busy_timeout = {int(BUSY_TIMEOUT * 1000)}")
@@ -130,6 +133,7 @@ def _keep(log: str, copy: str) -> None:
         while block := source.read(1 << 20):
             target.write(block)
         target.flush()
+        # The copy is the only evidence once SQLite has folded the log, so it is on disk before the connection closes.
         os.fsync(target.fileno())
     os.rename(copy + ".part", copy)
 

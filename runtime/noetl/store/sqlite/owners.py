@@ -81,6 +81,7 @@ class Owners:
         return hung_text(str(stamp), stamp.still) if stamp is not None and stamp.still else ""
 
     def lost(self) -> set[str]:
+        # Only whoever stood still can have been taken for dead, so nobody else pays for the look.
         if not self.held or not self.renewal.was_late():
             return set()
         return {name for name, ownership in [*self.held.items()] if ownership.is_lost()}
@@ -89,6 +90,8 @@ class Owners:
         """Before an append, in its transaction. Raises Conflict where another one has taken what was owned here."""
         if execution_id in self.held:
             found = cursor.execute(_TAKEN, (execution_id,)).fetchone()
+            # In the transaction of the append: between an answer of the file system and the commit another process
+            # could take the execution.
             if found is not None and found[0] != self.holder:
                 raise Conflict(f"execution {execution_id!r} is owned by another process now")
 
@@ -173,6 +176,7 @@ class Ownership:
         """It was free. Who it was once taken by does not own it any more."""
         self._begin()
         owners, name = self._owners, self._execution_id
+        # A row is written only where somebody once took it. Most executions never have one.
         found = owners.database.rows(_TAKEN, (name,))
         if found and found[0][0] != owners.holder:
             owners.database.write("take", lambda cursor: cursor.execute(_TAKE, (name, owners.holder)).rowcount)
@@ -220,6 +224,8 @@ def _locked(path: str, lock: int, flags: int) -> int:
         file = os.open(path, flags | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(file, lock | fcntl.LOCK_NB)
+            # The owner may have removed the file between our opening and our locking: the lock is then on a file that
+            # has no name.
             if _is_at(file, path):
                 return file
         except BlockingIOError:

@@ -22,6 +22,8 @@ def version_of(cursor: sqlite3.Cursor, path: str) -> int:
     # In this order: whoever makes the tables sets the id in the same transaction.
     (tables,) = cursor.execute("SELECT count(*) FROM sqlite_master").fetchone()
     (application,) = cursor.execute("PRAGMA application_id").fetchone()
+    # Without tables and without an id it is an empty file, which may be anybody's: it becomes ours with the first
+    # migration.
     if application != APPLICATION:
         if application or tables:
             raise StoreFailure(f"{path}: the file is a database of another program")

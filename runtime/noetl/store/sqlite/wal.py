@@ -45,6 +45,7 @@ def tail(cursor: sqlite3.Cursor, path: str) -> Tail:
     and the header again after both. What still looks damaged is looked at until it stands still.
     """
     found = _tail(cursor, path)
+    # A writer that is at work looks like damage for as long as its commit takes; damage stands still.
     for _ in range(5):
         if found is not None and found.commits < 2:
             return found
@@ -71,6 +72,8 @@ def _tail(cursor: sqlite3.Cursor, path: str) -> Tail | None:
         first = _taken(cursor)
         if first < 0:
             return None
+        # A header that is half written, as at the begin of a new generation, has frames taken by nobody yet; one that
+        # is damaged has the frames of the old generation behind it.
         if not _is_sound(header):
             if os.fstat(file).st_size > _HEADER.size + _FRAME_HEADER and not first:
                 raise Damaged("the head of its write-ahead log is damaged, and there is something behind it")
@@ -104,6 +107,7 @@ def _frames(file: int, page: int, salts: tuple[int, ...], after: int) -> list[tu
             found.append((frame, False))
         else:
             fields = _FRAME.unpack(head)
+            # Frames of an older generation have other salts: SQLite writes over them and never reads them.
             if fields[2:4] == salts:
                 found.append((frame, is_whole and fields[1] != 0))
 
