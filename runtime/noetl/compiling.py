@@ -50,6 +50,7 @@ def compile_source(data: bytes, name: str, folders: Sequence[Path]) -> bytes:
 
     The plan names it so where something fails, and is the same as that of the file.
     """
+    # The name comes over the API: it must name a file below the temporary folder.
     source = Path(*(part for part in PurePosixPath(name).parts if part not in ("/", "..")))
     with tempfile.TemporaryDirectory(prefix="noetl-") as folder, tempfile.TemporaryDirectory(prefix="noetl-") as made:
         try:

@@ -52,11 +52,14 @@ class Egress:
     def refusal(self, address: str) -> str | None:
         """Why nothing may connect to an IP address; None when it may."""
         try:
+            # A zone behind `%` names an interface of this machine, and nothing about where the address is.
             target = ip_address(address.partition("%")[0])
         except ValueError:
             return f"{address} is no IP address"
         if any(target in network for network in self._allowed):
             return None
+        # `is_global` knows nothing of addresses inside others: `::ffff:169.254.169.254` is the metadata service of a
+        # cloud.
         for one in _meant(target):
             if not one.is_global or one.is_multicast:
                 started = f"start the {self._process} with `--allow-address {one}`"
@@ -90,6 +93,7 @@ async def address_of(host: str, port: int, fence: Fence) -> str:
 
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = [str(row[4][0]) for row in found]
+    # All must be allowed, not one: which of them a second look-up would give is for the name's owner to choose.
     for address in addresses:
         if (reason := fence(address)) is not None:
             raise NotAllowed(f"{host}: {reason}" if host != address else reason)

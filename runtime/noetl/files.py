@@ -26,6 +26,7 @@ def inside(root: str, path: str) -> str:
         raise FileRefused("a path holds a NUL character")
     home = os.path.realpath(root)
     try:
+        # Links are followed before anything is compared: a link inside of the root may lead anywhere.
         found = os.path.realpath(os.path.join(home, path))
     except (OSError, UnicodeError):
         raise FileRefused(f"{path!r} is no path of this machine") from None
@@ -130,6 +131,7 @@ def read_file(path: str, most: int) -> bytes:
     """The bytes of a file, at most so many."""
     try:
         with open(path, "rb") as file:
+            # One byte more than allowed tells that there are more, without reading a file of any size.
             data = file.read(most + 1)
     except OSError as problem:
         raise FileRefused(f"{path!r} cannot be read: {problem.strerror}") from None

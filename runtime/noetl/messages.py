@@ -132,6 +132,7 @@ def read_report(data: bytes) -> Said:
     if name != "report":
         raise UnreadableMessage(f"`{name}` is no report")
     fields = _fields(values, _REPORT)
+    # A report that was cut off at the border between two events would be whole but for its count.
     if fields.pop("count") != len(parts) - 1 or len(parts) < 2:
         raise UnreadableMessage("the report does not have the events that it says")
     return Report(**fields, events=tuple(map(_read_event, parts[1:])))

@@ -134,6 +134,7 @@ async def _connect(client: "Client", host: str, target: Target, inbox: str) -> E
 
     async def erred(problem: Exception) -> None:
         """While connecting, the first problem ends it; later ones are raised where they are waited for."""
+        # The driver would go on trying by itself; a task wants to know at once.
         if connecting:
             raise problem
 

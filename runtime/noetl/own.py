@@ -50,6 +50,8 @@ def second_names(home: str) -> list[str]:
     linked = set()
     for path in (path for store in _stores for path in _entries(*os.path.split(store))):
         about = _about(path)
+        # A file with one name has no second one. This look is one `stat` a file; the walk below is over all that
+        # tools may use.
         if about is not None and about.st_nlink > 1 and not os.path.isdir(path):
             known.add(path)
             linked.add((about.st_dev, about.st_ino))
@@ -119,6 +121,7 @@ def _is_private(folder: str) -> bool:
 def _is_of(store: str, found: str, home: str) -> bool:
     folder = os.path.dirname(store)
     if holds(folder, home):
+        # Folded: where the disk does not tell cases apart, `.NOETL` is the same folder.
         entry = os.path.relpath(found, folder).split(os.sep)[0].casefold()
         return _is_named(entry, os.path.basename(store).casefold()) or _same_file(store, found)
     at = found

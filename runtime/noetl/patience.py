@@ -88,6 +88,8 @@ class Patience:
         if self._problem is None:
             return
         now = self._clock()
+        # What failed is tried again each tenth of a second, so three seconds without a failure mean that it went
+        # through.
         if now - self._last > OVER_AFTER:
             self._problem = None
             if self._is_told:

@@ -67,6 +67,8 @@ async def run_child(
     cancellation the group is gone before the exception leaves.
     """
     limit = "" if bounds.memory is None else str(max(1, bounds.memory // 1024))
+    # The gate's shell sets the memory limit and becomes the program, so that nothing of Python runs between fork and
+    # exec.
     gate = ("/bin/sh", "-c", _GATE, limit, *words)
     with started(gate, environ=environ, cwd=cwd, pass_fds=pass_fds) as child:
         async with asyncio.timeout(bounds.seconds):

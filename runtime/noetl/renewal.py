@@ -58,6 +58,8 @@ class Renewal:
     def was_late(self) -> bool:
         """Whether others may have taken what is held, since this was asked last."""
         now = self._clock()
+        # The thread that renews may stand still with the process; so the age of the last renewal is looked at here
+        # too.
         if self._thread is not None and now - self.last > LATE and now - self._asked > RENEW_EVERY:
             self._was_late = True
         late, self._was_late = self._was_late, False

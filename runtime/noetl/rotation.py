@@ -36,6 +36,8 @@ class Rotation(Generic[_T]):
 
     def next(self) -> _T:
         """The first of the name whose turn it is. Raises IndexError where nothing waits."""
+        # Dictionaries keep their order, so the first name is the one that has waited longest; put in again it is the
+        # last.
         name = next(iter(self._of), "")
         queue = self._of.pop(name, [])
         item = heappop(queue)[2]

@@ -118,6 +118,7 @@ def insert_text(writing: Writing, placeholder: str) -> str:
     text = f"INSERT INTO {table} ({columns}) VALUES ({marks})"
     if not writing.key:
         return text
+    # A table all of whose columns are its key has nothing to update: a row that is there is the same row.
     changes = [f"{quoted(name)} = excluded.{quoted(name)}" for name in writing.columns if name not in writing.key]
     action = f"DO UPDATE SET {', '.join(changes)}" if changes else "DO NOTHING"
     return f"{text} ON CONFLICT ({', '.join(map(quoted, writing.key))}) {action}"

@@ -74,6 +74,8 @@ class TokenFile:
     def __call__(self) -> Sequence[Token]:
         """The tokens; the file is read again when it was replaced."""
         state = _state_of(self._path)
+        # Inode, time and size: the file is replaced as a whole, so a token that was deleted lets nobody in from the
+        # next request on.
         if state != self._state:
             self._state = state
             try:
@@ -141,6 +143,7 @@ def _write(path: str, tokens: Sequence[Token]) -> None:
     part = f"{path}.{os.getpid()}.part"
     try:
         make_folder(os.path.dirname(path))
+        # Made with these rights: a file that is narrowed afterwards was readable for a moment.
         number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(number, "w", encoding="utf-8") as file:
             json.dump(rows, file, indent=2)

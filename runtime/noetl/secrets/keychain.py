@@ -134,6 +134,7 @@ class Keychain:
             raise Unresolved(f"keychain entry {entry.name!r} uses itself")
         self._resolving.add(entry.name)
         try:
+            # Rendered at each use: a field may name another entry, whose value may have been rotated.
             if self._render is not None:
                 entry = entry._replace(fields=self._render(entry.name, _Others(self)))
             return resolve(self, entry)
@@ -194,6 +195,7 @@ class Keychain:
             if (name := fields.pop(f"{field}_env", None)) is not None:
                 fields[field] = self.variable(entry, name)
         asked = TokenEntry(entry.name, fields, held)
+        # Asked first, so that a token that still holds costs no thread.
         kept = self._fetcher.kept(asked, fetch)
         if kept is not None:
             return kept
@@ -237,6 +239,8 @@ def secrets_of(fields: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
             case str() if field in ADDRESSES:
                 if (password := _password_of(value)) is not None:
                     yield field, value
+                    # The password inside an address is a secret of its own: a driver's error may show it without the
+                    # rest.
                     yield field + _DERIVED, password
             case str() if field not in PUBLIC:
                 yield field, value
@@ -263,6 +267,8 @@ def _env(keychain: Keychain, entry: Entry) -> dict[str, Json]:
     if isinstance(mapping := entry.fields.get("map"), dict):
         return {field: keychain.variable(entry, name) for field, name in mapping.items()}
     name = _first(entry, "var", "variable", "env", "key") or entry.name
+    # A default stands in the playbook for everybody to read. Hiding it would only turn equal words in results into
+    # markers.
     if (default := entry.fields.get("default")) is not None and not keychain.has(name):
         keychain.in_clear.add(entry.name)
         return {"value": default}

@@ -104,6 +104,8 @@ class Fetcher:
             try:
                 return self._granted(asked, {"grant_type": "refresh_token", "refresh_token": refresh, **form})
             except NotFetched:
+                # A refresh token that the server gave may have ended; the one that the author wrote is tried once
+                # more, by the next call.
                 if self._refresh.pop(asked.key, None) is None:
                     raise
         return self._granted(asked, {"grant_type": "client_credentials", **form})
@@ -194,6 +196,7 @@ class Fetcher:
             self._refresh[asked.key] = again
         seconds = found.get("expires_in")
         lasts = float(seconds) if isinstance(seconds, int | float) else 300.0
+        # A token that lasts less than the leeway is used for half of its life, not asked for at each use.
         return max(lasts - LEEWAY, lasts / 2), {"token": token, "access_token": token}
 
     def _json(self, request: Request, what: str) -> dict[str, Json]:

@@ -73,16 +73,19 @@ async def run(call: Call, env: Env) -> Outcome:
 async def _ended(engine: str, asked: _Run, call: Call, bounds: ProcessLimits, root: str) -> Ended:
     """Run the container to its end, and leave none."""
     name = f"noetl-{sha256(f'{call.execution_id}/{call.action_id}'.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+    # What an attempt of a killed worker left runs on under this name, and would refuse a second container of it.
     await _remove(engine, name, root)
     reader, writer = os.pipe()
     try:
         with open(writer, "wb") as pipe:
+            # Written before the child reads, so it must fit into the pipe: `ENVIRONMENT_BYTES` sees to that.
             pipe.write(asked.environment)
         words = [engine, "run", "--rm", "--name", name, "--env-file", f"/dev/fd/{reader}", *asked.options, *asked.words]
         ended = await run_child(
             words, environ=child_environ({}), cwd=root, given=asked.given or b"", bounds=bounds, pass_fds=(reader,)
         )
     except BaseException:  # the engine's client is dead now, and the container may not be
+        # Shielded: a second cancellation would leave the container running with nobody who knows of it.
         await asyncio.shield(asyncio.ensure_future(_remove(engine, name, root)))
         raise
     finally:
@@ -110,6 +113,8 @@ def _asked(call: Call, env: Env) -> _Run:
     match command:
         case list():
             words = [*_words(command, "command"), *arguments]
+        # A script without a command is read by the image's shell from standard input, so that no file of this machine
+        # is mounted.
         case None if given is not None:
             words = ["/bin/sh", "-s", "--", *arguments]
         case None:
@@ -131,6 +136,7 @@ def _lines(variables: Mapping[str, str | None]) -> bytes:
     for name, value in variables.items():
         if _VARIABLE.fullmatch(name) is None:
             raise InvalidFields(f"the environment variable {name!r} cannot be set")
+        # A line end would begin a variable of the value's own choice.
         if value is not None and ("\n" in value or "\r" in value):
             raise InvalidFields(f"the environment variable {name!r} has several lines, which the engines cannot take")
         if value is not None:

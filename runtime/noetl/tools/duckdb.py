@@ -131,6 +131,7 @@ def _perform(connection: "duckdb.DuckDBPyConnection", asked: _Work) -> dict[str,
     if isinstance(params, list) and len(statements) > 1:
         raise InvalidFields("a list of params needs a single statement; bind several by name, from a mapping")
     results = []
+    # A text with a transaction of its own means it so, and DuckDB has no transactions inside others.
     own = any(statement.query.lstrip()[:5].upper() == "BEGIN" for statement in statements)
     with _transaction(connection, 1 if own else len(statements)):
         for statement in statements:
@@ -149,6 +150,7 @@ def _fence(
 
     Connections of one process to one file share a database: what the first one locked stays locked.
     """
+    # Loading is allowed in front only: behind any other statement the lock has fallen.
     first = 0
     while first < len(statements) and _EXTENSION.fullmatch(statements[first].query):
         connection.execute(statements[first])
@@ -175,6 +177,8 @@ def _lock_in(connection: "duckdb.DuckDBPyConnection", allowed: _Allowed) -> None
     (is_open, files) = connection.execute(
         "SELECT current_setting('enable_external_access'), current_setting('allowed_paths')"
     ).fetchall()[0]
+    # The first call to open a file locks its database for all that share it; later ones can only look whether it lets
+    # them have theirs.
     if is_open:
         connection.execute("SET allowed_directories = $folders", {"folders": [*allowed.folders, *_REMOTE]})
         connection.execute("SET allowed_paths = $files", {"files": allowed.files})
@@ -193,6 +197,7 @@ def _allowed(asked: _Work, named: list[str]) -> _Allowed:
     own = [place for place in stores_in(home) if place != home and holds(home, place)]
     if not own:
         return _Allowed([asked.root], [], frozenset())
+    # A hard link is another path to the same bytes: a fence by paths has to know all of them.
     own += second_names(home)  # of files that lie beside one, each is named
     folders, files = _around(home, own)
     mentioned = [name for name in named if name and "\0" not in name and len(name) < _LONGEST]

@@ -122,6 +122,7 @@ async def _done(client: "Client", call: Call) -> Outcome:
                 return error("nats.error", f"NATS: {client.last_error}")
             return ok({"subject": str(fields["subject"])})
         case "publish":
+            # The stream drops a second message of one id, so that a repeat after a lost claim is one message.
             headers = {"Nats-Msg-Id": call.action_id}
             done = await streams.publish(
                 str(fields["subject"]), bytes_of(fields["data"]), stream=str(fields["stream"]), headers=headers
@@ -154,6 +155,8 @@ async def _key_value(streams: "JetStreamContext", call: Call) -> Outcome:
     match fields["operation"]:
         case "kv_put":
             ttl = seconds_of(fields.get("ttl"))
+            # The driver's own `put` knows neither a time to live nor an expected revision; a bucket is a stream, and
+            # a key a subject of it.
             done = await streams.publish(f"$KV.{bucket}.{key}", bytes_of(fields["value"]), msg_ttl=ttl, headers=headers)
             return ok({**where, "revision": done.seq})
         case "kv_delete":
@@ -194,6 +197,7 @@ async def _object(streams: "JetStreamContext", call: Call) -> Outcome:
     if fields["operation"] == "object_put":
         done = await store.put(key, bytes_of(fields["value"]))
         return ok({**where, "size": done.size})
+    # Asked before it is fetched: the driver reads all of an object before it gives any of it.
     info = await store.get_info(key)
     if (info.size or 0) > (most := _most(call)):
         raise ValueTooLarge(f"the object has more than {most} bytes")

@@ -155,6 +155,7 @@ async def _perform(
     given = parameters_of(call.fields, bindable_array)
     statements, params = list(texts), given
     if given is not None:
+        # psycopg sends values apart from the text, and the server takes one statement with them only.
         statements, params = bound([part for text in texts for part in statements_of(text)], given)
     if isinstance(params, list) and len(statements) > 1:
         raise InvalidFields(
@@ -162,6 +163,8 @@ async def _perform(
         )
     results: list[dict[str, Json]] = []
     async with connection.cursor() as cursor:
+        # As it stands, outside of any transaction of ours: some statements (VACUUM, CREATE DATABASE) refuse to run in
+        # one.
         if len(statements) == 1:
             await cursor.execute(statements[0].encode(), params)
             return result_of(await _results(cursor, call), call)
@@ -213,6 +216,8 @@ def bound(
     """
     pieces = [list(_pieces(text)) for text in statements]
     code = [piece for whole in pieces for piece, is_code in whole if is_code]
+    # Older playbooks write `$1` and `%s`, newer `:name`. The driver knows one form, so all become that one, and only
+    # in code: a literal may hold any of them.
     numbers = {int(found[1]) for piece in code for found in _NUMBER.finditer(piece)}
     if isinstance(params, list) and numbers:
         if not 1 <= min(numbers) <= max(numbers) <= len(params):
@@ -265,6 +270,7 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
 
 def _after_comment(text: str, position: int) -> int:
     """The offset after the end of a block comment, which may hold others."""
+    # PostgreSQL nests comments; the first `*/` need not end this one.
     depth = 1
     while depth:
         opening, closing = text.find("/*", position), text.find("*/", position)

@@ -38,6 +38,8 @@ async def run(call: Call, env: Env) -> Outcome:
             interpreter = fields.get("interpreter")
             if interpreter is None:
                 interpreter = next((known for end, known in _INTERPRETERS.items() if name.endswith(end)), None)
+            # A file may begin with `#!` and be run as it is; text that is written to a temporary file has no right to
+            # be.
             if interpreter is None and name != path:
                 return error("fields.invalid", "a script of type inline needs `interpreter`: python3, sh, …")
             program = [path] if interpreter is None else [str(interpreter), path]

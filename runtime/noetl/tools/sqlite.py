@@ -47,6 +47,7 @@ async def run(call: Call, env: Env) -> Outcome:
         path = ":memory:" if database in (None, ":memory:") else inside(env.root(), str(database))
         writing = writing_of(call.fields, call.args)
         statements = [] if writing else list(_statements(texts_of(call.fields, env.root(), call.folder)))
+        # No implicit transactions: Python's module would begin one before some statements and not before others.
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY_SECONDS)
         connection.set_authorizer(fence.asked)
         try:
@@ -152,6 +153,7 @@ def _statements(texts: tuple[str, ...]) -> Iterator[str]:
     for text in texts:
         start = 0
         for index, character in enumerate(text):
+            # SQLite itself says whether a semicolon ends a statement: in a trigger or a literal it does not.
             if character == ";" and sqlite3.complete_statement(text[start : index + 1]):
                 if text[start:index].strip():
                     yield text[start : index + 1]

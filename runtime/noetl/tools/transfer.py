@@ -172,6 +172,7 @@ def _mapped(read: tuple[Rows, list[Json]], mapping: Json) -> tuple[Rows, list[Js
     for row in rows:
         made.append({column: _found(row, str(key)) for column, key in mapping.items()})
     for column, key in mapping.items():
+        # A key that no row has is a slip in the mapping. One that some rows lack is null there, as a column may be.
         if rows and all(_found(row, str(key), _MISSING) is _MISSING for row in rows):
             raise InvalidFields(f"target: mapping: no row has {key!r}, which {column!r} is to be taken from")
     return made, list(mapping)
@@ -199,6 +200,7 @@ async def _write(side: Side, rows: Rows, mode: str, call: Call, env: Env) -> Non
         raise InvalidFields("target: the table is missing")
     if mode == "upsert" and side.get("key") is None:
         raise InvalidFields("target: mode upsert needs key")
+    # Nothing to write is nothing to do, except where what was there has to go.
     if rows or mode == "replace":
         await _asked("target", {**side, "mode": mode, "data": list(rows)}, call, env)
     return None
@@ -269,6 +271,7 @@ def _write_file(side: Side, rows: Rows, mode: str, root: str) -> None:
     if mode == "upsert":
         raise InvalidFields("target: a file cannot be upserted")
     path, form = _place(side, root)
+    # Written whole again: a crash in the middle of an append would leave half a row.
     kept = _rows_of(side, root) if mode == "append" and os.path.exists(path) else []
     rows = [*kept, *rows]
     out = io.StringIO(newline="")
