@@ -6,7 +6,7 @@ from noetl_ir.expr import Json
 
 
 def value_of(data: bytes) -> tuple[Json, str]:
-    """What some bytes stand for, and how they were read: `json`, `text`, `base64`, or `none` for no bytes."""
+    """The value that some bytes stand for, and how they were read: `json`, `text`, `base64`, or `none` for no bytes."""
     if not data:
         return None, "none"
     try:

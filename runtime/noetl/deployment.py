@@ -1,4 +1,4 @@
-"""What the process was given for itself: tokens and passwords, in variables, on the command line and in files.
+"""The secrets of the process itself: tokens and passwords, in variables, on the command line and in files.
 
 They are masked wherever a playbook could show them, and wiped from what other processes of the machine see of this one.
 Memory is another matter: root, and a process that may trace this one, read that all the same.
@@ -25,7 +25,7 @@ _known: dict[str, str] = {}
 
 
 def secrets() -> Mapping[str, str]:
-    """What is known, a name of where each came from by its text."""
+    """The known secrets, a name of where each came from by its text."""
     return _known
 
 

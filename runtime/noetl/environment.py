@@ -18,7 +18,7 @@ class Environment(NamedTuple):
     values: Mapping[str, str] = MappingProxyType({})
 
     def given(self, program: Program) -> dict[str, Json] | None:
-        """What the workload of a program gets to read, by name; None where it reads nothing of it."""
+        """The variables that the workload of a program may read, by name; None where it reads nothing of it."""
         return {name: self.values[name] for name in variables_of(program) if self._may_read(name)} or None
 
     def _may_read(self, name: str) -> bool:

@@ -49,7 +49,7 @@ def account_of(fields: Mapping[str, Json]) -> Account | None:
 
 
 def token_request(account: Account, claims: Mapping[str, str], now: int) -> Request:
-    """What to ask for a token: `claims` are {scope} or {target_audience}, `now` in seconds. Raises Unusable."""
+    """The request for a token: `claims` are {scope} or {target_audience}, `now` in seconds. Raises Unusable."""
     said = {**claims, "iss": account.email, "sub": account.email, "aud": account.token_url}
     signed = f"{_part({'alg': 'RS256', 'typ': 'JWT'})}.{_part({**said, 'iat': now, 'exp': now + LIFETIME})}"
     form = urlencode({"grant_type": GRANT, "assertion": f"{signed}.{_encoded(_signature(account.key, signed))}"})

@@ -121,7 +121,9 @@ def write_report(report: Said) -> bytes:
 
 
 def read_report(data: bytes) -> Said:
-    """What a worker says. Raises UnreadableMessage; events of a report are proposals for the log's owner to judge."""
+    """The report in some bytes. Raises UnreadableMessage; events of a report are proposals for the log's owner to
+    judge.
+    """
     parts = _parts(data)
     name, values = _read(parts[0] if parts else b"")
     match name:

@@ -45,7 +45,7 @@ class Patience:
         self._is_hurried = False
 
     def __call__(self, work: Callable[[], _T]) -> _T:
-        """What some work gives that may be repeated; again while there is no room for it. Raises StoreFailure."""
+        """The value of some work that may be repeated; again while there is no room for it. Raises StoreFailure."""
         while True:
             try:
                 result = work()

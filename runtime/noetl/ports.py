@@ -84,7 +84,7 @@ class Record(NamedTuple):
 
 
 class ExecutionRow(NamedTuple):
-    """What lists show of an execution; kept in the same transaction as the events it sums up.
+    """The row of an execution in lists; kept in the same transaction as the events it sums up.
 
     `status` is one of `running paused completed failed cancelled blocked`; times are microseconds since the
     epoch.
@@ -100,7 +100,9 @@ class ExecutionRow(NamedTuple):
 
 
 class StartKey(NamedTuple):
-    """What makes a start happen once: a `key` that its caller chose, and a hash of what it asked for with it."""
+    """The key that makes a start happen once: a `key` that its caller chose, and a hash of what it asked for with
+    it.
+    """
 
     key: str
     request: str
@@ -243,7 +245,7 @@ class Store(Protocol):
         ...
 
     def owned(self, names: Collection[str]) -> set[str]:
-        """Those of some executions that somebody owns."""
+        """The executions among some that somebody owns."""
         ...
 
     def hung(self, execution_id: str) -> str:
@@ -251,7 +253,9 @@ class Store(Protocol):
         ...
 
     def lost(self) -> set[str]:
-        """What was owned here and others have taken; told after this process stood still, and asked in every round."""
+        """The executions that were owned here and others have taken; told after this process stood still, and asked in
+        every round.
+        """
         ...
 
     def check_room(self, *, suspected: bool) -> None:
@@ -288,7 +292,7 @@ class Collectable(Protocol):
         ...
 
     def names(self, folder: str) -> set[str]:
-        """What lies in a folder."""
+        """The names of the values in a folder."""
         ...
 
     def content(self, folder: str, name: str) -> bytes:
@@ -327,19 +331,21 @@ class Delivery(Protocol[_T_co]):
         ...
 
     def ack(self) -> None:
-        """It is dealt with and never comes again."""
+        """The message is dealt with and never comes again."""
         ...
 
     def nak(self, reason: str, delay: int = 0) -> None:
-        """It comes again after `delay` microseconds, behind the others; after too many tries it is a dead letter."""
+        """The message comes again after `delay` microseconds, behind the others; after too many tries it is a dead
+        letter.
+        """
         ...
 
     def in_progress(self) -> None:
-        """It is being worked on: its time starts anew."""
+        """The message is being worked on: its time starts anew."""
         ...
 
     def dead_letter(self, reason: str) -> None:
-        """It can never be dealt with: out of the way, kept for a person to see."""
+        """The message can never be dealt with: out of the way, kept for a person to see."""
         ...
 
 
@@ -351,7 +357,7 @@ class ReportDelivery(Delivery[_T_co], Protocol[_T_co, _A_contra]):
         ...
 
     def pass_on(self, answer: _A_contra) -> None:
-        """It is not for this server: it goes to all others, once. Where there are none, it is answered so."""
+        """The report is not for this server: it goes to all others, once. Where there are none, it is answered so."""
         ...
 
 
@@ -434,7 +440,7 @@ class Broadcasts(Protocol):
     def say(self, broadcast: Broadcast) -> None: ...
 
     def received(self) -> Sequence[Broadcast]:
-        """What others said since the last call."""
+        """The broadcasts of others since the last call."""
         ...
 
 
@@ -480,7 +486,7 @@ Fence: TypeAlias = Callable[[str], str | None]
 
 
 class Env(Protocol):
-    """What a tool may use of its surroundings."""
+    """The surroundings that a tool may use."""
 
     async def credential(self, name: str) -> dict[str, Json]:
         """The fields of a keychain entry, else of the credential store; raises KeyError with a clear text."""
@@ -489,7 +495,7 @@ class Env(Protocol):
     def root(self) -> str: ...  # the folder that relative paths of tools stay inside
 
     def fence(self) -> Fence | None:
-        """What addresses are held against before they are connected to; None where every one may be."""
+        """The fence that addresses are held against before they are connected to; None where every one may be."""
         ...
 
     def holds_secret(self, text: str) -> bool: ...  # whether a known secret of the execution is in it, in any form

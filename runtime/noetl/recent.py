@@ -1,4 +1,4 @@
-"""What was set last: a table of so many values and no more."""
+"""The values that were set last: a table of so many values and no more."""
 
 from collections import OrderedDict
 from typing import TypeVar

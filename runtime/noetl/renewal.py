@@ -23,7 +23,7 @@ LATE = LEASE - 1.0
 
 
 def hung_text(who: str, seconds: float) -> str:
-    """What to say of an owner that has not renewed for so long."""
+    """The message about an owner that has not renewed for so long."""
     return f"{who} has it and has stood still for {round(seconds)} s"
 
 

@@ -1,4 +1,4 @@
-"""What waits by turns: the next message is that of the execution whose last one was handed out longest ago."""
+"""A queue by turns: the next message is that of the execution whose last one was handed out longest ago."""
 
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
@@ -31,7 +31,7 @@ class Rotation(Generic[_T]):
         self._size += 1
 
     def first(self) -> _T:
-        """What `next` would give. Raises IndexError where nothing waits."""
+        """The item that `next` would give. Raises IndexError where nothing waits."""
         return next(iter(self._of.values()), [])[0][2]
 
     def next(self) -> _T:

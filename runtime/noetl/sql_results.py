@@ -1,4 +1,4 @@
-"""What the SQL tools share: the statements of a task, values for the driver, and rows as a result.
+"""Parts that the SQL tools share: the statements of a task, values for the driver, and rows as a result.
 
 A row is a mapping by column; a second column of one name gets `_2` and so on, so that no value is hidden.
 Values become what JSON can hold: a decimal is a number where a number holds it exactly, else text; dates and

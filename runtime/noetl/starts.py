@@ -28,7 +28,7 @@ def start_key(key: str, asked: Mapping[str, Json]) -> StartKey:
 
 
 def other(key: StartKey, execution_id: str) -> str:
-    """What to say where a key was used for another start."""
+    """The message where a key was used for another start."""
     return (
         f"nothing was started: the key `{key.key}` started execution {execution_id}, with another playbook or payload"
     )

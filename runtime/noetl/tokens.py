@@ -42,7 +42,7 @@ class Token(NamedTuple):
 
 
 def digest_of(token: str) -> str:
-    """What is kept of a token."""
+    """The digest that is kept of a token."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -87,7 +87,7 @@ class TokenFile:
 
 
 def _state_of(path: str) -> tuple[int, int, int] | None:
-    """What tells one content of a file from the next: `add_token` and `delete_token` replace it."""
+    """The state that tells one content of a file from the next: `add_token` and `delete_token` replace it."""
     try:
         stat = os.stat(path)
     except OSError:

@@ -41,7 +41,7 @@ class Request(NamedTuple):
 
 
 class RequestLimits(NamedTuple):
-    """What a request may take: seconds in all, and by part over `SECONDS`; bytes of its answer; and how it is sent."""
+    """The limits of a request: seconds in all, and by part over `SECONDS`; bytes of its answer; and how it is sent."""
 
     total: float | None = SECONDS
     parts: dict[str, float] = {}  # noqa: RUF012  (never written to)
@@ -106,7 +106,7 @@ def answered(request: Request, bounds: RequestLimits, fence: Fence | None) -> An
 
 
 def waited(work: Callable[[], Coroutine[object, object, _T]]) -> _T:
-    """What some work gives, in a thread with a loop of its own; its caller waits."""
+    """The value of some work, in a thread with a loop of its own; its caller waits."""
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
 
@@ -139,7 +139,9 @@ async def _sent(request: Request, bounds: RequestLimits, fence: Fence | None) ->
     import httpx
 
     async def kept_at_origin(sent: httpx.Request) -> None:
-        """What a request was given goes to the origin that it was made for, and to no other one on a redirect."""
+        """Keep what a request was given at its origin: it goes to the origin that it was made for, and to no other one
+        on a redirect.
+        """
         if _same_origin(first, sent.url):
             return
         if request.holds_secret(str(sent.url)):  # servers put the query that they got behind the new address

@@ -130,7 +130,7 @@ class _Windows:
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """What msgpack raises, as a CodecError."""
+    """Have errors of msgpack raised as a CodecError."""
     try:
         yield
     except CodecError:

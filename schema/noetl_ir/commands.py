@@ -1,4 +1,5 @@
-"""What passes between servers and workers. Orders follow from events that are on disk, so a repeat is harmless.
+"""The messages that pass between servers and workers. Orders follow from events that are on disk, so a repeat is
+harmless.
 
 Workers run pipelines: from a position in a step's task list until it ends, parks, or is told to stop.
 """
@@ -99,7 +100,7 @@ Command = RunPipeline | StopPipeline | DrainWorker | StartChild | ControlChild |
 
 
 class Report(NamedTuple):
-    """What a worker says about one pipeline, in order: events without firings, all under one claim.
+    """The words of a worker about one pipeline, in order: events without firings, all under one claim.
 
     `sender` names the worker's session, so that a report that a bus delivers twice is told from that of another
     session that took the same order. `mac` is that of the order.
@@ -176,7 +177,9 @@ class Check(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What of a `Check` a worker cannot resolve, a sentence each, without values; nothing where it has all."""
+    """The names of a `Check` that a worker cannot resolve, a sentence each, without values; nothing where it has
+    all.
+    """
 
     execution_id: str
     worker: str

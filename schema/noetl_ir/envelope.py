@@ -49,7 +49,9 @@ _ENTITY_BY_PREFIX = {
 
 
 class Origin(NamedTuple):
-    """What all events of an execution share: its id, its trace, and the execution that called it, if one did."""
+    """The origin that all events of an execution share: its id, its trace, and the execution that called it, if one
+    did.
+    """
 
     execution_id: str
     trace_id: str

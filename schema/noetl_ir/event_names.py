@@ -1,4 +1,4 @@
-"""What the older specifications call our events (`noetl events --dialect`).
+"""The names that older specifications give our events (`noetl events --dialect`).
 
 `case` is case-dialect §5, `formal` is formal §12.2, `extended` is formal-extended §9.2 with its aliases. An event
 that a specification has no name for has none here. The names of canonical-v2 and v10 are our own.

@@ -114,7 +114,7 @@ def index_of(key: str) -> tuple[int, ...]:
 
 
 def action_id_of(execution_id: str, key: str, task: int, visit: int) -> str:
-    """The same for all attempts of a task run: a hash of execution, step run, index path, task and visit."""
+    """The id that all attempts of a task run: a hash of execution, step run, index path, task and visit."""
     run, _, path = key.partition("/")
     return _sha256()(f"{execution_id}:{run}:{path.replace('/', '.')}:{task}:{visit}".encode()).hexdigest()[:32]
 

@@ -15,7 +15,9 @@ from noetl_ir.span import Span
 
 
 class PlaceClass(StrEnum):
-    """What a place's tokens are: `control` is empty at the end, `slot` is a loop's resource, `memo` a join's memory."""
+    """The class of a place's tokens: `control` is empty at the end, `slot` is a loop's resource, `memo` a join's
+    memory.
+    """
 
     CONTROL = "control"
     SLOT = "slot"
@@ -23,7 +25,7 @@ class PlaceClass(StrEnum):
 
 
 class Trigger(StrEnum):
-    """What makes a transition fire once it is enabled (NET.md, Notation)."""
+    """The cause that makes a transition fire once it is enabled (NET.md, Notation)."""
 
     NOW = "now"
     REPORT = "report"

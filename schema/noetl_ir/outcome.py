@@ -12,7 +12,7 @@ Status: TypeAlias = Literal["ok", "error"]
 
 
 class Outcome(NamedTuple):
-    """What a tool returns.
+    """The outcome that a tool returns.
 
     `error` is `{code, message, retryable, …}` when `status` is `error`, else None; the worker adds its `kind`.
     `extras` holds the kind's own attributes by key (`{"http": {"status": 200, "headers": {…}}}`); they are
@@ -32,7 +32,7 @@ class Outcome(NamedTuple):
         return {"status": status, "result": result, "error": error, "meta": meta, **extras}
 
     def with_detail(self, **detail: Json) -> "Outcome":
-        """The same failure with more said about it under `error` (`line` of the user's code, …)."""
+        """The failure with more said about it under `error` (`line` of the user's code, …)."""
         return self._replace(error={**(self.error or {}), **detail})
 
 

@@ -49,7 +49,7 @@ class Parameter(NamedTuple):
 
 
 class PythonReads(NamedTuple):
-    """What a text reads of the names above.
+    """The names above that a text reads above.
 
     `words` are those that occur in it, `parameters` the names that `main` asks for, `literal` the literal keys of
     `context`; where that is not `all_keys` any other may be read too. `rebound` says that the code has something of its
@@ -75,7 +75,7 @@ def words_of(code: str) -> set[str]:
 
 @lru_cache(1024)
 def python_reads(code: str) -> PythonReads:
-    """What a text reads; never raises, and says too much rather than too little."""
+    """The names that a text reads; never raises, and says too much rather than too little."""
     words = _OURS.intersection(_WORD.findall(code))
     if MAIN not in words and CONTEXT not in words:
         return PythonReads(words)
@@ -86,7 +86,8 @@ def python_reads(code: str) -> PythonReads:
 
 
 def _parameters(code: str) -> frozenset[str]:
-    """What the functions called `main` ask for; where `main` is made in another way, what any function asks for.
+    """The parameters that the functions called `main` ask for; where `main` is made in another way, what any function
+    asks for.
 
     Nothing where the text is no Python, and where a `return` at its top makes it one that never calls `main`.
     """

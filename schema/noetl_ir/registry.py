@@ -101,7 +101,7 @@ def _own(package: str, name: str) -> ModuleType | None:
 
 
 def _foreign(package: str, name: str) -> object:
-    """What the entry point of that name stands for; of several, the first by its value."""
+    """The object that the entry point of that name stands for; of several, the first by its value."""
     group = GROUPS.get(package)
     if group is not None:
         from importlib.metadata import entry_points

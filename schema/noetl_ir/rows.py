@@ -57,7 +57,7 @@ else:
             return made
 
         def _replace(self, /, **changes):
-            """The same with other values in some fields."""
+            """A copy with other values in some fields."""
             made = self._make(map(changes.pop, self._fields, self))
             if changes:
                 raise ValueError(f"Got unexpected field names: {list(changes)!r}")

@@ -6,7 +6,7 @@ from starlette import responses
 
 
 class JSONResponse(responses.JSONResponse):
-    """The same; text that UTF-8 cannot carry is written in escapes (RFC 8259 §7)."""
+    """A JSON body as bytes; text that UTF-8 cannot carry is written in escapes (RFC 8259 §7)."""
 
     def render(self, content: object) -> bytes:
         """The body."""

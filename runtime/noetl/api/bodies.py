@@ -1,4 +1,4 @@
-"""What requests may carry, checked before anything looks at it, and the schemas of what is answered."""
+"""Bodies of requests, checked before anything looks at them, and the schemas of answers."""
 
 import json
 from typing import Annotated, Literal, TypeVar
@@ -132,7 +132,7 @@ def _no_number(text: str) -> None:
 
 
 def _told(error: ValidationError) -> str:
-    """What is wrong with a body, each with where it stands."""
+    """The faults of a body, each with where it stands."""
     found = []
     for one in error.errors(include_url=False, include_context=False, include_input=False)[:5]:
         place = ".".join(map(str, one["loc"]))

@@ -44,7 +44,7 @@ class BoundedProtocol(H11Protocol):
         super().connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over."""
+        """Let the place of a request that is over go to another one."""
         self.book.leave(self)
         if self._is_in:
             super().connection_lost(exc)
@@ -59,7 +59,7 @@ class BoundedProtocol(H11Protocol):
         self._received += len(data)
 
     def on_response_complete(self) -> None:
-        """It waits for the next request, if that is not here already."""
+        """The connection waits for the next request, if that is not here already."""
         self._works = False
         self._since, self._received = self.book.now(), 0
         self.book.wait(self)

@@ -92,7 +92,7 @@ class Book:
         return self._arrivals
 
     def arrived(self, number: int) -> None:
-        """It is open; or never will be, which shows by its time."""
+        """The connection is open; or never will be, which shows by its time."""
         self._arriving.pop(number, None)
 
     def enter(self, connection: Connection, address: str) -> bool:
@@ -114,7 +114,7 @@ class Book:
         return True
 
     def wait(self, connection: Connection) -> None:
-        """It waits for a request."""
+        """The connection waits for a request."""
         address = self._address.get(connection)
         if address is not None:
             self._waiting.setdefault(address, {})[connection] = None
@@ -128,7 +128,7 @@ class Book:
                 del self._waiting[address]
 
     def leave(self, connection: Connection) -> None:
-        """It is over."""
+        """The connection is over."""
         self.work(connection)
         address = self._address.pop(connection, None)
         if address is not None:

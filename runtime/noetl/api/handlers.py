@@ -95,7 +95,7 @@ async def get_counts(request: Request) -> Response:
 
 
 async def get_row(request: Request) -> Response:
-    """What lists show of an execution; quicker than looking at all of it."""
+    """The row of an execution in lists; quicker than looking at all of it."""
     return JSONResponse(await run_in_threadpool(service_of(request).row, _id(request)))
 
 
@@ -161,7 +161,7 @@ async def get_events(request: Request) -> Response:
 
 
 async def get_log(request: Request) -> Response:
-    """The same as stored: msgpack, a list of [position, event id, body]; what `noetl --server` folds itself."""
+    """The log as stored: msgpack, a list of [position, event id, body]; what `noetl --server` folds itself."""
     asked = position_of(request), limit_of(request)
     records = await run_in_threadpool(service_of(request).log, _id(request), *asked)
     rows: list[Json] = [[record.position, record.event_id, record.body.hex()] for record in records]

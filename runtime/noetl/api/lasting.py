@@ -1,4 +1,6 @@
-"""What may take minutes, as compiling a playbook and folding a long log: a few at once, and others have threads."""
+"""Operations that may take minutes, as compiling a playbook and folding a long log: a few at once, and others have
+threads.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -26,7 +28,7 @@ class Lasting:
         self._here = 0
 
     async def run(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        """What a function gives, when it has its turn. Raises Busy where too many wait; raises what it raises."""
+        """The value of a function, when it has its turn. Raises Busy where too many wait; raises what it raises."""
         if self._here >= self._most:
             raise Busy(f"{self._most} playbooks and logs are being read on this server; try again in a while")
         self._here += 1

@@ -106,7 +106,7 @@ def _of_pages(pages: Paged | None) -> list[Json]:
 
 
 def _page(pages: Paged) -> Json:
-    """What a page of a list is."""
+    """The schema of a page of a list."""
     behind: Json = {
         "type": ["integer" if pages.counts else "string", "null"],
         "description": f"What to give as `{pages.cursor}` for the next page; null when there is none.",

@@ -1,4 +1,4 @@
-"""What the table of the API has for each operation."""
+"""An operation of the API: the row that its table has for each."""
 
 from collections.abc import Awaitable, Callable
 

@@ -25,7 +25,7 @@ class Unknown(Exception):
 
 
 class Rejected(Exception):
-    """It was understood and cannot be done. The text says why."""
+    """The request was understood and cannot be done. The text says why."""
 
 
 class Faulty(Exception):
@@ -50,7 +50,7 @@ def problem(status: int, detail: str) -> Response:
 
 
 def no_room(reason: str) -> str:
-    """What a server says that has no room; it goes on to answer who only looks."""
+    """The answer of a server that has no room; it goes on to answer who only looks."""
     return f"there is no room for values or events: {reason}"
 
 

@@ -118,7 +118,7 @@ class ApiService:
         return [row_document(row, owned=roots.get(row.execution_id) in owned) for row in rows]
 
     def row(self, execution_id: str) -> dict[str, Json]:
-        """What lists show of an execution."""
+        """The row of an execution in lists."""
         row = self._row(execution_id)
         return row_document(row, owned=self._is_owned(row))
 
@@ -156,7 +156,7 @@ class ApiService:
             return found
 
     def log(self, execution_id: str, after: int, limit: int) -> Sequence[Record]:
-        """The same as stored, for those who fold them."""
+        """The events as stored, for those who fold them."""
         self._row(execution_id)
         return tuple(islice(self._runtime.store.read(execution_id, after), limit))
 
@@ -267,7 +267,7 @@ class ApiService:
 
     @contextmanager
     def _storing(self) -> Iterator[None]:
-        """What is stored beside the service; it is told where there is no room for that."""
+        """A value stored beside the service, which is told where there is no room for that."""
         try:
             yield
         except NoRoom as problem:
@@ -275,7 +275,7 @@ class ApiService:
             raise
 
     def workers(self, after: str, limit: int) -> list[dict[str, Json]]:
-        """Those whose names come behind one, by name. Where there is no other process, the one of this process."""
+        """Workers whose names come behind one, by name. Where there is no other process, the one of this process."""
         workers = (row for row in self._workers() if row[0].worker > after)
         return [worker_document(*row) for row in islice(workers, limit)]
 
@@ -365,7 +365,7 @@ def _again(key: StartKey, execution_id: str, request: str) -> Begun:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """What is wrong with an execution or plan, as the API says it."""
+    """The fault of an execution or plan, as the API says it."""
     try:
         yield
     except UnreadableExecution as problem:

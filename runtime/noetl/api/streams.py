@@ -30,8 +30,8 @@ KEEP_ALIVE = 15.0
 
 
 class Streams:
-    """What is followed on this server, at most `most` streams at once, `of_one` of one client, each for `longest`
-    seconds: each looks at its log now and then.
+    """The streams that are followed on this server, at most `most` streams at once, `of_one` of one client, each for
+    `longest` seconds: each looks at its log now and then.
 
     For one thread.
     """

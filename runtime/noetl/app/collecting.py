@@ -78,7 +78,9 @@ class Collector:
         return row is not None and row.ended is not None and self._clock.now() - row.ended >= self._after
 
     def _unnamed(self, blobs: Collectable, folder: str) -> set[str] | None:
-        """What neither the log names nor a value that it names; None where the log or such a value is not whole."""
+        """The values that neither the log names nor a value that it names; None where the log or such a value is not
+        whole.
+        """
         there, body = blobs.names(folder), b""
         unnamed, found = {*there}, set[str]()
         keys = re.compile(re.escape(folder).encode() + rb"/([0-9a-f]{%d})" % _NAME)
@@ -106,7 +108,7 @@ class Collector:
 
 
 def _named(data: bytes, names: set[str]) -> set[str]:
-    """Those of some names that stand anywhere in some bytes."""
+    """The names among some that stand anywhere in some bytes."""
     found: set[str] = set()
     for run in {match.decode() for match in _HEX.findall(data)}:
         found |= {run} & names if len(run) == _NAME else {name for name in names if name in run}

@@ -1,4 +1,4 @@
-"""What commands print with `--json` and the API answers: one document for each question."""
+"""The documents that commands print with `--json` and the API answers: one document for each question."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def verdict_of(runtime: Runtime, row: ExecutionRow) -> tuple[Program, Verdict]:
 
 
 def _gone(row: ExecutionRow, verdict: Verdict) -> str | None:
-    """What the row of an execution knows and its log does not say: the end of the log is missing. Who drives it may
-    be ahead of the row, never behind.
+    """The fault that the row of an execution knows and its log does not say: the end of the log is missing. Who drives
+    it may be ahead of the row, never behind.
     """
     execution = verdict.execution
     if row.ended is None or execution.is_over:
@@ -78,7 +78,7 @@ def marking_of(program: Program, verdict: Verdict) -> list[tuple[str, Json]]:
 
 
 def replay_document(program: Program, verdict: Verdict) -> dict[str, Json]:
-    """What a log was checked for, and the state that it leads to."""
+    """The verdict on a log, what it was checked for, and the state that it leads to."""
     position, reason = verdict.wrong or (None, None)
     execution = verdict.execution
     return {

@@ -55,7 +55,7 @@ class Ticking:
 
 
 class Parts(NamedTuple):
-    """What the embedded runtime is put together from."""
+    """The parts that the embedded runtime is put together from."""
 
     store: Store
     blobs: Blobs

@@ -16,7 +16,7 @@ from noetl_ir.span import Span
 
 
 class Ending(NamedTuple):
-    """What there is to say at the end. `error` of a failure, `reason` of any other end that needs one.
+    """The document of an execution's end. `error` of a failure, `reason` of any other end that needs one.
 
     `result` only of a completed execution: what a step came to before a failure is no outcome of the whole.
     `scripted`: times are those of a virtual clock.

@@ -1,4 +1,4 @@
-"""What an execution is doing now, read off its state: what `status` prints, a terminal shows and the API answers.
+"""The activity of an execution now, read off its state: what `status` prints, a terminal shows and the API answers.
 
 Everything is a row: a place in the playbook and what goes on there. Rows of loops count, so that there is one for a
 loop and none for each of its iterations; retries and delays have the time at which they are over.
@@ -29,7 +29,7 @@ class Row(NamedTuple):
     data: dict[str, Json]
 
     def as_json(self) -> dict[str, Json]:
-        """What goes on, in numbers; the time as RFC 3339."""
+        """The activity in numbers; the time as RFC 3339."""
         due: dict[str, Json] = {"due": iso_of(self.due)} if self.due is not None else {}
         return {"what": self.what, **self.data, **due}
 
@@ -54,7 +54,7 @@ def place_of(program: Program, step: int, run: str = "", task: int = -1) -> str:
 
 
 def rows_of(program: Program, execution: Execution, *, driven: bool = True, why: Why = not_known) -> Iterator[Row]:
-    """What goes on, in the order of the playbook's life: steps, retries and delays, gates, joins.
+    """The activity in words, in the order of the playbook's life: steps, retries and delays, gates, joins.
 
     `driven` says that a process drives the execution: without one nothing is at work, whatever was.
     """
@@ -153,7 +153,7 @@ def _task(program: Program, execution: Execution, key: str, region: Region) -> I
 
 
 def _awaited(kind: str, names: list[str]) -> str:
-    """What a parked task waits for, in words."""
+    """The events and times that a parked task waits for, in words."""
     if kind == "playbook":
         return "waits for its child"
     if not names:

@@ -188,7 +188,7 @@ def _signalling(control: ControlPlane, execution_id: str) -> Callable[[Signal], 
 
 
 class Driver(NamedTuple):
-    """What drives an owned execution."""
+    """The driver of an owned execution."""
 
     execution_id: str
     embedded: Embedded

@@ -61,7 +61,7 @@ class SecretResolver:
         return fields
 
     def named(self, name: str) -> object:
-        """What an entry of a computed name has, which may be a stored credential that nothing declares."""
+        """The fields of an entry of a computed name, which may be a stored credential that nothing declares."""
         try:
             fields = self._keychain().with_token(name)
         except KeyError as problem:
@@ -96,7 +96,7 @@ class SecretResolver:
         return Entries(names, self)
 
     def check(self) -> tuple[str, ...]:
-        """What of the declared keychain cannot be resolved now, a sentence each."""
+        """The declared entries that cannot be resolved now, a sentence each."""
         return self._keychain().check() if self._program.plan.keychain else ()
 
     def redact(self, value: Json) -> Json:
@@ -128,7 +128,7 @@ class SecretResolver:
         return has_markers(value)
 
     def _opened(self, entry: str, field: str) -> Json:
-        """What a marker stands for. Raises KeyError."""
+        """The secret that a marker stands for. Raises KeyError."""
         if entry == deployment.ENTRY:
             raise KeyError(f"{field} is what this deployment was given for itself: no task may use it")
         return self._keychain().value(entry, field)
@@ -166,7 +166,7 @@ class SecretResolver:
 
 
 class Entries(View):
-    """What `keychain` means: the declared entries, and what else the keychain finds by name when it is asked for."""
+    """The value of `keychain`: the declared entries, and what else the keychain finds by name when it is asked for."""
 
     __slots__ = ("_names", "_secrets")
 
@@ -201,7 +201,9 @@ class _Missing(View):
 def unresolvable(
     program: Program, execution_id: str, request: Request, *, path: str, root: str, fence: Fence | None = None
 ) -> tuple[str, ...]:
-    """What of a program's keychain cannot be had now, a sentence each; nothing where a run would end at its start."""
+    """The entries of a program's keychain that cannot be had now, a sentence each; nothing where a run would end at its
+    start.
+    """
     workload = workload_of(program, execution_id, request)
     return () if workload is None else lacking(program, execution_id, workload, path=path, root=root, fence=fence)
 
@@ -223,7 +225,7 @@ def workload_of(program: Program, execution_id: str, request: Request) -> dict[s
 def lacking(
     program: Program, execution_id: str, workload: dict[str, Json], *, path: str, root: str, fence: Fence | None
 ) -> tuple[str, ...]:
-    """What of a program's keychain cannot be had here and now, a sentence each."""
+    """The entries of a program's keychain that cannot be had here and now, a sentence each."""
     try:
         return SecretResolver(program, execution_id, workload, path=path, root=root, fence=fence).check()
     except Fault as fault:

@@ -22,7 +22,7 @@ from noetl_ir.rows import NamedTuple
 
 
 class UnreadableExecution(Exception):
-    """What was asked for cannot be had. The text says why."""
+    """A snapshot that cannot be had. The text says why."""
 
 
 class Snapshot(NamedTuple):
@@ -100,7 +100,7 @@ def is_driven(runtime: Runtime, row: ExecutionRow) -> bool:
 
 
 def result_of(runtime: Runtime, row: ExecutionRow, step: str | None) -> Json:
-    """What an execution came to, or the latest success of a step; what lies outside the log is fetched.
+    """The result of an execution, or the latest success of a step; what lies outside the log is fetched.
 
     Raises UnreadableExecution where there is no result.
     """

@@ -1,4 +1,4 @@
-"""What the sessions and tools of each execution have environments them: results, secrets, a root folder, a log."""
+"""The environment of each execution's sessions and tools: results, secrets, a root folder, a log."""
 
 from collections.abc import Callable, Mapping
 from weakref import WeakValueDictionary
@@ -57,7 +57,7 @@ class TaskEnvironments:
             raise KeyError(str(problem)) from None
 
     def context_of(self, order: RunPipeline) -> SessionContext:
-        """What the sessions of its execution share."""
+        """The part that the sessions of its execution share."""
         name = order.execution_id
         context = self._contexts.get(name)
         if context is None:
@@ -74,7 +74,7 @@ class TaskEnvironments:
         return context
 
     def forget(self, execution_id: str) -> None:
-        """It is over: keep nothing for it."""
+        """An execution is over: keep nothing for it."""
         self._contexts.pop(execution_id, None)
 
     def env_of(self, call: Call) -> "TaskEnvironment":

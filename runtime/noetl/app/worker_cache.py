@@ -106,7 +106,7 @@ class WorkerCache:
         return f"; the server of this bus says that it is at {other}{told}" if other else ""
 
     def _ask(self, question: Callable[[Connection], _T]) -> _T:
-        """What the first server says that can be reached; for the threads of fetches."""
+        """The answer of the first server that can be reached; for the threads of fetches."""
         last = StoreFailure("no server is known: none of this machine announces itself on the bus")
         for connection in [*self._servers.values()]:
             try:

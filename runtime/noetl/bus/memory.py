@@ -284,7 +284,7 @@ class _Queue(Generic[_T, _A]):
 
 
 class _Shared:
-    """What all queues of a bus have in common."""
+    """The state that all queues of a bus have in common."""
 
     def __init__(self, capacity: int, max_deliveries: int, ack_wait: int | None, clock: Clock) -> None:
         self.lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""What the commands that stay, `server` and `worker`, have in common: whom tools may reach, and how they speak."""
+"""Options of the commands that stay, `server` and `worker`: whom tools may reach, and how they speak."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from noetl.ports import Call, Fence
 
 
 def _fence(context: click.Context, _: click.Parameter, allowed: tuple[str, ...]) -> Fence:
-    """What keeps tools from addresses that are not public, but for those. Raises UsageError."""
+    """The fence that keeps tools from addresses that are not public, but for those. Raises UsageError."""
     try:
         return Egress(networks_of(allowed), context.command.name or "server").refusal
     except BadNetwork as problem:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class DriveOptions(NamedTuple):
-    """What the user asked for. `url` is the store's."""
+    """The wishes of the user for a run. `url` is the store's."""
 
     execution_id: str
     url: str

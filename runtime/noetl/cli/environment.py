@@ -15,7 +15,7 @@ _VARIABLE = "NOETL_ENV"
 
 
 def _environment(_: click.Context, __: click.Parameter, allowed: tuple[str, ...]) -> Environment:
-    """What may be read. Raises UsageError."""
+    """The variables of the environment that may be read. Raises UsageError."""
     for pattern in allowed:
         if not _PATTERN.fullmatch(pattern):
             raise click.UsageError(f"--env {escaped(pattern)}: write a name, or a pattern as 'APP_*'; never a value")

@@ -47,7 +47,7 @@ def events(execution: str, follow: bool, source: bool, dialect: str | None, url:
 
 
 class _Shown(NamedTuple):
-    """What to show of an event beside itself: its place in the source, its name in an old specification."""
+    """The columns to show of an event beside itself: its place in the source, its name in an old specification."""
 
     source: bool
     dialect: str | None

@@ -19,7 +19,7 @@ def failure_text(error: Json, depth: int = _DEPTH) -> str:
 
 
 def _cause_text(error: dict[str, Json], depth: int) -> str:
-    """What an error says of its cause, which is another error or the outcome that a rule was asked about."""
+    """The words of an error about its cause, which is another error or the outcome that a rule was asked about."""
     code, cause = str(error.get("code")), error.get("cause")
     if not isinstance(cause, dict):
         return ""

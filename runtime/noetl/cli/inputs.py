@@ -1,4 +1,4 @@
-"""What a run is given: the plan, the payload, the script. All of it is untrusted; what is wrong with it is told.
+"""Inputs of a run: the plan, the payload, the script. All of it is untrusted; what is wrong with it is told.
 
 YAML is read by the compiler alone, in a process of its own: for the playbook as a compile, for a script by
 `noetlc.cli.plain`. A script that is JSON is read here.
@@ -49,7 +49,7 @@ def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str
 
 
 def _told(text: str) -> str:
-    """What the compiler printed, line by line."""
+    """The lines that the compiler printed, line by line."""
     return "\n".join(escaped(line) for line in text.splitlines())
 
 

@@ -1,4 +1,6 @@
-"""What `run` and `resume` show while they run: nothing or lines; `live` is for terminals, `watching` chooses."""
+"""The progress that `run` and `resume` show while they run: nothing or lines; `live` is for terminals, `watching`
+chooses.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an event means to somebody who watches: one sentence, or none."""
+"""The meaning of an event for somebody who watches: one sentence, or none."""
 
 from __future__ import annotations
 

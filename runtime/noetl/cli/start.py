@@ -86,7 +86,7 @@ def _named(what: str, folders: tuple[Path, ...], server: str) -> dict[str, Json]
 
 
 def _as_file(what: str) -> str:
-    """What is said of a name that no catalogue knows, and that may have been meant as a file."""
+    """The message about a name that no catalogue knows, and that may have been meant as a file."""
     if os.path.isdir(what):
         return f"`{what}` is a folder; "
     is_like_one = what.startswith((".", "/")) or "." in os.path.basename(what)

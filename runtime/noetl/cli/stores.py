@@ -100,7 +100,7 @@ def shut(url: str) -> None:
 
 
 def failed(problem: StoreFailure) -> Problem:
-    """What a store or a server did not do; it has a code of its own where no server is at the address."""
+    """A refusal of a store or a server; it has a code of its own where no server is at the address."""
     from noetl.store.http import Unanswered, Unreachable
 
     absent = isinstance(problem, Unreachable) and not isinstance(problem, Unanswered)

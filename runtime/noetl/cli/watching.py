@@ -11,7 +11,7 @@ from noetl.cli.text import escaped, warn
 
 
 def progress_for(*, quiet: bool) -> Progress:
-    """What to show on standard error: nothing, an area on a terminal that has one, or lines."""
+    """The progress to show on standard error: nothing, an area on a terminal that has one, or lines."""
     if quiet:
         return Silent()
     if sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb":

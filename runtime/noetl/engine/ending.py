@@ -68,7 +68,7 @@ def _starved(turn: Turn) -> list[int]:
 
 
 def _reason(turn: Turn) -> str:
-    """What is left and what it waits for, in words."""
+    """The reason of a blocked end: tokens that are left and what they wait for."""
     program, marking = turn.program, turn.execution.marking
     parts = []
     for number, tokens in marking.tokens.items():

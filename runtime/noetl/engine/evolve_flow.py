@@ -216,7 +216,7 @@ def faulted(program: Program, execution: Execution, event: Event) -> None:
 
 
 def retried(program: Program, execution: Execution, event: Event) -> None:
-    """It stands where it stood before the fault."""
+    """The execution stands where it stood before the fault."""
     execution.fault = None
     execution.status = "running"
     execution.ended = None

@@ -326,7 +326,7 @@ class Execution:
         self.counts: dict[str, int] = {"passed_errors": 0, "tasks": 0, "retries": 0}
 
     def _weigh(self, weight: Weight, key: str) -> int:
-        """What a loop run fixed for its key when it started."""
+        """The weight that a loop run fixed for its key when it started."""
         loop = self.loops[key]
         return len(loop.items) if weight is Weight.ITEMS else loop.slots
 

@@ -20,7 +20,9 @@ NOTHING = object()
 
 
 class Line:
-    """What the runs along a line came to, and the line that it went over into, None while it goes on by itself."""
+    """The result that the runs along a line came to, and the line that it went over into, None while it goes on by
+    itself.
+    """
 
     __slots__ = ("into", "result")
 

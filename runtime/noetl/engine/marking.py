@@ -23,7 +23,7 @@ Agenda = deque[tuple[int, str]]
 
 
 class Moves(NamedTuple):
-    """What firings ask of a net, where it lies close together.
+    """The facts that firings ask of a net, where it lies close together.
 
     By transition: the place of its only arc in, and that of its only arc out, both of weight 1, -1 where it has other
     arcs. By place: whether it is a control place, and whether anything may follow by itself from tokens in it.

@@ -1,4 +1,4 @@
-"""What a worker's report must look like before any of it is believed: its id, its times, and the shape of its data.
+"""The form of a worker's report before any of it is believed: its id, its times, and the shape of its data.
 
 Whether the run stands where it says is for `reports`, whether the net allows what it says for the marking. A report
 that passes here can be recorded, folded, and replayed; another one is refused as one that came too late is.

@@ -58,7 +58,7 @@ class _Checker:
         self._input: Event | None = None
 
     def see(self, event: Event) -> str:
-        """What is wrong with the next event of the log, or an empty text."""
+        """The fault of the next event of the log, or an empty text."""
         if event.event_type == "playbook.faulted" and self._input is not None and self._input.event_id == "s1":
             # The first turn did not come to its end: of it the log has the request alone.
             evolve(self._program, self._execution, self._input)
@@ -163,5 +163,5 @@ def _difference(wanted: Event, found: Event) -> str:
 
 
 def _misdated(wanted: Event, found: Event) -> str:
-    """What one input led to has one time."""
+    """Why an event has another time than the input that led to it; empty where it has not."""
     return "" if wanted.ts == found.ts else f"`{found.event_type}`: another time than the events decided with it"

@@ -1,4 +1,4 @@
-"""What reaches an execution from outside: worker reports, timers, control requests, and the start itself.
+"""Inputs that reach an execution from outside: worker reports, timers, control requests, and the start itself.
 
 A report is a proposal. It is recorded only if the run or iteration stands where the report says, under the claim
 it names, and nothing forbids it to go on; else it is refused, which tells the worker to stop. One that stands where it

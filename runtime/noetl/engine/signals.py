@@ -13,7 +13,7 @@ from noetl_ir.outcome import ok
 
 
 def unheard(program: Program, name: str) -> str:
-    """What to say of a signal that nothing in the plan waits for; empty where something does, or may."""
+    """The message about a signal that nothing in the plan waits for; empty where something does, or may."""
     plan = program.plan
     known: dict[str, None] = {}
     for row in plan.tasks:

@@ -75,7 +75,7 @@ def _event_result(result: object) -> Json:
 
 
 def reference_of(value: object) -> Json:
-    """What `ref(x)` gives: the reference of a result that is stored outside, of any other null."""
+    """The value of `ref(x)`: the reference of a result that is stored outside, of any other null."""
     if isinstance(value, Reference):
         return value.record
     return None

@@ -102,12 +102,12 @@ class Keychain:
         return found
 
     def secrets(self, name: str) -> tuple[tuple[str, str, str], ...]:
-        """What must not be seen of a name: (name, field, value). Raises Unresolved."""
+        """The secrets of a name: (name, field, value). Raises Unresolved."""
         fields = self.fields(name)
         return () if name in self.in_clear else tuple((name, field, value) for field, value in secrets_of(fields))
 
     def known(self) -> tuple[tuple[str, str, str], ...]:
-        """What must not be seen of all declared entries, as far as they resolve now."""
+        """The secrets of all declared entries, as far as they resolve now."""
         found: list[tuple[str, str, str]] = []
         for name in self._entries:
             try:
@@ -117,7 +117,7 @@ class Keychain:
         return tuple(found)
 
     def check(self) -> tuple[str, ...]:
-        """What cannot be resolved, a sentence each; nothing is revealed of what can be."""
+        """The entries that cannot be resolved, a sentence each; nothing is revealed of what can be."""
         problems = []
         for name in self._entries:
             try:
@@ -184,7 +184,7 @@ class Keychain:
             raise Unresolved(f"keychain entry {entry.name!r}: {path!r} cannot be read: {reason}") from None
 
     def fetched(self, entry: Entry, fetch: Fetch) -> dict[str, Json]:
-        """What the network gives, told about as the entry's problem. Raises Unresolved."""
+        """The fields that the network gives, told about as the entry's problem. Raises Unresolved."""
         held: dict[str, Json] = {}
         if (name := _first(entry, "credential", "auth")) is not None:
             held = self.stored(entry, name)
@@ -213,7 +213,7 @@ class Keychain:
 
 
 class _Others(View):
-    """What `keychain` means in the fields of an entry: the fields of the others, as they are now."""
+    """The value of `keychain` in the fields of an entry: the fields of the others, as they are now."""
 
     __slots__ = ("_keychain",)
 

@@ -45,7 +45,7 @@ class NotFetched(Exception):
 
 
 class TokenEntry(NamedTuple):
-    """What an entry says: its name, its fields, and those of the credential that it names."""
+    """The words of an entry: its name, its fields, and those of the credential that it names."""
 
     name: str
     fields: Mapping[str, Json]
@@ -53,7 +53,9 @@ class TokenEntry(NamedTuple):
 
     @property
     def key(self) -> bytes:
-        """What tells it from all others: a value is for whoever says the very same, with the same credential."""
+        """The key that tells an entry from all others: a value is for whoever says the very same, with the same
+        credential.
+        """
         said = json.dumps([self.name, dict(self.fields), dict(self.held)], sort_keys=True)
         return hashlib.sha256(said.encode("ascii")).digest()
 

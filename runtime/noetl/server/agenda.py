@@ -1,4 +1,4 @@
-"""What the executions of a control plane wait for: when the next timer of each is due, and which wait for a worker.
+"""The waits of a control plane's executions: when the next timer of each is due, and which wait for a worker.
 
 Kept after each turn, so that a round costs what there is to do and not what there is: ten thousand executions that
 wait are looked at when their time comes.
@@ -31,7 +31,7 @@ class Agenda:
                 heapify(self._heap)
 
     def forget(self, execution_id: str) -> None:
-        """It is nobody's business here any more."""
+        """The execution is over, or not driven here any more."""
         self.note(execution_id, None, waiting=False)
 
     def next(self) -> int | None:

@@ -73,7 +73,9 @@ def _is_of(order: StartChild, there: ExecutionRow, store: Store, blobs: Blobs) -
 
 
 def missed(child: Execution, caller: ExecutionRow | None) -> str | None:
-    """What a child was to be told by its caller, and was not, since a crash came between the two; None for nothing."""
+    """The order that a child was to be told by its caller, and was not, since a crash came between the two; None for
+    nothing.
+    """
     if child.is_over or child.detached or caller is None:
         return None
     if caller.ended is not None:

@@ -229,7 +229,7 @@ class ControlPlane:
                 self._owned.let_go(execution_id)
 
     def _look_at_clock(self, now: int) -> None:
-        """What waits for a time of day waits for longer, or not as long, once the wall clock was set."""
+        """A wait for a time of day lasts for longer, or not as long, once the wall clock was set."""
         ahead = self._clock.now() - now
         if abs(ahead - self._ahead) > CLOCK_SET:
             self._ahead = ahead
@@ -317,7 +317,7 @@ class ControlPlane:
 
     @contextmanager
     def _bulkhead(self, owned: OwnedExecution, mine: Sequence[Heard] = ()) -> Iterator[None]:
-        """What is raised inside that no turn may raise ends this execution, and nothing else; reports that came to
+        """An error inside a turn that no turn may raise ends this execution, and nothing else; reports that came to
         nothing are refused.
         """
         try:

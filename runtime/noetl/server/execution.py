@@ -103,7 +103,7 @@ class OwnedExecution:
     def begin_faulted(
         self, request: Request, row: ExecutionRow, problem: dict[str, Json], key: StartKey | None = None
     ) -> tuple[list[Event], list[Command]]:
-        """The same for one whose first turn the engine makes a mistake in: it is in the store, and over."""
+        """The execution of a start whose first turn the engine makes a mistake in: it is in the store, and over."""
         turn = self._turn()
         record_request(turn, request)
         reports.fault(turn, problem)
@@ -168,7 +168,7 @@ class OwnedExecution:
         return self.lose(lost)
 
     def lose(self, keys: Sequence[str]) -> tuple[list[Event], list[Command]]:
-        """Those who had these attempts are gone: they are lost to their claims, and ordered again."""
+        """The workers that had these attempts are gone: they are lost to their claims, and ordered again."""
         turn = self._turn()
         for key in keys:
             reports.lose(turn, key)

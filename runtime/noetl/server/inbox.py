@@ -25,7 +25,7 @@ class Inbox:
             self._posted = self._store.posted()
 
     def read_for(self, owned: OwnedExecution) -> None:
-        """What was posted while nobody drove an execution is answered in the next round."""
+        """A request that was posted while nobody drove an execution is answered in the next round."""
         execution_id = owned.execution.execution_id
         if rows := self._store.inbox(execution_id, owned.execution.inbox_row):
             self._asked[execution_id] = [Ask(row.verb, row.row, row.body) for row in rows]
@@ -49,7 +49,7 @@ class Inbox:
         return asked
 
     def forget(self, execution_id: str) -> None:
-        """It is not driven here any more."""
+        """The execution is not driven here any more."""
         self._asked.pop(execution_id, None)
 
     def clear(self) -> None:

@@ -15,7 +15,9 @@ from noetl_ir.commands import Answer, ClaimCheck, Command, RunPipeline, Said, St
 
 
 class Orders:
-    """What waits for room. Priorities are those of `noetl_ir.plan.Arc`. `keep` has what goes outside stored."""
+    """The orders that wait for room. Priorities are those of `noetl_ir.plan.Arc`. `keep` has what goes outside
+    stored.
+    """
 
     def __init__(self, bus: Bus[Command, Said, Answer], blobs: Blobs, keep: Keep = at_once) -> None:
         self._keep = keep

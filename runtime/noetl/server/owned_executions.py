@@ -40,7 +40,7 @@ class OwnedExecutions:
         self._owned[execution_id] = owning
 
     def owned(self) -> list[str]:
-        """What is owned here."""
+        """The executions that are owned here."""
         return [*self._owned]
 
     def is_owned(self, execution_id: str) -> bool:

@@ -1,4 +1,4 @@
-"""What is said again: orders that nobody claims, and the outcomes of children that nobody took.
+"""Orders and outcomes that are sent again: orders that nobody claims, and the outcomes of children that nobody took.
 
 A command has no answer of its own, and a crash may come between the log and the bus. So every `LOOK_EVERY` all that
 waits for a worker is looked at, and ordered again where `waiting` says so.
@@ -35,7 +35,7 @@ class Redelivery:
         self._due = now + LOOK_EVERY
 
     def look(self) -> Iterator[Command]:
-        """What is to be ordered again."""
+        """The orders that are due again."""
         self._waiting = {name: self._waiting.get(name) or WaitingOrders() for name in self._executions}
         for name, owned in self._executions.items():
             yield from owned.order_again(self._waiting[name])

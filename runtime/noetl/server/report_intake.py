@@ -67,7 +67,7 @@ class ReportIntake:
         self._late.clear()
 
     def hand_on(self, delivery: ReportDelivery[Said, Answer], execution_id: str) -> None:
-        """What is about an execution that is not driven here: it is over, or another server's."""
+        """A report about an execution that is not driven here: it is over, or another server's."""
         row = self._store.execution(execution_id)
         if row is None or row.ended is not None:
             delivery.answer(Answer(0))
@@ -97,7 +97,7 @@ class ReportIntake:
         delivery.answer(Answer(int(held)))
 
     def _inside(self, said: Said) -> Report | LeaseHeartbeat | None:
-        """What was too large for the bus is fetched; None where it cannot be read."""
+        """The message that was too large for the bus is fetched; None where it cannot be read."""
         if not isinstance(said, ClaimCheck):
             return said
         try:

@@ -262,7 +262,7 @@ class Service:
         self._patience.check()
 
     def _wait_for_room(self) -> None:
-        """What is between two tries to store a turn: tools go on, and nobody waits for an answer."""
+        """The pause between two tries to store a turn: tools go on, and nobody waits for an answer."""
         until = time.monotonic() + PAUSE
         while (left := until - time.monotonic()) > 0:
             self._waiter.pass_time(self._clock.now() + round(left * 1_000_000))

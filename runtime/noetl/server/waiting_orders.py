@@ -18,7 +18,7 @@ _Place = tuple[str, int, int, int, int, bool]
 
 
 class WaitingOrders:
-    """What waits for a worker in one execution, and for how many looks."""
+    """The orders that wait for a worker in one execution, and for how many looks."""
 
     __slots__ = ("_counts",)
 

@@ -125,7 +125,7 @@ class KeptSessions:
 
 
 def _key(token: str) -> str:
-    """What is kept of a token: it has 256 random bits, so a plain hash cannot be reversed."""
+    """The digest that is kept of a token: it has 256 random bits, so a plain hash cannot be reversed."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 

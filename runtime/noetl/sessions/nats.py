@@ -117,7 +117,7 @@ class NatsSessions:
         return self._client.jetstream(timeout=SECONDS)
 
     def _done(self, work: Callable[[], Coroutine[object, object, _T]]) -> _T:
-        """What some work in the thread gives. Raises Stale, StoreFailure."""
+        """The value of some work in the thread. Raises Stale, StoreFailure."""
         from nats.errors import Error
         from nats.js.errors import APIError
 

@@ -27,7 +27,7 @@ class SqliteSessions:
         self._path = path
 
     def create(self, key: str, user: str, data: bytes, seconds: int) -> int:
-        """What is over is removed on the way."""
+        """Sessions that are over are removed on the way."""
         now = time.time()
         with self._opened() as connection:
             connection.execute("DELETE FROM session WHERE until < ?", (now,))

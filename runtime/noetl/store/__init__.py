@@ -43,7 +43,7 @@ def missing(
 
 
 def cut_off(execution_id: str, position: int, count: int) -> str:
-    """What is wrong with a log that ends at `position` where its row says that there are `count` events."""
+    """The fault of a log that ends at `position` where its row says that there are `count` events."""
     return f"the end of the log of {execution_id!r} is missing: it has {position} events, and had {count}"
 
 

@@ -38,7 +38,7 @@ _MOST = 256 << 20
 
 
 class Answer(NamedTuple):
-    """What the server said: the status, the body, and the headers in small letters."""
+    """An answer of the server: the status, the body, and the headers in small letters."""
 
     status: int
     body: bytes
@@ -435,7 +435,7 @@ def _micros(text: str) -> int:
 
 
 def _detail(answer: Answer) -> str:
-    """What a problem document says, or its status where it is none."""
+    """The text of a problem document, or its status where it is none."""
     try:
         value = json.loads(answer.body)
         return str(value["detail"])

@@ -39,7 +39,9 @@ _PULLS = ("missing", "always", "never")
 
 
 class _Run(NamedTuple):
-    """What the engine is asked: words after `run`, without those of the environment; its lines; a standard input."""
+    """The command line for the engine: words after `run`, without those of the environment; its lines; a standard
+    input.
+    """
 
     options: list[str]
     words: list[str]

@@ -92,7 +92,9 @@ async def run(call: Call, env: Env) -> Outcome:
 
 
 class _Work(NamedTuple):
-    """What a call asks for: SQL texts, or rows to write, in the database at `path`; `root` is the folder to stay in."""
+    """The work that a call asks for: SQL texts, or rows to write, in the database at `path`; `root` is the folder to
+    stay in.
+    """
 
     texts: tuple[str, ...]
     writing: Writing | None
@@ -166,7 +168,9 @@ def _fence(
 
 
 class _Allowed(NamedTuple):
-    """What DuckDB may use, with all paths absolute; `named` are the files among them that the call itself names."""
+    """The places that DuckDB may use, with all paths absolute; `named` are the files among them that the call itself
+    names.
+    """
 
     folders: list[str]
     files: list[str]
@@ -192,7 +196,7 @@ class _Shared(Exception):
 
 
 def _allowed(asked: _Work, named: list[str]) -> _Allowed:
-    """What lies inside the root but for the engine's own files. Raises FileRefused."""
+    """The places inside the root but for the engine's own files. Raises FileRefused."""
     home = os.path.realpath(asked.root)
     own = [place for place in stores_in(home) if place != home and holds(home, place)]
     if not own:

@@ -63,7 +63,7 @@ async def run(call: Call, env: Env) -> Outcome:
 
 
 def _unfit(fields: dict[str, Json]) -> list[str]:
-    """What an operation needs and is not given, or cannot use, a sentence each."""
+    """The fields that an operation needs and is not given, or cannot use, a sentence each."""
     operation = str(fields.get("operation"))
     needed = _NEEDS.get(operation, ("bucket", "key"))
     given = {name for name, value in fields.items() if value is not None or name in ("data", "value")}
@@ -111,7 +111,7 @@ async def _outcome(target: Target, call: Call, fence: Fence | None) -> Outcome:
 
 
 async def _done(client: "Client", call: Call) -> Outcome:
-    """What an operation gives; raises what the driver raises."""
+    """The outcome of an operation; raises what the driver raises."""
     fields = call.fields
     streams = client.jetstream(timeout=SECONDS)
     match fields["operation"]:
@@ -207,7 +207,7 @@ async def _object(streams: "JetStreamContext", call: Call) -> Outcome:
 
 
 def _named(fields: dict[str, Json]) -> str:
-    """What an operation is about, for messages."""
+    """The object of an operation, for messages."""
     names = ("stream", "subject") if fields.get("bucket") is None else ("key", "bucket")
     return " in ".join(f"{name} {fields[name]}" for name in names if fields.get(name) is not None)
 

@@ -68,7 +68,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 
 
 class _Work(NamedTuple):
-    """What a call asks for: a place to connect to; SQL texts, or rows to write."""
+    """The work that a call asks for: a place to connect to; SQL texts, or rows to write."""
 
     target: dict[str, object]
     texts: tuple[str, ...]

@@ -76,7 +76,9 @@ class _Fence:
         self.refused: FileRefused | None = None
 
     def asked(self, action: int, name: str | None, *_: str | None) -> int:
-        """What SQLite is to do with a part of a statement; `name` is None where a file is named by an expression."""
+        """The answer to SQLite, what it is to do with a part of a statement; `name` is None where a file is named by an
+        expression.
+        """
         if action != sqlite3.SQLITE_ATTACH or name in ("", ":memory:"):
             return sqlite3.SQLITE_OK
         try:

@@ -47,7 +47,7 @@ Rows = list[dict[str, Json]]
 
 
 class NoRows(Exception):
-    """What came is no rows; the text says why."""
+    """Data that is no rows; the text says why."""
 
 
 class Failed(Exception):
@@ -182,7 +182,7 @@ _MISSING: Json = {}
 
 
 def _found(row: Json, key: str, otherwise: Json = None) -> Json:
-    """What a row has under a key, or under a dotted path; `otherwise` where it has nothing there."""
+    """The value that a row has under a key, or under a dotted path; `otherwise` where it has nothing there."""
     if isinstance(row, dict) and key in row:
         return row[key]
     for name in key.split("."):
@@ -207,7 +207,7 @@ async def _write(side: Side, rows: Rows, mode: str, call: Call, env: Env) -> Non
 
 
 async def _asked(name: str, side: Side, call: Call, env: Env) -> Outcome:
-    """What the tool of a side's kind makes of its fields. Raises Failed."""
+    """The outcome that the tool of a side's kind makes of its fields. Raises Failed."""
     kind = str(side["kind"])
     tool: Callable[[Call, Env], Awaitable[Outcome]] = registry.load("noetl.tools", kind, "run", FunctionType)
     fields = {field: value for field, value in side.items() if field != "kind"}

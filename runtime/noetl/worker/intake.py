@@ -37,7 +37,7 @@ class _Arrival:
 
 
 class Intake:
-    """What one worker takes from its pools. `session_of` raises KeyError for what can never be run here.
+    """The orders that one worker takes from its pools. `session_of` raises KeyError for what can never be run here.
 
     `is_past` says of an order that what is at work has overtaken it. `say` hears why orders are not begun, of several
     reasons alike the first.
@@ -75,7 +75,7 @@ class Intake:
         return self._missing.problem if self._missing is not None else ""
 
     def begun(self, has_room: Callable[[], bool]) -> Iterator[Begun]:
-        """What can be begun now, of what waited and, as long as there is room, of what is on the bus."""
+        """The orders that can be begun now, of what waited and, as long as there is room, of what is on the bus."""
         if self._arrivals or self._missing is not None:
             yield from self._arrived()
         if self._missing is not None:

@@ -171,7 +171,7 @@ class AsyncLauncher:
 
 
 async def _turns() -> None:
-    """What a tool does from one thing that it waits for to the next takes several turns of the loop."""
+    """Let a tool get from one thing that it waits for to the next takes several turns of the loop."""
     import asyncio
 
     for _ in range(_TURNS):

@@ -70,7 +70,7 @@ class Redactor:
         return _mapped(value, hidden, self._seal)
 
     def redact_text(self, text: str) -> str:
-        """The same for one text, for logs."""
+        """The redacted form of one text, for logs."""
         return str(self.redact(text))
 
     def restore(self, value: Json) -> Json:

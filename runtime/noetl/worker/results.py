@@ -38,7 +38,7 @@ class OwnValues:
         self._blobs = blobs
 
     def value(self, reference: Mapping[str, Json]) -> Json:
-        """What a reference stands for; raises KeyError with a clear text."""
+        """The value that a reference stands for; raises KeyError with a clear text."""
         key = reference.get("key")
         if not isinstance(key, str) or key.partition("/")[0] != self._folder:
             raise KeyError("the reference is to no stored result of this execution")
@@ -116,7 +116,7 @@ class Results:
         return {**record, "projected": value if whole else _projection(value, paths)}
 
     def _content(self, value: Json, kind: str) -> tuple[Json, bool]:
-        """What a result that is a reference stands for: that of a child, say. Data from outside that only looks like
+        """The value of a result that is a reference: that of a child, say. Data from outside that only looks like
         one, or that names a result of another execution, stands for itself, and whoever follows a reference must find
         it: it is said to be posing."""
         record = value if isinstance(value, dict) else {}

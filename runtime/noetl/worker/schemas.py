@@ -35,7 +35,9 @@ Check = Callable[[Outcome], Outcome]
 
 
 def checked_by(call: Call, root: str) -> Check | Outcome | None:
-    """What a task's outcome has to go through; the error that there is no such schema; None where it names none."""
+    """The check that a task's outcome has to go through; the error that there is no such schema; None where it names
+    none.
+    """
     name = call.knobs.get(KNOB)
     if name is None:
         return None
@@ -122,7 +124,7 @@ _ASKED = frozenset(("type", "enum", "const", "required", "pattern", "format", *_
 
 
 def _told(problem: ValidationError) -> str:
-    """What is wrong, without the value that is: where, and what the schema asks there."""
+    """The fault of a value, without the value that is: where, and what the schema asks there."""
     if problem.validator in _ASKED:
         if lacking := _lacking(problem):
             return f"at {_place(problem)}, the key `{lacking[:200]}` is missing"

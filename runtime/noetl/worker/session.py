@@ -35,7 +35,9 @@ class Attempt(NamedTuple):
 
 
 class SessionContext(NamedTuple):
-    """What the sessions of one execution share: its results, its declared secrets as markers, and chance in [0, 1)."""
+    """The state that the sessions of one execution share: its results, its declared secrets as markers, and chance in
+    [0, 1).
+    """
 
     results: Results
     keychain: Callable[[], object]

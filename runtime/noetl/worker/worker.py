@@ -282,7 +282,7 @@ class Worker:
             self._free(slot)
 
     def _obey(self, delivery: Delivery[Command]) -> None:
-        """What every worker hears: to stop a pipeline, or a worker to leave."""
+        """The orders that every worker hears: to stop a pipeline, or a worker to leave."""
         delivery.ack()
         match delivery.body:
             case StopPipeline() as order:
@@ -308,7 +308,7 @@ class Worker:
         return self.busy < self._slots and spent() < self._by
 
     def _go_on(self, slot: _Slot, outcome: Outcome | None) -> None:
-        """What follows from an outcome, if there is one, and the next start, go out in one report."""
+        """Report what follows from an outcome, if there is one, and the next start, go out in one report."""
         slot.outcome = outcome
         slot.fetch = None
         self._fetches.serve(slot.held)

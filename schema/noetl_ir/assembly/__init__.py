@@ -24,7 +24,7 @@ from noetl_ir.span import NOWHERE, Span
 
 
 class Way(NamedTuple):
-    """What the net says of one arc of a router.
+    """The choices of the net about one arc of a router.
 
     `guard` is a pool index, -1 for none; `on_failure` whether it is asked of a failed run. `dead` names the places that
     get a dead token where it is not taken: the index of the `taken` join and the source that it stands for.
@@ -36,7 +36,9 @@ class Way(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """What the net says of a step beyond its row: the guard of its gate (a pool index, -1 for none) and of its arcs."""
+    """The choices of the net about a step beyond its row: the guard of its gate (a pool index, -1 for none) and of its
+    arcs.
+    """
 
     admit: int
     arcs: tuple[Way, ...]

@@ -115,5 +115,5 @@ class NetMaker:
 
 
 def times(arcs: Arcs, weight: int | Weight) -> Arcs:
-    """The same arcs with another weight."""
+    """Some arcs with another weight."""
     return tuple(Arc(arc.place, weight) for arc in arcs)

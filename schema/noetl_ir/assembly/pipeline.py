@@ -116,7 +116,9 @@ class _Exit(NamedTuple):
 
 
 class _Body(NamedTuple):
-    """What the transitions of one task are made from; `at` and `names` by the row of each task of the step."""
+    """The parts that the transitions of one task are made from; `at` and `names` by the row of each task of the
+    step.
+    """
 
     maker: Maker
     step: Step
@@ -150,7 +152,7 @@ class _Body(NamedTuple):
             self._add(f"wake {path}", "wake", here.due, here.at, trigger=TIME, span=own)
 
     def _exits(self) -> tuple[list[_Exit], list[_Exit]]:
-        """What may follow an ok and an error outcome, each once, in the order of the rules.
+        """The exits that may follow an ok and an error outcome, each once, in the order of the rules.
 
         Every rule may take either outcome: its guard is data.
         """

@@ -114,7 +114,9 @@ def compile_guard(expr: Expr) -> Callable[[Scope], bool]:
 
 
 def _compiled(expr: Expr, make: Callable[[Expr], Run] = closure) -> Run:
-    """What `make` makes, or what raises: an expression that cannot be compiled is a fault when it is asked."""
+    """The closure that `make` makes, or one that raises: an expression that cannot be compiled is a fault when it is
+    asked.
+    """
     try:
         return make(expr)
     except Fault as fault:

@@ -1,4 +1,4 @@
-"""What stands under a key, and the closed list of methods. No Python attribute is reachable from here."""
+"""The value under a key, and the closed list of methods. No Python attribute is reachable from here."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -34,7 +34,7 @@ def not_within(value: Any, container: Any) -> object:
 
 
 def _sought(value: Any, container: Any) -> Any:
-    """What is looked for: in a text, the true text of a secret, as Python's texts know no others."""
+    """The value that is looked for: in a text, the true text of a secret, as Python's texts know no others."""
     return value.true if isinstance(value, Sealed) and isinstance(container, str) else value
 
 

@@ -103,7 +103,7 @@ def callable_(value: object) -> bool:
 
 
 def sameas(value: object, other: object) -> bool:
-    """The same null, boolean, number or text; a list or mapping is the same only as itself."""
+    """Whether two values are the same null, boolean, number or text; a list or mapping is the same only as itself."""
     if value is other:
         return True
     if isinstance(value, Sealed) or isinstance(other, Sealed):

@@ -1,4 +1,4 @@
-"""What each filter costs before it begins, by the lengths of what it is given (`noetl_ir.evaluate.work`).
+"""The price of each filter before it begins, by the lengths of what it is given (`noetl_ir.evaluate.work`).
 
 The table has every filter: one that is missing in it cannot be offered. What a filter costs besides, by what it finds
 in a value, it spends itself. The prices are those of the worst values: of text all words of one letter, all marks that

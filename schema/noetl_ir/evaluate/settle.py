@@ -85,7 +85,7 @@ def printed(value: object) -> str:
 
 
 def bounded(value: Json) -> Json:
-    """The same value. Raises Fault where it nests too deeply or, with what it holds in several places counted for
+    """The value itself. Raises Fault where it nests too deeply or, with what it holds in several places counted for
     each, has too many parts: a run that puts a value into a new one again and again would else grow without end."""
     level: list[dict[str, Json] | list[Json]] = [value] if isinstance(value, dict | list) else []
     depth = count = 0

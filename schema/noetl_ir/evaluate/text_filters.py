@@ -215,7 +215,7 @@ def _no_json(value: object) -> object:
 
 
 def fromjson(value: object) -> object:
-    """What a JSON text says. Raises for any other text, and for NaN and the infinities."""
+    """The value of a JSON text. Raises for any other text, and for NaN and the infinities."""
     from json import loads
 
     if not isinstance(value, str):

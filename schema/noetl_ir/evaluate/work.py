@@ -31,7 +31,7 @@ _HARD_INT = 64
 
 
 class _Meter(_local):
-    """What this thread has spent since it began, and the bound of the evaluation that is going on."""
+    """The units that this thread has spent since it began, and the bound of the evaluation that is going on."""
 
     spent = 0
     bound = MAX_WORK
@@ -68,7 +68,7 @@ def share_more(events: int) -> None:
 
 
 def apart() -> None:
-    """What is evaluated from here on shares its budget with nothing else."""
+    """Evaluations from here on share their budget with nothing else."""
     meter = _METER
     if not meter.stopped:
         meter.cap = 1 << 62
@@ -82,7 +82,7 @@ def stop() -> None:
 
 
 def go_on() -> None:
-    """What is evaluated from here on is wanted again."""
+    """Evaluations from here on are wanted again."""
     meter = _METER
     meter.stopped = False
     meter.cap = 1 << 62

@@ -1,4 +1,4 @@
-"""What a tool kind promises: its fields, knobs, outcome extras and effects, as plain data.
+"""The contract of a tool kind: its fields, knobs, outcome extras and effects, as plain data.
 
 One kind, one module, each exporting `KIND`. The compiler checks playbooks against these tables and generates
 JSON Schema from them; the worker renders exactly the fields that are templates. Third parties add kinds
@@ -152,7 +152,7 @@ def limit_of(timeout: Json) -> float | None:
 
 
 def misfits(kind: Kind, fields: Mapping[str, Json]) -> tuple[str, ...]:
-    """What is wrong with the rendered fields of a task of this kind, a sentence each; empty when nothing is.
+    """The faults of the rendered fields of a task of this kind, a sentence each; empty when nothing is.
 
     A field that rendered to null counts as not given.
     """
@@ -209,7 +209,7 @@ def fits(shape: Shape, value: Json) -> bool:
 
 
 def named(value: Json) -> str:
-    """What a value is, for messages; never its content, which may be secret."""
+    """The kind of a value, for messages; never its content, which may be secret."""
     match value:
         case bool():
             return "a boolean"
@@ -225,7 +225,7 @@ def named(value: Json) -> str:
 
 
 def _found(shapes: tuple[Shape, ...], value: Json) -> str:
-    """What a value is that has none of some shapes; of a list of names, what is in it that is none."""
+    """The kind of a value that has none of some shapes; of a list of names, what is in it that is none."""
     odd = next((item for item in value if not isinstance(item, str)), None) if isinstance(value, list) else None
     return f"a list with {named(odd)}" if odd is not None and "list of names" in shapes else named(value)
 

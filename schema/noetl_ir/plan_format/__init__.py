@@ -118,7 +118,7 @@ def read_plan(data: bytes) -> Plan:
 
 
 def open_plan(data: bytes) -> Plan:
-    """The same plan to run: the rows of its net are made when they are asked for. Raises PlanError."""
+    """The plan of some bytes, to run: the rows of its net are made when they are asked for. Raises PlanError."""
     return _read(data, Table)
 
 

@@ -248,7 +248,7 @@ def lists(inner: Column[T]) -> Column[tuple[T, ...]]:
 
 
 def optional(inner: Column[T]) -> Column[T | None]:
-    """What `inner` writes, or None."""
+    """The column of what `inner` writes, or None."""
     return _Optional(inner)
 
 

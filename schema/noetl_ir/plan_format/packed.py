@@ -155,7 +155,7 @@ class Flags:
 
 
 class Picked(Generic[S, T]):
-    """What other values stand for."""
+    """Values that other values stand for."""
 
     def __init__(self, meaning: Callable[[S], T], values: Packed[S]) -> None:
         self._meaning = meaning

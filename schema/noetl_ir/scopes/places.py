@@ -45,7 +45,7 @@ class Site(Enum):
 
 
 class Row(NamedTuple):
-    """What holds in one place.
+    """The rules of one place.
 
     `names` are the reserved ones that are known; `results` and `tasks` whether the names of steps and of this
     pipeline's tasks are; `iter_of` what `iter` is; `moment` when the evaluation happens.

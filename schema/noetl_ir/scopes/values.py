@@ -1,4 +1,6 @@
-"""What an expression meets besides JSON: the undefined value, the results of steps, and the fault it ends in."""
+"""The values that an expression meets besides JSON: the undefined value, the results of steps, and the fault it ends
+in.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -48,7 +50,7 @@ class Undefined:
         self.hint = hint
 
     def inside(self, key: object) -> "Undefined":
-        """What is under a key of this: undefined too, for the same reason."""
+        """The value under a key of this: undefined too, for the same reason."""
         path = self.path if len(self.path) > MAX_MESSAGE else f"{self.path}{key_text(key)}"
         return Undefined(path, self.hint or f"`{self.path}` is undefined")
 
@@ -196,7 +198,7 @@ class Reference:
 
 
 class View:
-    """What a name of a result means while keys are taken from it; anything else sees its `plain` value."""
+    """The meaning of a result's name while keys are taken from it; anything else sees its `plain` value."""
 
     __slots__ = ()
 

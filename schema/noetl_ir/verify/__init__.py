@@ -1,4 +1,4 @@
-"""What must hold of every plan, asked after each pass and on every load (NET.md, VERIFY).
+"""The properties of every plan, asked after each pass and on every load (NET.md, VERIFY).
 
 Indices name something; ids are unique; every element has a span or names its maker; arcs stand where the
 net's order promises; choices are total; pipelines are state machines; the resources of joins and loops are
@@ -15,7 +15,7 @@ from noetl_ir.verify.tables import table_problems
 
 
 class Problem(NamedTuple):
-    """What is wrong, and the id of the element that it is about."""
+    """A fault of a plan, and the id of the element that it is about."""
 
     at: str
     message: str

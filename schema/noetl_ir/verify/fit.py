@@ -131,7 +131,7 @@ def _other(found: Place | Transition | None, due: str) -> _Other:
 
 
 class _Seen:
-    """What the net says beyond the tables."""
+    """The choices that the net has beyond the tables."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -172,7 +172,7 @@ class _Seen:
         return (task.step, task.name) in self._parking if kind is None else kind.parks
 
     def ways(self) -> list[Ways]:
-        """What the net has of each step beyond its row."""
+        """The choices that the net has of each step beyond its row."""
         return [Ways(self.admits.get(number, -1), self._arcs(step)) for number, step in enumerate(self._plan.steps)]
 
     def _arcs(self, step: Step) -> tuple[Way, ...]:

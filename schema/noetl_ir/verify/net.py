@@ -125,7 +125,7 @@ def _places(plan: Plan) -> Found:
 
 
 def _transitions(plan: Plan, decisions: "_Decisions") -> Found:
-    """What each transition shows by itself. `decisions` are told of those with which nothing is wrong."""
+    """The faults that each transition shows by itself. `decisions` are told of those with which nothing is wrong."""
     places = plan.net.places
     roles, owners = list[str](), list[int]()
     for _, _, role, step, *_ in places:  # one walk: the rows of a plan that was read are made for it
@@ -173,7 +173,7 @@ def _transitions(plan: Plan, decisions: "_Decisions") -> Found:
 
 
 def _judgement(shape: _Shape) -> str:
-    """What is wrong with all transitions of a shape; "" for nothing."""
+    """The fault of all transitions of a shape; "" for nothing."""
     role, trigger = shape[:2]
     before, after = [((side, 1, True),) if isinstance(side, str) else side for side in shape[2:]]
     ins, outs = [place for place, _, _ in before], [place for place, _, _ in after]
@@ -261,7 +261,7 @@ class _Decisions:
                 self._asked.setdefault(here, t.id)
 
     def problems(self) -> Found:
-        """What is wrong, once all are seen; where joins are, nothing of choices."""
+        """The faults, once all are seen; where joins are, nothing of choices."""
         yield from self._joins
         if self._joins:
             return

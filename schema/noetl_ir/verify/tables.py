@@ -111,7 +111,7 @@ def _rule(plan: Plan, at: str, step: Step, rule: Rule) -> Found:
 
 
 def guard_problems(plan: Plan, at: str, guard: int) -> Found:
-    """What is wrong with a guard: it is a lone expression of the pool, or -1 for none."""
+    """The faults of a guard: it is a lone expression of the pool, or -1 for none."""
     if not -1 <= guard < len(plan.templates):
         yield at, "names a template that is not there"
     elif guard >= 0 and not isinstance(plan.templates[guard], Native):

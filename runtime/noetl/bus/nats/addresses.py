@@ -43,11 +43,11 @@ class AddressedDelivery:
         """`Delivery.in_progress`."""
 
     def dead_letter(self, reason: str) -> None:
-        """It is gone, and ordered again."""
+        """The command is gone, and ordered again."""
 
 
 class _Address:
-    """What was heard and not taken yet, and the keys of that."""
+    """The commands that were heard and not taken yet, and the keys of that."""
 
     def __init__(self) -> None:
         self.waiting: deque[AddressedDelivery] = deque()

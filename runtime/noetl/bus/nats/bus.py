@@ -68,7 +68,7 @@ class NatsBus:
         return self._replies.reports()
 
     def withdraw(self, pool: str, keys: Collection[str]) -> None:
-        """What is sent to an address lies nowhere."""
+        """A command to an address lies nowhere."""
         if not pool.startswith("@"):
             self._publisher.withdraw(pool, keys)
 

@@ -230,5 +230,5 @@ class NatsConnection:
 
 
 def status_of(message: Msg) -> str:
-    """What NATS itself says in a message without a body, `503` for one that nobody hears; else empty."""
+    """The status that NATS itself gives in a message without a body, `503` for one that nobody hears; else empty."""
     return (message.headers or {}).get("Status", "") if message.headers and not message.data else ""

@@ -1,4 +1,4 @@
-"""What things are called on NATS, and where a bus is.
+"""Names of streams, subjects and headers on NATS, and the address of a bus.
 
 A pool or a key may be any text; a token of a subject may not, so whatever is not plain is named by a hash.
 """

@@ -1,4 +1,4 @@
-"""What servers and workers may say and hear on a bus, as NATS takes it: users with rights by subject.
+"""The rights of servers and workers on a bus, as NATS takes it: users with rights by subject.
 
 A worker of a pool takes the orders of its pool and nobody else's, reports, and says that it is there; it makes, changes
 and deletes nothing. Servers need more, and get nothing outside of the bus but the streams that they make.

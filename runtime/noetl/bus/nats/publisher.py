@@ -43,7 +43,9 @@ class Item(NamedTuple):
 
 
 class _Queue:
-    """What is known of a pool's queue. `stored` lay there at the last look, `since` were confirmed after it."""
+    """A pool's queue, as far as it is known here. `stored` lay there at the last look, `since` were confirmed after
+    it.
+    """
 
     def __init__(self, pool: str) -> None:
         self.pool = pool

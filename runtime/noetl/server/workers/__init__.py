@@ -1,1 +1,1 @@
-"""What a server knows of its workers: who is there, the leases of their claims, and where their loops run."""
+"""The workers of a server, as it knows them: who is there, the leases of their claims, and where their loops run."""

@@ -39,7 +39,7 @@ class Leases:
         self._time = 0
 
     def listen(self) -> None:
-        """What was said until now is about to be heard: until here leases may end."""
+        """Everything that was said until now is about to be heard: until here leases may end."""
         self._time, self._listened = self._now(), self._clock.now()
 
     def begin(self, execution_id: str, run: str, claim: int) -> None:

@@ -33,7 +33,7 @@ class Preflight:
         self._open: dict[str, _OpenCheck] = {}
 
     def ask(self, check: Check) -> "Future[tuple[str, ...]]":
-        """What is wrong in each pool none of whose workers can begin it, a sentence each. Raises Busy.
+        """The problems of each pool none of whose workers can begin it, a sentence each. Raises Busy.
 
         It comes as soon as one worker of each pool has all, or all that are ready in one of them lack something; who
         has waited for long enough cancels it. Nobody is asked where nobody is there, or what is too large for the bus.

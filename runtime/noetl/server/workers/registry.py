@@ -53,7 +53,7 @@ class WorkerRegistry:
         self._broadcasts.say(TakenUp(execution_id, self._server))
 
     def heard_of(self, execution_id: str) -> None:
-        """What is said of an execution comes here, or it is over: nobody else has to be told any more."""
+        """Reports about an execution come here, or it is over: nobody else has to be told any more."""
         self._taken_up.discard(execution_id)
 
     def expect(self, worker: str) -> None:

@@ -1,4 +1,6 @@
-"""What a control plane asks about its workers: where orders go, and what is left behind by those who are gone."""
+"""The questions of a control plane about its workers: where orders go, and what is left behind by those who are
+gone.
+"""
 
 from collections.abc import Collection, Sequence
 from typing import Protocol
@@ -74,7 +76,7 @@ class WorkerTracker(Protocol):
         ...
 
     def listen(self) -> None:
-        """What was said until now is about to be heard."""
+        """Everything that was said until now is about to be heard."""
         ...
 
     def hear(self, heartbeat: LeaseHeartbeat) -> None:
@@ -86,7 +88,7 @@ class WorkerTracker(Protocol):
         ...
 
     def look(self) -> Left:
-        """What was left since the last look."""
+        """The attempts that were left behind since the last look."""
         ...
 
     def left(self) -> int | None:
@@ -94,11 +96,11 @@ class WorkerTracker(Protocol):
         ...
 
     def order_again(self) -> None:
-        """What nobody claimed is ordered again."""
+        """Order again what nobody claimed."""
         ...
 
     def forget(self, execution_id: str) -> None:
-        """It is over, or not driven here any more."""
+        """The execution is over, or not driven here any more."""
         ...
 
     def clear(self) -> None:

@@ -1,4 +1,4 @@
-"""What the parts of a store share: its connections, its holder, and the hook of its fault points."""
+"""The access that the parts of a store share: its connections, its holder, and the hook of its fault points."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -36,5 +36,5 @@ class Access:
             self._hook(point)
 
     def unknown(self, execution_id: str) -> StoreFailure:
-        """What to raise for an execution that is not there."""
+        """The error for an execution that is not there."""
         return StoreFailure(f"there is no execution {execution_id!r} in {self.shown}")

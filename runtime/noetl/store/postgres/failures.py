@@ -1,4 +1,4 @@
-"""What PostgreSQL's errors mean, in plain words: the one table of translations."""
+"""The meanings of PostgreSQL's errors, in plain words: the one table of translations."""
 
 import psycopg
 

@@ -26,7 +26,7 @@ DELETE FROM beats WHERE renewed < clock_timestamp() - interval '1 day'
 
 
 class Heartbeats:
-    """What one store knows of the others. `clock` is in monotonic seconds."""
+    """The counts of other stores, as one store knows them. `clock` is in monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -49,7 +49,9 @@ class Heartbeats:
         connection.execute(_END, (number,))
 
     def saw(self, rows: list[tuple[int, int]]) -> None:
-        """What was seen now. After a look that was late, nothing is known of how long anything was the same."""
+        """Take in the counts that were seen now. After a look that was late, nothing is known of how long anything was
+        the same.
+        """
         now = self._clock()
         # Whoever looks late saw no counts in between: a holder that counted on and then stood still would look the
         # same as one that is dead.

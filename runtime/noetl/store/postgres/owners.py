@@ -95,7 +95,9 @@ class Holder:
                 self._release_left()
 
     def owned(self, names: Collection[str]) -> set[str]:
-        """Those of some executions that any live store owns. What was let go of while nobody could be told is not."""
+        """The executions among some that any live store owns. One that was let go of while nobody could be told is
+        not.
+        """
         if self._left:
             with self._lock:
                 self._release_left()

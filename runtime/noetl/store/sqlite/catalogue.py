@@ -23,7 +23,7 @@ WHERE path = ?1 AND version = ifnull(?2, (SELECT max(version) FROM catalogue WHE
 
 
 class Access(Protocol):
-    """What it needs of its store."""
+    """The part of its store that the catalogue needs."""
 
     def rows(self, query: str, values: Sequence[str | int | None]) -> list[tuple[Any, ...]]:
         """The rows of a query."""

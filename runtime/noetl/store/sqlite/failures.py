@@ -1,4 +1,4 @@
-"""What SQLite's errors mean, in plain words: the one table of translations."""
+"""The meanings of SQLite's errors, in plain words: the one table of translations."""
 
 import os
 import sqlite3

@@ -43,7 +43,9 @@ class Database(Protocol):
 
 
 class Stamp(NamedTuple):
-    """What a lock file says: the process, and when it was last seen (monotonic seconds), None where it does not say."""
+    """The words of a lock file: the process, and when it was last seen (monotonic seconds), None where it does not
+    say.
+    """
 
     process: int | None
     seen: float | None
@@ -173,7 +175,7 @@ class Ownership:
         self.stamp(self._owners.renewal.last)
 
     def _claim(self) -> None:
-        """It was free. Who it was once taken by does not own it any more."""
+        """The execution was free. Who it was once taken by does not own it any more."""
         self._begin()
         owners, name = self._owners, self._execution_id
         # A row is written only where somebody once took it. Most executions never have one.
@@ -205,7 +207,7 @@ class Ownership:
 
 
 def stamp_of(path: str) -> Stamp | None:
-    """What is known of who holds a lock; None where nobody does."""
+    """The stamp of who holds a lock; None where nobody does."""
     try:
         file = _locked(path, fcntl.LOCK_SH, os.O_RDONLY)
     except FileNotFoundError:
@@ -246,7 +248,7 @@ def _is_at(file: int, path: str) -> bool:
 
 
 def _read(path: str) -> Stamp:
-    """What a lock file says of its owner; older programs write no time."""
+    """The stamp that a lock file has of its owner; older programs write no time."""
     try:
         with open(path, "rb") as file:
             words = file.read(40).split()

@@ -23,7 +23,7 @@ _PAUSE = 0.005
 
 
 class Tail(NamedTuple):
-    """What lies behind frame `taken`, the last that SQLite took.
+    """The frames behind frame `taken`, the last that SQLite took.
 
     `torn` says that anything of this generation does, `commits` counts the ends of commits there.
     """

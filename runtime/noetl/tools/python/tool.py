@@ -74,7 +74,7 @@ async def _request(call: Call, env: Env) -> dict[str, Json]:
 
 
 def _names(code: str, call: Call) -> dict[str, Json]:
-    """What the code may read beside its args: only what it names, and nothing that has the name of an arg.
+    """The names that the code may read beside its args: only what it names, and nothing that has the name of an arg.
 
     `state` and the `items` of loops are globals, `given` what parameters of `main` ask for of `context`, `inputs` and
     `modules` names alone.

@@ -19,7 +19,7 @@ class Unfit(Exception):
         self._trail: list[str] = []
 
     def inside(self, step: str) -> "Unfit":
-        """The same problem seen from one level further out."""
+        """The problem seen from one level further out."""
         self._trail.append(step)
         return self
 

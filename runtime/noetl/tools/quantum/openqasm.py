@@ -27,7 +27,7 @@ def parsed(text: str) -> Circuit:
 
 
 class _Reader:
-    """What the statements so far declare and do; a register is where it starts and how many it has."""
+    """The circuit that the statements so far make; a register is where it starts and how many it has."""
 
     def __init__(self) -> None:
         self.qubits = 0
