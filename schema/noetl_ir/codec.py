@@ -78,14 +78,18 @@ def unpack(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPT
 class Parts:
     """Reads what is a list of lists part by part, so that no more than one of them is in memory as it was read.
 
-    Raises CodecError for what `unpack` refuses, when it comes to it.
+    Raises CodecError for what `unpack` refuses, when it comes to it. `known` are bytes that were read before.
     """
 
-    __slots__ = ("_depth", "_items", "_unpacker")
+    __slots__ = ("_data", "_depth", "_items", "_unpacker")
 
-    def __init__(self, data: bytes | memoryview, *, max_depth: int = MAX_DEPTH, max_items: int = MAX_ITEMS) -> None:
-        with _refusing():
-            _check_whole(data)
+    def __init__(
+        self, data: bytes | memoryview, *, max_depth: int = MAX_DEPTH, max_items: int = MAX_ITEMS, known: bool = False
+    ) -> None:
+        if not known:
+            with _refusing():
+                _check_whole(data)
+        self._data = memoryview(data)
         self._depth = max_depth
         self._items = max_items
         self._unpacker = msgpack.Unpacker(_Windows(data), read_size=_WINDOW, **_READING)
@@ -96,6 +100,13 @@ class Parts:
             count: int = self._unpacker.read_array_header()
         self._take(count)
         return count
+
+    def skipped(self) -> memoryview:
+        """The bytes of the part that comes next, for `unpack_trusted`; nothing in it is looked at."""
+        with _refusing():
+            start = self._unpacker.tell()
+            self._unpacker.skip()
+            return self._data[start : self._unpacker.tell()]
 
     def value(self) -> Json:
         """The part that comes next, whole."""
@@ -108,6 +119,20 @@ class Parts:
         self._items -= count
         if self._items < 0:
             raise CodecError("the value has too many parts")
+
+
+def unpack_trusted(data: memoryview) -> Json:
+    """The value of bytes that were read with all checks before. Raises CodecError where they are none."""
+    with _refusing():
+        return msgpack.unpackb(data, **_READING)  # type: ignore[no-any-return]
+
+
+def count_of(data: memoryview) -> int:
+    """How many entries the list has that the bytes are. Raises CodecError where they are none."""
+    with _refusing():
+        unpacker = msgpack.Unpacker(max_buffer_size=16)
+        unpacker.feed(data[:8])
+        return int(unpacker.read_array_header())
 
 
 _WINDOW: Final = 1 << 20

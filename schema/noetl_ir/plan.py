@@ -6,6 +6,8 @@ the playbook names, and the places in the author's file. Integers named after a 
 -1 is none. The byte form is `noetl_ir.plan_format`.
 """
 
+from collections.abc import Sequence
+
 from noetl_ir.expr import Json, Template
 from noetl_ir.net import Net
 from noetl_ir.rows import NamedTuple
@@ -165,7 +167,8 @@ class Plan(NamedTuple):
     dependency order. `source` is the file's base name, for messages. `executor` is the effective executor
     spec without `policy`. `kinds` are the tool kinds used. `aliases` says that the source had legacy
     constructs. `edition` is the format whose meaning the plan has: in one of format 1 the result of an
-    execution is that of its last run, since then that of the last run on the line of its entry.
+    execution is that of its last run, since then that of the last run on the line of its entry. The rows of a
+    plan that runs are made when they are asked for.
     """
 
     name: str
@@ -173,11 +176,11 @@ class Plan(NamedTuple):
     version: str
     source: str
     net: Net
-    templates: tuple[Template, ...]
-    template_spans: tuple[Span, ...]
-    steps: tuple[Step, ...]
-    tasks: tuple[Task, ...]
-    arcs: tuple[Arc, ...]
+    templates: Sequence[Template]
+    template_spans: Sequence[Span]
+    steps: Sequence[Step]
+    tasks: Sequence[Task]
+    arcs: Sequence[Arc]
     entry: int
     workload: int
     workload_order: tuple[str, ...]

@@ -1,5 +1,7 @@
 """Whether two plans say the same, wherever they were written and by whom."""
 
+from collections.abc import Sequence
+
 from noetl_ir.expr import ListTemplate, MapTemplate, Template
 from noetl_ir.net import Transition
 from noetl_ir.plan import Arc, KeychainEntry, Loop, Plan, Rule, Step, Task
@@ -32,8 +34,8 @@ def same_plan(one: Plan, other: Plan) -> bool:
 class _Pools(NamedTuple):
     """The templates of the two plans."""
 
-    one: tuple[Template, ...]
-    other: tuple[Template, ...]
+    one: Sequence[Template]
+    other: Sequence[Template]
 
     def is_same(self, one: object, other: object) -> bool:
         """Whether two parts of the plans say the same."""

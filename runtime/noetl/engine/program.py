@@ -1,16 +1,24 @@
 """A plan made ready to run: the net with its consumers by place, and expressions compiled when first asked.
 
-Nothing here decides; it only finds. Transitions are found by their role and tables, as `noetl_ir.net` names them.
+Nothing here decides; it only finds. Transitions are found by their role and tables, as `noetl_ir.net` names them. Those
+of a step stand together in the net, and what takes from a place is of the step of the place (`noetl_ir.assembly`, which
+`verify` holds every plan against): so each step is indexed once it is asked for.
 """
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TypeVar, cast
 
-from noetl.engine.marking import Moving
+from noetl.engine.marking import NOT_YET, UNKNOWN, Moves, only
 from noetl_ir import evaluate
 from noetl_ir.expr import Json, Literal, MapTemplate, Native, Template
-from noetl_ir.net import Net, Transition, Trigger
+from noetl_ir.net import Net, PlaceClass, Transition, Trigger
 from noetl_ir.plan import Plan
+from noetl_ir.plan_format.packed import Table
+
+_R = TypeVar("_R")
+_F = TypeVar("_F")
 
 
 class Missing(Exception):
@@ -48,6 +56,27 @@ def _keep(tables: "dict[_Key, array[int]]", key: _Key, size: int, at: int, numbe
         table[at] = number
 
 
+def _field(rows: Sequence[_R], number: int, of: Callable[[_R], _F]) -> Sequence[_F]:
+    """One field of all rows, `number` in their order: of a packed table no row is made for it."""
+    return cast("Sequence[_F]", rows.field(number)) if isinstance(rows, Table) else [of(row) for row in rows]
+
+
+def _controls(net: Net) -> bytes:
+    """Which places are control places."""
+    return bytes(kind is PlaceClass.CONTROL for kind in _field(net.places, 1, lambda place: place.kind))
+
+
+def _by_step(net: Net) -> Callable[[int], Iterable[int]]:
+    """The transitions of a step, in the order of the net."""
+    transitions = net.transitions
+    if isinstance(transitions, Table):
+        return partial(transitions.sorted_by, Transition._fields.index("step"))
+    found: dict[int, list[int]] = {}
+    for number, transition in enumerate(transitions):
+        found.setdefault(transition.step, []).append(number)
+    return lambda step: found.get(step, ())
+
+
 class Program:
     """A plan with its indices. Shared by all executions of the plan; compiled templates are the only thing that grows.
 
@@ -57,16 +86,18 @@ class Program:
     __slots__ = (
         "_blocks",
         "_choices",
+        "_counting",
         "_entrances",
         "_first",
         "_guards",
+        "_indexed",
         "_jumps",
         "_landings",
+        "_of",
         "_of_steps",
         "_of_tasks",
         "_templates",
         "bytes",
-        "counting",
         "digest",
         "moves",
         "plan",
@@ -80,28 +111,60 @@ class Program:
         self.digest = digest
         self._templates: dict[int, Callable[[evaluate.Scope], Json]] = {}
         self._guards: dict[int, Callable[[evaluate.Scope], bool]] = {}
-        self.step_numbers = {step.name: number for number, step in enumerate(plan.steps)}
+        self.step_numbers = {name: number for number, name in enumerate(_field(plan.steps, 0, lambda step: step.name))}
         net = plan.net
-        self._first = array("i", [-1]) * len(net.places)
+        places, transitions = len(net.places), len(net.transitions)
+        self._first = array("i", [UNKNOWN]) * places
         self._choices: dict[int, tuple[int, ...]] = {}
         self._of_steps: dict[_Key, array[int]] = {}
         self._of_tasks: dict[_Key, array[int]] = {}
         self._jumps: dict[tuple[_Key, int, int], int] = {}
         self._landings: dict[int, int] = {}
         self._entrances: dict[int, list[int]] = {}
-        self.counting: list[int] = []
-        moving = Moving(len(net.places))
-        for number, transition in enumerate(net.transitions):  # one walk: the rows of a large net are made for it
-            moving.add(transition)
-            self._index(number, transition)
-        self.moves = moving.moves(net.places)
+        self._counting: tuple[int, ...] | None = None
+        sources, targets = array("i", [UNKNOWN]) * transitions, array("i", [-1]) * transitions
+        follows = bytearray([NOT_YET]) * places
+        self.moves = Moves(sources, targets, _controls(net), follows, self._learn, self._learn_place)
+        self._indexed = bytearray(len(plan.steps))
+        self._of = _by_step(net)
 
-    def _index(self, number: int, transition: Transition) -> None:
+    @property
+    def counting(self) -> tuple[int, ...]:
+        """The steps with a counting join."""
+        if self._counting is None:
+            joins = _field(self.plan.steps, 1, lambda step: step.join)
+            self._counting = tuple(n for n, join in enumerate(joins) if join.mode == "count" and join.sources)
+        return self._counting
+
+    def _learn(self, number: int) -> None:
+        """Index the step of a transition."""
+        self._index(self.plan.net.transitions[number].step)
+
+    def _learn_place(self, place: int) -> None:
+        """Index the step of a place; what takes from it is known then."""
+        self._index(self.plan.net.places[place].step)
+        if self._first[place] == UNKNOWN:
+            self._first[place] = -1
+            self.moves.follows[place] = 0
+
+    def _index(self, step: int) -> None:
+        """Make the transitions of a step findable."""
+        if not 0 <= step < len(self._indexed) or self._indexed[step]:
+            return
+        transitions = self.plan.net.transitions
+        for number in self._of(step):
+            self._add(number, transitions[number])
+        self._indexed[step] = 1
+
+    def _add(self, number: int, transition: Transition) -> None:
         """Make a transition of the net findable."""
-        role, net = transition.role, self.plan.net
+        role, net, moves = transition.role, self.plan.net, self.moves
+        moves.sources[number] = only(transition.inputs)
+        moves.targets[number] = only(transition.outputs)
         if transition.trigger in (Trigger.NOW, Trigger.CTX):
             for arc in transition.inputs:
                 self._choose(arc.place, number)
+                moves.follows[arc.place] = 1
         key, target = _key_of(net, transition)
         if target >= 0:
             self._jumps.setdefault((key, transition.task, target), number)
@@ -116,18 +179,18 @@ class Program:
             known = self._entrances.setdefault(transition.step, [])
             # A source with two arcs into a join has one place; several transitions name it.
             known.extend(place for place in _entrances(net, transition) if place not in known)
-        elif role == "rearm":
-            self.counting.append(transition.step)
 
     def _choose(self, place: int, number: int) -> None:
         """Most places have one choice: only what more there are is kept as a list."""
         if self._first[place] < 0:
             self._first[place] = number
         else:
-            self._choices[place] = (*self.choices(place), number)
+            self._choices[place] = (*self._choices.get(place, (self._first[place],)), number)
 
     def choices(self, place: int) -> tuple[int, ...]:
         """The transitions that may fire by themselves and take from a place, in the order of the net."""
+        if self._first[place] == UNKNOWN:
+            self._learn_place(place)
         many = self._choices.get(place)
         if many is not None:
             return many
@@ -138,6 +201,7 @@ class Program:
         self, role: str, step: int, task: int = -1, *, level: int = -1, outcome: str = "", target: int = -1
     ) -> int:
         """The index of the transition with this role; raises Missing."""
+        self._index(step)
         key, found = (role, level, outcome), -1
         if target >= 0:
             found = self._jumps.get((key, task, target), -1)
@@ -153,11 +217,13 @@ class Program:
 
     def parks(self, task: int) -> bool:
         """Whether a task waits for something that is not a tool."""
+        self._index(self.plan.tasks[task].step if task < len(self.plan.tasks) else -1)
         table = self._of_tasks.get(("park", -1, ""))
         return table is not None and task < len(table) and table[task] >= 0
 
     def find(self, role: str, step: int) -> int:
         """The index of a step's transition with this role, -1 when it has none."""
+        self._index(step)
         table = self._of_steps.get((role, -1, ""))
         return table[step] if table is not None and 0 <= step < len(table) else -1
 
@@ -169,10 +235,12 @@ class Program:
 
     def landing(self, arc: int) -> int:
         """The transition that lands the delayed token of an arc."""
+        self._index(self.plan.arcs[arc].step)
         return self._landings[arc]
 
     def entrances(self, step: int) -> list[int]:
         """The places where tokens reach a step, in file order of their sources."""
+        self._index(step)
         return self._entrances.get(step, [])
 
     def iterators(self, step: int, levels: int) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar, cast
 
 from noetl_ir import codec
 from noetl_ir.collecting import uncollected
+from noetl_ir.expr import Template
 from noetl_ir.net import Arc as NetArc
 from noetl_ir.net import Net, Place, PlaceClass, Transition, Trigger
 from noetl_ir.plan import (
@@ -39,6 +40,7 @@ from noetl_ir.plan_format.columns import (
     WORD,
     Malformed,
     Plain,
+    Records,
     choices,
     enter,
     listed,
@@ -47,8 +49,8 @@ from noetl_ir.plan_format.columns import (
     records,
 )
 from noetl_ir.plan_format.nodes import BadNodes, ExpressionReader, Expressions
-from noetl_ir.plan_format.packed import Packed, Table
-from noetl_ir.plan_format.templates import row_of, template_of
+from noetl_ir.plan_format.packed import Packed, Rows, Table
+from noetl_ir.plan_format.templates import LateTemplates, row_of, template_of
 from noetl_ir.verify import verify
 
 T = TypeVar("T")
@@ -117,9 +119,13 @@ def read_plan(data: bytes) -> Plan:
     return _read(data, _whole)
 
 
-def open_plan(data: bytes) -> Plan:
-    """The plan of some bytes, to run: the rows of its net are made when they are asked for. Raises PlanError."""
-    return _read(data, Table)
+def open_plan(data: bytes, *, verified: bool = False) -> Plan:
+    """The plan of some bytes, to run: the rows of its net are made when they are asked for. Raises PlanError.
+
+    Bytes that this version has read before with all checks are `verified`: their digest is checked, so that they are
+    the same, and nothing else. What is not asked of them is not made.
+    """
+    return _read(data, Table, verified=verified)
 
 
 def digest_of(data: bytes) -> str:
@@ -129,14 +135,14 @@ def digest_of(data: bytes) -> str:
     return data[_LENGTHS:HEADER].hex()
 
 
-def _read(data: bytes, rows: "_Kept") -> Plan:
+def _read(data: bytes, rows: "_Kept", *, verified: bool = False) -> Plan:
     edition, body, children = _split(data)
     try:
-        parts = codec.Parts(body, max_depth=MAX_DEPTH, max_items=MAX_ITEMS)
-        plan = _plan(parts, children, rows, edition)
+        parts = codec.Parts(body, max_depth=MAX_DEPTH, max_items=MAX_ITEMS, known=verified)
+        plan = _plan(parts, children, rows, edition, verified=verified)
     except (codec.CodecError, Malformed, BadNodes) as problem:
         raise PlanError(f"the plan is damaged: {problem}") from problem
-    problems = verify(plan)
+    problems = () if verified else verify(plan)
     if problems:
         raise PlanError(f"the plan is not sound: {problems[0]}")
     return plan
@@ -145,7 +151,7 @@ def _read(data: bytes, rows: "_Kept") -> Plan:
 class _Kept(Protocol):
     """How rows are kept."""
 
-    def __call__(self, rows: Packed[T], /) -> Sequence[T]: ...
+    def __call__(self, rows: Rows[T], /) -> Sequence[T]: ...
 
 
 def _split(data: bytes) -> tuple[int, memoryview, memoryview]:
@@ -210,16 +216,16 @@ def _body(plan: Plan) -> tuple[Plain, ...]:
     )
 
 
-def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int) -> Plan:
+def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int, *, verified: bool) -> Plan:
     enter(body, 10)
     name, path, version, source = TEXT.checked(_exactly(body.value(), 4))
-    net = _net(body, rows)
+    net = _net(body, rows, verified=verified)
     enter(body, 3)
-    reader = ExpressionReader(body.value())
-    templates = tuple([template_of(row, reader) for row in listed(body.value())])
-    template_spans = _whole(SPAN.restore(body.value()))
+    templates = _templates(body, verified=verified)
+    template_spans = rows(_table(SPAN, body, verified=verified))
     enter(body, 5)
-    steps, tasks, arcs = (_whole(_STEPS.read(body)), _whole(_TASKS.read(body)), _whole(_TABLE_ARCS.read(body)))
+    steps = rows(_table(_STEPS, body, verified=verified))
+    tasks, arcs = rows(_table(_TASKS, body, verified=verified)), rows(_table(_TABLE_ARCS, body, verified=verified))
     keychain, limits = _whole(_KEYCHAIN.read(body)), _LIMITS if edition > 2 else _FIRST_LIMITS
     (bounds,) = _exactly(list(_whole(limits.restore(body.value()))), 1)
     entry, workload = NUMBER.checked(_exactly(body.value(), 2))
@@ -252,10 +258,21 @@ def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int) ->
     )
 
 
-def _net(body: codec.Parts, rows: _Kept) -> Net:
+def _net(body: codec.Parts, rows: _Kept, *, verified: bool) -> Net:
     enter(body, 3)
-    places, transitions = rows(_PLACES.read(body)), rows(_TRANSITIONS.read(body))
+    places, transitions = (rows(_table(kind, body, verified=verified)) for kind in (_PLACES, _TRANSITIONS))
     return Net(places, transitions, cast("tuple[tuple[int, int], ...]", _whole(_INITIAL.read(body))))
+
+
+def _templates(body: codec.Parts, *, verified: bool) -> Sequence[Template]:
+    if verified:
+        return Table(LateTemplates(body.skipped(), body.skipped()))
+    reader = ExpressionReader(body.value())
+    return tuple([template_of(row, reader) for row in listed(body.value())])
+
+
+def _table(records: Records[T], body: codec.Parts, *, verified: bool) -> Rows[T]:
+    return records.open(body) if verified else records.read(body)
 
 
 def _whole(rows: Packed[T]) -> tuple[T, ...]:

@@ -7,12 +7,24 @@ checked a column at a time, they cost a tenth of what rows would. What was read 
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
+from functools import partial
 from itertools import chain
 from typing import Generic, Protocol, TypeAlias, TypeVar, cast
 
-from noetl_ir.codec import Parts
+from noetl_ir.codec import CodecError, Parts, count_of, unpack_trusted
 from noetl_ir.net import Weight
-from noetl_ir.plan_format.packed import Flags, Lists, Numbers, Optional, Packed, Picked, Plainly, Rows, Texts
+from noetl_ir.plan_format.packed import (
+    Flags,
+    Late,
+    Lists,
+    Numbers,
+    Optional,
+    Packed,
+    Picked,
+    Plainly,
+    Rows,
+    Texts,
+)
 from noetl_ir.span import Span
 
 T = TypeVar("T")
@@ -34,8 +46,8 @@ class Column(Protocol[T]):
         """The values as something that the codec can write as a record; themselves where they are."""
         ...
 
-    def restore(self, column: Plain) -> Packed[T]:
-        """The values again. Raises Malformed."""
+    def restore(self, column: Plain, *, trusted: bool = False) -> Packed[T]:
+        """The values again. Raises Malformed; what is `trusted` was restored with all checks before."""
         ...
 
 
@@ -56,8 +68,8 @@ class _Scalars(Generic[T]):
     def flatten(self, values: Sequence[T]) -> Plain:
         return values
 
-    def restore(self, column: Plain) -> Packed[T]:
-        return self._packed(self.checked(column))
+    def restore(self, column: Plain, *, trusted: bool = False) -> Packed[T]:
+        return self._packed(cast("list[T]", listed(column)) if trusted else self.checked(column))
 
     def checked(self, column: Plain) -> list[T]:
         """The values as a list. Raises Malformed."""
@@ -92,9 +104,9 @@ class _Words:
         index = {word: number for number, word in enumerate(dict.fromkeys(values))}
         return [list(index), list(map(index.__getitem__, values))]
 
-    def restore(self, column: Plain) -> Packed[str]:
+    def restore(self, column: Plain, *, trusted: bool = False) -> Packed[str]:
         words, numbers = _parts(column, 2)
-        return _picked(TEXT.checked(words), numbers)
+        return _picked(TEXT.checked(words), numbers, trusted=trusted)
 
 
 class _Choices(Generic[T]):
@@ -107,8 +119,8 @@ class _Choices(Generic[T]):
     def flatten(self, values: Sequence[T]) -> Plain:
         return list(map(self._index.__getitem__, values))
 
-    def restore(self, column: Plain) -> Packed[T]:
-        return _picked(self._members, column)
+    def restore(self, column: Plain, *, trusted: bool = False) -> Packed[T]:
+        return _picked(self._members, column, trusted=trusted)
 
 
 class _Weights:
@@ -119,12 +131,13 @@ class _Weights:
             return values
         return [_WEIGHTS.get(value, value) for value in values]
 
-    def restore(self, column: Plain) -> Packed[int | Weight]:
-        values = _INTEGER.checked(column)
-        if values and (min(values) < -len(_WEIGHTS) or 0 in values or max(values) > MAX_NUMBER):
+    def restore(self, column: Plain, *, trusted: bool = False) -> Packed[int | Weight]:
+        values = cast("list[int]", listed(column)) if trusted else _INTEGER.checked(column)
+        least = min(values, default=1)
+        if not trusted and values and (least < -len(_WEIGHTS) or 0 in values or max(values) > MAX_NUMBER):
             raise Malformed("a weight is out of range")
         numbers = Numbers(values)
-        return Picked(_weight, numbers) if values and min(values) < 0 else numbers
+        return Picked(_weight, numbers) if least < 0 else numbers
 
 
 def _weight(number: int) -> int | Weight:
@@ -144,11 +157,12 @@ class _Lists(Generic[T]):
     def flatten(self, values: Sequence[tuple[T, ...]]) -> Plain:
         return [list(map(len, values)), self._inner.flatten(list(chain.from_iterable(values)))]
 
-    def restore(self, column: Plain) -> Packed[tuple[T, ...]]:
+    def restore(self, column: Plain, *, trusted: bool = False) -> Packed[tuple[T, ...]]:
         lengths, entries = _parts(column, 2)
-        counts, inner = NUMBER.checked(lengths), self._inner.restore(entries)
+        counts = cast("list[int]", listed(lengths)) if trusted else NUMBER.checked(lengths)
+        inner = self._inner.restore(entries, trusted=trusted)
         # A negative length would let the sum agree and the slices overlap.
-        if sum(counts) != len(inner) or (counts and min(counts) < 0):
+        if sum(counts) != len(inner) or (not trusted and counts and min(counts) < 0):
             raise Malformed("the lengths of lists do not add up")
         return Lists(counts, inner)
 
@@ -163,9 +177,9 @@ class _Optional(Generic[T]):
         there = [value for value in values if value is not None]
         return [[value is not None for value in values], self._inner.flatten(there)]
 
-    def restore(self, column: Plain) -> Packed[T | None]:
+    def restore(self, column: Plain, *, trusted: bool = False) -> Packed[T | None]:
         flags, present = _parts(column, 2)
-        given, inner = FLAG.checked(flags), self._inner.restore(present)
+        given, inner = FLAG.checked(flags), self._inner.restore(present, trusted=trusted)
         if sum(given) != len(inner):
             raise Malformed("the count of optional values does not add up")
         return Optional(given, inner)
@@ -184,19 +198,36 @@ class Records(Generic[T]):
         columns = zip(*cast("Sequence[tuple[object, ...]]", values), strict=True)
         return [field.flatten(column) for field, column in zip(self._fields, columns, strict=True)]
 
-    def restore(self, column: Plain) -> Packed[T]:
+    def restore(self, column: Plain, *, trusted: bool = False) -> Packed[T]:
         parts = _parts(column, len(self._fields))
-        return self._joined([field.restore(part) for field, part in zip(self._fields, parts, strict=True)])
+        fields = zip(self._fields, parts, strict=True)
+        return self._joined([field.restore(part, trusted=trusted) for field, part in fields])
 
-    def read(self, parts: Parts) -> Packed[T]:
+    def read(self, parts: Parts) -> Rows[T]:
         """The rows of a large table, a column at a time. Raises CodecError, too."""
         enter(parts, len(self._fields))
         return self._joined([field.restore(parts.value()) for field in self._fields])
 
-    def _joined(self, columns: list[Packed[object]]) -> Packed[T]:
+    def open(self, parts: Parts) -> Rows[T]:
+        """The rows of a table that was read before with all checks: each column once it is asked for. The first must
+        be one of plain values."""
+        enter(parts, len(self._fields))
+        columns = [parts.skipped() for _ in self._fields]
+        count = count_of(columns[0])
+        return Rows(self._of, [Late(count, partial(_late, *pair)) for pair in zip(self._fields, columns, strict=True)])
+
+    def _joined(self, columns: list[Packed[object]]) -> Rows[T]:
         if len(set(map(len, columns))) > 1:
             raise Malformed("the columns of a table differ in length")
         return Rows(self._of, columns)
+
+
+def _late(field: Column[T], data: memoryview) -> Packed[T]:
+    """A column that was read before with all checks. Raises Malformed where it cannot have been."""
+    try:
+        return field.restore(unpack_trusted(data), trusted=True)
+    except (CodecError, TypeError) as problem:
+        raise Malformed(f"a column is damaged: {problem}") from problem
 
 
 class _Places:
@@ -206,9 +237,9 @@ class _Places:
         there = cast("Sequence[Span]", values)
         return SPAN.flatten([span or NO_SPAN for span in values] if None in values else there)
 
-    def restore(self, column: Plain) -> Packed[Span | None]:
+    def restore(self, column: Plain, *, trusted: bool = False) -> Packed[Span | None]:
         lines = column[0] if type(column) is list and column else ()
-        spans = SPAN.restore(column)
+        spans = SPAN.restore(column, trusted=trusted)
         return Picked(_some, spans) if NO_SPAN.line in lines else spans
 
 
@@ -230,9 +261,9 @@ def enter(parts: Parts, count: int) -> None:
         raise Malformed(f"expected {count} parts, found {found}")
 
 
-def _picked(members: Sequence[T], numbers: Plain) -> Packed[T]:
-    indices = NUMBER.checked(numbers)
-    if indices and (min(indices) < 0 or max(indices) >= len(members)):
+def _picked(members: Sequence[T], numbers: Plain, *, trusted: bool = False) -> Packed[T]:
+    indices = cast("list[int]", listed(numbers)) if trusted else NUMBER.checked(numbers)
+    if not trusted and indices and (min(indices) < 0 or max(indices) >= len(members)):
         raise Malformed("a number names nothing")
     return Picked(members.__getitem__, Numbers(indices))
 
@@ -264,5 +295,5 @@ TEXT: _Scalars[str] = _Scalars(Texts, str)
 _INTEGER: _Scalars[int] = _Scalars(Numbers, int)
 WORD: Column[str] = _Words()
 WEIGHT: Column[int | Weight] = _Weights()
-SPAN: Column[Span] = records(Span, NUMBER, NUMBER, NUMBER, NUMBER)
+SPAN: Records[Span] = records(Span, NUMBER, NUMBER, NUMBER, NUMBER)
 PLACE: Column[Span | None] = _Places()

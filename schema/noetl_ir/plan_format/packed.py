@@ -5,6 +5,7 @@ steps would take 300 MB, packed it takes 20.
 """
 
 from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, chain, pairwise
@@ -85,6 +86,24 @@ class Table(Sequence[T]):
     def __repr__(self) -> str:
         return repr(tuple(self))
 
+    def field(self, number: int) -> Sequence[object]:
+        """One field of all rows; none of them is made for it."""
+        return self._column(number).values(0, self._count)
+
+    def _column(self, number: int) -> Packed[object]:
+        assert isinstance(self._packed, Rows)  # others have no fields
+        return self._packed.column(number)
+
+    def sorted_by(self, number: int, value: int) -> range:
+        """Where the rows with this value in a field lie, by which the table is sorted."""
+        column = self._column(number)
+
+        def at(row: int) -> int:
+            return cast("int", column.values(row, row + 1)[0])
+
+        rows = range(self._count)
+        return range(bisect_left(rows, value, key=at), bisect_right(rows, value, key=at))
+
     def _block(self, number: int) -> Sequence[T]:
         if not 0 <= number * BLOCK < self._count:
             raise IndexError("there is no such row")
@@ -128,8 +147,7 @@ class Numbers:
     """Whole numbers, in as many bytes as the largest takes."""
 
     def __init__(self, values: list[int]) -> None:
-        most = max(values, default=0)
-        self._values = array(next(code for code, limit in _LIMITS if most < limit), values)
+        self._values = _array(values)
 
     def __len__(self) -> int:
         return len(self._values)
@@ -138,7 +156,31 @@ class Numbers:
         return self._values[start:stop].tolist()
 
 
-_LIMITS = (("b", 1 << 7), ("h", 1 << 15), ("i", 1 << 31), ("q", 1 << 63))
+def _array(values: list[int]) -> "array[int]":
+    for code in "bhi":
+        try:
+            return array(code, values)
+        except OverflowError:
+            pass
+    return array("q", values)
+
+
+class Late(Generic[T]):
+    """A column of `count` values that is restored once some of them are asked for."""
+
+    def __init__(self, count: int, restore: Callable[[], Packed[T]]) -> None:
+        self._count = count
+        self._restore = restore
+        self._there: Packed[T] | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def values(self, start: int, stop: int) -> Sequence[T]:
+        there = self._there
+        if there is None:  # of two threads that come here at once, both make the same
+            there = self._there = self._restore()
+        return there.values(start, stop)
 
 
 class Flags:
@@ -215,6 +257,10 @@ class Rows(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._columns[0])
+
+    def column(self, number: int) -> Packed[object]:
+        """One field of all rows."""
+        return self._columns[number]
 
     def values(self, start: int, stop: int) -> list[T]:
         columns = [column.values(start, stop) for column in self._columns]

@@ -1,8 +1,10 @@
 """Templates as rows over the rows of their expressions (`noetl_ir.plan_format.nodes`)."""
 
+from noetl_ir.codec import count_of, unpack_trusted
 from noetl_ir.expr import (
     Block,
     Expr,
+    Json,
     ListTemplate,
     Literal,
     MapTemplate,
@@ -57,6 +59,27 @@ def template_of(row: object, expressions: ExpressionReader, depth: int = 0) -> T
             return Block(text)
         case _:
             raise BadNodes("a template has no known form")
+
+
+class LateTemplates:
+    """The templates that were read before with all checks, of the bytes of their nodes and rows: each is made when it
+    is asked for."""
+
+    def __init__(self, nodes: memoryview, rows: memoryview) -> None:
+        self._nodes = nodes
+        self._rows = rows
+        self._count = count_of(rows)
+        self._there: tuple[ExpressionReader, list[Json]] | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def values(self, start: int, stop: int) -> list[Template]:
+        if self._there is None:
+            rows = unpack_trusted(self._rows)
+            self._there = ExpressionReader(unpack_trusted(self._nodes)), rows if isinstance(rows, list) else []
+        reader, rows = self._there
+        return [template_of(row, reader) for row in rows[start:stop]]
 
 
 def _part(part: object, expressions: ExpressionReader) -> str | Expr:
