@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from nats.aio.client import Client
 
 from harness.clusters import Cluster
-from noetl.app.cluster import open_bus
+from noetl.app.adapters import open_bus
 from noetl.app.sessions import sessions_on
 from noetl.cli.bus import bus
 from noetl_ir.commands import Serving, TakenUp, WorkerHeartbeat

@@ -8,7 +8,7 @@ from socket import gethostname
 import pytest
 
 from harness.clusters import Cluster
-from noetl.app.cluster import open_bus
+from noetl.app.adapters import open_bus
 from noetl.tokens import add_token
 from noetl_ir.commands import Serving
 from services import waited_for

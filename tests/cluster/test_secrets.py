@@ -4,7 +4,7 @@ from contextlib import closing
 
 from harness.clusters import Cluster
 from harness.running import HEAD
-from noetl.app.cluster import open_bus
+from noetl.app.adapters import open_bus
 from noetl_ir.commands import Broadcast, Check, Checked
 from services import waited_for
 

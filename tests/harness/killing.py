@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.invariants import check
+from noetl.app.composition import driver_of
 from noetl.app.embedded import Embedded
 from noetl.app.runtime import Settings, open_runtime
 from noetl.engine.evolve import evolve
@@ -144,7 +145,7 @@ def _main(folder: Path, point: str, turn: int) -> None:
         runtime.store._hook = hook  # type: ignore[attr-defined]
         runtime.blobs._hook = hook  # type: ignore[attr-defined]
         program = runtime.programs.add(plan)
-        with runtime.driver(ID, lambda *_: None) as driver:
+        with driver_of(runtime, ID, lambda *_: None) as driver:
             print(_drive(driver.embedded, program, new=runtime.store.execution(ID) is None), flush=True)
 
 

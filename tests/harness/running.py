@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import yaml
 
-import noetl.app.runtime
+import noetl.app.composition
 from faulty_bus import FaultyBus, Odds
 from harness.invariants import check
-from noetl.app.runtime import Driver, Runtime, Settings, open_runtime
+from noetl.app.composition import Driver, driver_of
+from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
@@ -197,12 +198,12 @@ def _bus(odds: Odds | None, seed: int) -> Iterator[None]:
 @contextmanager
 def bus_made(around: Callable[[Any], Any]) -> Iterator[None]:
     """The runtimes that are put together inside have the bus that is made around theirs."""
-    assembled = noetl.app.runtime.MemoryBus
-    noetl.app.runtime.MemoryBus = lambda **given: around(assembled(**given))  # type: ignore
+    assembled = noetl.app.composition.MemoryBus
+    noetl.app.composition.MemoryBus = lambda **given: around(assembled(**given))  # type: ignore
     try:
         yield
     finally:
-        noetl.app.runtime.MemoryBus = assembled  # type: ignore[misc]
+        noetl.app.composition.MemoryBus = assembled  # type: ignore[misc]
 
 
 @contextmanager
@@ -214,7 +215,7 @@ def _driver(
         if len(seen) > endless:
             raise Endless
 
-    with runtime.driver("e1", observe) as driver:
+    with driver_of(runtime, "e1", observe) as driver:
         parts = driver.embedded._parts
         waiter = Meddling(parts.launcher, parts.clock, driver, actions)
         driver.embedded._parts = parts._replace(launcher=waiter)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from noetl.api.guard import Guard
 from noetl.api.notifier import Notifier
 from noetl.api.routes import application
 from noetl.api.service import ApiService, compiled
-from noetl.api.serving import service_of
+from noetl.app.composition import server_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.sessions import sessions_beside
 from noetl.server.service import Service
@@ -36,7 +36,7 @@ def served(folder: Path, *tokens: Token, host: str = "http://localhost") -> Iter
     said: list[str] = []
     with open_runtime(f"sqlite:///{folder}/noetl.db", Settings(root=folder), _no_catalogue) as runtime:
         notifier = Notifier()
-        service = service_of(runtime, notifier, said.append)
+        service = server_of(runtime, None, notifier.ring, said.append).service
         api_service = ApiService(runtime, service, notifier, lambda data, name: compiled(data, name, ()))
         app = application(api_service, Guard(lambda: tokens), said.append, sessions_beside(runtime.secrets_path))
         thread = threading.Thread(target=service.run)

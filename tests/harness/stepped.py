@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from noetl.app import cluster, working
+from noetl.app import composition, idle
 from noetl.app.clock import SteadyClock, WallClock
 from noetl.app.task_environment import TaskEnvironments
 from noetl.cli import main
@@ -104,8 +104,8 @@ class StagedEnvironments(TaskEnvironments):
 if __name__ == "__main__":
     WallClock.now = SteadyClock.now = lambda _: int(Path(CLOCK).read_text())  # type: ignore[method-assign]
     inbox.LOOK_EVERY = 0
-    cluster.LONGEST_SLEEP = launcher.LONGEST_SLEEP = LOOKS_EVERY
-    working.AsyncLauncher = StagedLauncher  # type: ignore[misc]
-    working.TaskEnvironments = StagedEnvironments  # type: ignore[misc]
+    idle.LONGEST_SLEEP = launcher.LONGEST_SLEEP = LOOKS_EVERY
+    composition.AsyncLauncher = StagedLauncher  # type: ignore[misc]
+    composition.TaskEnvironments = StagedEnvironments  # type: ignore[misc]
     random.SystemRandom = lambda: random.Random(0)  # type: ignore[misc,assignment,return-value]  # as in scripted runs
     sys.exit(main())

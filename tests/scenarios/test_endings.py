@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.running import HEAD, compiled, run
+from noetl.app.composition import driver_of
 from noetl.app.runtime import Settings, open_runtime
 from noetl.engine.starting import Request
 
@@ -43,9 +44,9 @@ workflow:
             if not asked and getattr(event, "event_type", "") == "task.started":
                 asked.append(runtime.store.post("e1", "cancel", None))
 
-        with runtime.driver("e1", observe) as driver:  # type: ignore[arg-type]
+        with driver_of(runtime, "e1", observe) as driver:  # type: ignore[arg-type]
             assert driver.embedded.start(program, "e1", Request({})) == "cancelled"
-        with runtime.driver("e1", lambda *_: None) as driver:
+        with driver_of(runtime, "e1", lambda *_: None) as driver:
             before = [event for _, event in runtime.events("e1")]
             assert driver.embedded.resume(program, "e1") == "cancelled"
             assert [event for _, event in runtime.events("e1")] == before
@@ -62,7 +63,7 @@ workflow:
 """
     with open_runtime(url, Settings(root=tmp_path), lambda path: b"") as runtime:
         program = runtime.programs.add(compiled(text))
-        with runtime.driver("e1", lambda *_: None) as driver:
+        with driver_of(runtime, "e1", lambda *_: None) as driver:
             waiter = driver.embedded._parts.launcher
             passing = waiter.pass_time
 
@@ -72,7 +73,7 @@ workflow:
 
             waiter.pass_time = stop  # type: ignore[method-assign]
             assert driver.embedded.start(program, "e1", Request({})) == "interrupted"
-        with runtime.driver("e1", lambda *_: None) as driver:
+        with driver_of(runtime, "e1", lambda *_: None) as driver:
             assert driver.embedded.resume(program, "e1") == "failed"
             assert driver.execution.failure is not None
         log = [event for _, event in runtime.events("e1")]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-from noetl.app.cluster import NoLocalWorker
+from noetl.app.idle import IdleWorker
 from noetl.app.task_environment import TaskEnvironments
 from noetl.engine.program import Program
 from noetl.server.children import NotFound
@@ -115,7 +115,7 @@ class ServerProcess:
             tracker=RemoteWorkers(self.leases, registry, Macs(self.disk.claims_key)),
         )  # fmt: skip
         self.service = Service(
-            self.control, store=self.disk, worker=NoLocalWorker(), waiter=self, clock=steady,
+            self.control, store=self.disk, worker=IdleWorker(), waiter=self, clock=steady,
             load=lambda digest: shared.programs[digest], skips=lambda name: False, say=self.said.append,
         )  # fmt: skip
         self.life.wake()

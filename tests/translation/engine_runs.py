@@ -6,6 +6,7 @@ from typing import Any
 import yaml
 
 from harness.running import HEAD, MEMORY
+from noetl.app.composition import driver_of
 from noetl.app.runtime import Settings, open_runtime
 from noetl.engine.starting import Request
 from noetl.worker.scripted import Script
@@ -46,7 +47,7 @@ def run_of(text: str, answers: Answers) -> Seen:
             if event.event_type == "step.scheduled":
                 started.append(event.step)
 
-        with runtime.driver("e1", noted) as driver:
+        with driver_of(runtime, "e1", noted) as driver:
             status = driver.embedded.start(program, "e1", Request({}))
             execution = driver.execution
             names = {number: name for name, number in program.step_numbers.items()}

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
-import noetl.app.runtime
+import noetl.app.composition
 from harness.running import HEAD, MEMORY, compiled
+from noetl.app.composition import driver_of
 from noetl.app.runtime import Settings, open_runtime
 from noetl.engine.starting import Request
 from noetl.ports import Call
@@ -65,7 +66,7 @@ def played(playbook: Mapping[str, Any], answers: Answers, signals: Sequence[Sign
         open_runtime(MEMORY, Settings(script=Script((), tuple(signals), set())), no_compiler) as runtime,
     ):
         program = runtime.programs.add(plan)
-        with runtime.driver("e1", lambda *_: None) as driver:
+        with driver_of(runtime, "e1", lambda *_: None) as driver:
             status = driver.embedded.start(program, "e1", Request({}))
             return Observed(compared(answering.calls), status, dict(driver.execution.ctx))
 
@@ -82,12 +83,12 @@ def answered(answering: Answering) -> Iterator[None]:
             assert isinstance(given, dict), call
             return _outcome(answering(given))
 
-    assembled = noetl.app.runtime.ScriptedLauncher
-    noetl.app.runtime.ScriptedLauncher = Launcher  # type: ignore[misc]
+    assembled = noetl.app.composition.ScriptedLauncher
+    noetl.app.composition.ScriptedLauncher = Launcher  # type: ignore[misc]
     try:
         yield
     finally:
-        noetl.app.runtime.ScriptedLauncher = assembled  # type: ignore[misc]
+        noetl.app.composition.ScriptedLauncher = assembled  # type: ignore[misc]
 
 
 def no_compiler(path: Path) -> bytes:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from noetl.app.runtime import secrets_path_of
+from noetl.app.adapters import secrets_path_of
 from noetl.secrets.credentials import Credentials
 from noetl_ir.expr import Json
 

@@ -1,10 +1,8 @@
-"""A server in one process: a thread that drives every execution of the store, and the API beside it."""
+"""How a server listens: its socket, its limits of connections, signals, and the thread that drives beside the API."""
 
 from __future__ import annotations
 
 import asyncio
-import math
-import random
 import resource
 import socket
 import threading
@@ -22,23 +20,14 @@ from noetl.api.guard import Guard
 from noetl.api.notifier import Notifier
 from noetl.api.routes import application
 from noetl.api.service import DRAIN, ApiService, Compile
-from noetl.app.clock import SteadyClock, WallClock
-from noetl.app.cluster import ClusterBus, cluster_of
+from noetl.app.adapters import ClusterBus
+from noetl.app.clock import WallClock
 from noetl.app.collecting import Collecting, Collector
-from noetl.app.runtime import Runtime, bus_of
-from noetl.app.task_environment import TaskEnvironments
-from noetl.background import BackgroundFetches
-from noetl.engine.execution import Execution
-from noetl.engine.program import Program
-from noetl.patience import Patience
-from noetl.server.control import ControlPlane
+from noetl.app.composition import server_of
+from noetl.app.runtime import Runtime
 from noetl.server.service import Service
-from noetl.server.workers.tracker import DEFAULT_POOL, LocalWorkers
 from noetl.tokens import Token
 from noetl.user_sessions import Sessions
-from noetl.worker.launcher import AsyncLauncher
-from noetl.worker.worker import Worker
-from noetl_ir.events import Event
 from noetl_ir.rows import NamedTuple
 
 if TYPE_CHECKING:
@@ -95,8 +84,7 @@ def serve(
     """
     book = Book(_bounds(listening, _open_files()), lines.say)
     notifier = Notifier()
-    cluster = cluster_of(runtime, bus, notifier.ring, lines.say) if bus is not None else None
-    service, registry = cluster or (service_of(runtime, notifier, lines.say), None)
+    service, registry = server_of(runtime, bus, notifier.ring, lines.say)
     guard = Guard(listening.tokens)
     app = application(
         ApiService(runtime, service, notifier, compiler, registry), guard, lines.say, sessions, book.counts
@@ -160,40 +148,6 @@ def _url(listening: Listening, host: str, port: int) -> str:
 def _name_of(host: str) -> str:
     """Under which name others reach a server that listens on every address: that of the machine."""
     return socket.gethostname() if host in ("0.0.0.0", "::") else host
-
-
-def service_of(runtime: Runtime, notifier: Notifier, say: Callable[[str], None]) -> Service:
-    """The service of a runtime, with a worker in the same thread."""
-    settings, clock, steady = runtime.settings, WallClock(), SteadyClock()
-    bus, patience = bus_of(settings, steady), Patience(math.inf, say)
-
-    def observe(execution: Execution, program: Program, event: Event) -> None:
-        if execution.is_over:
-            environments.forget(execution.execution_id)
-        notifier.ring(execution.execution_id)
-
-    control = ControlPlane(
-        bus, store=runtime.store, blobs=runtime.blobs, clock=clock, steady=steady,
-        tracker=LocalWorkers(DEFAULT_POOL, settings.limits),
-        find=runtime.programs.find, load=runtime.programs.load, observe=observe,
-        environment=settings.environment.given, say=say, keep=patience,
-    )  # fmt: skip
-    environments = TaskEnvironments(
-        runtime.programs.load, runtime.blobs, root=str(settings.root), secrets_path=runtime.secrets_path,
-        chance=random.SystemRandom().random, log=settings.log, fence=settings.fence, fetches=BackgroundFetches(),
-    )  # fmt: skip
-    launcher = AsyncLauncher(environments.env_of, steady)
-    environments.fetches.listen(launcher.wake)
-    worker = Worker(
-        bus, pool=DEFAULT_POOL, slots=settings.slots, limited=settings.limits, launcher=launcher,
-        program_of=environments.program_of, context_of=environments.context_of, clock=clock, steady=steady,
-        fetches=environments.fetches,
-        failed=patience.failed,
-    )  # fmt: skip
-    return Service(
-        control, store=runtime.store, worker=worker, waiter=launcher, clock=steady,
-        load=runtime.programs.load, skips=runtime.was_scripted, say=say, patience=patience, look=runtime.check_room,
-    )  # fmt: skip
 
 
 class _Server(uvicorn.Server):

@@ -1,39 +1,25 @@
-"""A worker in a process of its own: the bus, what it needs of the servers, and the tools, in one thread."""
+"""The loop of a worker in a process of its own: the bus, what it needs of the servers, and the tools, in one thread."""
 
 from __future__ import annotations
 
 import os
-import random
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from noetl.app.clock import MonotonicClock, SteadyClock, WallClock
-from noetl.app.cluster import open_bus
+from noetl.app.adapters import open_bus
+from noetl.app.clock import MonotonicClock
+from noetl.app.composition import WorkerOptions, bus_worker_of
 from noetl.app.preflight_answers import Answering, PreflightAnswers
 from noetl.app.runtime import Settings
-from noetl.app.task_environment import TaskEnvironments
 from noetl.app.worker_cache import WorkerCache
 from noetl.background import BackgroundFetches
-from noetl.worker.heartbeats import Heartbeats
 from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.worker import Worker
-from noetl_ir.rows import NamedTuple
 
 if TYPE_CHECKING:
     from types import FrameType
-
-
-class WorkerOptions(NamedTuple):
-    """Where a worker works: the bus, the URLs of servers (none: those of this machine that announce themselves), its
-    pool, its name, and the file of its credential store."""
-
-    bus: str
-    servers: tuple[str, ...]
-    pool: str
-    name: str
-    secrets_path: str
 
 
 def new_name() -> str:
@@ -49,29 +35,16 @@ def work(place: WorkerOptions, settings: Settings, ready: Callable[[str], None],
     The second signal ends it at once: then its claims end with their leases. Raises BusFailure, and StoreFailure where
     the server refuses it.
     """
-    steady = SteadyClock()
     fetches = BackgroundFetches()
     with (
         closing(open_bus(place.bus, pool=place.pool, say=say)) as bus,
         closing(WorkerCache(place.servers, fetches)) as cache,
     ):
         cache.check()
-        environments = TaskEnvironments(
-            cache.program, cache, root=str(settings.root), secrets_path=place.secrets_path,
-            chance=random.SystemRandom().random, log=settings.log, fence=settings.fence, fetches=fetches,
-        )  # fmt: skip
-        launcher = AsyncLauncher(environments.env_of, steady)
-        worker = Worker(
-            bus, pool=place.pool, slots=settings.slots, launcher=launcher,
-            program_of=environments.program_of, context_of=environments.context_of, clock=WallClock(), steady=steady,
-            name=place.name, heartbeats=Heartbeats(bus, bus, MonotonicClock()), blobs=cache,
-            fetches=fetches, say=say,
-        )  # fmt: skip
+        worker, launcher = bus_worker_of(place, settings, bus, cache, fetches, say)
         answering = Answering(place.name, place.pool, place.secrets_path, str(settings.root), settings.fence)
         answers = PreflightAnswers(bus, answering, fetches, cache.program, MonotonicClock())
         launcher.open()
-        bus.listen(launcher.wake)
-        fetches.listen(launcher.wake)
         with closing(launcher), _leaving_by_signals(worker, launcher):
             ready(place.name)
             while worker.busy or not worker.leaving:

@@ -6,6 +6,7 @@ import time
 
 import click
 
+from noetl.app.composition import driver_of
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import program_of, root_of
 from noetl.cli.progress import Silent
@@ -76,7 +77,7 @@ def apply_here(runtime: Runtime, row: ExecutionRow, request: Ask) -> None:
     """Own the execution and let it decide; no task is started. Raises Owned."""
     program = program_of(runtime, row.execution_id)
     try:
-        with owning_root(runtime, row), runtime.driver(row.execution_id, Silent().observe) as driver:
+        with owning_root(runtime, row), driver_of(runtime, row.execution_id, Silent().observe) as driver:
             driver.control.open(row.execution_id, program)
             driver.control.ask(row.execution_id, request)
     except (IllegalFiring, Missing, NotFound) as problem:

@@ -13,7 +13,7 @@ from noetl.cli.daemons import say
 from noetl.cli.text import Problem, escaped
 
 if TYPE_CHECKING:
-    from noetl.app.cluster import ClusterBus
+    from noetl.app.adapters import ClusterBus
 
 
 def _limits_of(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, int]:
@@ -39,7 +39,7 @@ def bus_at(url: str | None, limits: Mapping[str, int]) -> Iterator[ClusterBus | 
     if url is None:
         yield None
         return
-    from noetl.app.cluster import open_bus
+    from noetl.app.adapters import open_bus
 
     try:
         bus = open_bus(url, limits, say=say)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import click
 
-from noetl.app.runtime import secrets_path_of
+from noetl.app.adapters import secrets_path_of
 from noetl.cli.inputs import json_of, read
 from noetl.cli.stores import json_option, store_option
 from noetl.cli.text import Problem, escaped, json_text, table

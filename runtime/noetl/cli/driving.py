@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from noetl.app.composition import Driver, driver_of
 from noetl.app.embedded import Embedded
 from noetl.app.ending import ending_of
-from noetl.app.runtime import Driver, Runtime
+from noetl.app.runtime import Runtime
 from noetl.cli.ending import tell
 from noetl.cli.progress import Progress
 from noetl.cli.stores import command_with
@@ -38,7 +39,7 @@ def drive(
     execution_id = asked.execution_id
     again = command_with(asked.url, "resume", execution_id)
     try:
-        with runtime.driver(execution_id, progress.observe) as driver:
+        with driver_of(runtime, execution_id, progress.observe) as driver:
             with _stopped_by_signals(driver) as signals:
                 status = go(driver.embedded)
             progress.close()

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 
-from noetl.app.runtime import DEFAULT_STORE, Runtime, Settings, guard, narrowed, open_runtime
+from noetl.app.adapters import DEFAULT_STORE, guard, narrowed
+from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.snapshots import UnreadableExecution, root_of
 from noetl.cli.text import Problem, Stopped, Unserved, escaped
 from noetl.ports import Conflict, ExecutionRow, NoRoom, Store, StoreFailure, Wanted

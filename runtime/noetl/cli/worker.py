@@ -6,7 +6,8 @@ import os
 
 import click
 
-from noetl.app.runtime import DEFAULT_SLOTS, DEFAULT_STORE, Settings, guard, secrets_path_of
+from noetl.app.adapters import DEFAULT_STORE, guard, secrets_path_of
+from noetl.app.runtime import DEFAULT_SLOTS, Settings
 from noetl.bus import BusFailure
 from noetl.cli.daemons import fence_option, log, say
 from noetl.cli.stores import SERVER_VARIABLE, server_url, shut
@@ -32,7 +33,8 @@ def worker(bus_url: str, servers: tuple[str, ...], pool: str, slots: int, name: 
     those of the folder where it is started. It has no port and no database. The first SIGINT or SIGTERM lets what is at
     work finish, the second one ends it at once. The http tool reaches public addresses only, as with `noetl server`.
     """
-    from noetl.app.working import WorkerOptions, new_name, work
+    from noetl.app.composition import WorkerOptions
+    from noetl.app.working import new_name, work
     from noetl.store.http import TOKEN
 
     store = os.environ.get("NOETL_STORE", DEFAULT_STORE)

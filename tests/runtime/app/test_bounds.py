@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from harness.running import compiled
+from noetl.app.composition import driver_of
 from noetl.app.runtime import Settings, open_runtime
 from noetl.engine.starting import Request
 
@@ -109,7 +110,7 @@ def _main(plan: Path) -> None:
     url = f"sqlite:///{plan.parent / os.urandom(4).hex()}.db"
     with open_runtime(url, Settings(), lambda path: b"") as runtime:
         program = runtime.programs.add(plan.read_bytes())
-        with runtime.driver("e1", lambda *_: None) as driver:
+        with driver_of(runtime, "e1", lambda *_: None) as driver:
             assert driver.embedded.start(program, "e1", Request({})) == "completed"
             # Not `getrusage`: its peak may be that of the process that started this one.
             peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text("ascii"))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from harness.running import compiled
+from noetl.app.composition import driver_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.snapshot_cache import SnapshotCache
 from noetl.app.snapshots import UnreadableExecution, snapshot_of
@@ -52,7 +53,7 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
     with open_runtime(f"sqlite:///{tmp_path / 'x.db'}", Settings(root=tmp_path), lambda path: b"") as runtime:
         program = runtime.programs.add(compiled(TEXT))
         for name in ("e1", "e2"):
-            with runtime.driver(name, lambda *_: None) as driver:
+            with driver_of(runtime, name, lambda *_: None) as driver:
                 assert driver.embedded.start(program, name, Request({})) == "completed"
         yield Watched(runtime)
 

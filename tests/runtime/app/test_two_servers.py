@@ -10,7 +10,7 @@ import pytest
 from harness.invariants import check
 from harness.running import compiled
 from noetl.api.notifier import Notifier
-from noetl.api.serving import service_of
+from noetl.app.composition import server_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
@@ -34,7 +34,7 @@ class Server:
         self._closing = ExitStack()
         settings = Settings(root=folder, slots=8)
         self.runtime: Runtime = self._closing.enter_context(open_runtime(url, settings, _no_catalogue))
-        self.service: Service = service_of(self.runtime, Notifier(), self.said.append)
+        self.service: Service = server_of(self.runtime, None, Notifier().ring, self.said.append).service
         self._thread = threading.Thread(target=self.service.run)
         self._thread.start()
 

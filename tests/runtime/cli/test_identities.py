@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.running import HEAD, compiled
+from noetl.app.composition import driver_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.engine.execution import Execution
 from noetl.engine.identities import child_ids
@@ -129,7 +130,7 @@ def paused(folder: Path, name: str, called: Callable[[Runtime, Program, Event], 
             if not mine and event.event_type == "task.started":
                 runtime.store.post(name, "pause", None)
 
-        with runtime.driver(name, observe) as driver:
+        with driver_of(runtime, name, observe) as driver:
             assert driver.embedded.start(program, name, Request({})) == "paused"
         return {row.execution_id: row.playbook for row in runtime.store.executions()}
 

@@ -9,6 +9,7 @@ import pytest
 
 from harness.killing import finish, left_in, process
 from harness.running import HEAD, Ran, compiled, resume_prefix, run
+from noetl.app.composition import driver_of
 from noetl.app.runtime import Settings, open_runtime
 from noetl.engine.starting import Request
 from noetl_ir.plan_format import read_plan, write_plan
@@ -185,11 +186,11 @@ def test_a_signal_that_comes_while_nobody_drives_the_run_is_kept(tmp_path: Path)
             if event.event_type == "task.started":
                 runtime.store.post("e1", "pause", None)
 
-        with runtime.driver("e1", observe) as driver:
+        with driver_of(runtime, "e1", observe) as driver:
             assert driver.embedded.start(program, "e1", Request({})) == "paused"
         runtime.store.post("e1", "signal", {"name": "go", "data": [1]})
         runtime.store.post("e1", "signal", {"name": "go", "data": [2]})
-        with runtime.driver("e1", lambda *_: None) as driver:
+        with driver_of(runtime, "e1", lambda *_: None) as driver:
             assert driver.embedded.resume(program, "e1") == "completed"
             assert driver.execution.last_result == {"name": "go", "data": [1]}
             assert driver.execution.signals == [("go", [2])]

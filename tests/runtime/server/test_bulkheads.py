@@ -19,6 +19,7 @@ import noetl.engine
 import noetl.server.execution
 from harness.running import HEAD, compiled, run
 from harness.serving import served, until
+from noetl.app.composition import driver_of
 from noetl.app.runtime import Settings, open_runtime
 from noetl.engine.replay import replay
 from noetl.engine.starting import Request
@@ -115,7 +116,7 @@ def ends(tmp_path: Path, at: int = -1) -> Ends:
     calls, found = Calls(at), dict[str, list[tuple[str, str | None]]]()
     with open_runtime("memory:///x", Settings(root=tmp_path, script=read_script({})), no_compiler) as runtime:
         program = runtime.programs.add(compiled(TEXT))
-        with runtime.driver("e1", lambda *_: None) as driver, calls.watching():
+        with driver_of(runtime, "e1", lambda *_: None) as driver, calls.watching():
             driver.embedded.start(program, "e1", Request({}))
         texts = ""
         for row in runtime.store.executions(Wanted()):
@@ -135,11 +136,11 @@ def test_what_a_mistake_ended_goes_on_when_it_is_tried_again(tmp_path: Path) -> 
         calls = Calls(fine.calls.index(name))
         with open_runtime("memory:///x", Settings(root=tmp_path, script=read_script({})), no_compiler) as runtime:
             program = runtime.programs.add(compiled(TEXT))
-            with runtime.driver("e1", lambda *_: None) as driver, calls.watching():
+            with driver_of(runtime, "e1", lambda *_: None) as driver, calls.watching():
                 assert driver.embedded.start(program, "e1", Request({})) == "failed", name
-            with runtime.driver("e1", lambda *_: None) as driver:
+            with driver_of(runtime, "e1", lambda *_: None) as driver:
                 assert driver.embedded.resume(program, "e1") == "failed", name
-            with runtime.driver("e1", lambda *_: None) as driver:
+            with driver_of(runtime, "e1", lambda *_: None) as driver:
                 assert driver.embedded.resume(program, "e1", retry_fault=True) == "completed", name
             log = [event for _, event in runtime.events("e1")]
             assert replay(program, "e1", log).wrong is None, name

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from harness.running import compiled
+from noetl.app.composition import driver_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
@@ -21,13 +22,13 @@ def started(runtime: Runtime, program: Program, *verbs: str) -> str:
         if not posted and getattr(event, "event_type", "") == "task.started":
             posted.extend(runtime.store.post("e1", verb, None) for verb in verbs)
 
-    with runtime.driver("e1", observe) as driver:  # type: ignore[arg-type]
+    with driver_of(runtime, "e1", observe) as driver:  # type: ignore[arg-type]
         return driver.embedded.start(program, "e1", Request({}))
 
 
 def resumed(runtime: Runtime, program: Program) -> str:
     """Take `e1` up again."""
-    with runtime.driver("e1", lambda *_: None) as driver:
+    with driver_of(runtime, "e1", lambda *_: None) as driver:
         return driver.embedded.resume(program, "e1")
 
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 import goldens
-import noetl.app.runtime
+import noetl.app.composition
 from faulty_bus import FaultyBus, Odds
 from goldens import Case
 from harness.running import compiled, run
@@ -95,7 +95,7 @@ class Losing:
 @pytest.mark.parametrize("full", [False, True])
 def test_an_unanswered_report_is_sent_again_later_each_time(full: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     bus = Losing(7, full=full)
-    monkeypatch.setattr(noetl.app.runtime, "MemoryBus", lambda **_: bus)
+    monkeypatch.setattr(noetl.app.composition, "MemoryBus", lambda **_: bus)
     ran = run(ONE, "outcomes: [{takes: 0}]")
     assert ran.status == "completed"
     assert len(set(bus.sent[:8])) == 1, "the same report, under the same key"
@@ -123,7 +123,7 @@ class Deaf:
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_an_order_that_nobody_claims_is_given_again_under_its_key(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     bus = Deaf(count)
-    monkeypatch.setattr(noetl.app.runtime, "MemoryBus", lambda **_: bus)
+    monkeypatch.setattr(noetl.app.composition, "MemoryBus", lambda **_: bus)
     ran = run(ONE, "outcomes: [{takes: 0}]")
     assert ran.status == "completed" and len(set(bus.keys)) == 1
     looks = {1: 2, 2: 3, 3: 5}[count]  # seen at the first look, ordered again 1, 2 and 4 looks later
@@ -132,13 +132,13 @@ def test_an_order_that_nobody_claims_is_given_again_under_its_key(count: int, mo
 
 def test_a_paused_run_orders_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
     bus = Deaf(1)
-    monkeypatch.setattr(noetl.app.runtime, "MemoryBus", lambda **_: bus)
+    monkeypatch.setattr(noetl.app.composition, "MemoryBus", lambda **_: bus)
     ran = run(ONE, "outcomes: [{takes: 0}]", at={5: "pause"})
     assert ran.status == "paused" and len(bus.keys) == 1
 
 
 def test_more_orders_to_stop_than_a_queue_takes_are_all_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(noetl.app.runtime, "MemoryBus", lambda **_: MemoryBus(capacity=10))
+    monkeypatch.setattr(noetl.app.composition, "MemoryBus", lambda **_: MemoryBus(capacity=10))
     text = """
 workflow:
   - step: start

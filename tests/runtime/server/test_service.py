@@ -8,7 +8,7 @@ import pytest
 from harness.running import HEAD, compiled
 from harness.serving import Served, served, until
 from noetl.api.notifier import Notifier
-from noetl.api.serving import service_of
+from noetl.app.composition import driver_of, server_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.engine.starting import Request
 from noetl.ports import Busy, StoreFailure
@@ -99,7 +99,7 @@ def test_a_store_that_fails_for_a_while_costs_nothing(tmp_path: Path, monkeypatc
 def test_a_scripted_execution_is_left_alone(tmp_path: Path) -> None:
     with served(tmp_path) as server:
         program = server.runtime.programs.add(compiled(WAITS))
-        with server.runtime.driver("e1", lambda *_: None) as driver:
+        with driver_of(server.runtime, "e1", lambda *_: None) as driver:
             driver.control.start(program, "e1", Request({}, scripted=True))
     with served(tmp_path) as server:
         begun(server, compiled(WAITS), "e2")
@@ -117,7 +117,7 @@ def test_after_the_end_nothing_is_taken(tmp_path: Path) -> None:
 
 def test_what_waits_is_bounded() -> None:
     with open_runtime("memory:///x", Settings(), lambda path: b"") as runtime:
-        service = service_of(runtime, Notifier(), lambda text: None)
+        service = server_of(runtime, None, Notifier().ring, lambda text: None).service
         for _ in range(1_000):
             service.do(lambda control: None)
         with pytest.raises(Busy, match="1000"):

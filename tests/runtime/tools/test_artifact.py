@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from harness.running import compiled, run
+from noetl.app.composition import driver_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.engine.execution import Execution
 from noetl.engine.starting import Request
@@ -192,6 +193,6 @@ def ended(runtime: Runtime, text: str, execution_id: str, payload: dict[str, Jso
         if event.event_type == "task.done":
             ran.add(program.plan.steps[event.step].name)
 
-    with runtime.driver(execution_id, observe) as driver:
+    with driver_of(runtime, execution_id, observe) as driver:
         assert driver.embedded.start(program, execution_id, Request(payload)) == "completed"
     return last[0], ran

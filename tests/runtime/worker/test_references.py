@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from harness.running import Ran, compiled, run
+from noetl.app.composition import driver_of
 from noetl.app.runtime import Settings, open_runtime
 from noetl.engine.starting import Request
 from noetl.worker.scripted import read_script
@@ -207,7 +208,7 @@ def test_a_lost_object_is_a_fault_where_it_is_read(tmp_path: Path, harm: str, re
                 else:
                     file.write_bytes(data[:-1] + b"x" if harm == "altered" else data + b"x")
 
-        with runtime.driver("e1", observe) as driver:
+        with driver_of(runtime, "e1", observe) as driver:
             assert driver.embedded.start(program, "e1", Request({})) == "completed"
         done = [event for _, event in runtime.events("e1") if event.event_type == "task.done"][-1]
     if not faults:

@@ -1,0 +1,99 @@
+"""URLs to adapters: which store, values beside it, secrets and bus a URL stands for. Nothing else names an adapter."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Protocol
+
+from noetl import own
+from noetl.deployment import learn_file
+from noetl.ports import Blobs, Broadcasts, Bus, Store, StoreFailure
+from noetl_ir import registry
+from noetl_ir.commands import Answer, Command, Said
+
+DEFAULT_STORE = "sqlite:///.noetl/noetl.db"
+_MODULES = {"https": "http", "postgresql": "postgres"}
+"""Schemes whose adapter has another name."""
+
+
+class ClusterBus(Bus[Command, Said, Answer], Broadcasts, Protocol):
+    """A bus between processes."""
+
+
+def open_store(url: str) -> Store:
+    """The store at a URL, made if need be; raises StoreFailure."""
+    scheme = url.partition("://")[0]
+    try:
+        opener = registry.load("noetl.store", _MODULES.get(scheme, scheme), "open_store", FunctionType)
+    except LookupError:
+        raise StoreFailure(f"there is no store for `{scheme}`; write sqlite:///PATH or postgresql://…") from None
+    store: Store = opener(url)
+    return store
+
+
+def open_blobs(url: str) -> Blobs:
+    """The values outside of the log of a store, beside it."""
+    scheme, _, path = url.partition("://")
+    name, place = "memory", "memory:"
+    if scheme == "sqlite":
+        name, place = "files", f"files:///{path[1:]}.blobs"
+    elif scheme in ("http", "https", "postgresql", "postgres"):
+        name, place = _MODULES.get(scheme, scheme), url
+    opener = registry.load("noetl.store", name, "open_blobs", FunctionType)
+    blobs: Blobs = opener(place)
+    return blobs
+
+
+def open_bus(
+    url: str,
+    limits: Mapping[str, int] | None = None,
+    pool: str | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> ClusterBus:
+    """The bus at a URL, for a worker of a pool, or for a server (None); `limits` are how many commands of a pool may be
+    at work at once, and `say` hears what the bus does not allow. Raises BusFailure.
+    """
+    from noetl.bus import BusFailure
+
+    scheme = url.partition("://")[0]
+    name = "nats" if scheme in ("nats", "tls") else scheme
+    if name not in registry.names("noetl.bus") or name == "memory":
+        raise BusFailure("a bus between processes is written nats://HOST:PORT")
+    opener = registry.load("noetl.bus", name, "open_bus", FunctionType)
+    bus: ClusterBus = opener(url, limits or {}, pool, say)
+    return bus
+
+
+@contextmanager
+def secrets_beside(url: str) -> Iterator[str]:
+    """The file of the credential store of a store; of a server's, which leaves nothing here, one that goes with it."""
+    if url.partition("://")[0] not in ("http", "https"):
+        yield secrets_path_of(url)
+        return
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(prefix="noetl-") as folder:
+        yield os.path.join(folder, "credentials")
+
+
+def secrets_path_of(url: str) -> str:
+    """The file of the credential store that belongs to a store; of one that is no file, what belongs to the default."""
+    scheme, _, path = url.partition("://")
+    if scheme != "sqlite":
+        return secrets_path_of(DEFAULT_STORE)
+    return f"{path[1:] or 'noetl'}.credentials"
+
+
+def guard(url: str) -> None:
+    """Keep tools from the files of a store and of its secrets."""
+    store = secrets_path_of(url).removesuffix(".credentials")
+    own.keep(store)
+    learn_file(f"{store}.credentials.key")
+
+
+def narrowed(url: str) -> tuple[str, ...]:
+    """Keep others from the files of a store that was opened; those that they could use until now."""
+    return own.narrow(secrets_path_of(url).removesuffix(".credentials"))

@@ -1,0 +1,277 @@
+"""The composition root: stores, buses and settings become the servers and workers of `run`, `server` and `worker`.
+
+Nothing else builds a control plane, a worker or a service. `driver_of` drives one execution in this process,
+`server_of` all of a store, with a worker in the same thread or with those on a bus, `bus_worker_of` is one of those.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from noetl.app.clock import MonotonicClock, SteadyClock, WallClock
+from noetl.app.embedded import Embedded, Parts, Ticking, Waiter
+from noetl.app.task_environment import TaskEnvironments
+from noetl.background import BackgroundFetches
+from noetl.bus.memory import MemoryBus
+from noetl.engine.execution import Execution
+from noetl.engine.program import Program
+from noetl.patience import PAUSE, Patience
+from noetl.ports import STOPS, Bus, Clock
+from noetl.server.control import ControlPlane, Observer
+from noetl.server.execution import Ask
+from noetl.server.workers.tracker import DEFAULT_POOL, LocalWorkers, WorkerTracker
+from noetl.worker.launcher import AsyncLauncher
+from noetl.worker.scripted import ScriptedLauncher, Signal, VirtualClock
+from noetl.worker.worker import Launcher, Worker
+from noetl_ir.commands import Answer, Command, Said
+from noetl_ir.events import Event
+from noetl_ir.rows import NamedTuple
+
+if TYPE_CHECKING:
+    from noetl.app.adapters import ClusterBus
+    from noetl.app.runtime import Runtime, Settings
+    from noetl.app.worker_cache import WorkerCache
+    from noetl.server.service import Service
+    from noetl.server.workers.registry import WorkerRegistry
+
+
+class _Times(NamedTuple):
+    """What tells when (`clock`), and how long anything takes or waits (`steady`)."""
+
+    clock: Clock
+    steady: Clock
+
+
+class Driver(NamedTuple):
+    """The driver of an owned execution."""
+
+    execution_id: str
+    embedded: Embedded
+    launcher: AsyncLauncher | ScriptedLauncher
+    control: ControlPlane
+
+    @property
+    def execution(self) -> Execution:
+        """Its state."""
+        return self.control.executions[self.execution_id].execution
+
+
+class Server(NamedTuple):
+    """What drives all executions of a store, and the workers elsewhere that it knows of, where its workers are."""
+
+    service: Service
+    registry: WorkerRegistry | None
+
+
+class WorkerOptions(NamedTuple):
+    """Where a worker works: the bus, the URLs of servers (none: those of this machine that announce themselves), its
+    pool, its name, and the file of its credential store."""
+
+    bus: str
+    servers: tuple[str, ...]
+    pool: str
+    name: str
+    secrets_path: str
+
+
+class BusWorker(NamedTuple):
+    """A worker of a bus, and the launcher of its tools."""
+
+    worker: Worker
+    launcher: AsyncLauncher
+
+
+@contextmanager
+def driver_of(runtime: Runtime, execution_id: str, observe: Observer) -> Iterator[Driver]:
+    """Own an execution and hold what drives it; raises Owned while another process does."""
+    with ExitStack() as owning:
+        runtime.keep(lambda: owning.enter_context(runtime.store.own(execution_id)))
+        driver = _driver(runtime, execution_id, observe)
+        try:
+            yield driver
+        finally:
+            driver.launcher.close()
+            driver.control.close()
+
+
+def server_of(
+    runtime: Runtime, bus: ClusterBus | None, changed: Callable[[str], None], say: Callable[[str], None]
+) -> Server:
+    """What drives every execution of a runtime: with the workers of a bus, or with one in the same thread (None).
+
+    `changed` is called with the execution that has a new event.
+    """
+    return _with_local_worker(runtime, changed, say) if bus is None else _with_bus(runtime, bus, changed, say)
+
+
+def bus_worker_of(
+    options: WorkerOptions, settings: Settings, bus: ClusterBus, cache: WorkerCache, fetches: BackgroundFetches,
+    say: Callable[[str], None],
+) -> BusWorker:  # fmt: skip
+    """A worker of a bus, which has plans and values from servers, by way of its cache."""
+    from noetl.worker.heartbeats import Heartbeats
+
+    times = _Times(WallClock(), SteadyClock())
+    environments = TaskEnvironments(
+        cache.program, cache, root=str(settings.root), secrets_path=options.secrets_path,
+        chance=random.SystemRandom().random, log=settings.log, fence=settings.fence, fetches=fetches,
+    )  # fmt: skip
+    launcher = _launcher(environments, times)
+    worker = Worker(
+        bus, pool=options.pool, slots=settings.slots, launcher=launcher, program_of=environments.program_of,
+        context_of=environments.context_of, clock=times.clock, steady=times.steady, fetches=fetches,
+        name=options.name, heartbeats=Heartbeats(bus, bus, MonotonicClock()), blobs=cache, say=say,
+    )  # fmt: skip
+    bus.listen(launcher.wake)
+    return BusWorker(worker, launcher)
+
+
+def _driver(runtime: Runtime, execution_id: str, observe: Observer) -> Driver:
+    settings, script = runtime.settings, runtime.settings.script
+    virtual = VirtualClock() if script is not None or runtime.was_scripted(execution_id) else None
+    if virtual is not None:
+        log = [event for _, event in runtime.events(execution_id)]
+        virtual.move_to(max((event.ts for event in log), default=0))
+    if script is not None:
+        sent = sum(event.event_type == "signal.received" and "row" not in event.data for event in log)
+        script = script._replace(signals=script.signals[sent:])
+    times = _Times(WallClock(), SteadyClock()) if virtual is None else _Times(virtual, virtual)
+    chance = random.SystemRandom().random if virtual is None else random.Random(0).random
+    bus = _local_bus(settings, times)
+    patience = Patience(settings.patience, settings.say)
+    tracker = LocalWorkers(DEFAULT_POOL, settings.limits)
+    control = _control(
+        runtime, bus, tracker, observe, times, patience, wall=WallClock() if virtual is not None else None
+    )
+    environments = _local_environments(runtime, chance, BackgroundFetches(0) if virtual is not None else None)
+    real = _launcher(environments, times)
+    launcher: AsyncLauncher | ScriptedLauncher = real
+    if virtual is not None and script is not None:
+        launcher = ScriptedLauncher(script, virtual, real, _signalling(control, execution_id))
+    worker = _local_worker(settings, bus, environments, launcher, times, patience)
+    waiter: Waiter = launcher if settings.tick is None else Ticking(launcher, settings.tick)
+    if virtual is None:  # tools go on meanwhile
+        patience.wait = lambda: _pass_pause(waiter, times.steady)
+    embedded = Embedded(Parts(runtime.store, runtime.blobs, bus, times.clock, waiter, control, worker, patience))
+    return Driver(execution_id, embedded, launcher, control)
+
+
+def _with_local_worker(runtime: Runtime, changed: Callable[[str], None], say: Callable[[str], None]) -> Server:
+    from noetl.server.service import Service
+
+    settings, times, patience = runtime.settings, _Times(WallClock(), SteadyClock()), Patience(math.inf, say)
+    bus = _local_bus(settings, times)
+    environments = _local_environments(runtime, random.SystemRandom().random)
+
+    def observe(execution: Execution, program: Program, event: Event) -> None:
+        if execution.is_over:
+            environments.forget(execution.execution_id)
+        changed(execution.execution_id)
+
+    control = _control(runtime, bus, LocalWorkers(DEFAULT_POOL, settings.limits), observe, times, patience, say=say)
+    launcher = _launcher(environments, times)
+    worker = _local_worker(settings, bus, environments, launcher, times, patience)
+    service = Service(
+        control, store=runtime.store, worker=worker, waiter=launcher, clock=times.steady,
+        load=runtime.programs.load, skips=runtime.was_scripted, say=say, patience=patience, look=runtime.check_room,
+    )  # fmt: skip
+    return Server(service, None)
+
+
+def _with_bus(runtime: Runtime, bus: ClusterBus, changed: Callable[[str], None], say: Callable[[str], None]) -> Server:
+    import os
+
+    from noetl.app.idle import IdleWorker, Sleeper
+    from noetl.server.service import Service
+    from noetl.server.workers.leases import Leases
+    from noetl.server.workers.macs import Macs
+    from noetl.server.workers.registry import WorkerRegistry
+    from noetl.server.workers.remote import RemoteWorkers
+
+    def observe(execution: Execution, program: Program, event: Event) -> None:
+        changed(execution.execution_id)
+
+    times, monotonic, sleeper = _Times(WallClock(), SteadyClock()), MonotonicClock(), Sleeper()
+    patience = Patience(math.inf, say)
+    registry = WorkerRegistry(bus, bus, monotonic, os.urandom(8).hex())
+    tracker = RemoteWorkers(Leases(monotonic), registry, Macs(runtime.store.claims_key))
+    control = _control(runtime, bus, tracker, observe, times, patience, say=say)
+    bus.listen(sleeper.wake)
+    service = Service(
+        control, store=runtime.store, worker=IdleWorker(), waiter=sleeper, clock=times.steady,
+        load=runtime.programs.load, skips=runtime.was_scripted, say=say, reaches=lambda: bus.room(STOPS) > 0,
+        patience=patience, look=runtime.check_room,
+    )  # fmt: skip
+    return Server(service, registry)
+
+
+def _control(
+    runtime: Runtime,
+    bus: Bus[Command, Said, Answer],
+    tracker: WorkerTracker,
+    observe: Observer,
+    times: _Times,
+    patience: Patience,
+    *,
+    wall: Clock | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> ControlPlane:
+    return ControlPlane(
+        bus, store=runtime.store, blobs=runtime.blobs, clock=times.clock, steady=times.steady, wall=wall,
+        find=runtime.programs.find, load=runtime.programs.load, observe=observe, tracker=tracker,
+        environment=runtime.settings.environment.given, say=say, keep=patience,
+    )  # fmt: skip
+
+
+def _local_bus(settings: Settings, times: _Times) -> MemoryBus[Command, Said, Answer]:
+    """The bus to the worker of this process. Its queues are short: what has no slot waits where priorities order it."""
+    bus: MemoryBus[Command, Said, Answer] = MemoryBus(capacity=2 * settings.slots, clock=times.steady)
+    for pool, most in settings.limits.items():
+        bus.limit(pool, most)
+    return bus
+
+
+def _local_environments(
+    runtime: Runtime, chance: Callable[[], float], fetches: BackgroundFetches | None = None
+) -> TaskEnvironments:
+    settings = runtime.settings
+    return TaskEnvironments(
+        runtime.programs.load, runtime.blobs, root=str(settings.root), secrets_path=runtime.secrets_path,
+        chance=chance, log=settings.log, fence=settings.fence, fetches=fetches or BackgroundFetches(),
+    )  # fmt: skip
+
+
+def _launcher(environments: TaskEnvironments, times: _Times) -> AsyncLauncher:
+    """The launcher of real tools. A fetch that is over ends its wait."""
+    launcher = AsyncLauncher(environments.env_of, times.steady)
+    environments.fetches.listen(launcher.wake)
+    return launcher
+
+
+def _local_worker(
+    settings: Settings,
+    bus: Bus[Command, Said, Answer],
+    environments: TaskEnvironments,
+    launcher: Launcher,
+    times: _Times,
+    patience: Patience,
+) -> Worker:
+    """The only worker that there is: it takes the orders of all pools."""
+    return Worker(
+        bus, pool=DEFAULT_POOL, slots=settings.slots, limited=settings.limits, launcher=launcher,
+        program_of=environments.program_of, context_of=environments.context_of, clock=times.clock, steady=times.steady,
+        fetches=environments.fetches, failed=patience.failed,
+    )  # fmt: skip
+
+
+def _pass_pause(waiter: Waiter, clock: Clock) -> None:
+    waiter.pass_time(clock.now() + round(PAUSE * 1_000_000))
+
+
+def _signalling(control: ControlPlane, execution_id: str) -> Callable[[Signal], None]:
+    """Where the signals of a script go."""
+    return lambda signal: control.ask(execution_id, Ask("signal", None, {"name": signal.name, "data": signal.data}))
