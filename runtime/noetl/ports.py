@@ -216,6 +216,14 @@ class Store(Protocol):
         """The digest and bytes of a version of a playbook path, of the newest when none is given."""
         ...
 
+    def vouch(self, digest: str, verifier: str) -> None:
+        """Note that the plan has passed the checks of that name (`noetl.app.verifier`)."""
+        ...
+
+    def vouches(self, digest: str, verifier: str) -> bool:
+        """Whether that was noted, in this store and of these checks; a note that was made otherwise is none."""
+        ...
+
     def post(self, execution_id: str, verb: str, body: Json) -> int:
         """Leave a request for the owner of an execution; returns its row."""
         ...

@@ -224,6 +224,19 @@ def test_all_who_open_a_store_know_one_key_of_claims(store: Store, open_store: O
         other.close()
 
 
+def test_a_store_vouches_for_what_was_noted_and_for_nothing_else(store: Store, open_store: Open) -> None:
+    plan, other = "a" * 64, "b" * 64
+    assert not store.vouches(plan, "v1")
+    store.vouch(plan, "v1")
+    for one in (store, open_store()):
+        assert one.vouches(plan, "v1")
+        assert not any(one.vouches(*asked) for asked in [(plan, "v2"), (plan, ""), (other, "v1"), ("", "v1")])
+    store.vouch(plan, "v2")
+    assert store.vouches(plan, "v2") and not store.vouches(plan, "v1")
+    store.vouch(plan, "")
+    assert not store.vouches(plan, "")
+
+
 def test_odd_text_is_kept_or_refused_in_words(store: Store) -> None:
     """Scenario 92: U+0000 survives; a lone surrogate never leaves the driver's own error."""
     name = "a\0b/../ü 🙂"

@@ -17,6 +17,7 @@ ROWS: tuple[Row, ...] = (
     Row("soundness", "analysis", "≤ 20 ms; worst ≤ 500 ms", analysis.soundness),
     Row("mcc", "analysis", "0 differ", analysis.published),
     Row("one-step", "runtime", "≤ 12 ×", runtime.one_step),
+    Row("opening", "runtime", "≤ 0.4 s", runtime.opening),
     Row("steps", "runtime", "≥ 8 × DBOS; no slower later", runtime.durable_steps),
     Row("iterations", "runtime", "≥ 20 × DBOS", runtime.iterations),
     Row("loop-memory", "runtime", "≤ 200 MB, flat", runtime.loop_memory),

@@ -17,10 +17,12 @@ from noetl.api.notifier import Notifier
 from noetl.api.problems import Faulty, Rejected, Unknown
 from noetl.app.documents import execution_document, replay_document, row_document, verdict_of, version_document
 from noetl.app.preflight_answers import secret_pools
+from noetl.app.programs import WORTH
 from noetl.app.runtime import Runtime
 from noetl.app.secret_resolver import unresolvable, workload_of
 from noetl.app.snapshot_cache import SnapshotCache
 from noetl.app.snapshots import UnreadableExecution, events_of, program_of, result_of, root_of
+from noetl.app.verifier import verifier
 from noetl.app.workers import EVERY_POOL, hindrance, worker_document
 from noetl.catalogue import PlanRow, Versions
 from noetl.engine.program import Program
@@ -235,6 +237,12 @@ class ApiService:
         if data is None:
             raise Unknown(f"there is no plan with the digest {digest}")
         return data
+
+    def plan_with_note(self, digest: str) -> tuple[bytes, str]:
+        """The bytes of a plan, and the name of the checks that this version has noted of it, empty for none."""
+        data = self.plan(digest)
+        name = verifier() if len(data) >= WORTH else ""
+        return data, name if name and self._runtime.store.vouches(digest, name) else ""
 
     def plan_at(self, path: str, version: int | None) -> tuple[str, bytes]:
         """The digest and bytes of a version of a path, the newest when none is given."""

@@ -11,6 +11,7 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from noetl.app.programs import program_of
+from noetl.app.verifier import verifier
 from noetl.background import BackgroundFetches
 from noetl.egress import is_loopback
 from noetl.engine.program import Program
@@ -59,9 +60,9 @@ class WorkerCache:
         """The program of a plan. Raises NotFound where it cannot be run here, Pending."""
         known = self._programs.get(digest)
         if known is None:
-            data = self._fetches.brought(("plan", digest), lambda: self._plan(digest))
+            data, verified = self._fetches.brought(("plan", digest), lambda: self._plan(digest))
             try:
-                known = program_of(data)
+                known = program_of(data, verified=verified)
             except PlanError as problem:
                 raise NotFound(f"not a plan that this version runs: {problem}") from problem
         self._programs[digest] = known
@@ -92,12 +93,18 @@ class WorkerCache:
         for connection in self._servers.values():
             connection.close()
 
-    def _plan(self, digest: str) -> bytes:
-        """The bytes of a plan. A server that does not have it is not one of those that order it."""
-        data = self._ask(lambda connection: RemoteStore(connection).plan(digest))
+    def _plan(self, digest: str) -> tuple[bytes, bool]:
+        """The bytes of a plan, and whether the server has verified it as this worker would. A server that does not have
+        it is not one of those that order it."""
+
+        def bring(connection: Connection) -> tuple[bytes | None, bool]:
+            store = RemoteStore(connection)
+            return store.plan(digest), store.vouches(digest, verifier())
+
+        data, verified = self._ask(bring)
         if data is None:
             raise Unreachable(f"{', '.join(self._servers)} does not have the plan {digest}{self._hint()}")
-        return data
+        return data, verified
 
     def _hint(self) -> str:
         """Which server there is that was not named: nothing is sent to that one, the token least of all."""

@@ -65,3 +65,24 @@ def condition(wanted: Wanted, marks: Mapping[str, str]) -> str:
     """
     asked = wanted._asdict()
     return " AND ".join(["true", *(text.format_map(marks) for name, text in _WANTED.items() if asked[name])])
+
+
+def note_of(digest: str) -> str:
+    """The name under which a store keeps, among its keys, that a plan has passed the checks."""
+    return f"verified {digest}"
+
+
+def seal_of(key: bytes, digest: str, verifier: str) -> bytes:
+    """What is noted there: made with the key of claims, which only the store's servers know, so that nobody else makes
+    a note and none of another store, plan or version passes for one.
+    """
+    from hmac import digest as mac
+
+    return mac(key, f"verified {digest} {verifier}".encode("utf-8", "surrogatepass"), "sha256")
+
+
+def is_sealed(found: object, key: bytes, digest: str, verifier: str) -> bool:
+    """Whether what was found under the name of a note is the one of these checks."""
+    from hmac import compare_digest
+
+    return isinstance(found, bytes) and bool(verifier) and compare_digest(found, seal_of(key, digest, verifier))

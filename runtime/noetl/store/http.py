@@ -32,6 +32,8 @@ PLAIN = "NOETL_PLAIN_HTTP"
 trusted as this machine is.
 """
 
+VERIFIED = "x-verified"
+"""The header in which a server names the checks that a plan has passed, with the plan."""
 _PAGE = 500
 _SECONDS = 30.0
 _MOST = 256 << 20
@@ -213,6 +215,7 @@ class RemoteStore:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._verified: dict[str, str] = {}
 
     def create(
         self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
@@ -275,7 +278,10 @@ class RemoteStore:
 
     def plan(self, digest: str) -> bytes | None:
         answer = self._connection.ask("GET", f"/plans/{quote(digest, safe='')}")
-        return None if answer.status == 404 else self._checked(answer, digest)
+        if answer.status == 404:
+            return None
+        self._verified[digest] = answer.headers.get(VERIFIED, "")
+        return self._checked(answer, digest)
 
     def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
         query = {"version": str(version)} if version is not None else None
@@ -284,6 +290,13 @@ class RemoteStore:
             return None
         digest = answer.headers.get("x-digest", "")
         return digest, self._checked(answer, digest)
+
+    def vouch(self, digest: str, verifier: str) -> None:
+        """The server notes what it has verified itself."""
+
+    def vouches(self, digest: str, verifier: str) -> bool:
+        """What the server said with the plan: who trusts it for the log has no more of the plan."""
+        return bool(verifier) and self._verified.get(digest) == verifier
 
     def post(self, execution_id: str, verb: str, body: Json) -> int:
         """The row is the server's affair."""

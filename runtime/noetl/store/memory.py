@@ -27,7 +27,7 @@ from noetl.ports import (
     Taken,
     Wanted,
 )
-from noetl.store import missing
+from noetl.store import is_sealed, missing, seal_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import reference
 
@@ -63,6 +63,7 @@ class MemoryStore:
         self._paths: dict[str, list[str]] = {}
         self._inbox: list[InboxRow] = []
         self._claims_key = os.urandom(32)
+        self._notes: dict[str, bytes] = {}
         self._starts: dict[str, tuple[str, str]] = {}
         self._owned: set[str] = set()
         self._hook = hook
@@ -196,6 +197,16 @@ class MemoryStore:
                 return None
             digest = versions[number - 1]
             return digest, self._plans[digest]
+
+    def vouch(self, digest: str, verifier: str) -> None:
+        with self._lock:
+            self._reach()
+            self._notes[digest] = seal_of(self._claims_key, digest, verifier)
+
+    def vouches(self, digest: str, verifier: str) -> bool:
+        with self._lock:
+            self._reach()
+            return is_sealed(self._notes.get(digest), self._claims_key, digest, verifier)
 
     def post(self, execution_id: str, verb: str, body: Json) -> int:
         with self._lock:

@@ -19,6 +19,8 @@ SELECT digest, data FROM catalogue JOIN plans USING (digest) WHERE path = %(path
   coalesce(%(version)s::integer, (SELECT max(version) FROM catalogue WHERE path = %(path)s))
 """
 
+_NOTE = "INSERT INTO keys VALUES (%s, %b) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+
 
 class PostgresCatalogue:
     """Keeps plans by digest, and the versions of paths."""
@@ -67,3 +69,12 @@ class PostgresCatalogue:
     def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
         found = self._access.rows(_AT, {"path": written(path), "version": version})
         return (read(found[0][0]), found[0][1]) if found else None
+
+    def note(self, name: str, seal: bytes) -> None:
+        """Keep what was found of a plan."""
+        self._access.run(lambda connection: connection.execute(_NOTE, (written(name), seal)) and None)
+
+    def noted(self, name: str) -> bytes | None:
+        """What was kept so."""
+        found = self._access.rows("SELECT value FROM keys WHERE name = %s", (written(name),))
+        return bytes(found[0][0]) if found else None

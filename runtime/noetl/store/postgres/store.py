@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from noetl.catalogue import EVERY, PlanRow, Versions
 from noetl.ports import ALL, ExecutionRow, Hook, InboxRow, Record, StartKey, Wanted
+from noetl.store import is_sealed, note_of, seal_of
 from noetl.store.postgres.access import Access
 from noetl.store.postgres.address import address_of
 from noetl.store.postgres.catalogue import PostgresCatalogue
@@ -78,6 +79,12 @@ class PostgresStore:
 
     def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
         return self._catalogue.plan_at(path, version)
+
+    def vouch(self, digest: str, verifier: str) -> None:
+        self._catalogue.note(note_of(digest), seal_of(self.claims_key(), digest, verifier))
+
+    def vouches(self, digest: str, verifier: str) -> bool:
+        return is_sealed(self._catalogue.noted(note_of(digest)), self.claims_key(), digest, verifier)
 
     def post(self, execution_id: str, verb: str, body: Json) -> int:
         return self._inbox.post(execution_id, verb, body)

@@ -36,7 +36,7 @@ from noetl.ports import (
     Wanted,
 )
 from noetl.space import check_room
-from noetl.store import SELECT_EXECUTIONS, condition, cut_off, missing
+from noetl.store import SELECT_EXECUTIONS, condition, cut_off, is_sealed, missing, note_of, seal_of
 from noetl.store.sqlite.catalogue import SqliteCatalogue
 from noetl.store.sqlite.failures import TRANSLATED, failure
 from noetl.store.sqlite.opening import connect
@@ -262,6 +262,14 @@ class SqliteStore:
 
     def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
         return self._catalogue.plan_at(path, version)
+
+    def vouch(self, digest: str, verifier: str) -> None:
+        note = note_of(digest), seal_of(self.claims_key(), digest, verifier)
+        self.write("vouch", lambda cursor: cursor.execute("INSERT OR REPLACE INTO keys VALUES (?, ?)", note) and None)
+
+    def vouches(self, digest: str, verifier: str) -> bool:
+        found = self.rows("SELECT value FROM keys WHERE name = ?", (note_of(digest),))
+        return bool(found) and is_sealed(found[0][0], self.claims_key(), digest, verifier)
 
     def post(self, execution_id: str, verb: str, body: Json) -> int:
         import json

@@ -1,0 +1,38 @@
+"""Which checks a plan passes when it is read: their name, by which those who keep plans note that one has passed.
+
+The name is a hash of the source of `noetl_ir`, so that no change of a check, of what is read or of what a kind says can
+leave an old note standing.
+"""
+
+from collections.abc import Collection
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+import noetl_ir
+
+_PACKAGE = Path(noetl_ir.__file__ or "").parent
+_FOLDERS = ("assembly", "kinds", "plan_format", "verify")
+
+
+@cache
+def verifier() -> str:
+    """The name of the checks; empty where the source is not there to be read, and nothing can be said of a plan."""
+    digest = sha256()
+    try:
+        for folder in (_PACKAGE, *(_PACKAGE / name for name in _FOLDERS)):
+            files = sorted(folder.glob("*.py"))
+            if not files:  # installed without its source
+                return ""
+            for file in files:
+                content = file.read_bytes()
+                digest.update(f"{file.name} {len(content)}\n".encode())
+                digest.update(content)
+    except OSError:
+        return ""
+    return digest.hexdigest()
+
+
+def only_own(kinds: Collection[str]) -> bool:
+    """Whether all kinds are of that package: of others `verifier` does not know whether they have changed."""
+    return all((_PACKAGE / "kinds" / f"{kind}.py").is_file() for kind in kinds)
