@@ -25,6 +25,17 @@ from noetl_ir.expr import (
     TupleOf,
     Unary,
 )
+from noetlc.expr import lalr
+from noetlc.expr.known import check_known
+from noetlc.expr.tokens import tokens_of
+
+
+def parse_exactly(text: str) -> Expr:
+    """The expression, by the grammar's tables alone: what the quick way is held to. Raises TemplateError."""
+    expr = lalr.parse(tokens_of(text))
+    check_known(expr)
+    return expr
+
 
 TEXTS = st.sampled_from(
     [

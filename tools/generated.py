@@ -16,7 +16,7 @@ GENERATED: dict[str, str] = {
     "schema/README.md": "documents:reference",
     "schema/playbook.md": "documents:authors",
     "compiler/README.md": "documents:compiler_readme",
-    "compiler/noetlc/expr/tables.py": "noetlc.expr.parser:generated_tables",
+    "compiler/noetlc/expr/tables.py": "grammar_tables:tables",
 }
 """File, from the repository's root → `module:function`; the function takes nothing and gives the text."""
 

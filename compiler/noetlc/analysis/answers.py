@@ -5,7 +5,6 @@ from typing import TypeAlias
 
 from noetl_ir.plan import Plan
 from noetl_ir.rows import NamedTuple
-from noetlc.analysis.components import components_of
 from noetlc.analysis.goals import Never, Open, Reached, coverable
 from noetlc.analysis.origin import has_loop
 from noetlc.analysis.petri import Arcs, Petri, arcs_of
@@ -18,6 +17,7 @@ from noetlc.analysis.story import story_of
 from noetlc.analysis.stubborn import terminals_of
 from noetlc.analysis.verdict import Status, Verdict
 from noetlc.analysis.waves import folded
+from noetlc.ast.components import components_of
 
 Seen: TypeAlias = Callable[[Skeleton], Skeleton]
 """How a skeleton is looked at: as it is, or with what guards show."""

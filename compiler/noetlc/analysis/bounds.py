@@ -18,11 +18,11 @@ from collections.abc import Iterator, Sequence
 
 from noetl_ir.plan import Plan
 from noetl_ir.rows import NamedTuple
-from noetlc.analysis.components import components_of
 from noetlc.analysis.extents import Extent
 from noetlc.analysis.formulas import ONE, ZERO, Formula, largest, number, plus, smaller, times, unbounded, widest
 from noetlc.analysis.pipelines import NOTHING, Work, either, pipeline_of, together
 from noetlc.analysis.sizes import Sizes
+from noetlc.ast.components import components_of
 
 ENTRY = "@entry"
 EXECUTION = 5

@@ -3,13 +3,13 @@
 from noetl_ir.plan import Plan
 from noetl_ir.rows import NamedTuple
 from noetlc.analysis.answers import counting
-from noetlc.analysis.components import components_of
 from noetlc.analysis.goals import Never, Reached, searched
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.skeleton import whole_skeleton
 from noetlc.analysis.soundness import QUICK
 from noetlc.analysis.together import together_of
 from noetlc.analysis.waves import folded
+from noetlc.ast.components import components_of
 
 MOST = 8
 """How far runs are counted; more is "many"."""

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 
 from noetl_ir.plan import Plan, Task
 from noetl_ir.rows import NamedTuple
-from noetlc.analysis.components import components_of
 from noetlc.analysis.counters import END, Counters, Way, ways_of
 from noetlc.analysis.formulas import ZERO, Formula, largest, number, plus, times
 from noetlc.analysis.sizes import Sizes
+from noetlc.ast.components import components_of
 
 DEEPEST = 8
 """Circles inside each other that are looked into."""

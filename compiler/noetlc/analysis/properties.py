@@ -7,9 +7,9 @@ always fire again, and has a stable marking when some place never changes.
 from itertools import pairwise
 
 from noetl_ir.rows import NamedTuple
-from noetlc.analysis.components import terminal_components
 from noetlc.analysis.petri import Petri, effect_of
 from noetlc.analysis.reachability import Graph
+from noetlc.ast.components import terminal_components
 
 
 class Properties(NamedTuple):
@@ -190,7 +190,7 @@ def _pieces(net: Petri, inputs: list[frozenset[int]], outputs: list[frozenset[in
 
 def _parts(net: Petri, inputs: list[frozenset[int]], outputs: list[frozenset[int]]) -> int:
     """How many strongly connected components the graph of the net has."""
-    from noetlc.analysis.components import components_of
+    from noetlc.ast.components import components_of
 
     after: list[list[int]] = [[] for _ in net.places]
     for number, side in enumerate(inputs):

@@ -8,10 +8,10 @@ full.
 """
 
 from noetl_ir.rows import NamedTuple
-from noetlc.analysis.components import terminal_components
 from noetlc.analysis.packing import Packing, least_bits, packing_of
 from noetlc.analysis.petri import Petri, consumers_of, producers_of
 from noetlc.analysis.reachability import Graph
+from noetlc.ast.components import terminal_components
 
 MAX_BITS = 16
 SEEDS = 12

@@ -12,8 +12,8 @@ from noetl_ir.expr import Literal
 from noetl_ir.plan import Child
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
+from noetlc.ast.components import components_of
 from noetlc.ast.playbook import Playbook
-from noetlc.codegen.components import components_of
 from noetlc.diag.codes_net import NET_CODES
 from noetlc.diag.diagnostic import Diagnostic
 
@@ -118,7 +118,9 @@ def family_of(root: Member, look: Callable[[str], Member | str]) -> tuple[Family
         name: [keys[name, path] for path in paths_of(member.playbook) if (name, path) in keys]
         for name, member in members.items()
     }
-    circles = list(components_of(after))
+    names, numbers = list(after), {name: number for number, name in enumerate(after)}
+    targets = [[numbers[name] for name in row] for row in after.values()]
+    circles = [tuple(names[number] for number in reversed(circle)) for circle in components_of(targets)]
     circle_of = {name: number for number, circle in enumerate(circles) for name in circle}
     order = tuple([name for circle in circles for name in circle])
     return Family(members, keys, missing, circle_of, order, tuple(asked)), key

@@ -8,8 +8,8 @@ crosses a branch. An arc that only a failure can take (`event.name == 'step.fail
 from noetl_ir.expr import Attribute, Compare, Const, Name
 from noetl_ir.plan import ENTRY
 from noetl_ir.rows import NamedTuple
+from noetlc.ast.dominators import dominators_of
 from noetlc.ast.playbook import Guard, Playbook, Step
-from noetlc.codegen.dominators import dominators_of
 from noetlc.codegen.sources import entry_of, sources_of
 from noetlc.expr.shorthand import conjuncts
 

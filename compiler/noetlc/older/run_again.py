@@ -7,7 +7,7 @@ them into an arc, for the run that has just ended. Where that failed there is no
 """
 
 from noetl_ir.expr import Conditional, Expr
-from noetlc.analysis.components import components_of
+from noetlc.ast.components import components_of
 from noetlc.ast.graph import graph_of, reached
 from noetlc.ast.playbook import Arc, Playbook, Step
 from noetlc.expr.paths import accesses

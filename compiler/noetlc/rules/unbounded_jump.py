@@ -21,7 +21,7 @@ When to ignore
 
 from collections.abc import Iterator
 
-from noetlc.analysis.components import components_of
+from noetlc.ast.components import components_of
 from noetlc.ast.pipeline import asked_rules, has_unknown_jump, pipeline_of
 from noetlc.ast.playbook import Step, Task
 from noetlc.ast.walk import rule_guards

@@ -1,19 +1,16 @@
 """The grammar, held to Jinja2's own parser; and the errors."""
 
-import subprocess
-import sys
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expressions import EXPRESSIONS
+from expressions import EXPRESSIONS, parse_exactly
 from jinja_nodes import parsed
 from noetl_ir.expr import Attribute, Const, Expr, Name, walk
 from noetlc.expr import lalr
 from noetlc.expr.errors import TemplateError
 from noetlc.expr.lalr import MAX_DEPTH
-from noetlc.expr.parser import parse_exactly, parse_expression
+from noetlc.expr.parser import parse_expression
 from noetlc.expr.quick import quick
 from noetlc.expr.tokens import KEYWORDS, tokens_of
 from noetlc.expr.unparse import unparse
@@ -112,15 +109,6 @@ def test_the_quick_way_reads_what_the_grammar_reads(text: str) -> None:
 )  # fmt: skip
 def test_usual_expressions_take_the_quick_way(text: str) -> None:
     assert quick(text, 0, len(text)) == parse_exactly(text)
-
-
-def test_lark_is_not_imported_to_parse() -> None:
-    source = (
-        "import sys; from noetlc.expr.parser import parse_template\n"
-        "parse_template('{{ a.b }}'); parse_template('{{ (a if b) ~ [1][0] }}')\n"
-        "sys.exit('lark' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", source], check=False).returncode == 0
 
 
 @pytest.mark.parametrize("text", ["(" * 3000, "(" * 3000 + ")" * 3000, "[" * 3000, "{1:" * 3000])

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expressions import EXPRESSIONS, TYPED
+from expressions import EXPRESSIONS, TYPED, parse_exactly
 from noetl_ir.expr import Binary, Concat, Const, Expr, Name, Unary
-from noetlc.expr.parser import parse_exactly, parse_expression
+from noetlc.expr.parser import parse_expression
 from noetlc.expr.unparse import unparse
 
 

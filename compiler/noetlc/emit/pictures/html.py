@@ -2,22 +2,24 @@
 
 Nothing is loaded from anywhere, and a content policy forbids it: only the one script, by its digest, may run. Text of
 the playbook gets into the page as escaped SVG and as JSON in which no markup can begin; the script only ever sets text.
+
+The script is `page.js`; the style of the page is `page.css`, of what is drawn in it `style`.
 """
 
 import json
 from base64 import b64encode
 from collections.abc import Sequence
+from functools import cache
 from hashlib import sha256
+from pkgutil import get_data
 
 from noetl_ir.expr import Json
 from noetl_ir.span import Span
 from noetlc.emit.pictures.boxes import body_of
 from noetlc.emit.pictures.drawing import Drawing, drawing_of, label_size
 from noetlc.emit.pictures.legend import legend_of
-from noetlc.emit.pictures.page import STYLE
 from noetlc.emit.pictures.picture import Node, Picture, Shape
 from noetlc.emit.pictures.regions import folded, leaves_of
-from noetlc.emit.pictures.script import SCRIPT
 from noetlc.emit.pictures.style import sheet
 from noetlc.emit.pictures.xml import escaped
 from noetlc.source.text import Source, lines_of
@@ -36,7 +38,8 @@ def emitted(pictures: Sequence[Picture], source: Source, boxes: int | None = Non
         "source": list[Json](line.rstrip("\r\n") for line in lines_of(source.text)),
         "name": source.name,
     }
-    digest = b64encode(sha256(SCRIPT.encode()).digest()).decode()
+    script = f"\n{_file('page.js')}"
+    digest = b64encode(sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     title = ", ".join(picture.title for picture in pictures)
     views = "\n".join(_view(number, drawing) for number, drawing in enumerate(drawings))
@@ -49,7 +52,8 @@ def emitted(pictures: Sequence[Picture], source: Source, boxes: int | None = Non
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escaped(title)}</title>
-<style>{sheet("media")}{STYLE}</style>
+<style>{sheet("media")}
+{_file("page.css")}</style>
 </head>
 <body>
 <header>
@@ -74,10 +78,18 @@ def emitted(pictures: Sequence[Picture], source: Source, boxes: int | None = Non
 </div>
 <noscript><p>The picture is here; folding, search and source need the script of this page.</p></noscript>
 <script id="data" type="application/json">{_json(data)}</script>
-<script>{SCRIPT}</script>
+<script>{script}</script>
 </body>
 </html>
 """
+
+
+@cache
+def _file(name: str) -> str:
+    """A file that stands beside this module, wherever that was installed to."""
+    data = get_data("noetlc.emit.pictures", name)
+    assert data is not None, name
+    return data.decode()
 
 
 def _view(number: int, drawing: Drawing) -> str:

@@ -6,6 +6,7 @@ Every character that Mermaid could read as its own is written as an entity.
 from collections.abc import Iterator
 
 from noetlc.emit.pictures.picture import Edge, Kind, Mark, Node, Picture, Shape
+from noetlc.emit.pictures.regions import folded
 
 MAX_EDGES, MAX_CHARACTERS = 500, 50_000
 """What Mermaid draws unless it is configured otherwise (`maxEdges`, `maxTextSize`)."""
@@ -41,8 +42,6 @@ def emitted(picture: Picture) -> str:
     text = _written(picture)
     if _fits(text):
         return text
-    from noetlc.emit.pictures.regions import folded  # brings networkx, which small pictures do without
-
     for most in TRIES:
         if _fits(text):
             return text

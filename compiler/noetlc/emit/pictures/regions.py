@@ -8,9 +8,8 @@ What is marked stays in sight.
 
 from collections.abc import Iterator
 
-import networkx
-
 from noetl_ir.rows import NamedTuple
+from noetlc.ast.dominators import dominators_of
 from noetlc.emit.pictures.picture import Edge, Kind, Mark, Node, Picture, Shape, worse
 
 EXIT = -1
@@ -25,6 +24,16 @@ class Part(NamedTuple):
     first: int
     last: int
     members: frozenset[int]
+
+
+class Arrows(NamedTuple):
+    """Box → the boxes that its arrows lead to and come from, each once and in the arrows' order.
+
+    A value is whether one of the arrows to that box is no arrow of a failure.
+    """
+
+    after: list[dict[int, bool]]
+    before: list[dict[int, bool]]
 
 
 def folded(picture: Picture, most: int) -> Picture:
@@ -65,11 +74,12 @@ def _homes(picture: Picture) -> list[Part]:
 
 def _rows(picture: Picture) -> list[Part]:
     """Pieces of wide rows: boxes side by side that come from the same boxes and lead to the same."""
-    graph = _graph(picture)
+    arrows = _arrows(picture)
     rows: dict[tuple[frozenset[int], frozenset[int]], list[int]] = {}
     for number, node in enumerate(picture.nodes):
-        if graph.in_degree(number) and not graph.has_edge(number, number) and node.mark not in IN_SIGHT:
-            rows.setdefault((frozenset(graph.pred[number]), frozenset(graph.succ[number])), []).append(number)
+        before, after = arrows.before[number], arrows.after[number]
+        if before and number not in after and node.mark not in IN_SIGHT:
+            rows.setdefault((frozenset(before), frozenset(after)), []).append(number)
     parts = []
     for row in rows.values():
         if len(row) >= WIDE:
@@ -92,10 +102,10 @@ def leaves_of(node: Node) -> list[Node]:
 
 def _chosen(picture: Picture, excess: int, most: int) -> list[Part]:
     """Parts without a common box, the smallest first, until enough boxes are gone."""
-    graph = _graph(picture)
+    arrows = _arrows(picture)
     pinned = {number for number, node in enumerate(picture.nodes) if node.mark in IN_SIGHT}
     piece = max(LEAST + 1, -(-2 * len(picture.nodes) // max(1, most)))
-    parts = [*_forks(graph), *_chains(graph, piece)]
+    parts = [*_forks(arrows), *_chains(arrows, piece)]
     taken: set[int] = set()
     chosen = []
     for part in sorted(parts, key=lambda each: (len(each.members), each.first)):
@@ -106,42 +116,43 @@ def _chosen(picture: Picture, excess: int, most: int) -> list[Part]:
     return chosen
 
 
-def _graph(picture: Picture) -> "networkx.DiGraph[int]":
-    """The boxes with their arrows; `plain` on those that are no arrow of a failure."""
-    graph: networkx.DiGraph[int] = networkx.DiGraph()
-    graph.add_nodes_from(range(len(picture.nodes)))
+def _arrows(picture: Picture) -> Arrows:
+    after: list[dict[int, bool]] = [{} for _ in picture.nodes]
+    before: list[dict[int, bool]] = [{} for _ in picture.nodes]
     for edge in picture.edges:
-        plain = edge.kind is not Kind.KO or graph.get_edge_data(edge.source, edge.target, {}).get("plain", False)
-        graph.add_edge(edge.source, edge.target, plain=plain)
-    return graph
+        plain = edge.kind is not Kind.KO or after[edge.source].get(edge.target, False)
+        after[edge.source][edge.target] = before[edge.target][edge.source] = plain
+    return Arrows(after, before)
 
 
-def _onwards(graph: "networkx.DiGraph[int]", node: int) -> list[int]:
-    return [other for other, data in graph.succ[node].items() if data["plain"]]
+def _onwards(arrows: Arrows) -> list[list[int]]:
+    """Box → the boxes that it leads to without a failure."""
+    return [[other for other, plain in row.items() if plain] for row in arrows.after]
 
 
-def _forks(graph: "networkx.DiGraph[int]") -> Iterator[Part]:
-    after = {node: _onwards(graph, node) for node in graph}
-    backwards: networkx.DiGraph[int] = networkx.DiGraph()
-    backwards.add_nodes_from([*graph, EXIT])
-    backwards.add_edges_from((other, node) for node, row in after.items() for other in row)
-    backwards.add_edges_from((EXIT, node) for node, row in after.items() if not row)
-    behind = networkx.immediate_dominators(backwards, EXIT)
-    for first in graph:
-        if len(after[first]) < 2 and graph.in_degree(first) < 2:
+def _forks(arrows: Arrows) -> Iterator[Part]:
+    after = _onwards(arrows)
+    backwards: dict[int, list[int]] = {EXIT: [node for node, row in enumerate(after) if not row]}
+    backwards |= {node: [] for node in range(len(after))}
+    for node, row in enumerate(after):
+        for other in row:
+            backwards[other].append(node)
+    behind = dominators_of(EXIT, backwards)
+    for first, row in enumerate(after):
+        if len(row) < 2 and len(arrows.before[first]) < 2:
             continue
         last = behind.get(first, EXIT)
         for _ in range(CLIMBS):
-            if last in (EXIT, None):
+            if last == EXIT:
                 break
-            members = _between(graph, after, first, last)
-            if len(members) >= LEAST and _is_part(graph, members, first):
+            members = _between(after, first, last)
+            if len(members) >= LEAST and _is_part(arrows, members, first):
                 yield Part(first, last, members)
                 break
             last = behind.get(last, EXIT)
 
 
-def _between(graph: "networkx.DiGraph[int]", after: dict[int, list[int]], first: int, last: int) -> frozenset[int]:
+def _between(after: list[list[int]], first: int, last: int) -> frozenset[int]:
     """What can be reached from the first without passing the last; empty where that is too much."""
     found, waiting = {first, last}, [first]
     while waiting:
@@ -154,16 +165,15 @@ def _between(graph: "networkx.DiGraph[int]", after: dict[int, list[int]], first:
     return frozenset(found)
 
 
-def _is_part(graph: "networkx.DiGraph[int]", members: frozenset[int], first: int) -> bool:
-    return all(other in members for node in members if node != first for other in graph.pred[node])
+def _is_part(arrows: Arrows, members: frozenset[int], first: int) -> bool:
+    return all(other in members for node in members if node != first for other in arrows.before[node])
 
 
-def _chains(graph: "networkx.DiGraph[int]", piece: int) -> Iterator[Part]:
+def _chains(arrows: Arrows, piece: int) -> Iterator[Part]:
     """Pieces of chains: each box but the first has one arrow in, each but the last one way on."""
     after = {}
-    for node in graph:
-        row = _onwards(graph, node)
-        if len(row) == 1 and graph.in_degree(row[0]) == 1 and row[0] != node:
+    for node, row in enumerate(_onwards(arrows)):
+        if len(row) == 1 and len(arrows.before[row[0]]) == 1 and row[0] != node:
             after[node] = row[0]
     heads = set(after) - set(after.values())
     for head in sorted(heads):

@@ -3,16 +3,19 @@
 Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm" (2001).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeVar
+
+Node = TypeVar("Node", bound=Hashable)
 
 
-def dominators_of(entry: str, after: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def dominators_of(entry: Node, after: Mapping[Node, Sequence[Node]]) -> dict[Node, Node]:
     """Node → its immediate dominator, for every node but the entry that can be reached from it."""
     if entry not in after:
         return {}
     order = _postorder(entry, after)
     rank = {node: index for index, node in enumerate(order)}
-    before: dict[str, list[str]] = {node: [] for node in order}
+    before: dict[Node, list[Node]] = {node: [] for node in order}
     for node in order:
         for target in after[node]:
             before[target].append(node)
@@ -21,10 +24,11 @@ def dominators_of(entry: str, after: Mapping[str, Sequence[str]]) -> dict[str, s
     while changed:
         changed = False
         for node in reversed(order[:-1]):
-            head = ""
-            for source in before[node]:
-                if source in found:
-                    head = _meeting(head, source, found, rank) if head else source
+            # In reverse postorder at least one source of a node is found before the node.
+            heads = [source for source in before[node] if source in found]
+            head = heads[0]
+            for source in heads[1:]:
+                head = _meeting(head, source, found, rank)
             if found.get(node) != head:
                 found[node] = head
                 changed = True
@@ -32,7 +36,7 @@ def dominators_of(entry: str, after: Mapping[str, Sequence[str]]) -> dict[str, s
     return found
 
 
-def _meeting(one: str, other: str, found: dict[str, str], rank: dict[str, int]) -> str:
+def _meeting(one: Node, other: Node, found: dict[Node, Node], rank: dict[Node, int]) -> Node:
     while one != other:
         while rank[one] < rank[other]:
             one = found[one]
@@ -41,17 +45,18 @@ def _meeting(one: str, other: str, found: dict[str, str], rank: dict[str, int]) 
     return one
 
 
-def _postorder(entry: str, after: Mapping[str, Sequence[str]]) -> list[str]:
-    order: list[str] = []
+def _postorder(entry: Node, after: Mapping[Node, Sequence[Node]]) -> list[Node]:
+    order: list[Node] = []
     seen = {entry}
     path = [(entry, iter(after[entry]))]
     while path:
         node, rest = path[-1]
-        target = next(rest, None)
-        if target is None:
+        for target in rest:
+            if target not in seen:
+                seen.add(target)
+                path.append((target, iter(after[target])))
+                break
+        else:
             path.pop()
             order.append(node)
-        elif target not in seen:
-            seen.add(target)
-            path.append((target, iter(after[target])))
     return order

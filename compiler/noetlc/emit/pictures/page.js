@@ -1,10 +1,7 @@
-"""The script of the HTML page.
-
-It knows boxes with places, arrows with points, and parts that can be folded. A folded part is drawn as its first box,
-with a badge; room that nothing is left in is taken away, which moves boxes but never over each other.
-"""
-
-SCRIPT = r"""
+// The script of the HTML page (`html.py`).
+//
+// The script knows boxes with places, arrows with points, and parts that can be folded. A folded part is drawn as its
+// first box, with a badge; room that nothing is left in is taken away, which moves boxes but never over each other.
 'use strict';
 (() => {
 const data = JSON.parse(document.getElementById('data').textContent);
@@ -365,4 +362,3 @@ function show(i) {
 show(0);
 window.addEventListener('resize', fit);
 })();
-"""
