@@ -75,6 +75,7 @@ class _Bounding:
         self._uncounted: list[str] = []
         self._inner = [self._run(step) for step in range(len(plan.steps))]
         self._runs = self._most_runs()
+        self._answers: dict[int, str] = {}
 
     def bounds(self, extents: Sequence[Extent]) -> Bounds:
         for members in self._groups:
@@ -166,7 +167,12 @@ class _Bounding:
         return (at for at, step in enumerate(self._plan.steps) if step.join.mode == "count")
 
     def _answering(self, step: int) -> str:
-        """The source that sends the fewest tokens to a join which waits for all."""
+        """The source that sends the fewest tokens to a join which waits for all; each of them asks."""
+        if step not in self._answers:
+            self._answers[step] = self._least(step)
+        return self._answers[step]
+
+    def _least(self, step: int) -> str:
         sources = self._plan.steps[step].join.sources
         given = [(self._sent(source, step), source) for source in sources]
         least = given[0]

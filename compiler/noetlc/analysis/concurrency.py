@@ -4,11 +4,14 @@ More pairs than can really be marked together, never fewer: what is not in the r
 and whatever the number of markings. For free-choice nets that are live and bounded it is exact.
 """
 
-from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
+from functools import cache
 
 from noetl_ir.rows import NamedTuple
 from noetlc.analysis.petri import Arcs, Petri, consumers_of
+
+PAIRS = 16
+"""New pairs for each place up to which a round enters them one by one."""
 
 
 class Concurrency(NamedTuple):
@@ -40,7 +43,11 @@ def concurrency_of(net: Petri) -> Concurrency:
 
 
 class _Fixpoint:
-    """The relation while it grows: the transitions of which an input has more beside it wait, the longest first."""
+    """The relation while it grows, in rounds: transitions of which an input has more beside it fire, all at once.
+
+    What comes beside something is noted in the rows of what comes, as one integer; the other half of the relation is
+    filled in at the end of a round, pair by pair where they are few, else by turning the whole matrix over.
+    """
 
     def __init__(self, net: Petri) -> None:
         self._net = net
@@ -50,21 +57,23 @@ class _Fixpoint:
         self._taken = [sum([1 << place for place, _ in arcs]) for arcs in net.inputs]
         self._made = [sum([1 << place for place, _ in arcs]) for arcs in net.outputs]
         self._done = [-1] * len(net.transitions)  # what a transition was last fired beside, -1: never
-        self._waits = bytearray(len(net.transitions))
-        self._waiting = deque[int]()
-        first = tuple((place, tokens) for place, tokens in enumerate(net.initial) if tokens)
-        self._wake([number for number, arcs in enumerate(net.inputs) if not arcs])
-        self._mark(first, sum([1 << place for place, _ in first]), 0)
+        self._waiting: dict[int, None] = {}
+        self._news: list[tuple[int, int]] = []  # places that got tokens, and what was marked beside them
 
     def found(self) -> Concurrency:
+        first = tuple((place, tokens) for place, tokens in enumerate(self._net.initial) if tokens)
+        self._waiting.update((number, None) for number, arcs in enumerate(self._net.inputs) if not arcs)
+        self._mark(first, sum([1 << place for place, _ in first]), 0)
+        self._mirror()
         while self._waiting:
-            transition = self._waiting.popleft()
-            self._waits[transition] = 0
-            beside, done = self._beside(transition), self._done[transition]
-            if beside >= 0 and (done < 0 or beside & ~done):
-                self._done[transition] = beside
-                fresh = beside if done < 0 else beside & ~done
-                self._mark(self._net.outputs[transition], self._made[transition], fresh)
+            batch, self._waiting = self._waiting, {}
+            for transition in batch:
+                beside, done = self._beside(transition), self._done[transition]
+                if beside >= 0 and (done < 0 or beside & ~done):
+                    self._done[transition] = beside
+                    fresh = beside if done < 0 else beside & ~done
+                    self._mark(self._net.outputs[transition], self._made[transition], fresh)
+            self._mirror()
         marked = frozenset(place for place in range(len(self._rows)) if self._marked >> place & 1)
         return Concurrency(tuple(self._rows), marked)
 
@@ -86,21 +95,76 @@ class _Fixpoint:
         together = made | beside
         for place, weight in arcs:
             self._widen(place, together if weight > 1 or beside >> place & 1 else together & ~(1 << place))
-        rest = beside & ~made
-        while rest:
-            low = rest & -rest
-            self._widen(low.bit_length() - 1, made)
-            rest ^= low
+        if made and beside & ~made:
+            self._news.append((made, beside & ~made))
+
+    def _mirror(self) -> None:
+        """What came beside some places has these beside itself."""
+        news, self._news = self._news, []
+        if sum([beside.bit_count() for _, beside in news]) <= PAIRS * len(self._rows):
+            for made, beside in news:
+                for place in bits_of(beside):
+                    self._widen(place, made)
+        else:
+            for place, row in enumerate(transposed(self._rows)):
+                if row:
+                    self._widen(place, row)
 
     def _widen(self, place: int, row: int) -> None:
         bit = 1 << place
         if row & ~self._rows[place] or not self._marked & bit:
             self._rows[place] |= row
             self._marked |= bit
-            self._wake(self._takers[place])
+            self._waiting.update(dict.fromkeys(self._takers[place]))
 
-    def _wake(self, transitions: Iterable[int]) -> None:
-        for each in transitions:
-            if not self._waits[each]:
-                self._waits[each] = 1
-                self._waiting.append(each)
+
+def bits_of(mask: int) -> Iterator[int]:
+    """The numbers of the bits that are set, from the lowest on."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def transposed(rows: Sequence[int]) -> list[int]:
+    """A square matrix of bits turned over: bit q of row p becomes bit p of row q.
+
+    All rows as one integer, in which ever smaller blocks beside the diagonal are exchanged (Warren, Hacker's Delight,
+    section 7-3): some shifts of the whole for each doubling of the size, not one for each bit.
+    """
+    count = len(rows)
+    size = 8
+    while size < count:
+        size *= 2
+    width = size // 8
+    matrix = int.from_bytes(b"".join([row.to_bytes(width, "little") for row in rows]), "little")
+    block = size // 2
+    while block:
+        shift = block * (size - 1)
+        mask = _upper_right(size, block)
+        changed = (matrix ^ matrix >> shift) & mask
+        matrix ^= changed ^ changed << shift
+        block //= 2
+    data = matrix.to_bytes(size * width, "little")
+    return [int.from_bytes(data[at * width : (at + 1) * width], "little") for at in range(count)]
+
+
+@cache
+def _upper_right(size: int, block: int) -> int:
+    """Of a matrix, the upper right one of each four blocks along the diagonal and wherever their like stand."""
+    line = int.from_bytes(_repeated(block, size), "little")
+    line ^= (1 << size) - 1  # the upper half of each two blocks of columns
+    row = line.to_bytes(size // 8, "little")
+    both = row * block + bytes(size // 8) * block
+    return int.from_bytes(both * (size // (2 * block)), "little")
+
+
+def _repeated(block: int, size: int) -> bytes:
+    """`block` ones and as many zeros by turns, from the lowest bit on."""
+    ones = (1 << block) - 1
+    found = ones
+    width = 2 * block
+    while width < size:
+        found |= found << width
+        width *= 2
+    return found.to_bytes(size // 8, "little")

@@ -24,6 +24,9 @@ MAX_PRODUCT, MAX_ARCS = 64, 256
 of them.
 """
 
+WIDE = 16
+"""Arcs above which what was joined in a round waits for the next one: wide forks grow in pairs, not one by one."""
+
 MAX_IMPLYING, MAX_TRIES = 3, 30
 """Places that together may imply another one, and sets of them that are tried for it."""
 
@@ -92,6 +95,7 @@ class _Work:
         self._dead: list[Origin] = []
         self._gone = bytearray(count)
         self._dirty: dict[int, None] = {}
+        self._grown: set[int] = set()  # wide macros of this round
         initial = {place: tokens for place, tokens in enumerate(net.initial) if tokens}
         self._add(_Macro({self._start: 1}, initial, Nothing()))
         for number, (inputs, outputs) in enumerate(zip(net.inputs, net.outputs, strict=True)):
@@ -108,6 +112,7 @@ class _Work:
     def _settle(self) -> None:
         while self._dirty:  # in rounds, so that branches shrink before a wide fork is joined to each of them
             batch, self._dirty = sorted(self._dirty, reverse=True), {}
+            self._grown.clear()
             for place in batch:
                 self._dirty.pop(place, None)
                 if self._gone[place]:
@@ -127,6 +132,14 @@ class _Work:
         takers, makers = self._takers[place], self._makers[place]
         if place in self._kept or not takers:
             return False
+        if len(takers) == len(makers) == 1:
+            [maker], [taker] = makers, takers
+            if len(self._macros[maker].outputs) > WIDE and self._is_passed_on(place, taker):
+                self._agglomerate_all(maker)
+                return True
+            if maker in self._grown or taker in self._grown:
+                self._dirty[place] = None
+                return True
         if len(takers) * len(makers) > max(MAX_PRODUCT, len(takers) + len(makers)):
             return False
         after = [self._macros[number] for number in takers]
@@ -147,6 +160,33 @@ class _Work:
         self._gone[place] = 1
         return True
 
+    def _is_passed_on(self, place: int, taker: int) -> bool:
+        """Whether what takes from a place takes nothing else, and may fire at once with what puts into it."""
+        inputs, outputs, _ = self._macros[taker]
+        if place in self._kept or inputs != {place: 1} or place in outputs:
+            return False
+        return place in self._passing or not self._passing.issuperset(outputs)
+
+    def _agglomerate_all(self, maker: int) -> None:
+        """Join a macro to the one taker of each of its places that has no other maker: one new macro, not one each."""
+        row = self._macros[maker]
+        takers: dict[int, int] = {}
+        for place in row.outputs:
+            if len(self._makers[place]) == len(self._takers[place]) == 1:
+                [taker] = self._takers[place]
+                if taker != maker and self._is_passed_on(place, taker):
+                    takers[place] = taker
+        self._remove(maker)
+        outputs, origin = dict(row.outputs), row.origin
+        for place, taker in takers.items():
+            other = self._remove(taker)
+            times = outputs.pop(place)
+            for each, weight in other.outputs.items():
+                outputs[each] = outputs.get(each, 0) + times * weight
+            origin = Then(origin, other.origin, times)
+            self._gone[place] = 1
+        self._add(_Macro(row.inputs, outputs, origin))
+
     def _drop_loops(self, place: int) -> bool:
         """Remove transitions that change nothing beside another one with the same inputs."""
         for number in list(self._takers[place]):
@@ -164,7 +204,7 @@ class _Work:
     def _drop_implicit(self) -> bool:
         """Remove places that others imply: they always have the tokens of those, and are asked for no more."""
         found: dict[object, int] = {}
-        removed = False
+        removed = self._drop_twins()
         for place in range(self._start):
             if self._gone[place] or place in self._kept:
                 continue
@@ -176,6 +216,18 @@ class _Work:
                 if other == place:
                     del found[key]
         return removed
+
+    def _drop_twins(self) -> bool:
+        """Remove all but one of the places with the same arcs."""
+        first: dict[object, int] = {}
+        twins = [
+            place
+            for place in range(self._start)
+            if not self._gone[place] and place not in self._kept
+            if first.setdefault(self._column(place), place) != place
+        ]
+        self._forget(*twins)
+        return bool(twins)
 
     def _column(self, place: int) -> object:
         """The arcs of a place; places with the same have the same tokens from the first firing on."""
@@ -231,13 +283,15 @@ class _Work:
         asked = [self._macros[number].inputs for number in self._takers[place]]
         return all(row[place] <= more + sum(row.get(each, 0) for each in others) for row in asked)
 
-    def _forget(self, place: int) -> None:
-        touched = {*self._takers[place], *self._makers[place]}
-        self._gone[place] = 1
+    def _forget(self, *places: int) -> None:
+        gone = frozenset(places)
+        touched = {number for place in places for number in (*self._takers[place], *self._makers[place])}
+        for place in places:
+            self._gone[place] = 1
         for number in sorted(touched):
             macro = self._remove(number)
-            inputs = {each: weight for each, weight in macro.inputs.items() if each != place}
-            outputs = {each: weight for each, weight in macro.outputs.items() if each != place}
+            inputs = {each: weight for each, weight in macro.inputs.items() if each not in gone}
+            outputs = {each: weight for each, weight in macro.outputs.items() if each not in gone}
             self._add(_Macro(inputs, outputs, macro.origin))
 
     def _add(self, macro: _Macro) -> None:
@@ -258,6 +312,8 @@ class _Work:
             self._makers[place][number] = None
             self._dirty[place] = None
         self._dirty.pop(self._start, None)
+        if len(macro.inputs) + len(macro.outputs) > WIDE:
+            self._grown.add(number)
 
     def _remove(self, number: int) -> _Macro:
         macro = self._macros.pop(number)

@@ -5,10 +5,8 @@
 The relation says too much where tokens are counted; the markings say it exactly.
 """
 
-from collections.abc import Iterator
-
 from noetl_ir.rows import NamedTuple
-from noetlc.analysis.concurrency import Concurrency, concurrency_of
+from noetlc.analysis.concurrency import Concurrency, bits_of, concurrency_of
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.reductions import Reduced, reduced
@@ -41,7 +39,7 @@ def together_of(net: Petri, asked: frozenset[int], limit: int) -> Together:
     owner = {code.shift[number] + bit: place for place, number in at.items() for bit in range(code.bits[number])}
     mask = sum(1 << bit for bit in owner)
     for marking in graph.markings:
-        held = {owner[bit] for bit in _bits(marking & mask)}
+        held = {owner[bit] for bit in bits_of(marking & mask)}
         for place in held:
             beside[place].update(held)
             most[place] = max(most[place] or 0, code.tokens(marking, at[place]))
@@ -60,14 +58,6 @@ def _by_arcs(small: Reduced, relation: Concurrency, at: dict[int, int]) -> Toget
     mask = sum(1 << number for number in places)
     for place, number in at.items():
         row = relation.rows[number]
-        beside[place] = frozenset(places[other] for other in _bits(row & mask)) - {place}
+        beside[place] = frozenset(places[other] for other in bits_of(row & mask)) - {place}
         most[place] = 0 if number not in relation.marked else None if row >> number & 1 else 1
     return Together(small, beside, most, False)
-
-
-def _bits(mask: int) -> Iterator[int]:
-    """The numbers of the bits that are set."""
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low

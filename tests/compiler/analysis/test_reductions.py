@@ -1,12 +1,19 @@
 """Each reduced net answers what the unreduced one does: thousands of random nets, one question a test."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from noetlc.analysis import reductions
 from noetlc.analysis.goals import Never, Reached, coverable
 from noetlc.analysis.origin import covered
 from noetlc.analysis.petri import Petri
+from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.reductions import reduced, reduced_for_bounds
+from noetlc.analysis.soundness import marking_after
 from noetlc.analysis.stubborn import terminals_of
 from noetlc.analysis.together import together_of
 from petri_nets import net_of, nets, safe_like_nets, space_of
@@ -40,16 +47,28 @@ def implied_nets(draw: st.DrawFn) -> Petri:
     )
 
 
+WIDTHS = st.sampled_from((1, 16))
+"""From how many arcs on a transition is joined as a wide one is: small nets have no others."""
+
+
+@contextmanager
+def width(wide: int) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(reductions, "WIDE", wide)
+        yield
+
+
 ANY_NETS = st.one_of(safe_like_nets(), nets(most_places=5), implied_nets())
 
 
 @MANY
-@given(ANY_NETS)
-def test_terminal_components_stay(net: Petri) -> None:
+@given(ANY_NETS, WIDTHS)
+def test_terminal_components_stay(net: Petri, wide: int) -> None:
     space = space_of(net, MOST)
     assume(space is not None)
     assert space is not None
-    small = reduced(net)
+    with width(wide):
+        small = reduced(net)
     ends = terminals_of(small.net, 1_000)
     assert ends.complete
     assert {played(net, small.run(ends.graph.path_to(state))) for state in ends.dead} == space.dead()
@@ -61,12 +80,13 @@ def test_terminal_components_stay(net: Petri) -> None:
 
 
 @MANY
-@given(ANY_NETS)
-def test_the_transitions_that_can_fire_stay(net: Petri) -> None:
+@given(ANY_NETS, WIDTHS)
+def test_the_transitions_that_can_fire_stay(net: Petri, wide: int) -> None:
     space = space_of(net, MOST)
     assume(space is not None)
     assert space is not None
-    small = reduced(net)
+    with width(wide):
+        small = reduced(net)
     less = space_of(small.net, 10 * MOST)
     assert less is not None
     assert covered([small.origins[number] for number in less.fired()]) == space.fired()
@@ -74,15 +94,16 @@ def test_the_transitions_that_can_fire_stay(net: Petri) -> None:
 
 
 @MANY
-@given(ANY_NETS, st.data())
-def test_what_is_marked_at_once_among_kept_places_stays(net: Petri, data: st.DataObject) -> None:
+@given(ANY_NETS, WIDTHS, st.data())
+def test_what_is_marked_at_once_among_kept_places_stays(net: Petri, wide: int, data: st.DataObject) -> None:
     space = space_of(net, MOST)
     assume(space is not None)
     assert space is not None
     kept = data.draw(st.frozensets(st.integers(0, len(net.places) - 1), min_size=1, max_size=2))
     target = tuple((place, data.draw(st.integers(1, 2))) for place in sorted(kept))
     expected = any(all(marking[place] >= weight for place, weight in target) for marking in space.edges)
-    found = coverable(net, target, 10 * MOST)
+    with width(wide):
+        found = coverable(net, target, 10 * MOST)
     assert isinstance(found, Reached if expected else Never)
     if isinstance(found, Reached):
         marking = played(net, found.run)
@@ -90,11 +111,13 @@ def test_what_is_marked_at_once_among_kept_places_stays(net: Petri, data: st.Dat
 
 
 @MANY
-@given(ANY_NETS)
-def test_a_net_is_bounded_exactly_when_the_net_reduced_for_that_is(net: Petri) -> None:
+@given(ANY_NETS, WIDTHS)
+def test_a_net_is_bounded_exactly_when_the_net_reduced_for_that_is(net: Petri, wide: int) -> None:
     from noetlc.analysis.coverability import coverability_of
 
-    tree, less = coverability_of(net, 2_000), coverability_of(reduced_for_bounds(net).net, 2_000)
+    with width(wide):
+        small = reduced_for_bounds(net)
+    tree, less = coverability_of(net, 2_000), coverability_of(small.net, 2_000)
     assume(tree.complete and less.complete)
     assert (tree.pump is None) == (less.pump is None)
 
@@ -157,3 +180,22 @@ def played(net: Petri, run: tuple[int, ...]) -> tuple[int, ...]:
         for place, weight in net.outputs[transition]:
             marking[place] += weight
     return tuple(marking)
+
+
+@pytest.mark.parametrize("kept", [frozenset[int](), frozenset({3, 20})])
+def test_a_wide_fork_has_the_ends_of_its_net(kept: frozenset[int]) -> None:
+    """24 branches of two steps, of which one may lose its token; they meet in pairs, so that all is small enough."""
+    rows = ["s → " + " + ".join(f"a{n}" for n in range(24))]
+    rows += [f"a{n} → b{n}" for n in range(24)]
+    rows += [f"b{n} + b{n + 1} → m{n // 2}" for n in range(0, 24, 2)]
+    rows += [" + ".join(f"m{n}" for n in range(12)) + " → end", "b5 → "]
+    net = net_of("; ".join(rows), "s")
+    small = reduced(net, kept)
+    assert len(small.net.transitions) < 30
+    ends = set()
+    for state, able in enumerate((graph := graph_of(small.net, 100_000)).enabled):
+        if not able:
+            marking = marking_after(net, small.run(graph.path_to(state)))
+            ends.add(frozenset(net.places[place] for place, tokens in enumerate(marking) if tokens))
+    assert graph.complete
+    assert ends == {frozenset({"end"}), frozenset({"b4", *(f"m{n}" for n in range(12) if n != 2)})}
