@@ -265,6 +265,21 @@ def parallel(items: int, *, result_bytes: int, steps_before: int) -> str:
     )
 
 
+def python_loop(items: int, code: str, *, mode: str) -> str:
+    """A loop of python code over as many items."""
+    return _WRAPPER.format(name=f"python_{mode}_{items}") + (
+        f"""  - step: start
+    loop:
+      in: "{{{{ range({items}) | list }}}}"
+      iterator: n
+      spec: {{ mode: {mode} }}
+    tool:
+      kind: python
+      code: "{code}"
+"""
+    )
+
+
 def jumps(tasks: int) -> str:
     """One run whose task jumps to itself until it has run as often as asked."""
     return _WRAPPER.format(name=f"jumps_{tasks}") + (

@@ -1,6 +1,6 @@
 """The table of rows, in the order of the bars."""
 
-from benchmarks import analysis, cluster, front_end, linting, runtime
+from benchmarks import analysis, cluster, front_end, linting, runtime, tasks
 from benchmarks.row import Bench, NotMeasured, Reading, Row, missing
 
 ROWS: tuple[Row, ...] = (
@@ -23,6 +23,7 @@ ROWS: tuple[Row, ...] = (
     Row("loop-memory", "runtime", "≤ 200 MB, flat", runtime.loop_memory),
     Row("jump-loop", "runtime", "completes, flat", runtime.jump_loop),
     Row("chain", "runtime", "completes", runtime.long_chain),
+    Row("python-loop", "runtime", "≤ 1 × one by one; ≤ 2.5 and 1.5 s", tasks.python_loops),
     Row("cluster", "runtime", "≥ 500 steps/s; ≤ 5 and 50 ms", cluster.steps),
     Row("cluster-growth", "runtime", "none", cluster.growth),
     Row("waiting", "runtime", "none", cluster.waiting),

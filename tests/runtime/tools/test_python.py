@@ -247,6 +247,51 @@ def test_one_run_leaves_nothing_to_the_next(env: FakeEnv) -> None:
     assert ran(env, code).result == [False, False, False, os.path.realpath(env.root())]
 
 
+@pytest.mark.parametrize(
+    ("code", "seen", "fresh"),
+    [
+        ("import builtins; builtins.len = lambda x: 3", "len('')", 0),
+        ("import builtins; del builtins.len, builtins.all, builtins.vars, builtins.str", "len('')", 0),
+        ("import builtins; builtins.kept = 'secret'", "'kept' in vars(__import__('builtins'))", False),
+        (
+            "import builtins\nclass Same:\n    def __eq__(self, other): raise SystemExit\nbuiltins.str = Same()",
+            "str(1)",
+            "1",
+        ),
+        ("import sys; sys.modules['json'] = 1", "type(__import__('json')).__name__", "module"),
+        ("from decimal import getcontext; getcontext().prec = 3", "str(__import__('decimal').getcontext().prec)", "28"),
+        ("import sys; sys.setrecursionlimit(70)", "__import__('sys').getrecursionlimit()", sys.getrecursionlimit()),
+        ("import sys; sys.argv.append('--x')", "__import__('sys').argv", ["playbook"]),
+        ("import sys; sys.settrace(lambda *args: None)", "__import__('sys').gettrace()", None),
+        ("import gc; gc.disable()", "__import__('gc').isenabled()", True),
+        ("import signal; signal.signal(signal.SIGUSR1, signal.SIG_IGN)", "int(__import__('signal').getsignal(10))", 0),
+        ("import signal; signal.alarm(50)", "__import__('signal').alarm(0)", 0),
+    ],
+)
+def test_what_a_run_changed_of_the_interpreter_is_gone(env: FakeEnv, code: str, seen: str, fresh: Json) -> None:
+    ran(env, "import json, decimal, signal")  # what the interpreter that runs both has loaded
+    changing = ran(env, f"{code}\nresult = 1")
+    assert changing.result == 1, "what it changed takes nothing from its own outcome"
+    assert ran(env, f"result = {seen}").result == fresh
+
+
+def test_a_mask_of_files_is_gone_with_its_run(env: FakeEnv, tmp_path: Path) -> None:
+    ran(env, "import os; os.umask(0o777)")
+    ran(env, "open('made', 'w').close()")
+    usual = os.umask(0o077)
+    os.umask(usual)
+    assert (tmp_path / "made").stat().st_mode & 0o777 == 0o666 & ~usual
+
+
+def test_a_seed_is_gone_with_its_run(env: FakeEnv) -> None:
+    code = "import os, random\nif seed: random.seed(7)\nresult = [os.getpid(), random.random()]"
+    first, second = (ran(env, code, {"seed": seed}).result for seed in (True, False))
+    assert isinstance(first, list) and isinstance(second, list)
+    assert first[0] == second[0], "the same interpreter"
+    again = ran(env, "import random; random.seed(7); random.random(); result = random.random()").result
+    assert second[1] != again, "not the row that the first began"
+
+
 def test_what_is_ours_is_not_in_its_environment(env: FakeEnv, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["NOETL_CREDENTIAL_KEY", "NOETL_TOKEN", "NOETL_BUS", "PGPASSWORD"]
     for name in names:

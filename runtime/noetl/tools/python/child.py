@@ -8,11 +8,13 @@ import builtins
 import os
 import sys
 from contextlib import suppress
+from contextvars import copy_context
 from types import TracebackType
 
-from noetl.tools.python.frames import HEADER, frame_of, message_of
+from noetl.tools.python.frames import HEADER, READY, frame_of, message_of
 from noetl.tools.python.program import BODY, FILE, compiled
 from noetl.tools.python.scope import readable
+from noetl.tools.python.traces import Traces, roll_dice
 from noetl.tools.python.values import Unfit, plain
 from noetl_ir.expr import Json
 from noetl_ir.registry import distribution_of, is_module, modules_of
@@ -27,6 +29,7 @@ def main(channel: int) -> None:
     for stream in streams:
         stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
     sys.argv = ["playbook"]
+    _write(channel, READY)
     while (header := _read(channel, HEADER.size)) is not None:
         data = _read(channel, HEADER.unpack(header)[0])
         if data is None:
@@ -41,13 +44,16 @@ def main(channel: int) -> None:
 def _answer(request: dict[str, Json]) -> dict[str, Json]:
     """The answer to one request: `result` or `error`, and `spent` when this process is used up."""
     environ, path = dict(os.environ), list(sys.path)
+    before = Traces()
+    roll_dice()
     try:
         os.chdir(str(request["cwd"]))
         environment = request["environ"]
         assert isinstance(environment, dict)
         os.environ.update({name: str(value) for name, value in environment.items()})
         _limit_memory(int(str(request["memory"])))
-        answer: dict[str, Json] = {"result": plain(_run(request))}
+        # In a context of its own: that of `decimal` and the code's own variables end with it.
+        answer: dict[str, Json] = {"result": copy_context().run(lambda: plain(_run(request)))}
     except Unfit as problem:
         answer = {"error": {"code": "result.type", "message": str(problem)}}
     except RecursionError as problem:
@@ -56,6 +62,8 @@ def _answer(request: dict[str, Json]) -> dict[str, Json]:
         answer = {"error": _raised(problem)}
         if isinstance(problem, MemoryError):
             answer["spent"] = True
+    if before.are_left():
+        answer["spent"] = True
     _limit_memory(None)
     if _left_something():
         answer["spent"] = True

@@ -6,6 +6,8 @@ from noetl_ir.codec import pack_unsorted, unpack
 from noetl_ir.expr import Json
 
 HEADER = struct.Struct(">I")
+READY = b"+"
+"""What a fresh subprocess says once it can run code, before its first answer."""
 MOST = 2**32 - 1
 MOST_DEPTH = 512
 

@@ -1,197 +1,263 @@
-"""Warm subprocesses for python code: one request at a time each, killed on timeout and cancellation.
+"""The warm subprocesses of this process: how many there are, which takes what, and when another is started.
 
-A subprocess that ran to an end is kept for the next request unless the code left threads or children behind.
+As many as there are cores start at once. Beyond that a request waits for one that comes free, and another is started
+only when none did for about as long as a start takes: short code is served by few, and code that waits for something
+gets one each. While none comes free at all, that time is halved with each start.
+
+One that ran to an end is kept unless the code left something behind. So as many are kept as ran at once; what was not
+needed in the last ten seconds is ended, half of it at a time.
 """
 
 import asyncio
 import atexit
 import os
-import socket
-import subprocess
-import sys
+import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from weakref import WeakKeyDictionary
 
-from noetl.processes import child_environ, end, has_ended, start
-from noetl.tools.python.frames import HEADER, frame_of, message_of
+from noetl.tools.python.frames import frame_of
+from noetl.tools.python.interpreter import Interpreter
 from noetl_ir.expr import Json
 
-_START = (
-    "import sys; sys.path[:] = sys.argv[2].split(sys.argv[3]); "
-    "from noetl.tools.python.child import main; main(int(sys.argv[1]))"
-)
-_FLAGS = ("-S", "-E", "-s", "-P", "-X", "utf8")
-"""No site module, whose work our own search path makes needless: half of what a start costs."""
+KEPT = 4
+"""How many are kept however little there is to do, where there are not more cores."""
+WINDOW = 10.0
+"""Seconds after which half of those that were not needed in them are ended."""
 
-LOG_BYTES = 1024 * 1024
-"""How much of the output of one attempt goes to its log."""
+_LOOKS = 4
+"""Looks that must find none free before another is started. A loop that stood still meanwhile has not looked: what
+came in then is seen before the next look."""
+_SHORTEST, _LONGEST = 0.002, 0.025
+"""Seconds between two looks, at least and at most; within these a start takes as long as all looks but the first."""
 
-
-class Died(Exception):
-    """The subprocess ended without an answer; the text says how, and `by_signal` that it did not end by itself."""
-
-    def __init__(self, text: str, *, by_signal: bool) -> None:
-        super().__init__(text)
-        self.by_signal = by_signal
-
-
-class Subprocess:
-    """One warm subprocess: requests go over a socket, prints come over its standard output and error."""
-
-    def __init__(self) -> None:
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
-        path = os.pathsep.join(entry for entry in sys.path if entry)
-        words = (sys.executable, *_FLAGS, "-c", _START, str(theirs.fileno()), path, os.pathsep)
-        try:
-            self._process = start(words, environ=child_environ({}), cwd="/", pass_fds=(theirs.fileno(),))
-        finally:
-            theirs.close()
-        self._socket = ours
-        if self._process.stdin is not None:
-            self._process.stdin.close()  # code that asks for input gets its end at once
-        for stream in (self._process.stdout, self._process.stderr):
-            if stream is not None:
-                os.set_blocking(stream.fileno(), False)
-
-    def is_alive(self) -> bool:
-        """Whether it can still take a request."""
-        return not has_ended(self._process)
-
-    async def ask(self, frame: bytes, log: Callable[[str], None]) -> dict[str, Json]:
-        """Send a request and wait for its answer. Raises EOFError or ConnectionError when it ends instead."""
-        loop = asyncio.get_running_loop()
-        lines = _Lines(self._process, log)
-        try:
-            await loop.sock_sendall(self._socket, frame)
-            (size,) = HEADER.unpack(await self._receive(HEADER.size))
-            return message_of(await self._receive(size))
-        finally:
-            lines.finish()
-
-    async def _receive(self, size: int) -> bytes:
-        data = bytearray(size)
-        view = memoryview(data)
-        while view:
-            count = await asyncio.get_running_loop().sock_recv_into(self._socket, view)
-            if not count:
-                raise EOFError
-            view = view[count:]
-        return bytes(data)
-
-    def kill(self) -> None:
-        """End it with everything it started."""
-        self._socket.close()
-        end(self._process)
-
-    def death(self) -> Died:
-        """How it ended, once it is killed or dead."""
-        code = self._process.returncode
-        how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return Died(f"the python subprocess {how} before the code was done", by_signal=code < 0)
+Later = Callable[[float, Callable[[], None]], object]
 
 
 class Pool:
-    """The subprocesses of this process that wait for work."""
+    """Gives each request a subprocess of its own for as long as it runs."""
 
-    def __init__(self) -> None:
-        self._idle: list[Subprocess] = []
+    def __init__(
+        self,
+        start: Callable[[], Interpreter] = Interpreter,
+        *,
+        cores: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        later: Later | None = None,
+    ) -> None:
+        self._start = start
+        self._cores = cores or _cores()
+        self._clock = clock
+        self._later: Later = later or _call_later
+        self._idle: list[Interpreter] = []
+        self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
+        self._start_took = 0.03  # seconds, until one has been started
+        self._unneeded = 0
+        self._window_ends = 0.0
         self._owner = os.getpid()
         atexit.register(self.close)
 
     async def ask(self, request: dict[str, Json], log: Callable[[str], None], seconds: float | None) -> dict[str, Json]:
-        """Have a request answered. Raises Died, and TimeoutError after `seconds`.
+        """Have a request answered. Raises Died, and TimeoutError after `seconds` with a subprocess.
 
         On these and on cancellation the subprocess and what it started are gone before the exception leaves.
         """
         frame = frame_of(request)
-        worker = self._take()
+        queue = self._queue()
+        worker = await self._taken(queue)
+        begun = self._clock()
+
+        def at_ready() -> None:
+            self._start_took = self._clock() - begun
+            queue.starting -= 1
+            queue.look_again()
+
         try:
             async with asyncio.timeout(seconds):
-                answer = await worker.ask(frame, log)
+                answer = await worker.ask(frame, log, at_ready)
         except (ConnectionError, EOFError):
-            worker.kill()
+            self._end(queue, worker)
             raise worker.death() from None
         except BaseException:
-            worker.kill()
+            self._end(queue, worker)
             raise
-        if answer.get("spent") or len(self._idle) >= _most_idle():
-            worker.kill()
+        if answer.get("spent"):
+            self._end(queue, worker)
         else:
-            self._idle.append(worker)
+            self._free(queue, worker)
         return answer
 
     def warm(self, count: int) -> None:
         """Have at least `count` subprocesses idle."""
         while len(self._idle) < count:
-            self._idle.append(Subprocess())
+            self._idle.append(self._start())
 
     def close(self) -> None:
         """End the idle subprocesses."""
         while self._owner == os.getpid() and self._idle:
             self._idle.pop().kill()
 
-    def _take(self) -> Subprocess:
+    def _queue(self) -> "_Queue":
+        """Who waits on the running loop; each has its own, for a future is of one loop."""
         if self._owner != os.getpid():  # after a fork the subprocesses are our parent's
             self._idle, self._owner = [], os.getpid()
+            self._queues.clear()
+        loop = asyncio.get_running_loop()
+        return self._queues.get(loop) or self._queues.setdefault(loop, _Queue())
+
+    async def _taken(self, queue: "_Queue") -> Interpreter:
+        """A subprocess that is now the caller's."""
+        worker = self._idle_one()
+        if worker is None and queue.busy < self._cores:
+            worker = self._start()
+        if worker is not None:
+            queue.taken(worker)
+            return worker
+        waiter: asyncio.Future[Interpreter] = asyncio.get_running_loop().create_future()
+        queue.waiters.append(waiter)
+        self._watch(queue)
+        try:
+            return await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
+                self._free(queue, waiter.result())
+            raise
+
+    def _idle_one(self) -> Interpreter | None:
+        """The idle one that ran last; those that died meanwhile are forgotten."""
         while self._idle:
             worker = self._idle.pop()
+            self._unneeded = min(self._unneeded, len(self._idle))
             if worker.is_alive():
                 return worker
             worker.kill()
-        return Subprocess()
+        return None
 
-
-def _most_idle() -> int:
-    return max(4, os.cpu_count() or 1)
-
-
-class _Lines:
-    """Passes what a subprocess prints to a log, line by line, up to a limit."""
-
-    def __init__(self, process: "subprocess.Popen[bytes]", log: Callable[[str], None]) -> None:
-        assert process.stdout is not None and process.stderr is not None
-        self._rest = {process.stdout.fileno(): b"", process.stderr.fileno(): b""}
-        self._log = log
-        self._room = LOG_BYTES
-        for descriptor in self._rest:
-            asyncio.get_running_loop().add_reader(descriptor, self._read, descriptor)
-
-    def finish(self) -> None:
-        """Take what was printed so far and stop reading."""
-        for descriptor, rest in self._rest.items():
-            asyncio.get_running_loop().remove_reader(descriptor)
-            for _ in range(64):
-                if not self._read(descriptor):
-                    break
-            if rest := self._rest[descriptor]:
-                self._write(rest)
-
-    def _read(self, descriptor: int) -> bool:
-        """Take one chunk; whether there may be more."""
-        try:
-            chunk = os.read(descriptor, 1 << 16)
-        except OSError:  # nothing there now, or closed with the subprocess
-            return False
-        if not chunk:
-            with suppress(OSError, ValueError):
-                asyncio.get_running_loop().remove_reader(descriptor)
-            return False
-        *lines, self._rest[descriptor] = (self._rest[descriptor] + chunk).split(b"\n")
-        for line in lines:
-            self._write(line)
-        if len(self._rest[descriptor]) > 1 << 16:
-            self._write(self._rest[descriptor])
-            self._rest[descriptor] = b""
-        return True
-
-    def _write(self, line: bytes) -> None:
-        if self._room <= 0:
+    def _free(self, queue: "_Queue", worker: Interpreter) -> None:
+        """Give a subprocess to who waits longest, else keep it."""
+        queue.came_free()
+        if (waiter := queue.next()) is not None:
+            waiter.set_result(worker)
             return
-        self._room -= len(line) + 1
-        self._log(line.decode("utf-8", "replace"))
-        if self._room <= 0:
-            self._log(f"the output was longer than {LOG_BYTES} bytes; the rest was dropped")
+        queue.left(worker)
+        self._idle.append(worker)
+        self._watch_idle(queue)
+
+    def _end(self, queue: "_Queue", worker: Interpreter) -> None:
+        """End a subprocess; another takes its place where it was one of the few and somebody waits."""
+        worker.kill()
+        queue.left(worker)
+        if queue.busy < self._cores:
+            self._start_for(queue)
+
+    def _start_for(self, queue: "_Queue") -> None:
+        """Start a subprocess for who waits longest. Where none can be started, one that runs may still come free."""
+        if (waiter := queue.next()) is None:
+            return
+        try:
+            worker = self._start()
+        except OSError as problem:
+            if queue.busy:
+                queue.waiters.appendleft(waiter)
+            else:
+                waiter.set_exception(problem)
+            return
+        queue.taken(worker)
+        waiter.set_result(worker)
+
+    def _watch(self, queue: "_Queue") -> None:
+        """Look now and then whether one came free, as long as somebody waits."""
+        if queue.watched:
+            return
+        queue.watched = True
+        queue.look_again()
+
+        def look() -> None:
+            if not queue.somebody():
+                queue.watched = False
+                return
+            room = self._cores - queue.starting
+            queue.looks -= room > 0
+            if queue.looks <= 0:
+                for _ in range(room):
+                    self._start_for(queue)
+                queue.halvings += 1
+                queue.look_again()
+            again()
+
+        def again() -> None:
+            self._later(min(max(self._start_took / (_LOOKS - 1), _SHORTEST), _LONGEST), look)
+
+        again()
+
+    def _watch_idle(self, queue: "_Queue") -> None:
+        """End, window by window, half of those above `KEPT` that were idle all the time."""
+        most = max(KEPT, self._cores)
+        now = self._clock()
+        if now >= self._window_ends:
+            surplus = min(self._unneeded, len(self._idle) - most)
+            for _ in range((surplus + 1) // 2):
+                self._idle.pop(0).kill()
+            self._unneeded, self._window_ends = len(self._idle), now + WINDOW
+        if len(self._idle) <= most or queue.ebbing:
+            return
+        queue.ebbing = True
+
+        def ebb() -> None:
+            queue.ebbing = False
+            self._watch_idle(queue)
+
+        self._later(self._window_ends - now, ebb)
+
+
+class _Queue:
+    """Who waits for a subprocess on one loop, longest first, and how many of that loop run."""
+
+    def __init__(self) -> None:
+        self.waiters: deque[asyncio.Future[Interpreter]] = deque()
+        self.busy = 0
+        self.starting = 0
+        self.looks = _LOOKS
+        self.halvings = 0
+        self.watched = False
+        self.ebbing = False
+
+    def taken(self, worker: Interpreter) -> None:
+        self.busy += 1
+        self.starting += not worker.ready
+
+    def left(self, worker: Interpreter) -> None:
+        self.busy -= 1
+        self.starting -= not worker.ready
+
+    def somebody(self) -> bool:
+        """Whether anybody still waits."""
+        while self.waiters and self.waiters[0].done():
+            self.waiters.popleft()
+        return bool(self.waiters)
+
+    def next(self) -> "asyncio.Future[Interpreter] | None":
+        """Who waits longest, no longer among those who wait."""
+        return self.waiters.popleft() if self.somebody() else None
+
+    def came_free(self) -> None:
+        self.halvings = 0
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Begin to count anew."""
+        self.looks = max(1, _LOOKS >> self.halvings)
+
+
+def _cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _call_later(seconds: float, work: Callable[[], None]) -> None:
+    with suppress(RuntimeError):  # the loop is closing: who waits on it is cancelled
+        asyncio.get_running_loop().call_later(seconds, work)
 
 
 POOL = Pool()

@@ -15,7 +15,8 @@ from noetl.files import FileRefused, script_text
 from noetl.logins import name_in
 from noetl.ports import Call, Env
 from noetl.processes import ACTION_ID, bytes_of
-from noetl.tools.python.pool import POOL, Died
+from noetl.tools.python.interpreter import Died
+from noetl.tools.python.pool import POOL
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.python import KIND

@@ -1,0 +1,146 @@
+"""A warm python subprocess: one request at a time over a socket, and what it prints line by line."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+from noetl.processes import child_environ, end, has_ended, start
+from noetl.tools.python.frames import HEADER, READY, message_of
+from noetl_ir.expr import Json
+
+_START = (
+    "import sys; sys.path[:] = sys.argv[2].split(sys.argv[3]); "
+    "from noetl.tools.python.child import main; main(int(sys.argv[1]))"
+)
+_FLAGS = ("-S", "-E", "-s", "-P", "-X", "utf8")
+"""No site module, whose work our own search path makes needless: half of what a start costs."""
+
+LOG_BYTES = 1024 * 1024
+"""How much of the output of one attempt goes to its log."""
+
+
+class Died(Exception):
+    """The subprocess ended without an answer; the text says how, and `by_signal` that it did not end by itself."""
+
+    def __init__(self, text: str, *, by_signal: bool) -> None:
+        super().__init__(text)
+        self.by_signal = by_signal
+
+
+class Interpreter:
+    """One warm subprocess: requests go over a socket, prints come over its standard output and error.
+
+    `ready` tells whether it has said that it can run code; what it is asked before that waits for it.
+    """
+
+    def __init__(self) -> None:
+        self.ready = False
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        path = os.pathsep.join(entry for entry in sys.path if entry)
+        words = (sys.executable, *_FLAGS, "-c", _START, str(theirs.fileno()), path, os.pathsep)
+        try:
+            self._process = start(words, environ=child_environ({}), cwd="/", pass_fds=(theirs.fileno(),))
+        finally:
+            theirs.close()
+        self._socket = ours
+        if self._process.stdin is not None:
+            self._process.stdin.close()  # code that asks for input gets its end at once
+        for stream in (self._process.stdout, self._process.stderr):
+            if stream is not None:
+                os.set_blocking(stream.fileno(), False)
+
+    def is_alive(self) -> bool:
+        """Whether it can still take a request."""
+        return not has_ended(self._process)
+
+    async def ask(self, frame: bytes, log: Callable[[str], None], at_ready: Callable[[], None]) -> dict[str, Json]:
+        """Send a request and wait for its answer; `at_ready` is called when a fresh one says that it can run code.
+
+        Raises EOFError or ConnectionError when it ends instead.
+        """
+        loop = asyncio.get_running_loop()
+        lines = _Lines(self._process, log)
+        try:
+            await loop.sock_sendall(self._socket, frame)
+            if not self.ready:
+                await self._receive(len(READY))
+                self.ready = True
+                at_ready()
+            (size,) = HEADER.unpack(await self._receive(HEADER.size))
+            return message_of(await self._receive(size))
+        finally:
+            lines.finish()
+
+    async def _receive(self, size: int) -> bytes:
+        data = bytearray(size)
+        view = memoryview(data)
+        while view:
+            count = await asyncio.get_running_loop().sock_recv_into(self._socket, view)
+            if not count:
+                raise EOFError
+            view = view[count:]
+        return bytes(data)
+
+    def kill(self) -> None:
+        """End it with everything it started."""
+        self._socket.close()
+        end(self._process)
+
+    def death(self) -> Died:
+        """How it ended, once it is killed or dead."""
+        code = self._process.returncode
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return Died(f"the python subprocess {how} before the code was done", by_signal=code < 0)
+
+
+class _Lines:
+    """Passes what a subprocess prints to a log, line by line, up to a limit."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", log: Callable[[str], None]) -> None:
+        assert process.stdout is not None and process.stderr is not None
+        self._rest = {process.stdout.fileno(): b"", process.stderr.fileno(): b""}
+        self._log = log
+        self._room = LOG_BYTES
+        for descriptor in self._rest:
+            asyncio.get_running_loop().add_reader(descriptor, self._read, descriptor)
+
+    def finish(self) -> None:
+        """Take what was printed so far and stop reading."""
+        for descriptor, rest in self._rest.items():
+            asyncio.get_running_loop().remove_reader(descriptor)
+            for _ in range(64):
+                if not self._read(descriptor):
+                    break
+            if rest := self._rest[descriptor]:
+                self._write(rest)
+
+    def _read(self, descriptor: int) -> bool:
+        """Take one chunk; whether there may be more."""
+        try:
+            chunk = os.read(descriptor, 1 << 16)
+        except OSError:  # nothing there now, or closed with the subprocess
+            return False
+        if not chunk:
+            with suppress(OSError, ValueError):
+                asyncio.get_running_loop().remove_reader(descriptor)
+            return False
+        *lines, self._rest[descriptor] = (self._rest[descriptor] + chunk).split(b"\n")
+        for line in lines:
+            self._write(line)
+        if len(self._rest[descriptor]) > 1 << 16:
+            self._write(self._rest[descriptor])
+            self._rest[descriptor] = b""
+        return True
+
+    def _write(self, line: bytes) -> None:
+        if self._room <= 0:
+            return
+        self._room -= len(line) + 1
+        self._log(line.decode("utf-8", "replace"))
+        if self._room <= 0:
+            self._log(f"the output was longer than {LOG_BYTES} bytes; the rest was dropped")
