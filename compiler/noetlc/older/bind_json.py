@@ -13,11 +13,10 @@ from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Playbook
 from noetlc.ast.sugar import Guess
-from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.templates import native
-from noetlc.older.bind_lists import Binder, asks, codes_of, names_of, nodes_of, takes_mapping
+from noetlc.older.bind_lists import asks, bound_all, names_of, nodes_of, takes_mapping
 
 
 class AskedJson(Guess):
@@ -41,7 +40,7 @@ def bind_json(playbook: Playbook, note: Note) -> Playbook:
         note(Change("bind_json", span, f"`{name}` as JSON", "review", f"`{made.text}`: the code takes the value"))
         return made
 
-    return replace_steps(playbook, Binder(bound, codes_of(playbook)).step)
+    return bound_all(playbook, bound)
 
 
 def _json_in(template: Template) -> Filter | None:

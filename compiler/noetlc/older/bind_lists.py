@@ -7,7 +7,7 @@ The engines of older files gave such code a list. Code that takes the value for 
 
 import ast
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TypeAlias
 from warnings import catch_warnings, simplefilter
 
@@ -17,10 +17,11 @@ from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.sugar import Guess
-from noetlc.ast.walk import loops_of, replace_steps
+from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.templates import native
+from noetlc.older.nearer import Nearer
 
 
 class AskedLists(Guess):
@@ -56,36 +57,48 @@ def bind_lists(playbook: Playbook, note: Note) -> Playbook:
         note(Change("bind_lists", span, f"`{name}` as a list", "review", f"`{shorter.text}`"))
         return shorter
 
-    return replace_steps(playbook, Binder(bound, codes_of(playbook)).step)
+    return bound_all(playbook, bound)
 
 
 Bind: TypeAlias = Callable[[str, Template, str, frozenset[str], Span], Template]
-"""What an arg of that name and template is for some code. Some names of steps are hidden there."""
+"""What an arg of that name and template is for some code. Some names mean no step's result there."""
 
 
-def codes_of(playbook: Playbook) -> dict[str, str]:
-    """The python code of each step."""
-    return {step.name: "\n".join(filter(None, map(_code_of, step.tasks))) for step in playbook.steps}
+def bound_all(playbook: Playbook, bind: Bind) -> Playbook:
+    """The playbook with the args of python code bound, and those that arcs send to it: these first, since an arg that
+    was bound means that in the step that it leads to.
+    """
+    codes = {step.name: "\n".join(filter(None, map(_code_of, step.tasks))) for step in playbook.steps}
+    binder = _Binder(bind, codes)
+    before = Nearer(playbook)
+    sent = replace_steps(playbook, partial(binder.arcs, nearer=before))
+    nearer = before if sent is playbook else Nearer(sent)
+    if any(nearer.brought(step) != before.brought(step) for step in playbook.steps):
+        sent = replace_steps(playbook, partial(binder.arcs, nearer=nearer))
+    return replace_steps(sent, partial(binder.tasks, nearer=nearer))
 
 
-class Binder(NamedTuple):
-    """Binds the args of python code, and those that arcs send to it."""
+class _Binder(NamedTuple):
+    """Binds args; `codes` are the python code of each step."""
 
     bind: Bind
     codes: dict[str, str]
 
-    def step(self, step: Step) -> Step:
-        """The step with the args bound that its tasks have and that it sends."""
-        hidden = frozenset([loop.iterator for loop in loops_of(step)])
-        tasks = tuple([task._replace(args=self.args(task.args, _code_of(task), hidden)) for task in step.tasks])
-        router = step.router
-        if router is not None:
-            arcs = [
-                arc._replace(args=self.args(arc.args, self.codes.get(arc.target, ""), hidden)) for arc in router.arcs
-            ]
-            router = router._replace(arcs=tuple(arcs))
-        made = step._replace(tasks=tasks, router=router)
-        return step if made == step else made
+    def tasks(self, step: Step, nearer: Nearer) -> Step:
+        """The step with the args bound that its tasks have."""
+        hidden = nearer.within(step).union([task.name for task in step.tasks])
+        made = tuple([task._replace(args=self.args(task.args, _code_of(task), hidden)) for task in step.tasks])
+        return step if made == step.tasks else step._replace(tasks=made)
+
+    def arcs(self, step: Step, nearer: Nearer) -> Step:
+        """The step with the args bound that it sends."""
+        if step.router is None:
+            return step
+        hidden = nearer.within(step)
+        made = tuple(
+            [arc._replace(args=self.args(arc.args, self.codes.get(arc.target, ""), hidden)) for arc in step.router.arcs]
+        )
+        return step if made == step.router.arcs else step._replace(router=step.router._replace(arcs=made))
 
     def args(self, args: Value | None, code: str, hidden: frozenset[str]) -> Value | None:
         """The args of some code, bound."""

@@ -10,15 +10,15 @@ key of a bare value was written for that (REAL.md, values).
 import ast
 from functools import lru_cache
 
-from noetl_ir.expr import Attribute, Call, MapTemplate, Name, Template
+from noetl_ir.expr import Attribute, Call, Const, MapOf, MapTemplate, Name, Native, Template
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Playbook
 from noetlc.ast.sugar import Guess
-from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
+from noetlc.expr.rewrite import rewritten
 from noetlc.expr.templates import native
-from noetlc.older.bind_lists import Binder, bare_in, codes_of, names_of, nodes_of
+from noetlc.older.bind_lists import bare_in, bound_all, names_of, nodes_of
 
 
 class AskedLoops(Guess):
@@ -44,14 +44,16 @@ def bind_loops(playbook: Playbook, note: Note) -> Playbook:
         note(Change("bind_loops", span, f"`{name}` by its keys", "review", "`{results, stats}` of the loop"))
         return _with_keys(template, bare)
 
-    binder = Binder(bound, codes_of(playbook))
-    return replace_steps(playbook, binder.step)
+    return bound_all(playbook, bound)
 
 
 def _with_keys(template: Template, bare: Name) -> Template:
-    """What the engines gave, with the old word for what went well beside ours."""
+    """What the engines gave, with the old word for what went well beside ours. What the token brings stays as it is."""
     stats = Attribute(bare, "stats")
     counts = Call(Name("dict"), (stats,), (("success", Attribute(stats, "ok")),))
+    if isinstance(template, Native) and template.expr is not bare:
+        both = MapOf(((Const("results"), bare), (Const("stats"), counts)))
+        return native(rewritten(template.expr, lambda expr: both if expr is bare else None))
     return MapTemplate((("results", template), ("stats", native(counts))))
 
 

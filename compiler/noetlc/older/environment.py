@@ -12,15 +12,16 @@ from collections.abc import Callable, Iterator
 
 from noetl_ir.expr import Attribute, Call, Const, Expr, Filter, Item, Name, Native, expressions_of
 from noetl_ir.span import Span
-from noetlc.ast.playbook import Playbook, Step, Value
+from noetlc.ast.playbook import Playbook, Value
 from noetlc.ast.sugar import Guess
-from noetlc.ast.walk import all_expressions, loops_of
+from noetlc.ast.walk import all_expressions
 from noetlc.diag.change import Change, Note
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.secret_names import names_of_secrets
 from noetlc.expr.shorthand import otherwise, path, static_path
 from noetlc.expr.templates import Held, held_with, map_held, native
+from noetlc.older.nearer import Nearer
 
 
 class OldSecrets(Guess):
@@ -44,9 +45,14 @@ def is_declared(playbook: Playbook) -> bool:
     return any(name == ENV for name in (*dict(playbook.workload), *(step.name for step in playbook.steps)))
 
 
-def has_own(step: Step) -> bool:
-    """Whether `env` is a task or an iterator of a step, in which it means nothing else then."""
-    return any(name == ENV for name in (*(task.name for task in step.tasks), *(one.iterator for one in loops_of(step))))
+def having_own(playbook: Playbook) -> frozenset[str]:
+    """The steps in which `env` is a task, an iterator, an arg or a key of `ctx`, and means nothing else then."""
+    nearer = Nearer(playbook)
+    return frozenset(
+        step.name
+        for step in playbook.steps
+        if ENV in nearer.within(step) or any(task.name == ENV for task in step.tasks)
+    )
 
 
 def secrets_among(playbook: Playbook) -> frozenset[str]:
@@ -87,8 +93,10 @@ def lower_env(playbook: Playbook, note: Note) -> Playbook:
 
 def _outside(playbook: Playbook, change: Callable[[Held], Held]) -> Playbook:
     """The playbook changed but for the steps in which `env` is something else."""
-    made = map_held(playbook._replace(steps=()), change)
-    return made._replace(steps=tuple([step if has_own(step) else map_held(step, change) for step in playbook.steps]))
+    made, aside = map_held(playbook._replace(steps=()), change), having_own(playbook)
+    return made._replace(
+        steps=tuple([step if step.name in aside else map_held(step, change) for step in playbook.steps])
+    )
 
 
 def _spelt(expr: Expr) -> Expr | None:
@@ -107,6 +115,7 @@ class _Moving:
     def __init__(self, playbook: Playbook, note: Note) -> None:
         self._playbook = playbook
         self._note = note
+        self._aside = having_own(playbook)
         self._secrets = secrets_among(playbook)
         self._taken = {key for key, _ in playbook.workload}
         self._keys: dict[Expr, str] = {}
@@ -121,7 +130,7 @@ class _Moving:
         made = playbook._replace(
             keychain=map_held(playbook.keychain, self._each),
             executor=map_held(playbook.executor, self._each),
-            steps=tuple([step if has_own(step) else map_held(step, self._each) for step in playbook.steps]),
+            steps=tuple([step if step.name in self._aside else map_held(step, self._each) for step in playbook.steps]),
             workbook=map_held(playbook.workbook, self._each),
         )
         values = tuple((key, Value(native(expr), span, None)) for key, expr, span in self._made)

@@ -15,18 +15,18 @@ from typing import TypeAlias, TypeVar
 
 from noetl_ir.expr import Attribute, Call, Compare, Const, Expr, Item, ListOf, Name, Native, Test, TupleOf, walk
 from noetl_ir.rows import NamedTuple
-from noetl_ir.span import Span
 from noetlc.ast.bodies import HasBodies, Tasks, all_tasks
-from noetlc.ast.playbook import Arc, Guard, Loop, Playbook, Step, Task, Value
+from noetlc.ast.playbook import Guard, Loop, Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in, loops_of
-from noetlc.ast.workbook import kind_called, pairs_of
+from noetlc.ast.workbook import kind_called
 from noetlc.diag.change import Change, Note
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import FALSE, TRUE, compared, negated, static_path
 from noetlc.expr.templates import Held, Kept, held_with, map_held, native
 from noetlc.older.case.nodes import Case, CaseRule
 from noetlc.older.legacy_names import declared_names, named_events
+from noetlc.older.nearer import Nearer
 from noetlc.older.page_nodes import Page, Pages, gathers
 
 ENVELOPE = frozenset({"status_code", "headers", "data", "body", "url", "elapsed"})
@@ -198,33 +198,16 @@ def complete_http_paths(playbook: Playbook, note: Note) -> Playbook:
         kind_called(task, kinds) == KIND for step in playbook.steps for task in all_tasks(step.tasks, step.extras)
     ):
         return playbook
-    declared, nearer = declared_names(playbook), _names_before_results(playbook)
+    nearer = Nearer(playbook)
     whole = [step for step in playbook.steps if _gives_http(step, kinds)]
-    single = frozenset([step.name for step in whole if step.loop is None]) - nearer
-    listed = frozenset([step.name for step in whole if step.loop is not None]) - nearer
-    scope = _Scope(kinds, declared, single, listed, note)
+    single = frozenset([step.name for step in whole if step.loop is None])
+    listed = frozenset([step.name for step in whole if step.loop is not None])
+    scope = _Scope(kinds, declared_names(playbook), single, single, listed, nearer, note)
     steps = tuple([scope.of_step(step).step(scope.with_items(step)) for step in playbook.steps])
     workbook = tuple([(name, scope.task(task, None, _NOTHING, False)) for name, task in playbook.workbook])
     same = all(new is old for new, old in zip(steps, playbook.steps, strict=True))
     same = same and all(new[1] is old[1] for new, old in zip(workbook, playbook.workbook, strict=True))
     return playbook if same else playbook._replace(steps=steps, workbook=workbook)
-
-
-def _names_before_results(playbook: Playbook) -> frozenset[str]:
-    """The bare names that are no step's result, whatever its name: keys of the workload, and those that it gives as
-    args or sets (LANGUAGE §2: args, ctx, iter and workload come before results).
-    """
-    found = {key for key, _ in playbook.workload}
-    waiting: list[object] = [*playbook.steps, *playbook.extras]
-    while waiting:
-        here = waiting.pop()
-        if isinstance(here, Arc) and here.args is not None:
-            found |= (pairs_of(here.args.template) or {}).keys()
-        for name in ("set_ctx", "set_iter", "pairs"):
-            found |= {pair[0] for pair in getattr(here, name, ())}
-        if isinstance(here, tuple) and not isinstance(here, Span | Value | Guard):
-            waiting += [part for part in here if isinstance(part, tuple)]
-    return frozenset(found)
 
 
 def _gives_http(step: Step, kinds: dict[str, str]) -> bool:
@@ -248,21 +231,23 @@ def _name_of(extra: Sugar) -> str:
 
 
 class _Scope(NamedTuple):
-    """What can be named at a place: `names` give a result of http, `listed` lists of
+    """What can be named at a place: `names` give a result of http, `steps` do behind `steps.`, `listed` lists of
     them, `hidden` hides old words.
     """
 
     kinds: dict[str, str]
     hidden: frozenset[str]
+    steps: frozenset[str]
     names: frozenset[str]
     listed: frozenset[str]
+    nearer: Nearer
     note: Note
 
     def of_step(self, step: Step) -> "_Scope":
         """The scope within a step: its iterators hide names, and its tasks are known."""
         own = frozenset([loop.iterator for loop in loops_of(step)])
         inside = [task for task in all_tasks(step.tasks, step.extras) if not task.generated]
-        taken = own.union([task.name for task in inside])
+        taken = self.nearer.within(step).union([task.name for task in inside])
         asked = frozenset([task.name for task in inside if kind_called(task, self.kinds) == KIND])
         return self._replace(
             hidden=(self.hidden - {step.name}) | own, names=(self.names - taken) | asked, listed=self.listed - taken
@@ -272,10 +257,16 @@ class _Scope(NamedTuple):
         """The step whose loops go over what paths lead to. A loop over a result of http is one over its body."""
         if step.loop is None:
             return step
-        own = frozenset([loop.iterator for loop in loops_of(step)])
+        own = self.nearer.within(step)
         scope = self._replace(names=self.names - own, listed=self.listed - own)
         loop = scope.held(scope.over_body(step.loop), _NOTHING)
         return step if loop is step.loop else step._replace(loop=loop)
+
+    def is_named(self, here: tuple[str, ...]) -> bool:
+        """Whether a path is the name of a result of http."""
+        return (len(here) == 1 and here[0] in self.names) or (
+            len(here) == 2 and here[0] == "steps" and here[1] in self.steps
+        )
 
     def over_body(self, loop: Loop) -> Loop:
         """A loop, and those in it, over the body where its items are a result of http and nothing else."""
@@ -283,8 +274,7 @@ class _Scope(NamedTuple):
         loop = loop if inner is loop.inner else loop._replace(inner=inner)
         template = loop.items.template
         here = static_path(template.expr) if isinstance(template, Native) else ()
-        name = here[0] if len(here) == 1 else here[1] if len(here) == 2 and here[0] == "steps" else ""
-        if not isinstance(template, Native) or name not in self.names:
+        if not isinstance(template, Native) or not self.is_named(here):
             return loop
         items = native(Attribute(template.expr, "data"))
         self.note(Change(BY, loop.items.span, "a loop over a result of http", "review", f"`{items.text}`, its body"))
@@ -380,7 +370,7 @@ class _Scope(NamedTuple):
 
     def completing(self, http: Words, previous: bool = False) -> Replace:
         """Completes paths; `http`: which old words mean a result of http here, `previous`: whether `_prev` does."""
-        of_tool, names, listed = results_of_tool(self.hidden, http), self.names, self.listed
+        of_tool, listed = results_of_tool(self.hidden, http), self.listed
 
         def is_envelope(expr: Expr) -> bool:
             if isinstance(expr, Item) and isinstance(expr.of, Name) and expr.of.name in listed:
@@ -388,11 +378,7 @@ class _Scope(NamedTuple):
             here = static_path(expr)
             if not here:
                 return False
-            if len(here) == 1 and (here[0] in names or (previous and here[0] == "_prev")):
-                return True
-            if len(here) == 2 and here[0] == "steps" and here[1] in names:
-                return True
-            return of_tool(expr)
+            return self.is_named(here) or (previous and here == ("_prev",)) or of_tool(expr)
 
         return completed(is_envelope)
 

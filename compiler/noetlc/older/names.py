@@ -36,6 +36,7 @@ from noetlc.older.legacy_names import (
     only_old,
     renamed,
 )
+from noetlc.older.nearer import Nearer
 from noetlc.older.needless import without_dead, without_done
 from noetlc.older.page_nodes import tool_before_branches
 from noetlc.older.patching import OUTCOME, kept
@@ -57,18 +58,18 @@ def rename_names(playbook: Playbook, note: Note) -> Playbook:
     shared = declared_names(playbook)
     _, playbook = all_taken(playbook, OldNames)
     steps = []
-    again = run_again(playbook)
+    again, nearer = run_again(playbook), Nearer(playbook)
     for step in playbook.steps:
         if not any(has_old_names(expr) for expr, _, _ in step_expressions(step)):
             steps.append(straight(step))
             continue
-        made = _renamed(step, shared, again=step.name in again)
+        made = _renamed(step, shared, nearer, again=step.name in again)
         _tell(step, made, note)
         made = step if made == step else _with_outcome(made)
         tasks = tuple(map(without_dead, made.tasks))
         steps.append(straight(made if tasks == made.tasks else made._replace(tasks=tasks)))
-    workbook = tuple((name, without_dead(_task(task, shared))) for name, task in playbook.workbook)
-    everywhere = only_old(_everywhere(shared))
+    everywhere = only_old(_everywhere(shared, shared))
+    workbook = tuple((name, without_dead(_task(task, shared, everywhere))) for name, task in playbook.workbook)
     workload = tuple((key, value_with(value, everywhere)) for key, value in playbook.workload)
     for (_, old), (_, new) in zip(playbook.workload, workload, strict=True):
         if old is not new:
@@ -76,16 +77,16 @@ def rename_names(playbook: Playbook, note: Note) -> Playbook:
     return playbook._replace(workload=workload, steps=tuple(steps), workbook=workbook)
 
 
-def _renamed(step: Step, shared: frozenset[str], *, again: bool) -> Step:
+def _renamed(step: Step, shared: frozenset[str], nearer: Nearer, *, again: bool) -> Step:
     own = {loop.iterator for loop in loops_of(step)} | {task.name for task in step.tasks}
     known = Known(shared, own)
-    everywhere = only_old(_everywhere(known))
+    everywhere = only_old(_everywhere(Known(shared | nearer.brought(step), own), nearer.within(step) | own))
     loop = step.loop
     if loop is not None:
         loop = loop._replace(
             items=value_with(loop.items, everywhere), max_in_flight=maybe_with(loop.max_in_flight, everywhere)
         )
-    tasks = tuple(_task(task, known) for task in step.tasks)
+    tasks = tuple(_task(task, known, everywhere) for task in step.tasks)
     return step._replace(
         loop=loop, tasks=tasks, spec=_spec(step, everywhere), router=_router(step, tasks, known, again=again)
     )
@@ -120,18 +121,20 @@ def _is_success(arc: Arc) -> bool:
     return not asked & {"status", "error"} and on_failed(arc.when.expr) == FALSE
 
 
-def _task(task: Task, known: Container[str]) -> Task:
+def _task(task: Task, known: Container[str], everywhere: Replace) -> Task:
     if any(has_old_names(expr) for value in task_values(task) for expr, _ in expressions_in(value)):
-        task = fields_with(task, only_old(_everywhere(known)))
+        task = fields_with(task, everywhere)
     if any(has_old_names(expr) for expr in _of_rules(task)):
         in_rules = only_old(renamed(IN_RULES, known))
         task = task._replace(rules=tuple(rule_with(rule, in_rules) for rule in task.rules))
     return task
 
 
-def _everywhere(known: Container[str]) -> Replace:
-    """What old names mean in any place: that of `vars`, and of those that mean nothing there that they are absent."""
-    names, answered = renamed(CTX, known), without_absent(known)
+def _everywhere(known: Container[str], there: Container[str]) -> Replace:
+    """What old names mean in any place: that of `vars`, and of those that mean nothing there that they are absent,
+    but for those that are `there`.
+    """
+    names, answered = renamed(CTX, known), without_absent(there)
     return lambda expr: rewritten(rewritten(expr, names), answered)
 
 

@@ -54,6 +54,7 @@ from noetlc.older.events import events_in, on_success
 from noetlc.older.hoisting import kept_words, with_meanings
 from noetlc.older.legacy_names import IN_RULES, Meanings, declared_in, declared_names, renamed, rule_meanings
 from noetlc.older.loose import read_loose_guard
+from noetlc.older.nearer import Nearer
 from noetlc.older.page_nodes import Collect, Page, Pages, repeats_success
 from noetlc.older.patching import OUTCOME, kept
 from noetlc.older.repetition import (
@@ -265,10 +266,11 @@ def _sharing_pages(playbook: Playbook, gathered: dict[str, Meanings], known: fro
     """The playbook in which other steps read what was gathered by its name too, bare, in `ctx` or behind the step's."""
     roots = {step.name: _roots_of(step) for step in playbook.steps}
     into = {step: name for step, meanings in gathered.items() for name in _bare(meanings) if name not in known}
-    behind = renamed({(step, name): result_of(step) for step, name in into.items()}, ())
+    nearer = Nearer(playbook)
 
     def sharing(step: Step) -> Step:
-        step = all_with(step, behind)
+        hidden = nearer.within(step)
+        step = all_with(step, renamed({(of, name): result_of(of) for of, name in into.items() if of not in hidden}, ()))
         name = into.get(step.name)
         if name is None or step.loop is not None:
             return step

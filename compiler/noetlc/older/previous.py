@@ -11,11 +11,11 @@ from collections import defaultdict
 from noetl_ir.expr import Expr, ListTemplate, MapTemplate, Name, Native, Template
 from noetlc.ast.playbook import Playbook, Step, Value
 from noetlc.ast.walk import replace_steps
-from noetlc.ast.workbook import pairs_of
 from noetlc.diag.change import Change, Note
 from noetlc.expr.shorthand import static_path
 from noetlc.expr.templates import native
-from noetlc.older.legacy_names import below, declared_in, declared_names
+from noetlc.older.legacy_names import below, declared_names
+from noetlc.older.nearer import Nearer
 
 _WORDS = frozenset({"result", "response"})
 
@@ -23,17 +23,14 @@ _WORDS = frozenset({"result", "response"})
 def name_previous(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which the result of the step before has its name."""
     before: dict[str, set[str]] = defaultdict(set)
-    brought: dict[str, set[str]] = defaultdict(set)
     for step in playbook.steps:
         for arc in step.router.arcs if step.router is not None else ():
             before[arc.target].add(step.name)
-            brought[arc.target] |= (pairs_of(arc.args.template) or {}).keys() if arc.args is not None else set()
-    shared = declared_names(playbook)
+    shared, nearer = declared_names(playbook), Nearer(playbook)
 
     def named(step: Step) -> Step:
         sources = before[step.name]
-        hidden = declared_in(step, shared)
-        words = _WORDS - brought[step.name] - {word for word in _WORDS if word in hidden}
+        words = _WORDS - nearer.within(step) - shared
         first = step.tasks[0]
         if len(sources) != 1 or step.name in sources or not words or first.generated:
             return step

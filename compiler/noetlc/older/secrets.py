@@ -25,8 +25,9 @@ from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import path, static_path
 from noetlc.expr.templates import value_with
-from noetlc.older.environment import OldSecrets, has_own, is_declared, secrets_among, variable_of
+from noetlc.older.environment import OldSecrets, having_own, is_declared, secrets_among, variable_of
 from noetlc.older.legacy_names import Known, Path, renamed
+from noetlc.older.nearer import Nearer
 
 BY = "lower_secrets"
 
@@ -47,6 +48,7 @@ class _Secrets:
 
     def __init__(self, playbook: Playbook, note: Note) -> None:
         self._note = note
+        self._nearer = Nearer(playbook)
         self._entries = {entry.name: entry for entry in playbook.keychain}
         self._steps = frozenset([step.name for step in playbook.steps])
         self._variables = frozenset[str]() if _is_own(playbook) else secrets_among(playbook)
@@ -79,7 +81,7 @@ class _Secrets:
         return found
 
     def _step(self, step: Step, shared: frozenset[str]) -> Step:
-        own = {loop.iterator for loop in loops_of(step)} | {task.name for task in step.tasks}
+        own = {loop.iterator for loop in loops_of(step)} | {task.name for task in step.tasks} | self._nearer.given(step)
         known = Known(shared, own)
         tasks = tuple(self._task(task, known) for task in step.tasks)
         return step if tasks == step.tasks else step._replace(tasks=tasks)
@@ -173,7 +175,7 @@ class _Secrets:
 
 def _is_own(playbook: Playbook) -> bool:
     """Whether `env` is a name of the playbook's own, in one step at least."""
-    return is_declared(playbook) or any(map(has_own, playbook.steps))
+    return is_declared(playbook) or bool(having_own(playbook))
 
 
 def _reads(entry: KeychainEntry, variable: str, default: Json) -> bool:

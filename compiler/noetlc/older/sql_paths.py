@@ -59,14 +59,15 @@ def shorten_sql_paths(playbook: Playbook, note: Note) -> Playbook:
     """The playbook that reads keys of SQL results where they are."""
     shared = declared_names(playbook)
     _, playbook = all_taken(playbook, SqlData)
+    rows = _of_results(frozenset(["workload", *(key for key, _ in playbook.workload)]))
     return playbook._replace(
-        steps=tuple([_shortened(step, declared_in(step, shared), note) for step in playbook.steps])
+        steps=tuple([_shortened(step, declared_in(step, shared), rows, note) for step in playbook.steps])
     )
 
 
-def _shortened(step: Step, known: frozenset[str], note: Note) -> Step:
+def _shortened(step: Step, known: frozenset[str], rows: Replace, note: Note) -> Step:
     """The step with rows of statements where they are, and if all its tools are SQL, shortened."""
-    step = map_all_held(step, lambda held: _with_rows(held, note))
+    step = map_all_held(step, lambda held: _with_rows(held, rows, note))
     if not {task.kind for task in step.tasks} <= SQL:
         return step
     kinds = {task.kind for task in all_tasks(step.tasks, step.extras) if not task.generated}
@@ -81,22 +82,30 @@ def _shortened(step: Step, known: frozenset[str], note: Note) -> Step:
     return map_all_held(step, each)
 
 
-def _with_rows(held: Held, note: Note) -> Held:
-    made = held_with(held, _rows)
+def _with_rows(held: Held, rows: Replace, note: Note) -> Held:
+    made = held_with(held, rows)
     if made is not held:
         note(Change(BY, held.span, "a row of a statement", "safe", "`.rows[N]` of its result"))
     return made
 
 
-def _rows(expr: Expr) -> Expr | None:
-    """A row by its number: the first engines gave a statement's rows alone."""
-    match expr:
-        case Item(
-            of=Attribute(name=name) | Item(key=Const(value=str(name))) as statement, key=Const(value=int(number))
-        ):
-            if _STATEMENT.fullmatch(name) and not name.endswith("_rows") and not isinstance(number, bool):
-                return Item(Attribute(rewritten(statement, _rows), "rows"), expr.key)
-    return None
+def _of_results(own: frozenset[str]) -> Replace:
+    """A row by its number: the first engines gave a statement's rows alone. What the author has written out under one
+    of the names in `own` is read as it is; args and `ctx` are given results.
+    """
+
+    def rows(expr: Expr) -> Expr | None:
+        match expr:
+            case Item(
+                of=Attribute(name=name) | Item(key=Const(value=str(name))) as statement, key=Const(value=int(number))
+            ):
+                if (static_path(statement) or ("",))[0] in own:
+                    return None
+                if _STATEMENT.fullmatch(name) and not name.endswith("_rows") and not isinstance(number, bool):
+                    return Item(Attribute(rewritten(statement, rows), "rows"), expr.key)
+        return None
+
+    return rows
 
 
 def _replacing(known: frozenset[str], keys: frozenset[str]) -> Replace:

@@ -20,11 +20,11 @@ from noetl_ir.span import Span
 from noetlc.ast.bodies import HasBodies, Tasks, all_taken, map_lists, with_lists
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
-from noetlc.ast.walk import loops_of
 from noetlc.diag.change import Change, Note
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import compared, defined, filtered, negated, static_path
 from noetlc.expr.templates import Held, all_with, held_with, map_all_held
+from noetlc.older.nearer import Nearer
 from noetlc.reading.drafts import StepDraft, TaskDraft
 from noetlc.reading.kinds import kind_of
 from noetlc.reading.reader import Reader, no_effect
@@ -114,8 +114,8 @@ def lower_storage(playbook: Playbook, note: Note) -> Playbook:
     read: set[str] = set()
     steps = playbook.steps
     if named:
-        whole = frozenset([step.name for step in steps if step.loop is None]) - {key for key, _ in playbook.workload}
-        steps = tuple([_renamed(step, _Names(whole, asked, read, note)) for step in steps])
+        nearer, whole = Nearer(playbook), frozenset([step.name for step in steps if step.loop is None])
+        steps = tuple([_renamed(step, _Names(whole - nearer.within(step), whole, asked, read, note)) for step in steps])
     steps = tuple([_kept(step, asked.get(step.name), step.name in read, note) for step in steps])
     workbook = tuple([(name, _of_task(task, note)) for name, task in playbook.workbook])
     return playbook._replace(steps=steps, workbook=workbook)
@@ -203,9 +203,12 @@ def _knobbed(task: Task, limit: int) -> Task:
 
 
 class _Names(NamedTuple):
-    """What names mean: `whole` are steps with one result, `asked` what they ask for it, `read` those named."""
+    """What names mean: `whole` are results by their bare names, `steps` those of steps, `asked` what they ask for it,
+    `read` those named.
+    """
 
     whole: frozenset[str]
+    steps: frozenset[str]
     asked: Map[str, Storage]
     read: set[str]
     note: Note
@@ -214,7 +217,7 @@ class _Names(NamedTuple):
 def _renamed(step: Step, names: _Names) -> Step:
     """The step with every name under a result replaced."""
     own = {task.name: _said(task.extras) for task in step.tasks if not task.generated}
-    whole = (names.whole - {loop.iterator for loop in loops_of(step)}) | own.keys()
+    whole = names.whole | own.keys()
     asked = {**names.asked, **{name: said for name, said in own.items() if said is not None}}
     replace = _replacing(names._replace(whole=whole, asked=asked))
     step = _own_answered(step, asked)
@@ -263,9 +266,10 @@ def _replacing(names: _Names) -> Replace:
             case _:
                 return None
         here = static_path(of)
-        name = here[0] if len(here) == 1 else here[1] if len(here) == 2 and here[0] == "steps" else ""
-        if name not in names.whole:
+        is_named = len(here) == 2 and here[0] == "steps" and here[1] in names.steps
+        if not is_named and not (len(here) == 1 and here[0] in names.whole):
             return None
+        name = here[-1]
         names.read.add(name)
         found = Call(Name("ref"), (of,), ())
         if key == "_ref":

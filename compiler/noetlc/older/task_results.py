@@ -21,6 +21,7 @@ from noetlc.diag.change import Change, Class, Note
 from noetlc.expr.shorthand import static_path
 from noetlc.expr.templates import Held, Pairs, held_with, map_all_held, map_held, value_with
 from noetlc.older.legacy_names import own_meanings, renamed
+from noetlc.older.nearer import Nearer
 
 
 class TaskResults(Guess):
@@ -35,16 +36,18 @@ BY = "name_task_results"
 def name_task_results(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which what tasks gave has its name."""
     asked, playbook = all_taken(playbook, TaskResults)
-    hidden = {key for key, _ in playbook.workload}
-    tasks = {
-        step.name: tuple([task.name for task in step.tasks if not task.generated])
-        for step in playbook.steps
-        if step.loop is None and step.name not in hidden
-    }
     if not asked:
         return playbook
+    nearer = Nearer(playbook)
+    of_steps = {
+        step.name: tuple([task.name for task in step.tasks if not task.generated])
+        for step in playbook.steps
+        if step.loop is None
+    }
 
     def named(step: Step) -> Step:
+        hidden = nearer.within(step)
+        tasks = {name: found for name, found in of_steps.items() if name not in hidden}
         own = tuple([_in_task(task, step.name, tasks, note) for task in step.tasks])
         if step.name in tasks:
             own = (*own[:-1], _setting(own[-1], step.name, note))

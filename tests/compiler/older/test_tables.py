@@ -75,6 +75,7 @@ def test_a_canonical_playbook_starts_without_the_constructs_of_older_dialects() 
         "http_paths",
         "events",
         "legacy_names",
+        "nearer",
         "case",
         "case.nodes",
         "page_nodes",

@@ -1,0 +1,126 @@
+"""Names that an author binds nearer than results of steps: args, keys of `ctx` and `iter`, of `workload`, iterators.
+
+    step `each` with a loop, and an arc: {step: sum, args: {each: [7]}}   →   in `sum`, `each` is that arg
+
+LANGUAGE §2: a bare name is looked up in args, `ctx`, `iter` and `workload`, and then among the results. A pass that
+takes a name for the result of a step, or an old word for nothing, asks here first. `x: "{{ x }}"` binds nothing nearer:
+it passes on what the name means where it stands.
+
+The constructs of older dialects may still be there, or be lowered already.
+"""
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from noetl_ir.expr import Native, Template
+from noetl_ir.span import Span
+from noetlc.ast.playbook import Arc, Guard, Playbook, Step, Value
+from noetlc.ast.walk import loops_of
+from noetlc.ast.workbook import pairs_of
+from noetlc.expr.shorthand import static_path
+
+_Pairs: TypeAlias = tuple[tuple[str, Value], ...]
+
+_RESULT = frozenset({"result", "response"})
+_OUTCOMES = frozenset({"outcome", "output", "this", "event"})
+
+
+class Nearer:
+    """The names of a playbook that are bound nearer than results: by step, since args and scratch are those of one."""
+
+    __slots__ = ("_ctx", "_inside", "everywhere")
+
+    def __init__(self, playbook: Playbook) -> None:
+        ctx = set[str]()
+        inside = {step.name: set[str]() for step in playbook.steps}
+        given: list[tuple[str, str, dict[str, Template] | None, Template]] = []
+        for step in playbook.steps:
+            for here in _nodes((step,)):
+                if isinstance(here, Arc) and here.args is not None:
+                    given.append((step.name, here.target, pairs_of(here.args.template), here.args.template))
+                ctx.update(_set_by(here, step.name))
+                inside[step.name].update(_own(here))
+        for here in _nodes(playbook.extras):
+            ctx.update(_set_by(here, ""))
+        _spread(given, inside)
+        self._ctx = frozenset(ctx)
+        self.everywhere = self._ctx.union([key for key, _ in playbook.workload])
+        self._inside = {name: frozenset(found) for name, found in inside.items()}
+
+    def within(self, step: Step) -> frozenset[str]:
+        """All of them in a step, its iterators too."""
+        return self.brought(step).union(self.everywhere, [loop.iterator for loop in loops_of(step)])
+
+    def brought(self, step: Step) -> frozenset[str]:
+        """The args that tokens bring to a step, and its own args and scratch."""
+        return self._inside.get(step.name, frozenset())
+
+    def given(self, step: Step) -> frozenset[str]:
+        """The same, and the keys of `ctx`."""
+        return self.brought(step) | self._ctx
+
+
+def _nodes(roots: tuple[object, ...]) -> Iterator[object]:
+    """The nodes within some, themselves first."""
+    waiting: list[object] = list(roots)
+    while waiting:
+        here = waiting.pop()
+        yield here
+        if isinstance(here, tuple) and not isinstance(here, Span | Value | Guard):
+            waiting += [part for part in here if isinstance(part, tuple)]
+
+
+def _set_by(here: object, step: str) -> Iterator[str]:
+    """The keys of `ctx` that a node sets to something else than what they mean anyway."""
+    pairs: _Pairs = getattr(here, "set_ctx", ())
+    if type(here).__name__ == "RootVars":
+        pairs = getattr(here, "pairs", ())
+    return (key for key, value in pairs if not _is_result_of(key, value.template, step))
+
+
+def _own(here: object) -> Iterator[str]:
+    """The keys that a node of a step binds in it alone: its scratch and its own args."""
+    pairs: _Pairs = getattr(here, "set_iter", ())
+    if type(here).__name__ == "StepArgs":
+        pairs = getattr(here, "pairs", ())
+    return (key for key, value in pairs if not says_itself(key, value.template))
+
+
+def says_itself(key: str, template: Template) -> bool:
+    """Whether something of that name is given what the name means without it."""
+    return isinstance(template, Native) and static_path(template.expr) in ((key,), ("steps", key))
+
+
+def _passes_on(key: str, template: Template) -> bool:
+    """The same for an arg, whose name may mean one of the step with the arc."""
+    return says_itself(key, template) or (
+        isinstance(template, Native) and static_path(template.expr) in (("args", key), ("workload", key))
+    )
+
+
+def _is_result_of(key: str, template: Template, step: str) -> bool:
+    """Whether a key of `ctx` is the result of the step of its name."""
+    if says_itself(key, template):
+        return True
+    here = static_path(template.expr) if key == step and isinstance(template, Native) else ()
+    return here[-1:] != () and here[-1] in _RESULT and (len(here) == 1 or (len(here) == 2 and here[0] in _OUTCOMES))
+
+
+def _spread(given: list[tuple[str, str, dict[str, Template] | None, Template]], inside: dict[str, set[str]]) -> None:
+    """Puts the keys that arcs give into the steps that they lead to; what is passed on means what it means before."""
+    grows = True
+    while grows:
+        grows = False
+        for source, target, pairs, whole in given:
+            found = inside.get(target)
+            if found is None:
+                continue
+            before = inside[source]
+            if pairs is not None:
+                new = {key for key, value in pairs.items() if key in before or not _passes_on(key, value)}
+            else:
+                passed = isinstance(whole, Native) and static_path(whole.expr) == ("args",)
+                new = set(before) if passed else set()
+            if not new <= found:
+                found |= new
+                grows = True
