@@ -265,7 +265,12 @@ def lower_pages(playbook: Playbook, note: Note) -> Playbook:
 def _sharing_pages(playbook: Playbook, gathered: dict[str, Meanings], known: frozenset[str]) -> Playbook:
     """The playbook in which other steps read what was gathered by its name too, bare, in `ctx` or behind the step's."""
     roots = {step.name: _roots_of(step) for step in playbook.steps}
-    into = {step: name for step, meanings in gathered.items() for name in _bare(meanings) if name not in known}
+    into = {
+        step: name
+        for step, meanings in gathered.items()
+        for name, *below in meanings
+        if not below and name not in known
+    }
     nearer = Nearer(playbook)
 
     def sharing(step: Step) -> Step:
@@ -280,10 +285,6 @@ def _sharing_pages(playbook: Playbook, gathered: dict[str, Meanings], known: fro
         return step._replace(extras=(Assign("`collect`", ((name, whole),), (), step.name_span), *step.extras))
 
     return replace_steps(playbook, sharing)
-
-
-def _bare(meanings: Meanings) -> Iterator[str]:
-    return (words[0] for words in meanings if len(words) == 1)
 
 
 def _roots_of(step: Step) -> set[str]:
