@@ -265,12 +265,8 @@ def lower_pages(playbook: Playbook, note: Note) -> Playbook:
 def _sharing_pages(playbook: Playbook, gathered: dict[str, Meanings], known: frozenset[str]) -> Playbook:
     """The playbook in which other steps read what was gathered by its name too, bare, in `ctx` or behind the step's."""
     roots = {step.name: _roots_of(step) for step in playbook.steps}
-    into = {
-        step: name
-        for step, meanings in gathered.items()
-        for name, *below in meanings
-        if not below and name not in known
-    }
+    bare = [(of, words[0]) for of, meanings in gathered.items() for words in meanings if len(words) == 1]
+    into = {of: name for of, name in bare if name not in known}
     nearer = Nearer(playbook)
 
     def sharing(step: Step) -> Step:
