@@ -10,7 +10,7 @@ An integer outside 64 bits is extension type 1, its decimal text. NaN and the in
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import msgpack  # type: ignore[import-untyped]
 
@@ -68,11 +68,35 @@ def unpack(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPT
     """The value that the bytes are. Raises CodecError for anything else, within the limits' memory."""
     if len(data) > max_bytes:
         raise CodecError(f"{len(data):,} bytes are more than the {max_bytes:,} allowed")
-    with _refusing():
-        _check_whole(data)
-        value = msgpack.unpackb(data, **_READING)
+    if len(data) > SMALL:
+        with _refusing():
+            _check_whole(data)
+    value: Json = _unpacked(data)
     _check_value(value, dict, max_depth, max_items)
-    return value  # type: ignore[no-any-return]
+    return value
+
+
+SMALL: Final = 1024
+"""Bytes in which headers cannot claim more than some MB, however they nest: that need not be looked at first."""
+
+
+def unpack_small(data: bytes) -> object:
+    """The value that at most `SMALL` bytes are, in which nothing was looked at: who asks knows what has to be there.
+
+    Raises CodecError for what is no msgpack, mappings with a key twice and extensions that `unpack` refuses.
+    """
+    return _unpacked(data)
+
+
+def _unpacked(data: bytes) -> Any:
+    try:
+        return msgpack.unpackb(data, **_READING)
+    except CodecError:
+        raise
+    except (ValueError, TypeError, OverflowError, RecursionError, msgpack.UnpackException) as error:
+        with _refusing():
+            _check_whole(data)  # what ends early says so
+        raise CodecError(f"no value: {str(error) or type(error).__name__}") from error
 
 
 class Parts:

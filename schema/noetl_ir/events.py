@@ -6,6 +6,7 @@ its order; ids and times order nothing (LANGUAGE §8).
 
 from collections.abc import Callable
 from functools import cache, partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from noetl_ir import codec
@@ -83,23 +84,35 @@ write_event: Callable[[Event], bytes] = codec.pack_record
 
 def read_event(body: bytes) -> Event:
     """The event of stored bytes; raises `codec.CodecError` when they are no event."""
-    fields: Any = codec.unpack(body, max_bytes=MAX_BYTES, max_depth=MAX_DEPTH, max_items=MAX_ITEMS)
+    small = len(body) <= codec.SMALL  # nearly all are, and are looked at here instead of by what knows any value
+    fields: Any = codec.unpack_small(body) if small else _large(body)
     try:
         *plain, fired, data = fields
-        firings = tuple(Firing(t, _keys(took), _keys(made)) for t, took, made in fired)
-        event = Event._make((*plain, firings, data))
+        firings = tuple([_firing((t, _keys(took), _keys(made))) for t, took, made in fired])
     except (TypeError, ValueError):
         raise codec.CodecError("not an event") from None
-    if len(fields) != len(event) or any(type(a) is not b for a, b in zip(plain, _TYPES, strict=True)):
+    if tuple(map(type, (*plain, fired, data))) != _TYPES or not {*map(type, map(_first, firings))} <= _NUMBERS:
         raise codec.CodecError("not an event")
-    return event
+    if small and data:
+        codec.check(data, max_depth=MAX_DEPTH - 1, max_items=MAX_ITEMS)
+    return event_of((*plain, firings, data))
 
 
-_TYPES = (str, str, int, int, str, int, int, int, int)
+def _large(body: bytes) -> Json:
+    return codec.unpack(body, max_bytes=MAX_BYTES, max_depth=MAX_DEPTH, max_items=MAX_ITEMS)
+
+
+_TYPES = (str, str, int, int, str, int, int, int, int, list, dict)
+_first, _NUMBERS = itemgetter(0), frozenset({int})
+_firing: "Callable[[tuple[int, Keys, Keys]], Firing]" = partial(tuple.__new__, Firing)
 
 
 def _keys(value: Any) -> Keys:
-    return value if isinstance(value, str) else tuple(str(key) for key in value)
+    if type(value) is str:
+        return value
+    if type(value) is not list or any(type(key) is not str for key in value):
+        raise TypeError("no keys")
+    return tuple(value)
 
 
 def step_run_of(key: str) -> str:

@@ -3,8 +3,8 @@
     python -m benchmarks.opening PLAN STORE RUNS
 
 Prints {"first": [seconds], "again": [seconds, …]}: the first time the plan is verified and the store notes it; every
-other time a store is opened anew and what the run of one step asks of the net is made. Processor time: it waits for
-nothing.
+other time a store is opened anew and what an execution and the run of one step ask of the net is made. Processor time:
+it waits for nothing.
 """
 
 import json
@@ -16,6 +16,7 @@ from pathlib import Path
 def main(plan: str, address: str, runs: int) -> dict[str, list[float]]:
     """The seconds of each opening."""
     from noetl.app.programs import Programs
+    from noetl.engine.execution import Execution
     from noetl.store.sqlite import open_store
     from noetl_ir.plan_format import digest_of
 
@@ -28,6 +29,7 @@ def main(plan: str, address: str, runs: int) -> dict[str, list[float]]:
         begun = time.process_time()
         store = open_store(address)
         program = Programs(store, (), lambda path: b"").load(digest_of(data))
+        Execution("1", program)
         program.choices(program.plan.net.transitions[program.transition("begin", program.plan.entry)].outputs[0].place)
         seconds.append(time.process_time() - begun)
         store.close()

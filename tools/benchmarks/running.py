@@ -39,6 +39,11 @@ def run(bench: Bench, compiled: Path, address: str) -> Process:
     return process([bench.noetl, "run", compiled, "--quiet", "--store", address])
 
 
+def status(bench: Bench, address: str) -> Process:
+    """How the newest execution of a store stands."""
+    return process([bench.noetl, "status", "last", "--store", address])
+
+
 def log(bench: Bench, address: str) -> list[Event]:
     """The events of the newest execution of a store."""
     listed = process([bench.noetl, "list", "--json", "--store", address])

@@ -40,6 +40,14 @@ def opening(bench: Bench) -> list[Reading]:
     ]
 
 
+def status(bench: Bench) -> list[Reading]:
+    """How an execution of 30,000 events stands, whole process: its log is folded."""
+    compiled, address = running.plan(bench, "chain_5000", chain(5_000)), running.store(bench, "status")
+    running.run(bench, compiled, address)
+    (seconds,) = interleave(bench.runs, lambda: running.status(bench, address).seconds)
+    return [limit("status of 30,000 events", seconds, 0.5, unit="s", note="1.3 before")]
+
+
 def durable_steps(bench: Bench) -> list[Reading]:
     """Sequential noop steps in short runs beside each peer's; then whether a long run gets slower."""
     pair = _steps_beside(bench, "dbos", _WINDOW)

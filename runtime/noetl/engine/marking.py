@@ -22,31 +22,17 @@ Weigh = Callable[[Weight, str], int]
 Agenda = deque[tuple[int, str]]
 
 
-UNKNOWN = -2
-"""Of a transition's source: that nothing has been asked of it yet."""
-NOT_YET = 2
-"""The same of whether anything follows from tokens in a place."""
-
-
 class Moves(NamedTuple):
     """The facts that firings ask of a net, where it lies close together.
 
-    By transition: the place of its only arc in, `UNKNOWN` where `learn` has not been asked yet, and that of its only
-    arc out, both of weight 1, -1 where it has other arcs. By place: whether it is a control place, and whether anything
-    may follow by itself from tokens in it, `NOT_YET` where `learn_place` has not been asked.
+    By transition: the place of its only arc in, and that of its only arc out, both of weight 1, -1 where it has other
+    arcs. By place: whether it is a control place, and whether anything may follow by itself from tokens in it.
     """
 
     sources: "array[int]"
     targets: "array[int]"
     controls: bytes
-    follows: bytearray
-    learn: Callable[[int], None]
-    learn_place: Callable[[int], None]
-
-
-def only(arcs: tuple[Arc, ...]) -> int:
-    """The place of the only arc, of weight 1; -1 where there are others."""
-    return arcs[0].place if len(arcs) == 1 and arcs[0].weight == 1 else -1
+    follows: bytes
 
 
 class Marking:
@@ -57,14 +43,14 @@ class Marking:
     """
 
     __slots__ = (
-        "_agenda", "_controls", "_follows", "_learn", "_learn_place", "_net", "_sources", "_targets", "_transitions",
-        "_weigh", "control", "tokens",
+        "_agenda", "_controls", "_follows", "_net", "_sources", "_targets", "_transitions", "_weigh",
+        "control", "tokens",
     )  # fmt: skip
 
     def __init__(self, net: Net, moves: Moves, weigh: Weigh, agenda: Agenda) -> None:
         self._net = net
         self._transitions = net.transitions
-        self._sources, self._targets, self._controls, self._follows, self._learn, self._learn_place = moves
+        self._sources, self._targets, self._controls, self._follows = moves
         self._weigh = weigh
         self._agenda = agenda
         self.tokens: dict[int, dict[str, int]] = {}
@@ -118,13 +104,11 @@ class Marking:
         if self._controls[source] != self._controls[target]:
             self.control += self._controls[target] - self._controls[source]
         # Places that only reports and timers empty are never looked at by `decide`: nothing follows by itself.
-        if self._follows[target] and self._follow(target):
+        if self._follows[target]:
             self._agenda.append((target, made))
 
     def _fire_arcs(self, index: int, took: Keys, made: Keys) -> None:
         """Fire any transition, arc by arc."""
-        if self._sources[index] == UNKNOWN:
-            self._learn(index)
         transition = self._transitions[index]
         place = self._sources[index]
         if place >= 0 and isinstance(took, str):
@@ -154,14 +138,8 @@ class Marking:
 
     def _give(self, place: int, key: str, count: int) -> None:
         self.put(place, key, count)
-        if self._follows[place] and self._follow(place):
+        if self._follows[place]:
             self._agenda.append((place, key))
-
-    def _follow(self, place: int) -> bool:
-        """Whether anything may follow by itself from a token in a place of which that is not known to be false."""
-        if self._follows[place] == NOT_YET:
-            self._learn_place(place)
-        return self._follows[place] == 1
 
     def _take(self, place: int, key: str, count: int) -> None:
         held = self.tokens.get(place)

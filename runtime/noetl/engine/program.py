@@ -8,17 +8,19 @@ of a step stand together in the net, and what takes from a place is of the step 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TypeVar, cast
+from itertools import accumulate
+from typing import TypeAlias, TypeVar, cast
 
-from noetl.engine.marking import NOT_YET, UNKNOWN, Moves, only
+from noetl.engine.marking import Moves
 from noetl_ir import evaluate
 from noetl_ir.expr import Json, Literal, MapTemplate, Native, Template
-from noetl_ir.net import Net, PlaceClass, Transition, Trigger
+from noetl_ir.net import Arc, Net, PlaceClass, Transition, Trigger
 from noetl_ir.plan import Plan
 from noetl_ir.plan_format.packed import Table
 
 _R = TypeVar("_R")
 _F = TypeVar("_F")
+_Arcs: TypeAlias = "tuple[Sequence[int], Sequence[int], Sequence[object]]"
 
 
 class Missing(Exception):
@@ -29,6 +31,10 @@ class Missing(Exception):
 _BY_PHASE = frozenset({"fault", "stop", "expire"})
 _BY_TARGET = frozenset({"jump", "jump_later"})
 
+
+_BY_ITSELF = frozenset({Trigger.NOW, Trigger.CTX})
+_UNKNOWN = -2
+"""The first choice at a place whose step is not indexed yet."""
 
 _Key = tuple[str, int, str]
 
@@ -61,9 +67,41 @@ def _field(rows: Sequence[_R], number: int, of: Callable[[_R], _F]) -> Sequence[
     return cast("Sequence[_F]", rows.field(number)) if isinstance(rows, Table) else [of(row) for row in rows]
 
 
-def _controls(net: Net) -> bytes:
-    """Which places are control places."""
-    return bytes(kind is PlaceClass.CONTROL for kind in _field(net.places, 1, lambda place: place.kind))
+def _arcs(rows: Sequence[Transition], number: int, of: Callable[[Transition], tuple[Arc, ...]]) -> _Arcs:
+    """The arcs of all transitions, one behind the other: how many each has, their places and their weights."""
+    if isinstance(rows, Table):
+        lengths, (places, weights) = rows.flat(number)
+        return lengths, cast("Sequence[int]", places), weights
+    arcs = [arc for row in rows for arc in of(row)]
+    return [len(of(row)) for row in rows], [arc.place for arc in arcs], [arc.weight for arc in arcs]
+
+
+def _only(arcs: _Arcs) -> "array[int]":
+    """The place of each transition's only arc, of weight 1; -1 where it has other arcs."""
+    lengths, places, weights = arcs
+    ends = accumulate(lengths)
+    return array(
+        "i",
+        [
+            places[end - 1] if length == 1 and weights[end - 1] == 1 else -1
+            for length, end in zip(lengths, ends, strict=True)
+        ],
+    )
+
+
+def _moves(net: Net) -> Moves:
+    inputs = _arcs(net.transitions, 3, lambda transition: transition.inputs)
+    outputs = _arcs(net.transitions, 4, lambda transition: transition.outputs)
+    triggers = _field(net.transitions, 1, lambda transition: transition.trigger)
+    follows = bytearray(len(net.places))
+    lengths, places, _ = inputs
+    for trigger, length, end in zip(triggers, lengths, accumulate(lengths), strict=True):
+        if trigger in _BY_ITSELF:
+            for place in places[end - length : end]:
+                follows[place] = 1
+    kinds = _field(net.places, 1, lambda place: place.kind)
+    controls = bytes(kind is PlaceClass.CONTROL for kind in kinds)
+    return Moves(_only(inputs), _only(outputs), controls, bytes(follows))
 
 
 def _by_step(net: Net) -> Callable[[int], Iterable[int]]:
@@ -93,13 +131,13 @@ class Program:
         "_indexed",
         "_jumps",
         "_landings",
+        "_moves",
         "_of",
         "_of_steps",
         "_of_tasks",
         "_templates",
         "bytes",
         "digest",
-        "moves",
         "plan",
         "step_numbers",
     )
@@ -113,8 +151,7 @@ class Program:
         self._guards: dict[int, Callable[[evaluate.Scope], bool]] = {}
         self.step_numbers = {name: number for number, name in enumerate(_field(plan.steps, 0, lambda step: step.name))}
         net = plan.net
-        places, transitions = len(net.places), len(net.transitions)
-        self._first = array("i", [UNKNOWN]) * places
+        self._first = array("i", [_UNKNOWN]) * len(net.places)
         self._choices: dict[int, tuple[int, ...]] = {}
         self._of_steps: dict[_Key, array[int]] = {}
         self._of_tasks: dict[_Key, array[int]] = {}
@@ -122,9 +159,7 @@ class Program:
         self._landings: dict[int, int] = {}
         self._entrances: dict[int, list[int]] = {}
         self._counting: tuple[int, ...] | None = None
-        sources, targets = array("i", [UNKNOWN]) * transitions, array("i", [-1]) * transitions
-        follows = bytearray([NOT_YET]) * places
-        self.moves = Moves(sources, targets, _controls(net), follows, self._learn, self._learn_place)
+        self._moves: Moves | None = None
         self._indexed = bytearray(len(plan.steps))
         self._of = _by_step(net)
 
@@ -136,16 +171,12 @@ class Program:
             self._counting = tuple(n for n, join in enumerate(joins) if join.mode == "count" and join.sources)
         return self._counting
 
-    def _learn(self, number: int) -> None:
-        """Index the step of a transition."""
-        self._index(self.plan.net.transitions[number].step)
-
-    def _learn_place(self, place: int) -> None:
-        """Index the step of a place; what takes from it is known then."""
-        self._index(self.plan.net.places[place].step)
-        if self._first[place] == UNKNOWN:
-            self._first[place] = -1
-            self.moves.follows[place] = 0
+    @property
+    def moves(self) -> Moves:
+        """The facts that firings ask; made for the first execution."""
+        if self._moves is None:
+            self._moves = _moves(self.plan.net)
+        return self._moves
 
     def _index(self, step: int) -> None:
         """Make the transitions of a step findable."""
@@ -158,13 +189,10 @@ class Program:
 
     def _add(self, number: int, transition: Transition) -> None:
         """Make a transition of the net findable."""
-        role, net, moves = transition.role, self.plan.net, self.moves
-        moves.sources[number] = only(transition.inputs)
-        moves.targets[number] = only(transition.outputs)
-        if transition.trigger in (Trigger.NOW, Trigger.CTX):
+        role, net = transition.role, self.plan.net
+        if transition.trigger in _BY_ITSELF:
             for arc in transition.inputs:
                 self._choose(arc.place, number)
-                moves.follows[arc.place] = 1
         key, target = _key_of(net, transition)
         if target >= 0:
             self._jumps.setdefault((key, transition.task, target), number)
@@ -189,8 +217,9 @@ class Program:
 
     def choices(self, place: int) -> tuple[int, ...]:
         """The transitions that may fire by themselves and take from a place, in the order of the net."""
-        if self._first[place] == UNKNOWN:
-            self._learn_place(place)
+        if self._first[place] == _UNKNOWN:
+            self._index(self.plan.net.places[place].step)
+            self._first[place] = max(self._first[place], -1)
         many = self._choices.get(place)
         if many is not None:
             return many

@@ -307,7 +307,7 @@ def hydrate(record: Record, blobs: Blobs) -> Event:
     try:
         event = read_event(record.body)
         outside: Json = event.data.get(PAYLOAD)
-        if len(event.data) == 1 and is_reference(outside) and isinstance(outside, dict):
+        if outside is not None and len(event.data) == 1 and is_reference(outside) and isinstance(outside, dict):
             data = codec.unpack(blobs.get(outside), max_bytes=MAX_BYTES, max_depth=MAX_DEPTH, max_items=MAX_ITEMS)
             event = event._replace(data=data if isinstance(data, dict) else {})
     except (codec.CodecError, KeyError) as problem:

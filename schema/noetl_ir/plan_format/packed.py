@@ -6,9 +6,9 @@ steps would take 300 MB, packed it takes 20.
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, pairwise
 from typing import Generic, Protocol, TypeVar, cast, overload
 
 T = TypeVar("T")
@@ -90,6 +90,15 @@ class Table(Sequence[T]):
         """One field of all rows; none of them is made for it."""
         return self._column(number).values(0, self._count)
 
+    def flat(self, number: int) -> tuple[list[int], list[Sequence[object]]]:
+        """One field of all rows that holds tuples of records: how many each row has, and each field of all of them."""
+        column = self._column(number)
+        column = column.whole() if isinstance(column, Late) else column
+        assert isinstance(column, Lists)
+        lengths, entries = column.flat()
+        assert isinstance(entries, Rows)
+        return lengths, [field.values(0, len(entries)) for field in entries.columns()]
+
     def _column(self, number: int) -> Packed[object]:
         assert isinstance(self._packed, Rows)  # others have no fields
         return self._packed.column(number)
@@ -133,13 +142,13 @@ class Texts:
 
     def __init__(self, values: list[str]) -> None:
         self._whole = "".join(values)
-        self._ends = _sums(map(len, values))
+        self._ends = _Ends(list(map(len, values)))
 
     def __len__(self) -> int:
-        return len(self._ends) - 1
+        return len(self._ends)
 
     def values(self, start: int, stop: int) -> list[str]:
-        whole, ends = self._whole, self._ends[start : stop + 1].tolist()
+        whole, ends = self._whole, self._ends.around(start, stop)
         return [whole[one:other] for one, other in pairwise(ends)]
 
 
@@ -177,10 +186,14 @@ class Late(Generic[T]):
         return self._count
 
     def values(self, start: int, stop: int) -> Sequence[T]:
+        return self.whole().values(start, stop)
+
+    def whole(self) -> Packed[T]:
+        """The column."""
         there = self._there
         if there is None:  # of two threads that come here at once, both make the same
             there = self._there = self._restore()
-        return there.values(start, stop)
+        return there
 
 
 class Flags:
@@ -213,15 +226,19 @@ class Picked(Generic[S, T]):
 class Lists(Generic[T]):
     """Tuples of any length, their entries one behind the other."""
 
-    def __init__(self, counts: Sequence[int], inner: Packed[T]) -> None:
-        self._ends = _sums(counts)
+    def __init__(self, counts: list[int], inner: Packed[T]) -> None:
+        self._ends = _Ends(counts)
         self._inner = inner
 
     def __len__(self) -> int:
-        return len(self._ends) - 1
+        return len(self._ends)
+
+    def flat(self) -> tuple[list[int], Packed[T]]:
+        """How many entries each tuple has, and all entries."""
+        return self._ends.lengths(), self._inner
 
     def values(self, start: int, stop: int) -> list[tuple[T, ...]]:
-        ends = self._ends[start : stop + 1].tolist()
+        ends = self._ends.around(start, stop)
         if not ends:
             return []
         first = ends[0]
@@ -233,14 +250,14 @@ class Optional(Generic[T]):
     """Values that may be missing."""
 
     def __init__(self, there: list[bool], inner: Packed[T]) -> None:
-        self._ends = _sums(there)
+        self._ends = _Ends([*map(int, there)])
         self._inner = inner
 
     def __len__(self) -> int:
-        return len(self._ends) - 1
+        return len(self._ends)
 
     def values(self, start: int, stop: int) -> list[T | None]:
-        ends = self._ends[start : stop + 1].tolist()
+        ends = self._ends.around(start, stop)
         if not ends:
             return []
         rest = iter(self._inner.values(ends[0], ends[-1]))
@@ -262,11 +279,37 @@ class Rows(Generic[T]):
         """One field of all rows."""
         return self._columns[number]
 
+    def columns(self) -> Sequence[Packed[object]]:
+        """All fields."""
+        return self._columns
+
     def values(self, start: int, stop: int) -> list[T]:
         columns = [column.values(start, stop) for column in self._columns]
         return list(map(self._make, zip(*columns, strict=True)))
 
 
-def _sums(counts: Iterable[int]) -> "array[int]":
-    """Where each list begins, and where the last one ends."""
-    return array("q", chain((0,), accumulate(counts)))
+class _Ends:
+    """Where stretches of many lengths end that lie one behind the other: a sum is kept for the first of each block."""
+
+    __slots__ = ("_lengths", "_starts", "total")
+
+    def __init__(self, lengths: list[int]) -> None:
+        sums = (sum(lengths[start : start + BLOCK]) for start in range(0, len(lengths), BLOCK))
+        self._starts = array("q", accumulate(sums, initial=0))
+        self._lengths = _array(lengths)
+        self.total = self._starts[-1]
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def lengths(self) -> list[int]:
+        """All lengths."""
+        return self._lengths.tolist()
+
+    def around(self, start: int, stop: int) -> list[int]:
+        """Where the stretches from one position to another begin, and where the last of them ends."""
+        if start > len(self._lengths):
+            return []
+        block = start >> _SHIFT
+        first = self._starts[block] + sum(self._lengths[block << _SHIFT : start])
+        return list(accumulate(self._lengths[start:stop], initial=first))
