@@ -241,8 +241,12 @@ def _dashed(found: list[Access], names: Names) -> Iterator[tuple[int, list[Probl
         at += 1
 
 
+_LIKENESS = 0.75
+"""How alike a name is to one that its author mistyped: `target` is no slip for `start`, nor `city` for `city_loop`."""
+
+
 def _meant(word: str, known: Iterable[str]) -> str:
-    near = nearest(word, known)
+    near = nearest(word, known, _LIKENESS)
     return f"did you mean `{near}`?" if near else ""
 
 

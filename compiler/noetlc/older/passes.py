@@ -111,6 +111,7 @@ LOWERING: tuple[Lowering, ...] = (
     Lowering(
         _part("lower_set", "variables"), removes=("StepSet", "Result", "ArcSet"), after=("lower_sink", "lower_next")
     ),
+    Lowering(_part("lower_entering", "entering", CASE), removes=("Entering",), after=("lower_set",)),
     Lowering(_part("lower_cursor", "cursors"), removes=("Cursor", "Frame"), after=("lower_case", "lower_sink")),
     Lowering(
         _part("lower_root_vars", "variables"), removes=("RootVars",), after=("lower_vars", "lower_case", "lower_set")

@@ -4,12 +4,24 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from noetl_ir.expr import Native, Template
+from noetl_ir.rows import NamedTuple
 from noetlc.ast.playbook import Playbook, Step, Task
 from noetlc.ast.walk import loops_of
 from noetlc.ast.workbook import pairs_of, workbook_name
 from noetlc.expr.check import Names
 from noetlc.expr.generated import PREFIX
 from noetlc.expr.shorthand import static_path
+
+
+class Entry(NamedTuple):
+    """An entry of the workbook: the names where it is called, whether nothing calls it, and those of its own args that
+    every call brings itself.
+    """
+
+    task: Task
+    names: Names
+    is_idle: bool
+    overruled: frozenset[str]
 
 
 class Around:
@@ -52,10 +64,11 @@ class Around:
             step=step.name,
         )
 
-    def entries(self) -> Iterator[tuple[Task, Names]]:
+    def entries(self) -> Iterator[Entry]:
         """The tasks of the workbook, each with the names of the places that it stands for: what any call of it is
         given, and what is bare in any step with one.
         """
+        calls = self._calls()
         called: dict[str, frozenset[str]] = {}
         loops: dict[str, list[tuple[str, ...]]] = {}
         differ: dict[str, set[str]] = {}
@@ -80,7 +93,22 @@ class Around:
             iterators = levels[0] if all(levels) else ()  # `iter.index` is there where all that call it are loops
             args = called.get(name, frozenset())
             same = args - differ.get(name, set())
-            yield task, self._outside._replace(args=args, iterators=iterators, alike=same)
+            names = self._outside._replace(args=args, iterators=iterators, alike=same)
+            given = calls.get(name, calls.get("", []))
+            overruled = frozenset[str].intersection(*given) if given else frozenset[str]()
+            yield Entry(task, names, not given, overruled)
+
+    def _calls(self) -> dict[str, list[frozenset[str]]]:
+        """The keys of the args that each call of an entry gives; a call of a computed name is one of "". An entry that
+        calls another one does so whether or not something calls it.
+        """
+        tasks = [task for step in self._playbook.steps for task in step.tasks]
+        found: dict[str, list[frozenset[str]]] = {}
+        for task in (*tasks, *(entry for _, entry in self._playbook.workbook)):
+            if (name := workbook_name(task)) is not None:
+                given = _given(task)
+                found.setdefault(name, []).append(frozenset() if given is Around.ANYTHING else given)
+        return found
 
 
 def _given(task: Task) -> frozenset[str]:

@@ -14,7 +14,7 @@ from noetlc.ast.once import Once
 from noetlc.ast.order import order_of
 from noetlc.ast.playbook import Guard, KeychainEntry, Playbook, Step, Task, Value
 from noetlc.ast.walk import expressions_in, loops_of, placed_blocks, rule_guards, rule_values, task_values
-from noetlc.ast.workbook import pairs_of
+from noetlc.ast.workbook import pairs_of, template_of_pairs, workbook_name
 from noetlc.ast.workload import workload_needs
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.block_names import expressions_inside
@@ -67,9 +67,10 @@ def check_expressions(r: Reader, playbook: Playbook) -> tuple[Unknown, ...]:
     for step in playbook.steps:
         _check_step(checks, step, around.names(step))
     checks.open = True
-    for task, names in around.entries():
-        checks.brought = names.args is _ANYTHING
-        _check_task(checks, task, names)
+    for found in around.entries():
+        checks.brought, checks.silent = found.names.args is _ANYTHING, found.is_idle
+        checks.overruled = found.overruled
+        _check_task(checks, found.task, found.names)
     return tuple(checks.unknown)
 
 
@@ -121,9 +122,10 @@ def _check_task(checks: "_Checks", task: Task, names: Names) -> None:
         alike = frozenset(key for key in own if says_itself(key, (given or {}).get(key)))
         inside = names._replace(args=names.args | own, alike=(names.alike - own) | alike)
         checks.values((value for value in task_values(task) if value is not task.args), Site.TASK, inside)
-        checks.values((task.args,) if task.args is not None else (), Site.TASK, names)
     else:
-        checks.values(task_values(task), Site.TASK, names)
+        checks.values((value for value in task_values(task) if value is not task.args), Site.TASK, names)
+    if task.args is not None:
+        checks.args(task.args, names)
     checks.values(rule_values(task), Site.RULE, names)
     checks.guards(rule_guards(task), Site.RULE, names)
 
@@ -149,17 +151,22 @@ class _Checks:
     everywhere.
 
     `open` says that names are not all known before the run, `brought` that it is args which may bring any. `inputs` are
-    the keys around a workload value: a bare name that is one of them is an input of that name.
+    the keys around a workload value: a bare name that is one of them is an input of that name. Of what no run asks for,
+    names that nothing declares are found but not told: an entry of the workbook that nothing calls is `silent`, and
+    `overruled` are those of its args that every call brings itself.
     """
 
-    __slots__ = ("_keychain", "_verdicts", "brought", "inputs", "open", "r", "unknown")
+    __slots__ = ("_callers", "_keychain", "_verdicts", "brought", "inputs", "open", "overruled", "r", "silent", "unknown")
 
     def __init__(self, r: Reader, playbook: Playbook) -> None:
         self.r = r
         self.open = False
         self.brought = False
+        self.silent = False
         self.inputs: frozenset[str] = frozenset()
+        self.overruled: frozenset[str] = frozenset()
         self.unknown: list[Unknown] = []
+        self._callers = dict(_callers(playbook))
         self._keychain = frozenset(entry.name for entry in playbook.keychain)
         self._verdicts: dict[tuple[int, int, int], _Verdict] = {}
 
@@ -175,6 +182,21 @@ class _Checks:
             for expr, scalar in expressions_in(value):
                 self._check(expr, scalar, value, place, names)
             self._blocks(value, place, names)
+
+    def args(self, args: Value, names: Names) -> None:
+        """Check the args of a task, each of the `overruled` ones without a word on names that nothing declares."""
+        pairs, was = pairs_of(args.template), self.silent
+        if pairs is None or self.overruled.isdisjoint(pairs):
+            self.values((args,), Site.TASK, names)
+            return
+        for silent in (False, True):
+            self.silent = was or silent
+            shown = {key: inner for key, inner in pairs.items() if (key in self.overruled) is silent}
+            part = args._replace(template=template_of_pairs(shown))
+            for expr, scalar in expressions_in(part):
+                self._check(expr, scalar, args, Site.TASK, names)
+            self._blocks(part, Site.TASK, names)
+        self.silent = was
 
     def guards(self, guards: Iterable[Guard], place: Site, names: Names) -> None:
         """Check some guards."""
@@ -242,7 +264,7 @@ class _Checks:
             self.r.refuse(problem.message.partition(" is ")[0] + " (v1 dialect)", span, help=problem.help)
         elif problem.kind is Kind.UNKNOWN and self.r.legacy_seen and not self.brought:
             found = Diagnostic("NL303", Severity.WARNING, *self._free(problem, span))
-            if not reckoned:
+            if not reckoned and not self.silent:
                 self.r.findings.append(found)
             self.unknown.append(Unknown(problem.free, around, found))
         elif problem.kind is not Kind.UNKNOWN or not self.open:
@@ -262,8 +284,19 @@ class _Checks:
             return problem.message, span, _ENTRY.format(word)
         if word in ("secret", "secrets"):
             return problem.message, span, "declare the secret in `keychain`, and write `{{ keychain.<name> }}`"
+        if word in self._callers:
+            return f"`{word}` is a task of the workbook, which has no result of its own", span, self._callers[word]
         near = f"{problem.help} If a payload brings it, " if problem.help.endswith("?") else ""
         return f"nothing here gives `{word}`", span, f"{near}declare it: `workload: {{{word}: …}}`"
+
+
+def _callers(playbook: Playbook) -> Iterator[tuple[str, str]]:
+    """What to write for the result of each entry of the workbook: the step that calls it, where there is one."""
+    for name, _ in playbook.workbook:
+        steps = [step.name for step in playbook.steps if any(workbook_name(task) == name for task in step.tasks)]
+        named = " or ".join(f"`{step}`" for step in steps[:3])
+        known = f"write the step that calls it: {named}" if steps else "call it in a step, and write that step"
+        yield name, known
 
 
 _ENTRY = "write `keychain.{}` for the entry of the keychain"

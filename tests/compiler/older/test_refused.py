@@ -115,17 +115,15 @@ def test_a_branch_in_an_item_that_names_a_step(key: str) -> None:
     assert [(one.code, one.span.line) for one in diagnostics if one.severity >= Severity.ERROR] == [("NL101", 7)]
 
 
-@pytest.mark.parametrize(("mode", "is_refused"), [("parallel", True), ("sequential", False)])
-def test_what_is_set_at_the_entry_of_a_loop_whose_items_run_at_once(mode: str, is_refused: bool) -> None:
-    """Some item would run before the one that sets it, and what that one has collected would be lost."""
+@pytest.mark.parametrize(("sets", "is_refused"), [("'{{ x }}'", True), ("'{{ workload.n }}'", False)])
+def test_what_is_set_at_the_entry_of_a_loop_whose_items_run_at_once(sets: str, is_refused: bool) -> None:
+    """Of an item it could only be set by one of them, beside others that have collected something by then."""
     text = f"""{HEAD}  - step: start
-    loop: {{in: [1, 2], iterator: x, mode: {mode}}}
+    loop: {{in: [1, 2], iterator: x, mode: parallel}}
     tool: {{kind: python, args: {{x: "{{{{ x }}}}"}}, code: "result = {{'n': x}}"}}
     case:
       - when: "{{{{ event.name == 'step.enter' }}}}"
-        then: {{set: {{ctx: {{seen: []}}}}}}
-      - when: "{{{{ event.name == 'step.exit' }}}}"
-        then: {{collect: {{from: result, into: seen, mode: append}}}}
+        then: {{set: {{ctx: {{seen: {sets}}}}}}}
 """
     found = [one for one in check_source("t.yaml", text.encode()).diagnostics if one.severity >= Severity.ERROR]
-    assert ["beside other items" in one.message for one in found] == [True] * is_refused
+    assert ["items run at once here" in one.message for one in found] == [True] * is_refused

@@ -18,7 +18,7 @@ ROWS: dict[str, str] = {
         "case-branches case-error case-sink case-sink-when case-sends case-sends-answer "
         "case-own-name case-own-task case-chain-retry case-retry-cause case-again case-call-then-exit case-empty-answer"
     ),
-    "case in a step with a loop": "case-loop case-inclusive-loop case-loop-args case-loop-done",
+    "case in a step with a loop": "case-loop case-inclusive-loop case-loop-args case-loop-done case-enter-loop",
     "case_mode: inclusive": (
         "case-inclusive-end-step case-inclusive-break-chain case-inclusive-defer case-inclusive-error case-1.3-1 "
         "case-2.4-2"

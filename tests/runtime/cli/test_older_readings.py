@@ -28,6 +28,20 @@ workflow:
 """,
         {"count": 3},
     ),
+    "what is set when a loop over nothing is entered is set, with the args of its token": (
+        """
+workflow:
+  - {step: start, tool: {kind: noop}, next: [{step: each, args: {first: 7}}]}
+  - step: each
+    loop: {in: "{{ [] }}", iterator: x, mode: parallel}
+    tool: {kind: python, args: {x: "{{ x }}"}, code: "result = {'n': x}"}
+    case:
+      - when: "{{ event.name == 'step.enter' }}"
+        then: {set: {ctx: {seen: ["{{ args.first }}"]}}}
+    next: [{step: fin, args: {seen: "{{ ctx.seen }}"}}]
+""",
+        {"seen": [7]},
+    ),
     "braces in code are values, of args too, and a `return` of `result` is what it returns": (
         """
 workload: {size: 7, names: [a, b]}

@@ -26,6 +26,7 @@ from noetlc.expr.shorthand import FALSE, OUTCOME_OK, TRUE, both, compared, eithe
 from noetlc.expr.templates import rule_with
 from noetlc.expr.unparse import unparse
 from noetlc.older.branching import behind
+from noetlc.older.case.entering import Entering, may_stand_before
 from noetlc.older.case.nodes import Case, CaseRule, CaseSetting
 from noetlc.older.case.retries import only_repeats, repeated, repetitions
 from noetlc.older.case.routes import (
@@ -285,15 +286,22 @@ class _Lowered(NamedTuple):
         return (*work, *in_chain(self.old, (end_of(self.old, rule, merge, given),), self.known))
 
     def _entered(self, step: Step, rules: list[Ready]) -> Step:
-        """Rules for `step.enter`: what they set is set before the tool, in a loop before that of the first item."""
+        """Rules for `step.enter`: what they set is set before the tool, or before the loop; where that reads the item,
+        before the tool of the first one.
+        """
         found: list[Task] = []
+        before: list[Entering] = []
         for rule in rules:
             if rule.tasks or rule.sets is None:
                 why = "on `step.enter` a rule can only set"
                 self.note(Change(BY, rule.rule.span, "`case`", "refused", why))
                 continue
+            if step.loop is not None and may_stand_before(step, rule.sets):
+                before.append(Entering(rule.label, rule.sets._replace(directive="continue"), rule.rule.span))
+                continue
             if step.loop is not None and (step.loop.mode != "sequential" or step.loop.inner is not None):
-                why = "what `step.enter` sets would be set beside other items of the loop: set it in a step before"
+                why = "what `step.enter` sets reads or sets what each item has, and items run at once here: set it in "
+                why += "a step before the loop"
                 self.note(Change(BY, rule.rule.span, "`case`", "refused", why))
                 continue
             name, span = generated_name(step.name, rule.label, "enter"), rule.rule.span
@@ -303,7 +311,7 @@ class _Lowered(NamedTuple):
                 found.append(noop(name, span, (sets._replace(when=first), Rule(None, "continue", span))))
             else:
                 found.append(noop(name, span, (sets,)))
-        return step._replace(tasks=(*found, *step.tasks))
+        return step._replace(tasks=(*found, *step.tasks), extras=(*step.extras, *before))
 
 
 def _stays(rule: Ready) -> bool:
