@@ -15,12 +15,12 @@ def sorted_findings(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]
 
 def without_consequences(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """The findings less those that another one is the cause of: an iterator is not known behind a loop that could not
-    be lowered.
+    be read.
     """
     found = list(diagnostics)
     if not any(one.code == "NL903" for one in found):
         return found
-    return [one for one in found if one.code != "NL304"]
+    return [one for one in found if one.code not in ("NL303", "NL304")]
 
 
 def hides(diagnostic: Diagnostic) -> bool:

@@ -10,7 +10,7 @@ _CODE_OF_CLASS = {"exact": "NL910", "safe": "NL911", "review": "NL912", "refused
 def told(change: Change) -> Diagnostic:
     """The note that a change is, or the error that it is refused."""
     if change.klass == "refused":
-        return finding("NL903", f"{change.construct} cannot be lowered: {change.message}", change.span)
+        return finding("NL903", f"{change.construct} cannot be run as written: {change.message}", change.span)
     from noetlc.diag.forms import rewriting  # canonical files need none of it
 
     message = f"an older form, {change.construct}, is read as {change.message}"

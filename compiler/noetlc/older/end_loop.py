@@ -58,16 +58,41 @@ _KEPT = "where"
 
 def lower_end_loop(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which every loop has its body in its own step."""
-    for step in playbook.steps:
-        end, _ = taken_of(step, EndLoop)
-        if end is not None:
-            playbook = _without(playbook, step.name, end, note)
+    ends = {step.name: end for step in playbook.steps if (end := taken_of(step, EndLoop)[0]) is not None}
+    outside = _outside(playbook, ends)
+    for name, end in ends.items():
+        if name in outside:
+            outer = ends[outside[name]].loop
+            why = (
+                f"the loop of `{end.loop}` is one of the steps in the loop of `{outer}`, and only one can "
+                f"go over steps: put `{end.loop}` to `{name}` into a playbook, and call it with `kind: playbook`"
+            )
+            note(Change(BY, end.span, "`end_loop`", "refused", why))
+        if name in outside or name in outside.values():
+            playbook = _unended(playbook, name)
+        else:
+            playbook = _without(playbook, name, end, note)
     return playbook
 
 
-def _without(playbook: Playbook, name: str, end: EndLoop, note: Note) -> Playbook:
+def _outside(playbook: Playbook, ends: dict[str, EndLoop]) -> dict[str, str]:
+    """The end of the loop over steps that each end's own loop is in, where it is in one."""
+    found: dict[str, str] = {}
+    for step in playbook.steps if len(ends) > 1 else ():
+        region = region_of(playbook, ends[step.name].loop, step) if step.name in ends else ""
+        if not isinstance(region, str):
+            found |= {name: step.name for name, end in ends.items() if end.loop in region.names - {region.loop.name}}
+    return found
+
+
+def _unended(playbook: Playbook, name: str) -> Playbook:
     steps = tuple(taken_of(step, EndLoop)[1] if step.name == name else step for step in playbook.steps)
-    playbook = playbook._replace(steps=steps)
+    return playbook._replace(steps=steps)
+
+
+def _without(playbook: Playbook, name: str, end: EndLoop, note: Note) -> Playbook:
+    playbook = _unended(playbook, name)
+    steps = playbook.steps
     region = region_of(playbook, end.loop, next(step for step in steps if step.name == name))
     if isinstance(region, str):
         note(Change(BY, end.span, "`end_loop`", "refused", region))

@@ -173,7 +173,7 @@ def lowered(playbook: Playbook, note: Note, observer: Observer) -> Playbook:
         observer.ended(row.name, playbook)
     for node in sugar_in(playbook) if there else ():
         span: Span = getattr(node, "span")  # noqa: B009 - every sugar node has one
-        note(Change("read", span, f"`{type(node).__name__.lower()}` here", "refused", "no pass takes it at this place"))
+        note(Change("read", span, f"`{type(node).__name__.lower()}` here", "refused", "it means nothing at this place"))
     return without_placeholders(playbook) if gone else playbook
 
 

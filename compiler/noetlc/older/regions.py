@@ -141,16 +141,26 @@ def _of_arcs(region: Region) -> Iterator[str]:
             values = [value for value in (arc.args, arc.delay) if value is not None]
             asked = [expr for value in values for expr, _ in expressions_in(value)]
             asked += [] if arc.when is None else [arc.when.expr]
+            if arc.target == region.end.name and (arc.args is not None or arc.delay is not None):
+                yield _for_the_end(region, step, arc)
             if any(isinstance(part, Name) and part.name == "event" for expr in asked for part in walk(expr)):
                 yield f"an arc of `{step.name}` asks for its event, which a task does not have"
             if any(True for value in values for _ in blocks_in(value)):
                 yield f"an arc of `{step.name}` has a block template: build the text in `{arc.target}`"
-            if arc.target == region.end.name and (arc.args is not None or arc.delay is not None):
-                yield f"`{step.name}` gives `{region.end.name}` args or a delay for each item"
         yield from _of_args(region, step)
     for name, (meeting, _) in forks.items():
         if any(arc.args is not None for arc in region.arcs_to(meeting)):
             yield f"the branches of the fork of `{name}` give args to `{meeting}`"
+
+
+def _for_the_end(region: Region, step: Step, arc: Arc) -> str:
+    """What is given to the end of the loop for each item, by name and line: it runs once, behind all of them."""
+    end, loop = region.end.name, region.loop.name
+    if arc.args is None:
+        return f"`{step.name}` leads to `{end}` with a delay for each item, and `{end}` runs once behind all items"
+    keys = " and ".join(f"`{key}`" for key in _keys(arc)) or "args"
+    given = f"`{step.name}` gives {keys} to `{end}` for each item (line {arc.args.span.line})"
+    return f"{given}, and `{end}` runs once behind all items: leave it out, and read `{loop}.results` in `{end}`"
 
 
 def _of_args(region: Region, step: Step) -> Iterator[str]:

@@ -42,7 +42,10 @@ REFUSED = {
         LOOP + "- {step: a, next: {arcs: [{step: done, when: \"{{ event.name == 'step.failed' }}\"}]}}\n" + END,
         "an arc of `a` asks for its event",
     ),
-    "args for the end": (LOOP + "- {step: a, next: {step: done, args: {k: 1}}}\n" + END, "`a` gives `done` args"),
+    "args for the end": (
+        LOOP + "- {step: a, next: {step: done, args: {k: 1}}}\n" + END,
+        "`a` gives `k` to `done` for each item (line 6)",
+    ),
     "fork with conditions": (
         LOOP + "- {step: a, next: {spec: {mode: inclusive}, arcs: [{step: b, when: '{{ n }}'}, {step: done}]}}\n"
         "- {step: b, next: done}\n" + END,
@@ -76,10 +79,22 @@ def test_a_region_with_more_than_one_way_in_or_out_is_refused(name: str) -> None
     steps, why = REFUSED[name]
     found = [one for one in check_source("t.yaml", (HEAD + steps).encode()).diagnostics if one.code == "NL903"]
     assert [why in one.message for one in found] == [True], found
-    assert found[0].message.startswith("`end_loop` cannot be lowered: ")
+    assert found[0].message.startswith("`end_loop` cannot be run as written: ")
 
 
 def test_two_ends_of_one_loop_are_refused() -> None:
     steps = LOOP + "- {step: a, next: [done, b]}\n- {step: b, end_loop: start, next: done}\n" + END
     codes = [one.code for one in check_source("t.yaml", (HEAD + steps).encode()).diagnostics]
     assert "NL903" in codes
+
+
+def test_a_loop_over_steps_inside_of_one_is_told_once_at_its_own_end() -> None:
+    """Nothing else is said of either loop: what keeps them apart from each other is the one thing to mend."""
+    steps = (
+        LOOP
+        + "- {step: a, next: within}\n- {step: within, loop: {in: [2], iterator: m}, next: b}\n"
+        + "- {step: b, next: {step: last, args: {output: '{{ output }}'}}}\n"
+        "- {step: last, end_loop: within, next: done}\n" + END
+    )
+    found = [one for one in check_source("t.yaml", (HEAD + steps).encode()).diagnostics if one.code == "NL903"]
+    assert [(one.span.line, "put `within` to `last` into a playbook" in one.message) for one in found] == [(9, True)]

@@ -132,7 +132,7 @@ def _events(rule: CaseRule) -> frozenset[str]:
 
 
 def _refused(case: Case, step: Step, names: frozenset[str]) -> Change | None:
-    """Why a case on events cannot be lowered."""
+    """Why a case on events is refused."""
     called = any(not task.generated for task in step.tasks)
     for rule in case.rules:
         own = sorted(_events(rule) & (OWN | LOOP))
