@@ -30,17 +30,16 @@ from noetlc.codegen.family import (
     obstacle_finding,
     obstacles_of,
 )
-from noetlc.codegen.refusals import refusals_of
-from noetlc.diag.change import Change
+from noetlc.codegen.forks import refusals_of
+from noetlc.diag.change import Change, told
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.diag.findings import hides, sorted_findings, without_consequences
-from noetlc.diag.told import told
 from noetlc.older import AUTHORING, LOWERING, READ, BrokenPass, Lowering, forks_of, read
 from noetlc.reading.check import check_document
 from noetlc.reading.places import Unknown
 from noetlc.rules import check_net, check_playbook
 from noetlc.source.nodes import Mapping, Node
-from noetlc.source.settled import as_meant, besides_anchors
+from noetlc.source.resolve import as_meant, besides_anchors
 from noetlc.source.text import Source
 from noetlc.source.uses import at_their_uses
 from noetlc.source.yaml_reader import Reading, read_yaml

@@ -16,7 +16,7 @@ from noetl_ir.scopes import vocabulary
 from noetl_ir.scopes.play import PlayScope
 from noetl_ir.scopes.values import Sealed
 from noetlc.expr.parser import parse_template
-from noetlc.expr.secret_operations import secret_operations
+from noetlc.rules.secret_operation import secret_operations
 
 TRUE = 'se"cret/ 0001 ü'
 REDACTOR = Redactor(b"k" * 32, lambda entry, field: TRUE)

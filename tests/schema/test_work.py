@@ -16,8 +16,7 @@ from noetl_ir.evaluate.access import METHOD_TABLE
 from noetl_ir.evaluate.data_filters import range_
 from noetl_ir.evaluate.operators import BINARY, COMPARE, UNARY
 from noetl_ir.evaluate.predicates import TESTS
-from noetl_ir.evaluate.prices import PRICES
-from noetl_ir.evaluate.selecting import FILTERS
+from noetl_ir.evaluate.selecting import FILTERS, PRICES
 from noetl_ir.evaluate.settle import settled
 from noetl_ir.scopes import PlayScope
 from noetlc.expr.parser import parse_expression, parse_template

@@ -9,8 +9,8 @@ from noetlc.cli.cache import Cache, Kept
 from noetlc.cli.catalogue import Folders
 from noetlc.cli.files import Unusable, read_playbook, shown
 from noetlc.cli.findings import Counts
-from noetlc.diag.crowds import gathered
 from noetlc.diag.diagnostic import Severity
+from noetlc.diag.findings import gathered
 from noetlc.diag.report import Reported
 from noetlc.diag.selection import Selection
 from noetlc.diag.text import Lines, Palette, one_line, rendered

@@ -74,17 +74,17 @@ COMMAND = compile_files
 def _emitted(compiled: Compiled, form: str) -> list[bytes]:
     """What each document of a file becomes."""
     if form == "canonical":
-        from noetlc.emit import canonical
+        from noetlc.ast.printing import printed
 
         books = [one.playbook for one in compiled.documents if one.playbook is not None]
-        return [canonical.emitted(tuple(books))]
+        return ["---\n".join(map(printed, books)).encode("utf-8", "backslashreplace")]
     if form == "json":
         from noetlc.emit import json
 
         return [json.emitted(plan) for plan in compiled.plans]
-    from noetlc.emit import plan as bytes_of
+    from noetl_ir.plan_format import write_plan
 
-    return [bytes_of.emitted(plan) for plan in compiled.plans]
+    return [write_plan(plan) for plan in compiled.plans]
 
 
 def _target(name: str, output: str | None, form: str, *, several: bool) -> str:

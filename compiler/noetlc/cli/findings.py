@@ -69,6 +69,6 @@ def palette_of(stream: TextIO) -> Palette:
 
 def text_of(compiled: "Compiled", palette: Palette) -> str:
     """The findings of one file, rendered one after the other."""
-    from noetlc.diag.crowds import gathered
+    from noetlc.diag.findings import gathered
 
     return "\n".join([rendered(finding, compiled.source, palette) for _, finding in gathered(compiled.diagnostics)])

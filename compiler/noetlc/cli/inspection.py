@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from noetl_ir.span import Span
 from noetlc.cli.cache import Kept
 from noetlc.codegen.family import COMPUTED, NOT_FOUND
-from noetlc.diag.crowds import MIGRATED
+from noetlc.diag.findings import MIGRATED
 from noetlc.diag.internal import bug_of
 from noetlc.diag.report import Reported
 from noetlc.diag.selection import INTERNAL

@@ -8,7 +8,7 @@ from noetl_ir.rows import NamedTuple
 from noetlc.cli.files import shown
 from noetlc.diag.change import Change
 from noetlc.diag.diagnostic import Diagnostic
-from noetlc.diag.json import diagnostic_json
+from noetlc.emit.findings.json import diagnostic_json
 from noetlc.rules import slug_of
 
 CLASSES = ("exact", "safe", "review")

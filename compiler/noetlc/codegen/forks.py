@@ -5,12 +5,16 @@ join; each of its arcs starts its own branch; each branch ends in exactly one so
 crosses a branch. An arc that only a failure can take (`event.name == 'step.failed'`) is no branch.
 """
 
+from collections.abc import Iterator
+
 from noetl_ir.expr import Attribute, Compare, Const, Name
 from noetl_ir.plan import ENTRY
 from noetl_ir.rows import NamedTuple
 from noetlc.ast.dominators import dominators_of
 from noetlc.ast.playbook import Guard, Playbook, Step
 from noetlc.codegen.sources import entry_of, sources_of
+from noetlc.diag.codes_net import NET_CODES
+from noetlc.diag.diagnostic import Diagnostic
 from noetlc.expr.shorthand import conjuncts
 
 
@@ -135,3 +139,31 @@ def _only_on_failure(guard: Guard | None) -> bool:
 
 
 _EVENT_NAME, _FAILED = Attribute(Name("event"), "name"), Const("step.failed")
+
+
+MAX_ADMISSION_RULES = 64
+
+
+def refusals_of(playbook: Playbook) -> Iterator[Diagnostic]:
+    """Errors that stop the build, in any order."""
+    for name, fork in taken_joins(playbook).items():
+        if isinstance(fork, Illegal):
+            step = next(step for step in playbook.steps if step.name == name)
+            yield Diagnostic(
+                "NL650",
+                NET_CODES["NL650"].severity,
+                f"`{name}` cannot wait for the branches that were taken: {fork.reason}",
+                step.spec.join_span or step.name_span,
+                help="write `join: all` to wait for every source, or let one inclusive router fork into "
+                "branches that each end in one source of the join",
+            )
+    for step in playbook.steps:
+        admit = step.spec.admit
+        if admit is not None and len(admit.rules) > MAX_ADMISSION_RULES:
+            yield Diagnostic(
+                "NL651",
+                NET_CODES["NL651"].severity,
+                f"`{step.name}` has {len(admit.rules)} admission rules, and {MAX_ADMISSION_RULES} are the most",
+                admit.span,
+                help="put the conditions of one verdict into one rule",
+            )

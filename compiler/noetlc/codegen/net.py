@@ -8,14 +8,15 @@ The tables are made here, and the net of them by `noetl_ir.assembly`.
 
 from noetl_ir.assembly import Marks, Tables, Way, Ways, assemble
 from noetl_ir.assembly.making import NetMaker
+from noetl_ir.expr import Conditional, Const, Expr
 from noetl_ir.plan import Arc, Child, Plan, Step, Task
 from noetl_ir.span import Span
 from noetlc.ast import playbook as ast
+from noetlc.ast.playbook import Admit
 from noetlc.ast.routing import takes_part_on_failure
 from noetlc.ast.walk import replace_tasks
 from noetlc.ast.workbook import inline_workbook
 from noetlc.ast.workload import workload_order
-from noetlc.codegen.admit import guard_of
 from noetlc.codegen.forks import dead_places
 from noetlc.codegen.pool import Pool
 from noetlc.codegen.reads import reads_of
@@ -142,3 +143,36 @@ def _marks(step: ast.Step, arrivals: dict[str, Span]) -> Marks:
 def _parks(task: Task) -> bool:
     kind = kind_of(task.kind)
     return kind is not None and kind.parks
+
+
+_TRUE, _FALSE = Const(True), Const(False)
+
+
+def guard_of(admit: Admit | None, pool: Pool) -> int:
+    """The pool index of the guard of a step's gate: its admission rules, folded. -1 when every token is admitted.
+
+    rules: [{when: a, allow}, {when: b, deny}, {else: allow}]   →   true if a else (false if b else true)
+    """
+    if admit is None:
+        return -1
+    first, rest = (admit.rules[0], admit.rules[1:]) if admit.rules else (None, ())
+    if first is not None and first.when is None and first.allow:
+        return -1
+    denied = all(rule.when is None and not rule.allow for rule in rest)
+    if first is not None and first.when is not None and first.allow and denied:
+        return pool.guard(first.when)
+    expr, text = _folded(admit)
+    return pool.expression(expr, text, admit.span)
+
+
+def _folded(admit: Admit) -> tuple[Expr, str]:
+    expr: Expr = _FALSE  # no rule matches: denied
+    text = "false"
+    for rule in reversed(admit.rules):
+        verdict, word = (_TRUE, "true") if rule.allow else (_FALSE, "false")
+        if rule.when is None:
+            expr, text = verdict, word
+        else:
+            expr = Conditional(rule.when.expr, verdict, expr)
+            text = f"{word} if {rule.when.text} else ({text})"
+    return expr, text

@@ -1,10 +1,12 @@
-"""What lowering did to a construct, or why it could not."""
+"""What lowering did to a construct, or why it could not; and that as a finding."""
 
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from noetl_ir.rows import NamedTuple
 from noetl_ir.span import Span
+from noetlc.diag.codes import finding
+from noetlc.diag.diagnostic import Diagnostic
 
 Class: TypeAlias = Literal["exact", "safe", "review", "refused"]
 """`exact`: means the same; `safe`: differs only where the old engines disagreed; `review`: look at it; `refused`:
@@ -26,3 +28,16 @@ class Change(NamedTuple):
 
 Note: TypeAlias = Callable[[Change], None]
 """Where a pass tells its changes."""
+
+
+_CODE_OF_CLASS = {"exact": "NL910", "safe": "NL911", "review": "NL912", "refused": "NL903"}
+
+
+def told(change: Change) -> Diagnostic:
+    """The note that a change is, or the error that it is refused."""
+    if change.klass == "refused":
+        return finding("NL903", f"{change.construct} cannot be run as written: {change.message}", change.span)
+    from noetlc.diag.forms import rewriting  # canonical files need none of it
+
+    message = f"an older form, {change.construct}, is read as {change.message}"
+    return finding(_CODE_OF_CLASS[change.klass], message, change.span, help=rewriting(change.construct, change.message))

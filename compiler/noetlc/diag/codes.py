@@ -6,7 +6,6 @@ A new table is a row of `_TABLES`. Codes of lint rules stand in the rules themse
 """
 
 from noetl_ir.span import Span
-from noetlc.diag.code import Code
 from noetlc.diag.codes_expressions import EXPRESSION_CODES
 from noetlc.diag.codes_legacy import LEGACY_CODES
 from noetlc.diag.codes_names import NAME_CODES
@@ -14,7 +13,7 @@ from noetlc.diag.codes_net import NET_CODES
 from noetlc.diag.codes_pipeline import PIPELINE_CODES
 from noetlc.diag.codes_shape import SHAPE_CODES
 from noetlc.diag.codes_source import SOURCE_CODES
-from noetlc.diag.diagnostic import Diagnostic, Fix, Related
+from noetlc.diag.diagnostic import Code, Diagnostic, Fix, Related
 
 _TABLES: tuple[dict[str, Code], ...] = (
     SOURCE_CODES, SHAPE_CODES, NAME_CODES, EXPRESSION_CODES, PIPELINE_CODES, NET_CODES,

@@ -1,7 +1,6 @@
 """NL3yy: templates, guards and the names in them."""
 
-from noetlc.diag.code import Code
-from noetlc.diag.diagnostic import Severity
+from noetlc.diag.diagnostic import Code, Severity
 
 _WARNING, _ERROR = Severity.WARNING, Severity.ERROR
 

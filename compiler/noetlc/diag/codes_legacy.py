@@ -1,7 +1,6 @@
 """NL9yy: what lowering did to legacy constructs, by class, and what it could not lower."""
 
-from noetlc.diag.code import Code
-from noetlc.diag.diagnostic import Severity
+from noetlc.diag.diagnostic import Code, Severity
 
 _NOTE, _ERROR = Severity.NOTE, Severity.ERROR
 

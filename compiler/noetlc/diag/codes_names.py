@@ -1,7 +1,6 @@
 """NL2yy: names of steps, tasks and other things, and references to them."""
 
-from noetlc.diag.code import Code
-from noetlc.diag.diagnostic import Severity
+from noetlc.diag.diagnostic import Code, Severity
 
 _WARNING, _ERROR = Severity.WARNING, Severity.ERROR
 

@@ -1,7 +1,6 @@
 """NL65y: joins and gates that have no net; NL69y: the children that a plan embeds."""
 
-from noetlc.diag.code import Code
-from noetlc.diag.diagnostic import Severity
+from noetlc.diag.diagnostic import Code, Severity
 
 _WARNING, _ERROR = Severity.WARNING, Severity.ERROR
 

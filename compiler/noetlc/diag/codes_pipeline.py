@@ -1,7 +1,6 @@
 """NL5yy: task policies and loops; NL6yy: admission and routing, as far as the shape decides."""
 
-from noetlc.diag.code import Code
-from noetlc.diag.diagnostic import Severity
+from noetlc.diag.diagnostic import Code, Severity
 
 _NOTE, _WARNING, _ERROR = Severity.NOTE, Severity.WARNING, Severity.ERROR
 

@@ -1,7 +1,6 @@
 """NL1yy: what a construct is made of: unknown keys, wrong shapes, missing parts; NL9yy: legacy constructs."""
 
-from noetlc.diag.code import Code
-from noetlc.diag.diagnostic import Severity
+from noetlc.diag.diagnostic import Code, Severity
 
 _NOTE, _WARNING, _ERROR = Severity.NOTE, Severity.WARNING, Severity.ERROR
 

@@ -1,7 +1,6 @@
 """The codes of the reader: what a file of bytes can be before it is a playbook."""
 
-from noetlc.diag.code import Code
-from noetlc.diag.diagnostic import Severity
+from noetlc.diag.diagnostic import Code, Severity
 
 E, W, N = Severity.ERROR, Severity.WARNING, Severity.NOTE
 

@@ -23,9 +23,20 @@ from noetlc.migrate.compact import compacted, is_simple
 from noetlc.migrate.copying import DEEPER, Copies
 from noetlc.migrate.entries import Entry, Refusal, end_of, is_flow, items_of
 from noetlc.migrate.lines import Line
-from noetlc.migrate.parts import Here, Touched, by_place, claims_of, in_order, is_same, item_at, place_of
+from noetlc.migrate.parts import (
+    DOCUMENT,
+    STEP,
+    Here,
+    Touched,
+    by_place,
+    claims_of,
+    in_order,
+    is_same,
+    item_at,
+    keys_of,
+    place_of,
+)
 from noetlc.migrate.scalars import Edit, rewritten
-from noetlc.migrate.scopes import DOCUMENT, STEP, keys_of
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, value_of
 
 

@@ -23,9 +23,8 @@ from noetlc.analysis.verdict import Line, Story
 from noetlc.ast.graph import StepGraph, graph_of, holds_one_token
 from noetlc.ast.playbook import Playbook, Step
 from noetlc.ast.written import Written
-from noetlc.diag.code import Code
 from noetlc.diag.codes import CODES, page
-from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
+from noetlc.diag.diagnostic import Code, Diagnostic, Fix, Related, Severity
 from noetlc.diag.findings import sorted_findings
 from noetlc.diag.internal import Bug, bug_of
 from noetlc.expr.paths import accesses

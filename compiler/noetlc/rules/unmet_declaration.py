@@ -17,7 +17,10 @@ When to ignore
 """
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import chain
+from typing import TYPE_CHECKING, TypeAlias
+from warnings import catch_warnings, simplefilter
 
 from noetl_ir.expr import Literal, MapTemplate, Template
 from noetl_ir.nearest import nearest
@@ -26,7 +29,6 @@ from noetlc.ast.code_names import CodeNames, arriving_args, code_names
 from noetlc.ast.declared import Declared, DeclaredName
 from noetlc.ast.playbook import Playbook, Step, Task
 from noetlc.ast.python_code import code_of
-from noetlc.ast.python_result import result_keys
 from noetlc.ast.walk import loops_of
 from noetlc.ast.workbook import pairs_of, workbook_name
 from noetlc.diag.diagnostic import Diagnostic, Severity
@@ -178,3 +180,109 @@ def _keys(template: Template) -> frozenset[str] | None:
 
 
 RULE = Rule("NL413", Severity.WARNING, "ast", check, whole=True)
+
+
+if TYPE_CHECKING:
+    import ast
+
+_MANY = 1 << 10
+
+_Function: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
+
+
+@lru_cache(_MANY)
+def result_keys(text: str) -> frozenset[str] | None:
+    """All keys that the result of the program may have; None where they are not known from the text. Never raises."""
+    import ast
+
+    try:
+        with catch_warnings():
+            simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    mains = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    main = next((node for node in mains if node.name == "main"), None)
+    if main is not None:
+        named = any(isinstance(node, ast.Name) and node.id == "result" for node in _own(tree.body))
+        return None if named else _keys_of(_returned(main.body))
+    if any(isinstance(node, ast.Return) for node in _own(tree.body)):
+        return None if _stores(tree.body, "result") else _keys_of(_returned(tree.body))
+    return _assigned(tree.body)
+
+
+def _returned(body: "list[ast.stmt]") -> "list[ast.expr | None]":
+    """What the `return`s of a body give; with one that is no mapping written out where the end may be reached."""
+    import ast
+
+    found: list[ast.expr | None] = [node.value for node in _own(body) if isinstance(node, ast.Return)]
+    ends = isinstance(body[-1], ast.Return | ast.Raise) if body else False
+    return found if ends or _ends_inside(body) else [*found, None]
+
+
+def _ends_inside(body: "list[ast.stmt]") -> bool:
+    """Whether the last statement returns or raises on all its ways, as far as it is quick to see."""
+    import ast
+
+    match body[-1] if body else None:
+        case ast.If(body=yes, orelse=no):
+            return _ends_inside(yes) and _ends_inside(no)
+        case ast.Try(body=tried, handlers=handlers, orelse=[]):
+            return _ends_inside(tried) and all(_ends_inside(handler.body) for handler in handlers)
+        case ast.With(body=inner):
+            return _ends_inside(inner)
+        case ast.Return() | ast.Raise():
+            return True
+    return False
+
+
+def _assigned(body: "list[ast.stmt]") -> frozenset[str] | None:
+    """The keys of `result`, which is assigned mappings and never touched otherwise."""
+    import ast
+
+    given: list[ast.expr | None] = []
+    seen = 0
+    for node in _own(body):
+        match node:
+            case ast.Assign(targets=[ast.Name(id="result")], value=value):
+                given.append(value)
+            case ast.Name(id="result"):
+                seen += 1
+    return _keys_of(given) if given and seen == len(given) else None
+
+
+def _stores(body: "list[ast.stmt]", name: str) -> bool:
+    import ast
+
+    return any(isinstance(node, ast.Name) and node.id == name for node in _own(body))
+
+
+def _keys_of(given: "list[ast.expr | None]") -> frozenset[str] | None:
+    """The keys of all mappings that are given; None where one is not written out with keys that are texts."""
+    import ast
+
+    found: set[str] = set()
+    for value in given:
+        if not isinstance(value, ast.Dict):
+            return None
+        for key in value.keys:
+            if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
+                return None
+            found.add(key.value)
+    return frozenset(found) if given else None
+
+
+def _own(body: "list[ast.stmt]") -> "list[ast.AST]":
+    """The nodes of statements without those inside of functions and classes, which give a value elsewhere; a function
+    that names `result` as its own stays out too.
+    """
+    import ast
+
+    found: list[ast.AST] = []
+    waiting: list[ast.AST] = [*body]
+    while waiting:
+        node = waiting.pop()
+        found.append(node)
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            waiting += ast.iter_child_nodes(node)
+    return found

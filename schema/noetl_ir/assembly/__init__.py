@@ -11,9 +11,8 @@ what a `Ways` says; where the author wrote the parts is in a `Marks`, and means 
 
 from collections.abc import Callable, Mapping, Sequence
 
-from noetl_ir.assembly.gate import build_gate
 from noetl_ir.assembly.joining import Arrivals, arrivals_of, build_join
-from noetl_ir.assembly.looping import Ends, build_loops, ends_of
+from noetl_ir.assembly.looping import Ends, build_gate, build_loops, ends_of
 from noetl_ir.assembly.making import NOTHING, Arcs, Maker
 from noetl_ir.assembly.pipeline import build_body, build_expiry, build_stops, stations_of
 from noetl_ir.assembly.routing import Link, build_chains, targets_of

@@ -3,8 +3,8 @@
 import pytest
 
 from noetl_ir.span import Span
-from noetlc.diag.crowds import gathered
 from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.diag.findings import gathered
 
 
 def found(code: str, count: int, severity: Severity = Severity.WARNING, first: int = 1) -> list[Diagnostic]:

@@ -7,8 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from noetl_ir.span import NOWHERE, Span
-from noetlc.diag.code import Code
-from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
+from noetlc.diag.diagnostic import Code, Diagnostic, Fix, Related, Severity
 from noetlc.diag.report import FindingsReport, Reported, fingerprints
 from noetlc.emit.findings import github, gitlab, junit, markdown, sarif
 from noetlc.emit.findings import json as as_json

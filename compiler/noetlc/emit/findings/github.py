@@ -6,8 +6,7 @@ here and the rest is counted. Escapes as in actions/toolkit, `packages/core/src/
 
 from collections.abc import Mapping
 
-from noetlc.diag.code import Code
-from noetlc.diag.diagnostic import Severity
+from noetlc.diag.diagnostic import Code, Severity
 from noetlc.diag.report import FindingsReport, Reported
 
 MOST = 10

@@ -3,8 +3,7 @@
 import json
 from collections.abc import Mapping
 
-from noetlc.diag.code import Code
-from noetlc.diag.diagnostic import Severity
+from noetlc.diag.diagnostic import Code, Severity
 from noetlc.diag.report import FindingsReport, fingerprints
 
 _SEVERITIES = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.NOTE: "info"}

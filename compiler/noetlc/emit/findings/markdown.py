@@ -3,8 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from noetlc.diag.code import Code
-from noetlc.diag.diagnostic import Severity
+from noetlc.diag.diagnostic import Code, Severity
 from noetlc.diag.report import FindingsReport, Reported
 from noetlc.diag.text import printable
 

@@ -10,8 +10,7 @@ from urllib.parse import quote
 
 from noetl_ir.expr import Json
 from noetl_ir.span import Span
-from noetlc.diag.code import Code
-from noetlc.diag.diagnostic import Diagnostic, Fix, Severity
+from noetlc.diag.diagnostic import Code, Diagnostic, Fix, Severity
 from noetlc.diag.report import FindingsReport, Reported, fingerprints
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

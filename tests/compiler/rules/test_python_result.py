@@ -2,7 +2,7 @@
 
 import pytest
 
-from noetlc.ast.python_result import result_keys
+from noetlc.rules.unmet_declaration import result_keys
 
 
 @pytest.mark.parametrize(

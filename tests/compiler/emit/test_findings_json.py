@@ -4,7 +4,7 @@ import json
 
 from noetl_ir.span import NOWHERE, Span
 from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
-from noetlc.diag.json import diagnostic_json
+from noetlc.emit.findings.json import diagnostic_json
 
 
 def test_everything_is_there() -> None:
