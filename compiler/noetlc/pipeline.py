@@ -14,7 +14,7 @@ from typing import Protocol, TypeAlias
 
 from noetl_ir.collecting import uncollected
 from noetl_ir.plan import Child, Plan
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Playbook
 from noetlc.codegen.family import (

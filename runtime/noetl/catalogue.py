@@ -1,6 +1,6 @@
 """The catalogue of a store: versions of playbooks by their paths, and which of them a list shows."""
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 
 class PlanRow(NamedTuple):

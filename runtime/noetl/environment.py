@@ -8,7 +8,7 @@ from noetl.deployment import is_own
 from noetl.engine.program import Program
 from noetl.engine.workload import variables_of
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 
 class Environment(NamedTuple):

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from noetl.contents import json_of
 from noetl.web import Request
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 TOKEN_URL = "https://oauth2.googleapis.com/token"
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 from noetl.egress import address_of
 from noetl.ports import Fence
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:
     from nats.aio.client import Client

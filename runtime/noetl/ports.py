@@ -12,7 +12,7 @@ from noetl.catalogue import EVERY, PlanRow, Versions
 from noetl_ir.commands import Broadcast
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 
 class Conflict(Exception):

@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 _WATCHDOG = """
 while read -r sign group; do

@@ -13,7 +13,7 @@ from noetl.files import FileRefused, script_text
 from noetl.ports import Call, InvalidFields
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome, error
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 TEXTS = ("command", "query", "sql", "statement", "code")
 MOST_ROWS = 1_000_000

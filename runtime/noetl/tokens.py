@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from noetl.own import make_folder
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 ROLES = ("viewer", "worker", "operator", "admin")
 MAY: Mapping[str, frozenset[str]] = {

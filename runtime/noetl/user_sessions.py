@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 FIELDS = ("email", "display_name", "roles", "client_ip", "auth0_id")
 """What is said of a user when a session is made, and may be changed (case-dialect §6.3)."""

@@ -13,7 +13,7 @@ from noetl.egress import NotAllowed, address_of
 from noetl.ports import Fence
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome, error
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:
     import ssl

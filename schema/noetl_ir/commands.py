@@ -6,7 +6,7 @@ Workers run pipelines: from a position in a step's task list until it ends, park
 
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 
 class RunPipeline(NamedTuple):

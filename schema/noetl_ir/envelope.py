@@ -7,7 +7,7 @@ everything else that a reader who does not know the plan wants. It follows from 
 from noetl_ir.events import WORKER_EVENTS, Event, Keys, action_id_of, index_of, iso_of, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 
 STATUSES = ("in_progress", "success", "error", "skipped", "paused")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from noetl_ir import codec
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:
     from hashlib import _Hash as HASH

@@ -10,7 +10,7 @@ The skeleton, which is what is analysed, is this net without guards and token ke
 from collections.abc import Sequence
 from enum import StrEnum
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 
 

@@ -6,7 +6,7 @@ canonical-v2 §5.3, LANGUAGE §4: every tool returns exactly one outcome.
 from typing import Literal, TypeAlias
 
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 Status: TypeAlias = Literal["ok", "error"]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from noetl_ir.expr import Json, Template
 from noetl_ir.net import Net
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 
 ENTRY = "@entry"

@@ -10,7 +10,7 @@ from symtable import Function, symtable
 from typing import TYPE_CHECKING
 from warnings import catch_warnings, simplefilter
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:
     import ast

@@ -1,6 +1,6 @@
 """Where in a file something was written."""
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 
 class Span(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from noetl_ir.plan import Plan
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.goals import Never, Open, Reached, coverable
 from noetlc.analysis.origin import has_loop
 from noetlc.analysis.petri import Arcs, Petri, arcs_of

@@ -17,7 +17,7 @@ and bounds of their own.
 from collections.abc import Iterator, Sequence
 
 from noetl_ir.plan import Plan
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.extents import Extent
 from noetlc.analysis.formulas import ONE, ZERO, Formula, largest, number, plus, smaller, times, unbounded, widest
 from noetlc.analysis.pipelines import NOTHING, Work, either, pipeline_of, together

@@ -8,7 +8,7 @@
 from collections.abc import Iterator, Mapping
 
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.bounds import Bounds
 from noetlc.analysis.formulas import Formula
 from noetlc.analysis.verdict import Status, Verdict

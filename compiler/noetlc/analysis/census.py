@@ -7,7 +7,7 @@ prove that there is none. What a limit left open is None.
 """
 
 from noetl_ir.collecting import uncollected
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.coverability import Coverability, coverability_of
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.properties import Properties, properties_of

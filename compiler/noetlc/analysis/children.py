@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from noetl_ir.expr import Literal, MapTemplate, Template
 from noetl_ir.plan import Plan, Task
 from noetl_ir.plan_format import read_plan
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.soundness import ALWAYS, assumptions_of, child_ends
 from noetlc.analysis.verdict import Line, Status, Story, Verdict
 

@@ -7,7 +7,7 @@ and whatever the number of markings. For free-choice nets that are live and boun
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.petri import Arcs, Petri, consumers_of
 
 PAIRS = 16

@@ -12,7 +12,7 @@ from math import ceil
 
 from noetl_ir.expr import Attribute, Binary, Compare, Const, Expr, Filter, Literal, Name, Native, Template
 from noetl_ir.plan import Plan, Rule, Task
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.formulas import Formula, number, plus
 from noetlc.analysis.sizes import Sizes
 from noetlc.analysis.trials import guard_of

@@ -8,7 +8,7 @@ Markings are integers with fields of equal size (`packing`); ω is a full field.
 guard bit survives in `(a | guard) - b`: one subtraction for the whole marking.
 """
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.packing import Packing, packing_of
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.reachability import Pump

@@ -5,7 +5,7 @@ the rest of a wave that is done with.
 """
 
 from noetl_ir.plan import Plan
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.goals import Reached, coverable
 from noetlc.analysis.knowledge import informed

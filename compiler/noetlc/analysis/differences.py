@@ -11,7 +11,7 @@ What `resume` takes for a run in flight is said in `transfer`.
 from collections.abc import Iterator
 
 from noetl_ir.plan import Plan
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import NOWHERE, Span
 from noetlc.analysis.extents import Extent
 from noetlc.analysis.facts import Address, Class, Fact, facts_of

@@ -1,7 +1,7 @@
 """How often each step can run, how many of its runs there can be at once, and beside which other steps."""
 
 from noetl_ir.plan import Plan
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.answers import counting
 from noetlc.analysis.goals import Never, Reached, searched
 from noetlc.analysis.petri import Petri

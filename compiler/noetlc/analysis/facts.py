@@ -16,7 +16,7 @@ from typing import TypeAlias
 from noetl_ir.expr import Block, ListTemplate, Literal, MapTemplate, Native, Template, Text
 from noetl_ir.kinds import seconds_of
 from noetl_ir.plan import Arc, Join, Limits, Loop, Plan, Rule, Step, Task
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import NOWHERE, Span
 from noetlc.expr.unparse import unparse
 

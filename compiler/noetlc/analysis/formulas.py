@@ -8,7 +8,7 @@
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 Product: TypeAlias = tuple[str, ...]
 """Names of sizes, sorted; one for each factor, none for a plain number."""

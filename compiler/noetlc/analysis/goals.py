@@ -6,7 +6,7 @@ The net is reduced around the goal. The relation of `concurrency` may prove at o
 are searched, breadth first, for a shortest run.
 """
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.petri import Arcs, Petri
 from noetlc.analysis.reachability import Graph, explored, graph_of

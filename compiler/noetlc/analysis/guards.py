@@ -11,7 +11,7 @@ from itertools import product
 from typing import TypeAlias
 
 from noetl_ir.expr import Compare, Conditional, Const, Expr, ListOf, Logic, Name, Not, TupleOf, walk
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.expr.shorthand import static_path
 
 MAX_CASES = 64

@@ -18,7 +18,7 @@ from itertools import product
 from noetl_ir.expr import Expr, Native
 from noetl_ir.net import Transition
 from noetl_ir.plan import Plan
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.guards import Case, Variables
 from noetlc.analysis.petri import Arcs, Petri, arcs_of

@@ -6,7 +6,7 @@ that are interchangeable (equal inputs and outputs), `Also` a second one that is
 
 from typing import TypeAlias
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 
 class Leaf(NamedTuple):

@@ -8,7 +8,7 @@ outgrown its field, and never reaches the field above. A guard bit also answers 
 
 from collections.abc import Sequence
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.petri import Marking, Petri, consumers_of, effect_of
 
 

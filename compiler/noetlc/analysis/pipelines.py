@@ -12,7 +12,7 @@ A circle that nothing counts is bounded by `limits.max_tasks_per_run`.
 from collections.abc import Iterable, Sequence
 
 from noetl_ir.plan import Plan, Task
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.counters import END, Counters, Way, ways_of
 from noetlc.analysis.formulas import ZERO, Formula, largest, number, plus, times
 from noetlc.analysis.sizes import Sizes

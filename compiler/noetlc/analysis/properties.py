@@ -6,7 +6,7 @@ always fire again, and has a stable marking when some place never changes.
 
 from itertools import pairwise
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.petri import Petri, effect_of
 from noetlc.analysis.reachability import Graph
 from noetlc.ast.components import terminal_components

@@ -13,7 +13,7 @@ import re
 from typing import TypeAlias
 
 from noetl_ir.plan import Plan
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 
 class Reachable(NamedTuple):

@@ -5,7 +5,7 @@ unbounded net outgrows every field. It is noticed at that moment, because the ma
 way: what fired between the two can fire for ever.
 """
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.packing import Packing, least_bits, packing_of
 from noetlc.analysis.petri import Petri
 

@@ -15,7 +15,7 @@ is marked at once among the places that stay. It preserves boundedness too where
 (`reduced_for_bounds`): a place in front of an end stays. `kept` places stay, and what is asked about them.
 """
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.origin import Also, Either, Leaf, Nothing, Origin, Then, run_of
 from noetlc.analysis.petri import Petri, arcs_of
 

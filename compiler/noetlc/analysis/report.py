@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from noetl_ir.collecting import uncollected
 from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.answers import answer
 from noetlc.analysis.bounds import Bounds, bounds_of
 from noetlc.analysis.census import Census, census_of

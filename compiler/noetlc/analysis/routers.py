@@ -13,7 +13,7 @@ from itertools import pairwise, product
 from typing import TypeAlias
 
 from noetl_ir.expr import Attribute, Binary, Compare, Const, Expr, Filter, Logic, Name, Not, Unary, walk
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.guards import Value, Variables
 from noetlc.ast.truth import Path, path_of
 

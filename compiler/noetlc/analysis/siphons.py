@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterable
 from enum import Enum
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.petri import Petri, consumers_of, producers_of
 from noetlc.analysis.properties import structure_of

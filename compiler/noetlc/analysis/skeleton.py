@@ -8,7 +8,7 @@ transition that can only lead to them: what a run does after an unhandled failur
 from noetl_ir.expr import Expr, Native
 from noetl_ir.net import Arc, Net, PlaceClass, Transition, Trigger, Weight
 from noetl_ir.plan import Plan
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.petri import Arcs, Marking, Petri, arcs_of
 from noetlc.ast.truth import Known, truth
 

@@ -14,7 +14,7 @@ from functools import cache
 
 from noetl_ir.net import Transition
 from noetl_ir.plan import Plan, Task
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.coverability import coverability_of
 from noetlc.analysis.goals import Never, Open, searched

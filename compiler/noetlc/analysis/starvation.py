@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from noetl_ir.net import PlaceClass, Transition
 from noetl_ir.plan import Plan
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.petri import Marking
 from noetlc.analysis.skeleton import success_skeleton
 from noetlc.analysis.soundness import marking_after

@@ -7,7 +7,7 @@ where a component of the smaller graph has no way out but leaves an enabled tran
 full.
 """
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.packing import Packing, least_bits, packing_of
 from noetlc.analysis.petri import Petri, consumers_of, producers_of
 from noetlc.analysis.reachability import Graph

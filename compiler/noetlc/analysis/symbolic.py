@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.petri import Petri
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@
 The relation says too much where tokens are counted; the markings say it exactly.
 """
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import Concurrency, bits_of, concurrency_of
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.reachability import graph_of

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from noetl_ir.plan import Plan
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.petri import Arcs, Petri, arcs_of
 from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.reductions import reduced

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from noetl_ir.net import PlaceClass, Trigger
 from noetl_ir.plan import Plan
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.goals import Reached, coverable
 from noetlc.analysis.petri import Petri, consumers_of, effect_of
 from noetlc.analysis.reductions import reduced

@@ -15,7 +15,7 @@ from noetl_ir.evaluate import Fault, compile_guard, compile_template
 from noetl_ir.expr import Attribute, Expr, Item, Json, expressions_of, walk
 from noetl_ir.net import Transition
 from noetl_ir.plan import Plan, Rule
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.scopes import PlayScope
 from noetlc.analysis.trials import PLAIN, Candidates, Path, constants_in, guard_of, merged, tree_of, workload_of
 from noetlc.expr.shorthand import static_path

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from noetl_ir.python_names import CONTEXT, INPUTS, STATE
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.walk import loops_of
 from noetlc.ast.workbook import pairs_of

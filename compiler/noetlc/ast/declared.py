@@ -1,6 +1,6 @@
 """What a step, a task or an entry of the workbook says of itself: which names it expects, and which its result has."""
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.sugar import Sugar
 

@@ -4,7 +4,7 @@ arcs.
 
 from collections.abc import Iterable
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.ast.playbook import Playbook, Step
 from noetlc.ast.truth import done_facts, truth_of
 

@@ -1,6 +1,6 @@
 """A step's tasks as a graph: where the pipeline may go after each task, and whether it may end there."""
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.ast.playbook import Rule, Step, Task
 from noetlc.ast.truth import ERROR_FACTS, NO_FACTS, truth_of
 

@@ -8,7 +8,7 @@ finding inside a template can be shown at its place in the file.
 from typing import TypeAlias
 
 from noetl_ir.expr import Expr, Json, Template
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.sugar import Sugar
 from noetlc.source.nodes import Node, Scalar

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from warnings import catch_warnings, simplefilter
 
 from noetl_ir.expr import Literal
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.ast.playbook import Task
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import click
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.cli.files import read, write
 from noetlc.diag.codes import finding

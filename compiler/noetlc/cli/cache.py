@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
 from noetlc.diag.report import Reported

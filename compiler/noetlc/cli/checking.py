@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.cli.cache import Cache, Kept
 from noetlc.cli.catalogue import Folders
 from noetlc.cli.files import Unusable, read_playbook, shown

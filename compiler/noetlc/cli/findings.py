@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.diag.diagnostic import Severity
 from noetlc.diag.text import ANSI, PLAIN, Palette, rendered
 

@@ -10,7 +10,7 @@ the byte order mark and the line ends stay.
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.cli.baseline import Entry, unknown
 from noetlc.cli.cache import Kept

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from noetl_ir import registry
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.cli.cache import Cache, cache_in, folder_of
 from noetlc.cli.catalogue import Folders
 from noetlc.cli.checking import Checked, Work, check, counted, text_of, unusable

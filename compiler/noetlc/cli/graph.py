@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.cli.files import STANDARD_INPUT, put
 
 if TYPE_CHECKING:  # each command line needs a few of them

@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.cli.cores import over_cores
 from noetlc.cli.files import STANDARD_INPUT, Unusable, expanded, put, put_diff, read, shown
 from noetlc.cli.migration_report import Row, json_report, markdown_report, text_of_row, text_report

@@ -12,7 +12,7 @@ from typing import NoReturn, TypeAlias
 import click
 
 from noetl_ir.nearest import nearest
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.cli.files import read
 from noetlc.cli.findings import FAIL_ON
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.cli.files import read, shown
 from noetlc.cli.findings import palette_of_stderr, text_of
 from noetlc.diag.diagnostic import Diagnostic, Severity

@@ -7,7 +7,7 @@ import click
 from noetl_ir.nearest import nearest
 from noetl_ir.plan import Plan
 from noetl_ir.plan_format import PlanError, read_plan
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.cli.files import read
 

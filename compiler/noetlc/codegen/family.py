@@ -10,7 +10,7 @@ from typing import Protocol
 
 from noetl_ir.expr import Literal
 from noetl_ir.plan import Child
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.components import components_of
 from noetlc.ast.playbook import Playbook

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Attribute, Compare, Const, Name
 from noetl_ir.plan import ENTRY
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.ast.dominators import dominators_of
 from noetlc.ast.playbook import Guard, Playbook, Step
 from noetlc.codegen.sources import entry_of, sources_of

@@ -26,7 +26,7 @@ from noetl_ir.expr import (
 )
 from noetl_ir.outcome import REFERENCE_KEY
 from noetl_ir.python_names import CONTEXT, MAIN, python_reads, words_of
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.python_code import code_of
 

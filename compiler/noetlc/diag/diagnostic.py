@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 
 

@@ -8,7 +8,7 @@ what is no code, or gives no reason is a finding itself.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic, Fix

@@ -7,7 +7,7 @@ from lines or data, so that two reports of one mistake have one number.
 from collections.abc import Iterator
 from types import TracebackType
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import NOWHERE
 from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.diag.diagnostic import Diagnostic, Severity
 
 

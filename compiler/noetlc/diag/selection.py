@@ -6,7 +6,7 @@ both do what they say; of two of one length the one that ignores. An internal er
 
 from collections.abc import Iterable, Mapping
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 ALL = "ALL"
 INTERNAL = "NL000"

@@ -7,7 +7,7 @@ as two, invisible and control characters as escapes, so that no file can write t
 from collections.abc import Iterator
 from typing import Protocol
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.diag.diagnostic import Diagnostic, Severity
 

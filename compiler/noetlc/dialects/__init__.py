@@ -9,7 +9,7 @@ from functools import cache
 from types import MappingProxyType
 
 from noetl_ir import registry
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.reading.reader import Tables
 
 PACKAGE = "noetlc.dialects"

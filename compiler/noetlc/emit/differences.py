@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.differences import Difference
 from noetlc.analysis.facts import Class
 from noetlc.diag.text import printable

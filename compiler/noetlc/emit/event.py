@@ -10,7 +10,7 @@ import json
 from noetl_ir.envelope import envelope_schema
 from noetl_ir.events import INPUT_EVENTS, WORKER_EVENTS
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 Schema = dict[str, Json]
 

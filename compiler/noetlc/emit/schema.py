@@ -8,7 +8,7 @@ import json
 
 from noetl_ir.expr import Json
 from noetl_ir.kinds import TASK_KNOBS, Field, Kind
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.dialects import canonical
 from noetlc.older import combined
 from noetlc.reading.document import VERSIONS

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from noetl_ir.expr import Expr, Name
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.expr import lalr
 from noetlc.expr.errors import TemplateError
 from noetlc.expr.paths import accesses

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from noetl_ir.expr import Expr
 from noetl_ir.nearest import nearest
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.expr.errors import TemplateError
 
 Parse: TypeAlias = Callable[[str, int], Expr]

@@ -28,7 +28,7 @@ from noetl_ir.expr import (
     TupleOf,
     Unary,
 )
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.expr.errors import TemplateError
 
 Parts: TypeAlias = list[Any]

@@ -6,7 +6,7 @@ from itertools import pairwise, takewhile
 
 from noetl_ir.expr import Expr
 from noetl_ir.nearest import nearest
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.scopes import EVENT_ATTRIBUTES, LAYERS, PLACES, RESERVED, Row, Site
 from noetl_ir.scopes.vocabulary import FUNCTIONS, LEGACY_FUNCTIONS
 from noetlc.expr.paths import Access, accesses

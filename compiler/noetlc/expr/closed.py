@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Compare, Conditional, Const, Expr, Filter, ListOf, Logic, Name, Test, TupleOf, walk
 from noetl_ir.nearest import nearest
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.ast.once import Once
 from noetlc.ast.truth import Path, path_of
 from noetlc.expr.shorthand import static_path

@@ -3,7 +3,7 @@
 from functools import cache
 
 from noetl_ir.expr import Expr, children
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.expr import build
 from noetlc.expr.errors import TemplateError
 from noetlc.expr.tokens import END, Token

@@ -4,7 +4,7 @@ Simple expressions never reach the tables (`noetlc.expr.quick`), and no text is 
 """
 
 from noetl_ir.expr import Block, Expr, Literal, Native, Template, Text
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.expr import lalr
 from noetlc.expr.blocks import block_errors
 from noetlc.expr.errors import TemplateError

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from noetl_ir.expr import Attribute, Call, Const, Expr, Item, Name, children
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 Path: TypeAlias = tuple[str | int, ...]
 """The root name, then keys."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from noetl_ir.expr import Expr
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.expr.errors import TemplateError
 
 Read: TypeAlias = Callable[[str, int], tuple[Expr, int, str]]

@@ -7,7 +7,7 @@ that). It returns None for everything else, errors included, and never guesses.
 import re
 
 from noetl_ir.expr import Attribute, Compare, Const, Expr, Filter, ListOf, Logic, Name, Not, Test, Unary
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.scopes.vocabulary import FILTER_ARGUMENTS, FILTERS, TESTS
 from noetlc.expr.tokens import CONSTANTS, KEYWORDS
 

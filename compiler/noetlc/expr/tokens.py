@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.expr.errors import TemplateError
 
 Value: TypeAlias = bool | int | float | str | None

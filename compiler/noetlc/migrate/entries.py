@@ -2,7 +2,7 @@
 
 from re import compile as pattern
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
 _ALIAS = pattern(r":?\s*\*[^\s,\[\]{}]+")

@@ -6,7 +6,7 @@ url: "{{ api_url }}"    →    url: "{{ workload.api_url }}"
 from collections.abc import Iterator
 
 from noetl_ir.expr import Expr, Name, walk
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.ast.playbook import Guard, Value
 from noetlc.ast.walk import blocks_in, expressions_in
 from noetlc.ast.workload import SCOPE

@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from re import compile as pattern
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.source.nodes import Mapping, Node, Scalar
 
 _HASH = pattern(r"#[^\n]*")

@@ -14,7 +14,7 @@ from re import compile as pattern
 from noetl_ir.collecting import uncollected
 from noetl_ir.expr import Literal
 from noetl_ir.plan import Plan
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Choose, Until, While
 from noetlc.ast.playbook import Playbook, Value

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from functools import cache
 
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Value
 from noetlc.ast.printing import Keys, Placed, Tree, as_tree, plain_tree

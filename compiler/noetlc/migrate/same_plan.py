@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from noetl_ir.expr import ListTemplate, MapTemplate, Template
 from noetl_ir.net import Transition
 from noetl_ir.plan import Arc, KeychainEntry, Loop, Plan, Rule, Step, Task
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 
 _POOLED: dict[type, frozenset[str]] = {

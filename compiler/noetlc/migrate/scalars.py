@@ -4,7 +4,7 @@ from difflib import SequenceMatcher
 from re import compile as pattern
 
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.ast.yaml_text import inline_text, scalar_text
 from noetlc.expr.errors import TemplateError
 from noetlc.expr.parser import parse_template

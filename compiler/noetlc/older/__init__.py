@@ -8,7 +8,7 @@ freely in a file, also with those of today (`choose`, `while`, `until`), whose p
 from collections.abc import Iterable
 from functools import cache
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.ast.playbook import Playbook
 from noetlc.diag.change import Change
 from noetlc.diag.diagnostic import Diagnostic

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from warnings import catch_warnings, simplefilter
 
 from noetl_ir.expr import Attribute, Filter, Literal, MapTemplate, Name, Native, Template
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Playbook, Step, Task, Value

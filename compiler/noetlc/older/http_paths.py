@@ -14,7 +14,7 @@ from collections.abc import Callable, Container, Iterator
 from typing import TypeAlias, TypeVar
 
 from noetl_ir.expr import Attribute, Call, Compare, Const, Expr, Item, ListOf, Name, Native, Test, TupleOf, walk
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.ast.bodies import HasBodies, Tasks, all_tasks
 from noetlc.ast.playbook import Guard, Loop, Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar

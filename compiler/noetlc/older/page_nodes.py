@@ -1,7 +1,7 @@
 """Nodes of loops over pages: `retry` as a list (formal-extended §6)."""
 
 from noetl_ir.expr import Name, walk
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import ChangeList, HasBodies, Tasks
 from noetlc.ast.playbook import Guard, Task, Value

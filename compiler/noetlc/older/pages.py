@@ -21,7 +21,7 @@ default would lose pages without a word.
 from collections.abc import Iterator
 
 from noetl_ir.expr import Attribute, Binary, Call, Const, Expr, ListOf, Literal, MapOf, Name, Native, Template, Test
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Tasks, change_lists, map_lists, taken, with_lists
 from noetlc.ast.playbook import Guard, Playbook, Rule, Step, Task, Value

@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Protocol
 
 from noetl_ir import registry
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.placeholders import without_placeholders
 from noetlc.ast.playbook import Playbook

@@ -14,7 +14,7 @@ failed one would have given nothing. What is known of `_task` is decided here. T
 from collections.abc import Iterator
 
 from noetl_ir.expr import Compare, Const, Expr, Name, Test
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.ast.bodies import Tasks
 from noetlc.ast.playbook import Rule, Task
 from noetlc.expr.generated import computed, constant, guard, noop

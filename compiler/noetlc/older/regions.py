@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from noetl_ir.expr import Expr, Name, walk
 from noetl_ir.python_names import CONTEXT, INPUTS, words_of
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.ast.graph import ENTRY
 from noetlc.ast.playbook import Arc, Playbook, Step, Task
 from noetlc.ast.python_code import code_of

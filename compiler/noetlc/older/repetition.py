@@ -1,7 +1,7 @@
 """A policy of repetition, in which all forms of `retry` are read, and the rule that it makes (formal §7, case §4)."""
 
 from noetl_ir.expr import Compare, Const, Expr, ListOf
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Guard, Rule, Step, Task, Value
 from noetlc.expr.generated import guard

@@ -15,7 +15,7 @@ from collections.abc import Mapping as Map
 
 from noetl_ir.expr import Attribute, Call, Conditional, Const, Expr, Filter, Item, Literal, Name, Slice, Test
 from noetl_ir.kinds import INLINE
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import HasBodies, Tasks, all_taken, map_lists, with_lists
 from noetlc.ast.playbook import Playbook, Step, Task, Value

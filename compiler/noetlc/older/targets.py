@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from noetl_ir.expr import Conditional, Const, Expr, Native
 from noetl_ir.nearest import nearest
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import taken_of
 from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Step, Value

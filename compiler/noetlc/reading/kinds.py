@@ -4,7 +4,7 @@ from functools import cache
 
 from noetl_ir import registry
 from noetl_ir.kinds import Field, Kind, Text
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 
 PACKAGE = "noetl_ir.kinds"

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from noetl_ir.expr import Expr, ListTemplate, Literal, MapTemplate, Name, Native, Template, expressions_of, walk
 from noetl_ir.nearest import nearest
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.scopes import RESERVED, Site
 from noetl_ir.span import Span
 from noetlc.ast.once import Once

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Never, TypeAlias, TypeVar
 
 from noetl_ir.nearest import nearest
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Task
 from noetlc.ast.sugar import Sugar

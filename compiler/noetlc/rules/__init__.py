@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from noetl_ir import registry
 from noetl_ir.kinds import Text
 from noetl_ir.plan import Plan
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.analysis.choices import Choices
 from noetlc.analysis.feeds import Feeds

@@ -37,7 +37,7 @@ from noetl_ir.expr import (
     Unary,
     walk,
 )
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.secret_fields import ADDRESSES, PUBLIC, SHORTEST
 from noetlc.ast.playbook import KeychainEntry, Value
 from noetlc.ast.walk import expressions_in, task_values

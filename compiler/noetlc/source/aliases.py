@@ -4,7 +4,7 @@ An alias gives the very node of its anchor, so a bomb costs nothing to read; but
 it expanded. So each alias is charged with what it stands for, and the file's total is limited.
 """
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic

@@ -7,7 +7,7 @@ out is compared with the value that the parser gave, so a place is either right 
 import re
 from collections.abc import Iterator
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 _BREAKS = "\n\r\x85\u2028\u2029"
 _BLANKS = " \t"

@@ -1,6 +1,6 @@
 """What the reader takes: beyond these a file is refused, so that none can hang or fill the memory."""
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.diag.diagnostic import Diagnostic
 
 

@@ -9,7 +9,7 @@ limits on size and depth.
 import re
 from xml.parsers import expat
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 MAX_BYTES = 1 << 28
 MAX_DEPTH = 200

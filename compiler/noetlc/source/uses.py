@@ -8,7 +8,7 @@ that is only at uses is told at the first of them.
 
 from collections.abc import Callable, Iterable, Sequence
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.diag.diagnostic import Diagnostic, Related
 from noetlc.source.nodes import Mapping, Mark, Node, Scalar

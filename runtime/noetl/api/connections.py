@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
 from typing import Protocol
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 
 class ConnectionLimits(NamedTuple):

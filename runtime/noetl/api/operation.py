@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from noetl.api.bodies import Body
 from noetl.api.pages import Paged
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 Handler = Callable[[Request], Awaitable[Response]]
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from noetl.api.answers import JSONResponse
 from noetl.api.bodies import number_of
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 PAGE = 100
 LONGEST_PAGE = 1_000

@@ -40,7 +40,7 @@ from noetl_ir.envelope import Origin, envelope_of, origin_of
 from noetl_ir.expr import Json
 from noetl_ir.nearest import nearest
 from noetl_ir.plan_format import MAGIC
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 STATUSES = ("running", "paused", "blocked", "failed", "cancelled", "completed")
 DRAIN = 30_000_000

@@ -28,7 +28,7 @@ from noetl.app.runtime import Runtime
 from noetl.server.service import Service
 from noetl.tokens import Token
 from noetl.user_sessions import Sessions
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:
     from types import FrameType

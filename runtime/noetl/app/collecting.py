@@ -15,7 +15,7 @@ from noetl.app.runtime import Runtime
 from noetl.ports import Clock, Collectable, Owned, StoreFailure
 from noetl_ir.codec import CodecError
 from noetl_ir.events import read_event
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 AFTER = 3_600_000_000
 """Microseconds that an execution is over before its values are looked at: what a worker was still storing is there."""

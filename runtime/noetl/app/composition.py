@@ -29,7 +29,7 @@ from noetl.worker.scripted import ScriptedLauncher, Signal, VirtualClock
 from noetl.worker.worker import Launcher, Worker
 from noetl_ir.commands import Answer, Command, Said
 from noetl_ir.events import Event
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:
     from noetl.app.adapters import ClusterBus

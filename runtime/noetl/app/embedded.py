@@ -17,7 +17,7 @@ from noetl.server.execution import Ask
 from noetl.worker.worker import Launcher, Worker
 from noetl_ir.commands import Answer, Command, Said
 from noetl_ir.evaluate.work import Stopped, go_on, stop
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 
 class Waiter(Launcher, Protocol):

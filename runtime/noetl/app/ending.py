@@ -11,7 +11,7 @@ from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import is_reference
 from noetl_ir.plan import Plan, Step
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 
 

@@ -13,7 +13,7 @@ from noetl.engine.program import Program
 from noetl.server.waiting_orders import waiting
 from noetl_ir.events import index_of, iso_of, step_run_of
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 
 class Row(NamedTuple):

@@ -11,7 +11,7 @@ from noetl.server.workers.tracker import pool_of
 from noetl_ir.commands import Broadcast, Check, Checked
 from noetl_ir.expr import Block, Json, ListTemplate, Literal, MapTemplate, Name, Template, expressions_of, walk
 from noetl_ir.plan import Plan
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 MOST_WAITING = 100
 """Preflight that wait at a worker; what comes beyond that is not answered."""

@@ -19,7 +19,7 @@ from noetl.ports import Blobs, Fence, Store
 from noetl.server.execution import Keep, at_once, hydrate
 from noetl.worker.scripted import Script
 from noetl_ir.events import Event
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 DEFAULT_SLOTS = 64
 

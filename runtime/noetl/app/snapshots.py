@@ -18,7 +18,7 @@ from noetl_ir.events import Event
 from noetl_ir.expr import Json
 from noetl_ir.nearest import nearest
 from noetl_ir.outcome import is_reference
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 
 class UnreadableExecution(Exception):

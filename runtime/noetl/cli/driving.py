@@ -18,7 +18,7 @@ from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
 from noetl.ports import Conflict, NoRoom, Owned, StoreFailure
 from noetl.server.children import NotFound
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:
     from types import FrameType

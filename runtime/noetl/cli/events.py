@@ -18,7 +18,7 @@ from noetl_ir.envelope import Origin, envelope_of, origin_of, span_of
 from noetl_ir.event_names import DIALECTS, old_name
 from noetl_ir.events import Event, iso_of
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 _SHORT = 120
 _TIME = slice(11, 23)  # of an ISO time: the clock to the millisecond

@@ -13,7 +13,7 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 _Say: TypeAlias = Callable[[Execution, Program, Event], str]
 

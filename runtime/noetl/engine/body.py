@@ -14,7 +14,7 @@ from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
 from noetl_ir.outcome import kind_of_error
 from noetl_ir.plan import Rule, Task
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 
 class Directive(NamedTuple):

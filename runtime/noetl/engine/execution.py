@@ -12,7 +12,7 @@ from noetl.engine.marking import Marking
 from noetl.engine.program import Program
 from noetl_ir.expr import Json
 from noetl_ir.net import Weight
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 Mapping: TypeAlias = dict[str, Json]
 Phase: TypeAlias = Literal["at", "run", "due", "parked", "over"]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from noetl_ir.events import Firing, Keys
 from noetl_ir.net import Arc, Net, Transition, Weight
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 
 class IllegalFiring(Exception):

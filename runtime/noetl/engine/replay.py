@@ -21,7 +21,7 @@ from noetl.engine.proposals import ids_of
 from noetl.engine.starting import Request, start
 from noetl.engine.turn import Turn
 from noetl_ir.events import INPUT_EVENTS, Event
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 
 class Verdict(NamedTuple):

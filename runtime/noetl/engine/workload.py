@@ -10,7 +10,7 @@ from typing import TypeAlias
 from noetl.engine.program import Program
 from noetl_ir.evaluate import Fault, Scope
 from noetl_ir.expr import Attribute, Const, Expr, Item, Json, Literal, MapTemplate, Name, Template, expressions_of, walk
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 MISSING = "inputs.invalid"
 """The code of an input that must be brought, and of a variable of the environment that is not there."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from noetl.secrets.keys import KeyProblem, master_key
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet

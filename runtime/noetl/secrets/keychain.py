@@ -29,7 +29,7 @@ from noetl.secrets.credentials import CredentialProblem, Credentials
 from noetl.secrets.remote import Fetch, Fetcher, NotFetched, TokenEntry, named_secrets
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.scopes.values import View
 from noetl_ir.secret_fields import ADDRESSES, PUBLIC
 

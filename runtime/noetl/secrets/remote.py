@@ -27,7 +27,7 @@ from noetl.ports import Fence
 from noetl.web import Answer, Request, RequestLimits, answered, is_there, shown, waited
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 SECONDS = 10.0
 ANSWER_BYTES = 1 << 20

@@ -9,7 +9,7 @@ from noetl.server.execution import OwnedExecution, hydrate
 from noetl_ir.commands import StartChild
 from noetl_ir.expr import Json
 from noetl_ir.outcome import error, ok
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 
 class NotFound(Exception):

@@ -26,7 +26,7 @@ from noetl_ir.evaluate.work import SLICE, spent
 from noetl_ir.events import MAX_BYTES, MAX_DEPTH, MAX_ITEMS, Event, read_event, write_event
 from noetl_ir.expr import Json
 from noetl_ir.outcome import is_reference
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 ANSWERS_KEPT = 4096
 """How many answers are kept for reports that come twice; each pipeline waits for one at a time."""

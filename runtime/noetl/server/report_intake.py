@@ -7,7 +7,7 @@ from noetl.ports import Blobs, Bus, ReportDelivery, Store
 from noetl.server.execution import OwnedExecution
 from noetl.server.workers.tracker import WorkerTracker
 from noetl_ir.commands import Answer, ClaimCheck, Command, LeaseHeartbeat, Report, Said
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 
 class Heard(NamedTuple):

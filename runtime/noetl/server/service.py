@@ -22,7 +22,7 @@ from noetl.patience import PAUSE, Patience
 from noetl.ports import Busy, Clock, Conflict, Damaged, ExecutionRow, NoRoom, Owned, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound
 from noetl.server.control import FOREIGN, ControlPlane
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 WAITING = 1_000
 """How many pieces of work from other threads may wait."""

@@ -15,7 +15,7 @@ from typing import Protocol
 from noetl.ports import Clock, StoreFailure
 from noetl.user_sessions import FIELDS, LIFETIME, Found, SessionPage
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 SECOND = 1_000_000
 PREFIX = "noetl_session_"

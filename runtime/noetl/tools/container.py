@@ -25,7 +25,7 @@ from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.container import KIND
 from noetl_ir.outcome import Outcome, error, ok
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 ENVIRONMENT_BYTES = 60 * 1024  # a pipe holds this much without a reader
 REMOVAL_SECONDS = 30.0

@@ -38,7 +38,7 @@ from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.duckdb import KIND
 from noetl_ir.outcome import Outcome, error, ok
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:
     import duckdb

@@ -23,7 +23,7 @@ from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.gcs import KIND
 from noetl_ir.outcome import Outcome, error, ok
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 ENDPOINT = "https://storage.googleapis.com"
 SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"

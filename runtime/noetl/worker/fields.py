@@ -17,7 +17,7 @@ from noetl_ir.events import index_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import Kind, faulty_limit, misfits, seconds_of
 from noetl_ir.plan import Task
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.scopes.play import PlayScope
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from noetl.ports import Broadcasts, Bus, Clock, Full, Ticket
 from noetl_ir.commands import Answer, Command, LeaseHeartbeat, Said, WorkerHeartbeat
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 HEARTBEAT_EVERY = 10_000_000
 """Microseconds between two heartbeats of a pipeline: a third of a lease."""

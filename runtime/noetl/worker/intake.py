@@ -12,7 +12,7 @@ from noetl.messages import UnreadableMessage, read_command
 from noetl.ports import Blobs, Bus, Delivery, StoreFailure
 from noetl.worker.session import Misfit, Session
 from noetl_ir.commands import Answer, ClaimCheck, Command, RunPipeline, Said
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 ASK_AGAIN = 1_000_000
 """Microseconds before an order that cannot be begun may come again."""

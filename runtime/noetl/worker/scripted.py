@@ -20,7 +20,7 @@ from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
 from noetl_ir.nearest import nearest
 from noetl_ir.outcome import Outcome, error
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 
 class ScriptError(Exception):

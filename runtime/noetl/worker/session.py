@@ -22,7 +22,7 @@ from noetl_ir.expr import Json
 from noetl_ir.kinds import INLINE, seconds_of
 from noetl_ir.outcome import Outcome, error, with_kind
 from noetl_ir.plan import Task
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 
 class Attempt(NamedTuple):

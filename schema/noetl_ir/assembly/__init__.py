@@ -18,7 +18,7 @@ from noetl_ir.assembly.pipeline import build_body, build_expiry, build_stops, st
 from noetl_ir.assembly.routing import Link, build_chains, targets_of
 from noetl_ir.expr import Template
 from noetl_ir.plan import Arc, Step, Task
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import NOWHERE, Span
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from noetl_ir.assembly.making import CONTROL, MEMO, NOTHING, Arcs, Maker, times
 from noetl_ir.plan import ENTRY, Join, Step
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 
 

@@ -9,7 +9,7 @@ from noetl_ir.assembly.making import CONTROL, CTX, NOTHING, SLOT, Arcs, Maker, t
 from noetl_ir.expr import Literal, Template
 from noetl_ir.net import Weight
 from noetl_ir.plan import Loop, Step
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 
 ITEMS, SLOTS = Weight.ITEMS, Weight.SLOTS

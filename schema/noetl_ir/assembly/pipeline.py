@@ -10,7 +10,7 @@ from noetl_ir.assembly.looping import Ends, Level
 from noetl_ir.assembly.making import REPORT, SIGNAL, TIME, Arcs, Maker
 from noetl_ir.net import Trigger
 from noetl_ir.plan import Rule, Step, Task
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 
 SIGNALLED = "wait"

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from noetl_ir.assembly.looping import Ends
 from noetl_ir.assembly.making import NOTHING, TIME, Arcs, Maker
 from noetl_ir.plan import Arc, Step
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 
 

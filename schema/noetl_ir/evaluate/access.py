@@ -6,7 +6,7 @@ from typing import Any
 
 from noetl_ir.evaluate.limits import check_chars, check_items
 from noetl_ir.evaluate.work import spend, spend_hash, spend_search, spend_strip, spend_text
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.scopes.values import Fault, Sealed, Undefined, View, key_text, refuse_marker
 
 _SQL_KEYS = frozenset({"rows", "row_count", "columns"})

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Literal, Never, TypeAlias
 
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 Shape: TypeAlias = Literal[
     "any", "text", "name", "integer", "number", "boolean", "duration", "map", "list", "map of text", "list of names"

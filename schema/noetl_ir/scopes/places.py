@@ -7,7 +7,7 @@ order: the reserved names; lexical names (the iterators, `loop_index`, the tasks
 
 from enum import Enum
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 LAYERS = ("args", "ctx", "iter", "workload")
 """The scopes whose keys are bare names too, the strongest first."""

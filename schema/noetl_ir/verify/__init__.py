@@ -8,7 +8,7 @@ neither made nor lost; and the net is the one that the tables give. Linear in th
 from collections.abc import Iterator
 
 from noetl_ir.plan import Plan
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.verify.fit import fit_problems
 from noetl_ir.verify.net import net_problems
 from noetl_ir.verify.tables import table_problems

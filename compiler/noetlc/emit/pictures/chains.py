@@ -8,7 +8,7 @@ is spent.
 from collections.abc import Sequence
 from itertools import pairwise
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.emit.pictures.layering import Span, ranks_of, turned
 from noetlc.emit.pictures.ordering import Neighbours
 from noetlc.emit.pictures.shapes import Link, Size

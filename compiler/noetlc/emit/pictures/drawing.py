@@ -5,7 +5,7 @@ A box is as large as its text; the tasks of a step are laid out first, inside it
 
 from collections.abc import Sequence
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.emit.pictures.layout import Layout, layout_of
 from noetlc.emit.pictures.metrics import bold_width_of, clipped, width_of, wrapped
 from noetlc.emit.pictures.picture import Edge, Node, Picture, Shape

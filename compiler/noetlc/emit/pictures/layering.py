@@ -5,7 +5,7 @@ Everything is iterative and linear in nodes and links, but for the raising of no
 
 from collections.abc import Sequence
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 
 class Span(NamedTuple):

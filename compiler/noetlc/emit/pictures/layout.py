@@ -8,7 +8,7 @@ Links beyond the budget of bends are drawn straight, behind the boxes. No recurs
 
 from collections.abc import Sequence
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.emit.pictures.chains import Chains, chained
 from noetlc.emit.pictures.ordering import ordered
 from noetlc.emit.pictures.placing import placed

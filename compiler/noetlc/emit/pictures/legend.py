@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.emit.pictures.boxes import sign_at
 from noetlc.emit.pictures.metrics import width_of
 from noetlc.emit.pictures.picture import Kind, Node, Picture, Shape

@@ -4,7 +4,7 @@ written. Levels make pictures, painters and folding change them, and each format
 
 from enum import StrEnum
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 
 

@@ -8,7 +8,7 @@ What is marked stays in sight.
 
 from collections.abc import Iterator
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.ast.dominators import dominators_of
 from noetlc.emit.pictures.picture import Edge, Kind, Mark, Node, Picture, Shape, worse
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.emit.pictures.chains import Chains, Trunk, Way
 from noetlc.emit.pictures.shapes import Link, Point, Size
 

@@ -2,7 +2,7 @@
 
 from typing import TypeAlias
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 Point: TypeAlias = tuple[float, float]
 

@@ -8,7 +8,7 @@ Beside a loop over pages both say what the loop does anyway.
 """
 
 from noetl_ir.expr import Binary, Call, Expr, ListOf, MapOf, Name, Native
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Rule, Task
 from noetlc.expr.errors import TemplateError

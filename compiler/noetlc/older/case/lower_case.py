@@ -17,7 +17,7 @@ rules for `call.error` come behind those for `call.done`: they are for what no s
 """
 
 from noetl_ir.expr import Const, Name
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.ast.bodies import Tasks, taken_of
 from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Rule, Step, Task
 from noetlc.diag.change import Change, Note

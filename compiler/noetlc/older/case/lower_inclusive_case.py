@@ -16,7 +16,7 @@
 """
 
 from noetl_ir.expr import Const, Expr
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.ast.bodies import Tasks, taken_of
 from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Rule, Step, Task, Value
 from noetlc.diag.change import Change, Note

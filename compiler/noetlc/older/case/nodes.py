@@ -1,6 +1,6 @@
 """Sugar of events: `case` with its rules, and `next` as an action of them."""
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import ChangeList, HasBodies, Tasks
 from noetlc.ast.playbook import Arc, Guard, Value

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from noetl_ir.expr import Attribute, Binary, Const, Expr, Name, walk
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Choose, Tasks
 from noetlc.ast.playbook import Guard, Rule, Step, Task, Value

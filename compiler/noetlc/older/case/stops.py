@@ -8,7 +8,7 @@ the only rule that leads on asks for the last page, it is asked then too.
 from collections.abc import Iterator
 
 from noetl_ir.expr import Compare, Const, Expr, Filter, Not
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 from noetlc.ast.bodies import taken
 from noetlc.ast.playbook import Playbook, Step
 from noetlc.ast.walk import replace_steps

@@ -17,7 +17,7 @@ from noetl.messages import (
     write_report,
 )
 from noetl.ports import MessageTooLarge
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 _PLAIN, _DEFLATED = b"\x00", b"\x01"
 _SMALL = 4096

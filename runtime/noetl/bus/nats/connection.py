@@ -21,7 +21,7 @@ from nats.js import JetStreamContext
 from noetl.bus import BusFailure
 from noetl.bus.nats.names import NatsAddress
 from noetl.bus.nats.subjects import Subjects
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 CONNECT_WITHIN = 10.0
 """Seconds in which the first connection must come about."""

@@ -7,7 +7,7 @@ import hashlib
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from noetl.bus import BusFailure
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 PREFIX = "noetl"
 """The prefix of a bus whose URL names none; buses of other prefixes never hear of each other."""

@@ -11,7 +11,7 @@ from noetl.bus.nats.names import PREFIX, token_of
 from noetl.bus.nats.queues import CONSUMER, stream_of
 from noetl.bus.nats.subjects import Subjects
 from noetl.ports import STOPS, address_of
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 _API = "$JS.API"
 

@@ -9,7 +9,7 @@ from nats.js.api import AckPolicy, ConsumerConfig, DiscardPolicy, RetentionPolic
 from nats.js.errors import BadRequestError
 
 from noetl.bus.nats.names import token_of
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 CONSUMER = "workers"
 """The name of what all workers of a pool take from."""

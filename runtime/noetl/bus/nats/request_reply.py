@@ -25,7 +25,7 @@ from noetl.bus.nats.queues import Limits
 from noetl.messages import UnreadableMessage
 from noetl.ports import DeadLetter, Full
 from noetl.recent import Recent
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 REPORTS = "@reports"
 """The name of the reports' queue among the dead letters."""

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from noetl.ports import Broadcasts, Busy, MessageTooLarge
 from noetl_ir.commands import Check, Checked, WorkerHeartbeat
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 WITHIN = 5.0
 """Seconds that an answer is waited for; what is not known by then does not hold up a start."""

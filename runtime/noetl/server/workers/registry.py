@@ -6,7 +6,7 @@ A server says in the same way where its API is, and which executions it took up 
 from noetl.ports import STOPS, Broadcasts, Bus, Clock
 from noetl.server.workers.preflight import Preflight
 from noetl_ir.commands import Answer, Checked, Command, DrainWorker, Said, Serving, TakenUp, WorkerHeartbeat
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 SAY_EVERY = 3_000_000
 """Microseconds between two received."""

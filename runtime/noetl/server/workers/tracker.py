@@ -11,7 +11,7 @@ from noetl.server.workers.macs import Order
 from noetl_ir.commands import LeaseHeartbeat, Report, RunPipeline, StopPipeline
 from noetl_ir.events import Event
 from noetl_ir.plan import Step
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 DEFAULT_POOL = "default"
 """The pool of a step that names none, nor does its playbook."""

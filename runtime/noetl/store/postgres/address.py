@@ -6,7 +6,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from noetl.ports import StoreFailure
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 SCHEMA = "noetl"
 """The namespace of a store whose URL names none."""

@@ -19,7 +19,7 @@ from noetl.store import SELECT_EXECUTIONS, condition, cut_off, missing
 from noetl.store.postgres.access import Access
 from noetl.store.postgres.pool import Connection
 from noetl.store.postgres.texts import read, written
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 Records = Sequence[tuple[str, bytes]]
 

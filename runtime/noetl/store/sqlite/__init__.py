@@ -42,7 +42,7 @@ from noetl.store.sqlite.failures import TRANSLATED, failure
 from noetl.store.sqlite.opening import connect
 from noetl.store.sqlite.owners import Owners, Ownership
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"

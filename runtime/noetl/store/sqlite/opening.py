@@ -14,7 +14,7 @@ from noetl.ports import NoRoom, StoreFailure
 from noetl.space import FULL
 from noetl.store.sqlite import schema, wal
 from noetl.store.sqlite.failures import TRANSLATED, failure
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 BUSY_TIMEOUT = 10.0
 """How long to wait for another process's transaction, in seconds."""

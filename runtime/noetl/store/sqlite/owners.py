@@ -25,7 +25,7 @@ from noetl.own import make_folder
 from noetl.ports import Conflict, NoRoom, Owned, StoreFailure
 from noetl.renewal import LEASE, Renewal, hung_text
 from noetl.space import FULL
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 _TRIES = 2_000
 _PAUSE = 0.001

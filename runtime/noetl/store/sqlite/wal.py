@@ -12,7 +12,7 @@ import sqlite3
 import struct
 import time
 
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 _HEADER = struct.Struct(">8I")  # magic, version, page size, sequence, salt 1, salt 2, checksum 1, checksum 2
 _FRAME = struct.Struct(">4I")  # page, database size where a commit ends else 0, salt 1, salt 2

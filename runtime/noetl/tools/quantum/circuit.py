@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 MOST_QUBITS = 16
 MOST_GATES = 10_000

@@ -11,7 +11,7 @@ from noetl.contents import json_of
 from noetl.tools.quantum.circuit import Circuit, InvalidCircuit, listed
 from noetl.tools.quantum.openqasm import parsed
 from noetl_ir.expr import Json
-from noetl_ir.rows import NamedTuple
+from noetl_ir.records import NamedTuple
 
 PREFIX = "local."
 CIRCUIT_BYTES = 64 * 1024

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from noetl_ir import rows
+from noetl_ir import records
 
 
-class Row(rows.NamedTuple):
+class Row(records.NamedTuple):
     at: int
     name: "str"
     rest: tuple[int, ...] = ()
@@ -31,7 +31,7 @@ class Theirs(typing.NamedTuple):
         return 2 * self.at
 
 
-class Empty(rows.NamedTuple):
+class Empty(records.NamedTuple):
     pass
 
 
@@ -98,7 +98,7 @@ def test_a_class_that_derives_from_one_has_its_fields() -> None:
 
 
 def test_one_of_many_is_as_the_first() -> None:
-    class Often(rows.NamedTuple):
+    class Often(records.NamedTuple):
         at: int
         rest: tuple[int, ...] = ()
 
