@@ -6,6 +6,7 @@ from noetl_ir.nearest import nearest
 from noetlc.ast.playbook import Value
 from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import TaskDraft
+from noetlc.reading.idle import asks_for_nothing, help_for
 from noetlc.reading.programs import program_text
 from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import describe, is_misspelt, missing, quotes_told
@@ -105,8 +106,8 @@ def check_required(r: Reader, draft: TaskDraft, kind: Kind) -> None:
     """Report fields that the kind requires or that have no effect, and sets of which one must or may be given."""
     given = {name for name, _ in draft.fields}
     for name, span in draft.field_spans:
-        if kind.fields[name].idle:
-            r.report("NL110", f"`{name}` is accepted and has no effect", span)
+        if kind.fields[name].idle and not asks_for_nothing(name, draft.node.get(name)):
+            r.report("NL110", f"`{name}` is accepted and has no effect", span, help=help_for(name))
     known = (*kind.fields, *r.tables.task)
     for name, field in kind.fields.items():
         if field.required and name not in given and not is_misspelt(draft.node, name, known):

@@ -25,6 +25,7 @@ from noetlc.reading.drafts import (
     TaskDraft,
     ThenDraft,
 )
+from noetlc.reading.idle import asks_for_nothing, help_for
 from noetlc.source.nodes import Mapping, Node, Scalar
 from noetlc.source.text import Source
 
@@ -244,5 +245,6 @@ def unknown(
 
 def no_effect(r: Reader, draft: object, key: Scalar, node: Node) -> None:
     """Take a key that is accepted, noted and has no effect (LANGUAGE §1)."""
-    del draft, node
-    r.report("NL110", f"`{key.text}` is accepted and has no effect", key.span)
+    del draft
+    if not asks_for_nothing(key.text, node):
+        r.report("NL110", f"`{key.text}` is accepted and has no effect", key.span, help=help_for(key.text))

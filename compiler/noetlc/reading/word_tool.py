@@ -4,7 +4,7 @@ inside of a task, `{name, tool: {…}}`.
 All of them are read as the one mapping `{kind: …, fields}` that they stand for; every node in it keeps its place.
 """
 
-from noetlc.reading.reader import Reader
+from noetlc.reading.reader import Reader, no_effect
 from noetlc.source.nodes import Mapping, Node, Scalar, key_as, mapping_at, scalar_at
 
 STEP_KEYS = frozenset({
@@ -98,9 +98,9 @@ def lifted(r: Reader, node: Mapping) -> Mapping:
     if place in _WHOLE and len(up) < len(inner.entries):
         return node
     r.respelt(key.span, f"fields of the task under `{place}`", "fields of the task")
-    for name, _ in inner.entries:
+    for name, value in inner.entries:
         if name.text not in (*needed, *others):
-            r.report("NL110", f"`{name.text}` is accepted and has no effect", name.span)
+            no_effect(r, None, name, value)
     taken = {name.text for name, _ in node.entries}
     outer = [entry for entry in node.entries if entry[0] is not key]
     return mapping_at([*outer, *(entry for entry in up if entry[0].text not in taken)], node.span)

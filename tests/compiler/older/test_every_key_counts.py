@@ -50,9 +50,9 @@ AS_WITHOUT = {
 _ROUTE = {"next": [{"step": "end"}]}
 _TO_END = ([{"when": "{{ event.name == 'step.exit' }}", "then": _ROUTE}], _ROUTE, _ROUTE["next"])
 """A `case` that leads a step which is done to `end`, and its actions: a step of which no way leads goes there too."""
-NAMES = frozenset({"into", "desc", "priority", "entry_step"})
-"""Keys that only name something, which nothing need read, or say an order or a beginning, which may be that of the
-file."""
+NAMES = frozenset({"into", "desc", "priority", "entry_step", "output_select", "select"})
+"""Keys that only name something, which nothing need read, say an order or a beginning, which may be that of the
+file, or which keys of a result stay readable, which all of them do."""
 
 
 class Place(NamedTuple):

@@ -1,0 +1,46 @@
+"""Keys that are accepted and have no effect: which are worth a word, and what to write instead (LANGUAGE §1)."""
+
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+
+SO_ANYWAY = frozenset({"output_select", "return_result", "select"})
+"""What these ask for is so without them: every key of a result stays readable, and a call waits for its child."""
+
+LEAVE_OUT = "leave it out: nothing reads it"
+
+INSTEAD = {
+    "auth": "no statement gets credentials from it: give them to a task of the database's own kind, or by a template",
+    "async": "the step runs as any other: leave it out",
+    "backoff_limit": "write a rule with `do: retry`",
+    "cache": "each run asks anew: leave it out, or keep the value in `ctx`",
+    "chunk_size": "all rows go over in one transaction: leave it out",
+    "compensation": "write an arc for `event.name == 'step.failed'` to the step that undoes it",
+    "deadline_s": "write `timeout_s`",
+    "defaults": "write it at the tasks that need it, in their `spec`",
+    "exports": "a shell task gives what it prints: print it, and read `stdout` of the step",
+    "final_step": "a run ends when no step is left: lead the last steps to it by `next`",
+    "gcs_credential": "no statement gets credentials from it: give them by a template",
+    "job": "the script runs on the worker; a job of its own is a task of kind `container`",
+    "log": "print it in a task, or write it to where it is looked for",
+    "no_next_is_error": "write an arc without `when` to a step that fails",
+    "pool": "each task has its own connection: leave it out",
+    "results": "results keep the order of the items in any case: leave it out",
+    "task": "leave it out: the task is named by `name`",
+}
+"""What to write instead of a key, or why to leave it out."""
+
+
+def help_for(word: str) -> str:
+    """What to do about such a key."""
+    return INSTEAD.get(word, LEAVE_OUT)
+
+
+def asks_for_nothing(word: str, node: Node | None) -> bool:
+    """Whether it changes nothing that the key has no effect: it is empty or off, or asks for what is so anyway."""
+    match node:
+        case Scalar(value=value):
+            empty = value is None or value is False or value == ""
+        case Mapping(entries=inside) | Sequence(items=inside):
+            empty = not inside
+        case _:
+            empty = False
+    return empty or word in SO_ANYWAY
