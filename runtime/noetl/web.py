@@ -4,20 +4,17 @@ The codes of its failures: `timeout`, `http.connect`, `http.protocol`, `http.red
 `http.refused` (nothing may connect there), `http.request` (the request itself cannot be sent).
 """
 
-from collections.abc import Callable, Coroutine
-from functools import cache
+from collections.abc import Callable, Coroutine, Hashable
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
-from noetl.egress import NotAllowed, address_of
+from noetl.egress import NotAllowed
 from noetl.ports import Fence
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome, error
 from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:
-    import ssl
-
     import httpx
 
 SECONDS = 30.0
@@ -29,7 +26,10 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class Request(NamedTuple):
-    """A request as httpx takes it; `params` go over those of the address. `holds_secret` tells what may not leave."""
+    """A request as httpx takes it; `params` go over those of the address. `holds_secret` tells what may not leave.
+
+    `task` names whose it is, where connections may be kept for the next request of the same; None for nobody's.
+    """
 
     method: str
     url: str
@@ -38,6 +38,7 @@ class Request(NamedTuple):
     content: bytes | None = None
     basic: tuple[str, str] | None = None
     holds_secret: Callable[[str], bool] = lambda text: False
+    task: Hashable = None
 
 
 class RequestLimits(NamedTuple):
@@ -77,7 +78,7 @@ def is_there() -> bool:
 
 
 async def exchanged(request: Request, bounds: RequestLimits, fence: Fence | None) -> Answer | Outcome:
-    """The answer, whatever its status; else the error that there is none. The connection is closed then."""
+    """The answer, whatever its status; else the error that there is none. What is kept of it: `noetl.connections`."""
     import httpx
 
     try:
@@ -138,6 +139,8 @@ async def _sent(request: Request, bounds: RequestLimits, fence: Fence | None) ->
 
     import httpx
 
+    from noetl.connections import transport, trust
+
     async def kept_at_origin(sent: httpx.Request) -> None:
         """Keep what a request was given at its origin: it goes to the origin that it was made for, and to no other one
         on a redirect.
@@ -153,15 +156,15 @@ async def _sent(request: Request, bounds: RequestLimits, fence: Fence | None) ->
 
     begun = perf_counter()
     first = httpx.URL(request.url)
-    verify = _trust() if bounds.verify else False
     parts = dict.fromkeys(("connect", "read", "write", "pool"), bounds.total if not bounds.parts else SECONDS)
     async with (
         asyncio.timeout(bounds.total),
+        transport(fence, first, _owner(request), verify=bounds.verify) as way,
         httpx.AsyncClient(
             timeout=httpx.Timeout(**{**parts, **bounds.parts}),
-            transport=_fenced(fence, verify) if fence is not None else None,
-            trust_env=fence is None,  # a proxy would connect to what is refused here
-            verify=verify,
+            transport=way,
+            trust_env=way is None,
+            verify=trust(bounds.verify),
             follow_redirects=bounds.follow,
             max_redirects=REDIRECTS,
             event_hooks={"request": [kept_at_origin]},
@@ -192,6 +195,14 @@ _ANYWHERE = frozenset({
 """Headers that go along on a redirect to another origin: they say what is wanted, and not who asks."""
 
 
+def _owner(request: Request) -> Hashable:
+    """Whose connections a request may use again: its task's, with all that says who asks."""
+    if request.task is None:
+        return None
+    who = sorted((name.lower(), value) for name, value in request.headers.items() if name.lower() not in _ANYWHERE)
+    return request.task, tuple(who), request.basic
+
+
 def _same_origin(one: "httpx.URL", other: "httpx.URL") -> bool:
     """The origins of RFC 6454 §4; that of the same host over TLS instead of plain HTTP is the same."""
     ports = [url.port or _PORTS.get(url.scheme, 0) for url in (one, other)]
@@ -201,44 +212,9 @@ def _same_origin(one: "httpx.URL", other: "httpx.URL") -> bool:
     return upgraded or (one.scheme == other.scheme and ports[0] == ports[1])
 
 
-def _fenced(fence: Fence, verify: "ssl.SSLContext | bool") -> "httpx.AsyncBaseTransport":
-    """A transport that looks up a name itself, asks the fence about each address, and connects to one it asked about.
-
-    Every request comes through here, those that follow a redirect too.
-    """
-    import httpx
-
-    class Fenced(httpx.AsyncHTTPTransport):
-        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-            host = request.url.host
-            try:
-                address = await address_of(host, request.url.port or _PORTS.get(request.url.scheme, 0), fence)
-            except (OSError, UnicodeError) as problem:
-                raise httpx.ConnectError(str(problem)) from None
-            # Another one, because a redirect goes on from this. It has its Host header already.
-            pinned = httpx.Request(
-                request.method,
-                request.url.copy_with(host=address),
-                headers=request.headers,
-                stream=request.stream,
-                extensions={**request.extensions, "sni_hostname": host},
-            )
-            return await super().handle_async_request(pinned)
-
-    return Fenced(verify=verify)
-
-
 def _merged(pairs: list[tuple[str, str]]) -> dict[str, list[str]]:
     """The texts of each name, in order."""
     found: dict[str, list[str]] = {}
     for name, text in pairs:
         found.setdefault(name, []).append(text)
     return found
-
-
-@cache
-def _trust() -> "ssl.SSLContext":
-    """The certificates that servers are checked against; reading them takes longer than a request."""
-    import httpx
-
-    return httpx.create_ssl_context()

@@ -1,8 +1,10 @@
-"""Rows about what a task costs beside what it does: python code in loops."""
+"""Rows about what a task costs beside what it does: python code in loops, and HTTP requests."""
+
+from statistics import median
 
 from benchmarks import running
 from benchmarks.generate import python_loop
-from benchmarks.measure import interleave
+from benchmarks.measure import interleave, probe
 from benchmarks.row import Bench, Reading, at_most, limit
 
 _TRIVIAL, _SLEEPS = "result = n + 1", "import time; time.sleep(0.5)"
@@ -23,3 +25,10 @@ def python_loops(bench: Bench) -> list[Reading]:
         limit("the same", at_once, 2.5, unit="s", note=_CORES),
         limit("8 that sleep 0.5 s each", asleep, 1.5, unit="s", note=_CORES),
     ]
+
+
+def http_calls(bench: Bench) -> list[Reading]:
+    """Processor time of a request by the tool, the engine aside, against httpx with a client that it keeps."""
+    figures = probe(bench, "requesting", str(bench.runs))
+    own, base = (median(figures[name]) * 1e6 for name in ("tool", "httpx"))
+    return [at_most("an http call", own, base, times=2, unit="µs", base_name="httpx, one client")]

@@ -27,7 +27,7 @@ _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 
 async def run(call: Call, env: Env) -> Outcome:
-    """Send the request and read the answer; the connection is closed when this returns or is cancelled."""
+    """Send the request and read the answer. Its connection is closed then, or kept for the task's next request."""
     if not is_there():
         return error("extra.missing", "the http tool needs httpx, which is not installed: pip install httpx")
     if wrong := misfits(KIND, call.fields):
@@ -60,7 +60,8 @@ async def _request(call: Call, env: Env) -> Request:
     if method not in _SAFE and "idempotency-key" not in given:
         headers["Idempotency-Key"] = call.action_id
     basic = await _authorize(fields.get("auth"), headers, env) if "authorization" not in given else None
-    return Request(method, str(url), headers, _pairs(fields.get("params")), content, basic, env.holds_secret)
+    task = (call.execution_id, call.step, call.task)
+    return Request(method, str(url), headers, _pairs(fields.get("params")), content, basic, env.holds_secret, task)
 
 
 def _body(fields: dict[str, Json]) -> tuple[bytes | None, str | None]:
