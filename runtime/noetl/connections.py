@@ -15,7 +15,6 @@ import sys
 from collections.abc import AsyncGenerator, Hashable
 from contextlib import asynccontextmanager
 from functools import cache
-from importlib.util import find_spec
 from ssl import SSLContext
 from urllib.request import getproxies
 from weakref import WeakKeyDictionary
@@ -34,7 +33,9 @@ PORTS = {"http": 80, "https": 443}
 _WITHOUT_EFFECTS = frozenset({"GET", "HEAD", "OPTIONS"})
 _BROKE_BEFORE_AN_ANSWER = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
 
-if find_spec("sniffio") is None:
+try:
+    import sniffio  # type: ignore[import-not-found]  # noqa: F401
+except ImportError:
     # httpcore looks for it several times a request. None says that it is not there, without a search of every folder.
     sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
 
