@@ -62,7 +62,7 @@ class Observer(Protocol):
 
 
 class Document(NamedTuple):
-    """What became of the document `node`: `playbook` is canonical, `was` it before lowering, None where it is no
+    """The result for the document `node`: `playbook` is canonical, `was` it before lowering, None where it is no
     mapping; `plan` is None with an error in its findings, or when none was asked; `changes` are what lowering changed,
     in the order of the passes; `called` the paths that lint looked up, `unknown` the names that nothing declares where
     that is no error, and `meant` what plain scalars are that YAML versions read differently, see `Reader`.
@@ -80,7 +80,7 @@ class Document(NamedTuple):
 
 
 class Compiled(NamedTuple):
-    """What became of one file; `diagnostics` are all findings, sorted."""
+    """The result for one file; `diagnostics` are all findings, sorted."""
 
     source: Source
     documents: tuple[Document, ...]
@@ -163,7 +163,7 @@ def planned(name: str, document: Document) -> Document:
 
 
 def order_problems(table: Sequence[Lowering]) -> Iterator[str]:
-    """What breaks the order that the rows ask for."""
+    """The rows that break the order that the rows ask for."""
     seen: set[str] = set()
     for row in table:
         yield from (f"{row.name} must come after {name}" for name in row.after if name not in seen)
@@ -279,7 +279,7 @@ _DASH = "NL018"
 
 
 def _findings(reading: Reading, documents: Iterable[Document]) -> list[Diagnostic]:
-    """What was found in the text of a file, as far as reading its documents did not settle it, and in them."""
+    """The findings in the text of a file, as far as reading its documents did not settle it, and in them."""
     documents = tuple(documents)
     told = {found.span for one in documents for found in one.diagnostics if found.code == "NL101"}
     written = [found for found in reading.diagnostics if found.code != _DASH or found.span not in told]

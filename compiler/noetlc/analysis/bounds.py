@@ -39,7 +39,7 @@ class Bounds(NamedTuple):
 
 
 class _Load(NamedTuple):
-    """What a token brings about: work in all, and tokens at once."""
+    """The work that a token brings about: work in all, and tokens at once."""
 
     work: Work
     tokens: Formula
@@ -137,7 +137,7 @@ class _Bounding:
         return _Load(Work(attempts, endless), widest(tokens))
 
     def _along(self, row: int) -> _Load:
-        """What a token on an arc brings about."""
+        """The work that a token on an arc brings about."""
         arc = self._plan.arcs[row]
         if arc.target < 0:
             return NO_LOAD
@@ -145,7 +145,7 @@ class _Bounding:
         return there._replace(work=together((there.work, _event(1)))) if arc.delay >= 0 else there
 
     def _arriving(self, step: int, source: str) -> _Load:
-        """What a token from a source brings about at a step: its run, or its part of a join."""
+        """The work that a token from a source brings about at a step: its run, or its part of a join."""
         join = self._plan.steps[step].join
         load = self._loads[step]
         if join.mode == "any":

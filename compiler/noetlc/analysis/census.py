@@ -110,7 +110,7 @@ def _large(net: Petri, graph: Graph, limit: int) -> Census:
 
 
 def _cut(net: Petri, graph: Graph, limit: int) -> Census:
-    """What a graph that was cut off tells: only what it has seen."""
+    """The census of a graph that was cut off: only what it has seen."""
     deadlock = _first_dead(graph)
     dead = _never_enabled(net)
     open_ = {"states", "edges", "bounds", "stable"}

@@ -48,7 +48,7 @@ def called_by(plan: Plan, judged: Callable[[Plan], list[Verdict]]) -> tuple[Call
 
 
 def verdicts_of(plan: Plan, children: tuple[Called, ...]) -> Iterator[Verdict]:
-    """What is said of the children, about the steps that call them; the places are in other files and left out."""
+    """The verdicts on the children, about the steps that call them; the places are in other files and left out."""
     callers: dict[str, list[str]] = {}
     for task in plan.tasks:
         callers.setdefault(_path_in(plan, task), []).append(plan.steps[task.step].name)

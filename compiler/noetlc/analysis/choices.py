@@ -1,4 +1,4 @@
-"""What the arcs of a router can do together: which can fire, which cannot, and whether one always does."""
+"""The choices of a router's arcs together: which can fire, which cannot, and whether one always does."""
 
 from collections.abc import Mapping
 

@@ -75,7 +75,7 @@ class Counters:
         return rule is not None and any(name == key for name, _ in rule.set_iter)
 
     def below(self, key: str, way: Way) -> Formula | None:
-        """What the counter is below where this way is taken."""
+        """The bound that the counter is below where this way is taken."""
         rules = self._plan.tasks[way.source].rules
         asked = [] if way.rule >= len(rules) else self._conjuncts(rules[way.rule])
         for test in asked:
@@ -142,7 +142,7 @@ class Counters:
 
 
 def _grown(key: str, template: Template) -> Counted | None:
-    """What is written, when it is the key itself and more."""
+    """The increment that is written, when it is the key itself and more."""
     read = _counted(template.expr) if isinstance(template, Native) else None
     return read if read is not None and read.key == key and read.more > 0 else None
 

@@ -1,4 +1,4 @@
-"""What changed from one plan to another, in four classes.
+"""The changes from one plan to another, in four classes.
 
     run       what can happen is another: parts, guards, joins, bounds; runs, ends that are dead, how often steps run
     resume    a run in flight can stand where the new plan has nothing, or would wait for what does not come any more
@@ -160,7 +160,7 @@ def _analysed(old: AnalysisReport, new: AnalysisReport) -> Iterator[Difference]:
 
 
 def _refuted(report: AnalysisReport) -> dict[str, Span]:
-    """What is wrong with a plan, or may be: each in words."""
+    """The faults of a plan, certain or possible: each in words."""
     return {
         verdict.detail: verdict.span or NOWHERE
         for verdict in report.verdicts

@@ -1,4 +1,4 @@
-"""What a plan says, one fact for each thing that can be changed: an address of names, a value as text, and a class.
+"""The facts of a plan, one fact for each thing that can be changed: an address of names, a value as text, and a class.
 
 Two plans that say the same have the same facts, whatever the order of their steps, the writing of their expressions and
 the places in their files. A value is told to people, and compared as text.
@@ -22,7 +22,7 @@ from noetlc.expr.unparse import unparse
 
 
 class Class(StrEnum):
-    """What a difference is about, the heaviest first."""
+    """The subjects of a difference, the heaviest first."""
 
     RUN = "run"
     RESUME = "resume"
@@ -170,7 +170,7 @@ class _Facts:
             yield from self._parts(here, "argument ", arc.args, arc.span)
 
     def _names(self, arcs: list[tuple[int, Arc]]) -> Mapping[int, str]:
-        """What the arcs of a step are called: by their target, further ones to the same target by number too."""
+        """The names of a step's arcs: by their target, further ones to the same target by number too."""
         found: dict[int, str] = {}
         seen: dict[str, int] = {}
         for index, arc in arcs:

@@ -51,14 +51,14 @@ class Feed(IntEnum):
 
 
 class Feeds:
-    """What feeds the expressions of a playbook."""
+    """The sources that feed the expressions of a playbook."""
 
     def __init__(self, playbook: Playbook) -> None:
         self._playbook = playbook
         self._names: dict[str, Names] = {}
 
     def of(self, expr: Expr, step: Step, task: Task) -> Feed:
-        """What feeds an expression in a task of a step."""
+        """The sources that feed an expression in a task of a step."""
         own = pairs_of(task.args.template) if task.args is not None else {}
         found = Feed.ENGINE
         for access in accesses(expr):
@@ -95,7 +95,7 @@ class Feeds:
         return Around(self._playbook)
 
     def _items(self, iterator: str, step: Step) -> Feed:
-        """What feeds the items of a loop; those of an inner one that are computed are anybody's."""
+        """The sources that feed the items of a loop; those of an inner one that are computed are anybody's."""
         loop = next(loop for loop in loops_of(step) if loop.iterator == iterator)
         template = loop.items.template
         roots = {access.root.name for expr in expressions_of(template) for access in accesses(expr)}
@@ -116,7 +116,7 @@ _PLAIN = pattern(r"[\w ./:@%+,=-]*")
 
 
 def _written(template: Template) -> Feed:
-    """What feeds a value of the workload."""
+    """The sources that feed a value of the workload."""
     if not isinstance(template, Literal):
         return Feed.AUTHOR
     if template.value in (None, ""):

@@ -87,7 +87,7 @@ def times(one: Formula, other: Formula) -> Formula:
 
 
 def largest(parts: Iterable[Formula]) -> Formula:
-    """What none of the parts is above."""
+    """The bound that none of the parts is above."""
     found: dict[Product, int] = {}
     for part in parts:
         if part.why:
@@ -98,7 +98,7 @@ def largest(parts: Iterable[Formula]) -> Formula:
 
 
 def widest(parts: Iterable[Formula]) -> Formula:
-    """What none of the parts is above where every size is at least one: `|items|` for 1 and `|items|`."""
+    """The bound that none of the parts is above where every size is at least one: `|items|` for 1 and `|items|`."""
     rows = list(parts)
     most = largest(rows)
     if most.why:

@@ -42,7 +42,7 @@ def coverable(net: Petri, target: Arcs, limit: int) -> Reached | Never | Open:
 
 
 def searched(net: Petri, target: Arcs, limit: int) -> Reached | Never | Open:
-    """The same where it is known that the arcs alone do not exclude it."""
+    """The goals where it is known that the arcs alone do not exclude it."""
     return _Goal(net, target).searched(limit)
 
 

@@ -25,7 +25,7 @@ Case: TypeAlias = tuple[tuple[int, Value], ...]
 
 
 class Variable(NamedTuple):
-    """What is read: the expression, its root name (`workload ctx event …`, `?` for several) and the key below that."""
+    """A read: the expression, its root name (`workload ctx event …`, `?` for several) and the key below that."""
 
     expr: Expr
     root: str
@@ -123,7 +123,7 @@ def _all(expr: Expr) -> Iterator[Expr]:
 
 
 def _parts(expr: Expr) -> Iterator[Expr]:
-    """What a formula is made of: everything but connectives and constants."""
+    """The atoms of a formula: everything but connectives and constants."""
     for part in _all(expr):
         if not isinstance(part, Not | Logic | Const) and not (
             isinstance(part, Conditional) and part.otherwise is not None

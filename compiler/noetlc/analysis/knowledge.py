@@ -138,7 +138,7 @@ class _Informing:
             )
 
     def _forgotten(self, t: Transition) -> list[_Kept]:
-        """What is no longer known after a transition: keys that it may write, and what its step's last router knew."""
+        """The keys no longer known after a transition: keys that it may write, and what its step's last router knew."""
         found = [kept for kept in self._kept if kept.step == t.step and t.role in ENDING and t.level <= 0]
         if t.task >= 0:
             written = {key for rule in self._plan.tasks[t.task].rules for key, _ in rule.set_ctx}

@@ -1,4 +1,4 @@
-"""What lint asks about a plan: each question once, within limits that a save can pay, and imported late.
+"""The proofs that lint asks about a plan: each question once, within limits that a save can pay, and imported late.
 
 A net without a fork and without a join that waits holds one token: what its graph says is all that there is to prove,
 and no plan is made for it. A limit that was hit gives no claim.
@@ -74,7 +74,7 @@ class Proofs:
 
     @cached_property
     def dead(self) -> tuple[Verdict, ...]:
-        """What can never run, with what guards have shown; nothing of a plan that is large."""
+        """The steps that can never run, with what guards have shown; nothing of a plan that is large."""
         from noetlc.analysis.knowledge import informed
         from noetlc.analysis.skeleton import whole_skeleton
         from noetlc.analysis.soundness import dead_parts
@@ -93,7 +93,7 @@ class Proofs:
         return beside_of(self.plan)
 
     def claims(self, question: str) -> tuple[Claim, ...]:
-        """What is wrong by one of the questions of `soundness`."""
+        """The fault by one of the questions of `soundness`."""
         return tuple(
             Claim(verdict, verdict.status is Status.REFUTED)
             for verdict in self._verdicts

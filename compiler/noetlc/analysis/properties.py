@@ -1,4 +1,5 @@
-"""What a finished reachability graph says about its net: bounds, deadlocks, liveness, places that never change.
+"""The properties that a finished reachability graph gives about its net: bounds, deadlocks, liveness, places that
+never change.
 
 Terms are those of the Model Checking Contest: a net is quasi-live when every transition can fire, live when each can
 always fire again, and has a stable marking when some place never changes.
@@ -98,7 +99,7 @@ def _stable(graph: Graph) -> tuple[int, ...]:
 
 
 class Structure(NamedTuple):
-    """What the arcs alone say, in the terms of the Model Checking Contest."""
+    """The properties that the arcs alone give, in the terms of the Model Checking Contest."""
 
     ordinary: bool
     simple_free_choice: bool

@@ -59,7 +59,7 @@ class QueryError(Exception):
 
 
 class Subject(NamedTuple):
-    """What a name means: a step, or a task of one when `task` is not -1 (both indices of the plan's tables)."""
+    """The meaning of a name: a step, or a task of one when `task` is not -1 (both indices of the plan's tables)."""
 
     step: int
     task: int
@@ -102,7 +102,7 @@ def query_of(text: str) -> Query:
 
 
 def subject_of(plan: Plan, name: str) -> Subject:
-    """What a name in a query means; raises QueryError."""
+    """The meaning of a name in a query; raises QueryError."""
     for number, step in enumerate(plan.steps):
         if step.name == name:
             return Subject(number, -1)

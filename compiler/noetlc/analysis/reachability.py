@@ -19,7 +19,8 @@ class Pump(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """What was reached. State 0 is the initial one; `enabled[s]` and `targets[s]` go together, edge by edge.
+    """The markings that were reached. State 0 is the initial one; `enabled[s]` and `targets[s]` go together, edge
+    by edge.
 
     `parents[s]` is the state from which s was first reached, -1 for the initial one. When `complete` is false a limit
     was hit or the net is unbounded, which `pump` then tells; the last states have no targets yet.

@@ -73,7 +73,7 @@ class _Macro(NamedTuple):
     origin: Origin
 
     def side(self, *, makes: bool) -> dict[int, int]:
-        """What it makes, or what it takes."""
+        """The places that a transition makes tokens in, or takes them from."""
         return self.outputs if makes else self.inputs
 
 

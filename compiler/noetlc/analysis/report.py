@@ -93,7 +93,7 @@ def _with_children(report: AnalysisReport, plan: Plan, budget: Budget) -> Analys
 
 
 def with_budget(report: AnalysisReport, allowed: Json) -> AnalysisReport:
-    """The same report with a verdict on each limit of the playbook's `x-budget`; raises BudgetError."""
+    """The report with a verdict on each limit of the playbook's `x-budget`; raises BudgetError."""
     from noetlc.analysis.budget import budget_of, check_budget
 
     if report.bounds is None:
@@ -159,7 +159,7 @@ def confirmed(plan: Plan, verdict: Verdict) -> Verdict:
 
 
 def with_census(report: AnalysisReport, plan: Plan, budget: Budget = STANDARD) -> AnalysisReport:
-    """The same report with the numbers of the plan's whole skeleton."""
+    """The report with the numbers of the plan's whole skeleton."""
 
     def counted() -> AnalysisReport:
         skeleton = whole_skeleton(plan)

@@ -27,7 +27,7 @@ def script_of(plan: Plan, run: Sequence[str]) -> Script | None:
 
 
 def _at_once(plan: Plan, run: list[Transition]) -> list[Transition]:
-    """The same run with outcomes moved to where what follows them is decided; those that write stay where they are."""
+    """The run with outcomes moved to where what follows them is decided; those that write stay where they are."""
     found: list[Transition] = []
     waiting: dict[int, list[int]] = {}  # what was put off → what it follows from that was put off, too
     made: dict[int, list[int]] = {}  # place → who made its tokens, the oldest first
@@ -46,7 +46,7 @@ def _at_once(plan: Plan, run: list[Transition]) -> list[Transition]:
 
 
 def _with_all_behind(first: list[int], waiting: dict[int, list[int]]) -> list[int]:
-    """What was put off and is needed now, in order; it waits no more."""
+    """The choices that were put off and are needed now, in order; it waits no more."""
     needed: set[int] = set()
     open_ = list(first)
     while open_:

@@ -1,4 +1,4 @@
-"""What siphons and traps prove about a net without any of its markings (Commoner 1972; Hack 1972).
+"""The proofs of siphons and traps about a net without any of its markings (Commoner 1972; Hack 1972).
 
 A siphon is a set of places that only its own takers can refill: once empty, it stays so. A trap, once marked, stays so.
 When every siphon has a marked trap inside, no marking is dead, in any net whose arcs weigh one. In a free-choice net
@@ -24,7 +24,7 @@ SETS = 5_000
 
 
 class Found(Enum):
-    """What the siphons say."""
+    """The verdicts of the siphons."""
 
     MARKED = "every siphon has a marked trap"
     BARE = "a siphon has no marked trap"
@@ -78,7 +78,9 @@ def _trap(places: frozenset[int], takers: list[list[int]], outputs: list[frozens
 
 
 class Theory(NamedTuple):
-    """What theorems say, None where none applies: no dead marking; always able to fire again; and which theorem."""
+    """The verdicts of theorems, None where none applies: no dead marking; always able to fire again; and which
+    theorem.
+    """
 
     deadlock_free: bool | None
     live: bool | None
@@ -86,7 +88,7 @@ class Theory(NamedTuple):
 
 
 def theory_of(net: Petri, limit: int = SETS) -> Theory:
-    """What the class of a net and its siphons prove."""
+    """The verdicts that the class of a net and its siphons prove."""
     shape = structure_of(net)
     if shape.acyclic and net.transitions and all(net.inputs):
         return Theory(False, False, "the arcs lead round nowhere, so that every run ends")

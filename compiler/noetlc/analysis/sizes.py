@@ -82,7 +82,7 @@ class Sizes:
 
 
 def _ends_of(expr: Expr) -> Iterator[Expr]:
-    """What a list comes from: through filters that keep it no longer, and both sides of a choice."""
+    """The list that a list comes from: through filters that keep it no longer, and both sides of a choice."""
     waiting = [expr]
     while waiting:
         match waiting.pop():

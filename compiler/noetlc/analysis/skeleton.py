@@ -128,7 +128,7 @@ def impossible(plan: Plan) -> frozenset[int]:
 
 
 def _facts(plan: Plan, t: Transition) -> Known:
-    """What a guard of the chain that a transition belongs to sees of the event."""
+    """The event as a guard of the chain that a transition belongs to sees of the event."""
     if _chain(t) == "ko":
         return {("event", "name"): "step.failed", ("event", "status"): "error"}
     name = "loop.done" if plan.steps[t.step].loops else "step.done"

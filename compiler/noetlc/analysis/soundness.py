@@ -92,7 +92,7 @@ def always_ends(skeleton: Skeleton, limit: int) -> bool:
 
 
 def assumptions_of(plan: Plan) -> tuple[str, ...]:
-    """What every verdict about a plan takes for granted."""
+    """The assumptions of every verdict about a plan."""
     found = [*ALWAYS]
     for step in plan.steps:
         if step.waits:
@@ -106,7 +106,7 @@ def assumptions_of(plan: Plan) -> tuple[str, ...]:
 
 
 def child_ends(plan: Plan, task: Task) -> str:
-    """What a task that calls a playbook takes for granted."""
+    """The assumptions of a task that calls a playbook."""
     return f"the child called in `{plan.steps[task.step].name}`, task `{task.name}`, ends"
 
 
@@ -209,7 +209,7 @@ def dead_parts(whole: Skeleton, alive: set[tuple[int, str]], budget: Budget) -> 
 
 
 def _shut(plan: Plan) -> Iterator[Transition]:
-    """What takes an arc whose guard is never true, one for each such arc that somebody wrote."""
+    """The findings that take an arc whose guard is never true, one for each such arc that somebody wrote."""
     shut = impossible(plan)
     taking = [number for number, t in enumerate(plan.net.transitions) if t.role == "take" and _is_part(plan, t)]
     open_ = {plan.net.transitions[number].arc for number in taking if number not in shut}
@@ -283,7 +283,9 @@ def _is_part(plan: Plan, t: Transition) -> bool:
 
 
 def _element(t: Transition) -> tuple[int, str]:
-    """What a transition is a part of: an arc may be taken as the first of its router or beside others."""
+    """The part of a playbook that a transition is of: an arc may be taken as the first of its router or beside
+    others.
+    """
     return (t.arc, "") if t.role == "take" else (-1, t.id)
 
 

@@ -70,7 +70,7 @@ class _Finder:
                 yield Starved(step, has, missing, cause, culprit, self._story(step, run, claim), claim.sure)
 
     def _story(self, join: int, run: Sequence[int], claim: Claim) -> Story:
-        """What happens on the ways to the join."""
+        """The events on the ways to the join."""
         ways = {join, *(step for step, targets in enumerate(self._targets) if join in self._from(targets, -1))}
         steps = [number for number in run if self._skeleton.transition(number).step in ways]
         end = f"`{self._plan.steps[join].name}` has "

@@ -20,7 +20,7 @@ def story_of(skeleton: Skeleton, run: Sequence[int], end: str, related: Sequence
 
 
 def left_over(skeleton: Skeleton, marking: Marking) -> Iterator[Line]:
-    """What a dead marking that is not final still holds, as the author would say it."""
+    """The tokens that a dead marking that is not final still holds, as the author would say it."""
     plan = skeleton.plan
     waiting: dict[int, list[str]] = {}
     for place, tokens in zip(plan.net.places, marking, strict=False):
@@ -67,7 +67,7 @@ def _places(plan: Plan, *roles: str) -> frozenset[int]:
 
 
 def _common(rows: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """What all rows begin with."""
+    """The words that all rows begin with."""
     found = rows[0] if rows else ()
     for row in rows[1:]:
         length = next((at for at, pair in enumerate(zip(found, row, strict=False)) if pair[0] != pair[1]), None)

@@ -70,7 +70,7 @@ class _Search:
                 self._fire(state, self._able[state])
 
     def terminals(self) -> Terminals:
-        """What was found."""
+        """The markings that were found."""
         dead = tuple(state for state in range(len(self._graph.enabled)) if not self._able[state])
         return Terminals(self._graph._replace(complete=self._finished), dead, tuple(self._circles), self._finished)
 
@@ -140,7 +140,9 @@ class _Search:
         return chosen
 
     def _bringers(self, marking: int, transition: int) -> list[int]:
-        """What can put a token into one of the places in which it lacks one: the place with the fewest such."""
+        """The transitions that can put a token into one of the places in which it lacks one: the place with the
+        fewest such.
+        """
         lacking = [
             self._makers[place]
             for place, weight in self._code.net.inputs[transition]

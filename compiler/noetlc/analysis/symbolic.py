@@ -145,7 +145,9 @@ class _Space:
         return found
 
     def _forward(self, states: "BDDFunction", history: "list[tuple[int, BDDFunction]] | None" = None) -> "BDDFunction":
-        """What can be reached; `history` takes what was known before each transition that found something new."""
+        """The markings that can be reached; `history` takes what was known before each transition that found
+        something new.
+        """
         while True:
             before = states
             for number in self._turn:

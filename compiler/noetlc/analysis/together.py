@@ -24,7 +24,7 @@ class Together(NamedTuple):
 
 
 def together_of(net: Petri, asked: frozenset[int], limit: int) -> Together:
-    """What may be marked at once among the places that are asked about."""
+    """The places that may be marked at once among the places that are asked about."""
     small = reduced(net, asked)
     relation = concurrency_of(small.net)
     at = {place: number for number, place in enumerate(small.places) if place in asked}

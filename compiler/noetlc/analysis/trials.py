@@ -40,7 +40,9 @@ class Candidates:
                         self._by_name.setdefault(names[-1], []).extend(constants_in(part))
 
     def of(self, path: Path, first: Iterable[Json]) -> list[Json]:
-        """What is tried for a path: what its guard names, what others compare it with, some of each type."""
+        """The values that are tried for a path: what its guard names, what others compare it with, some of each
+        type.
+        """
         found: list[Json] = []
         for value in (*first, *self._by_name.get(str(path[-1]), ()), *PLAIN):
             if not any(type(value) is type(other) and value == other for other in found):

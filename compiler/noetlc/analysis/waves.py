@@ -126,7 +126,7 @@ class _Making:
         self.names: list[str] = []
 
     def made(self, t: Transition, takes: Arcs, makes: Arcs) -> Iterator[tuple[Arcs, Arcs]]:
-        """What becomes of a transition."""
+        """The transition as it becomes."""
         join, fork = self._joins.get(t.step), self._forks.get(t.step)
         if join is not None and t.role in ARRIVING:
             return

@@ -44,7 +44,7 @@ class Witness(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What is known on the way.
+    """The facts that are known on the way.
 
     `absent` are paths that were found to be without a value, `last` is the latest outcome of each step that gives a
     result, `results` that of its latest success, `failed` the steps whose latest outcome was a failure. Generated tasks
@@ -218,7 +218,7 @@ class _Walk:
                 yield trial
 
     def _paths(self, expr: Expr, state: _State, step: int, number: int) -> Iterator[Path]:
-        """What an expression reads that a script or a payload can choose."""
+        """The reads of an expression that a script or a payload can choose."""
         inner: set[int] = set()
         for each in walk(expr):
             names = static_path(each)

@@ -1,4 +1,4 @@
-"""What a step, a task or an entry of the workbook says of itself: which names it expects, and which its result has."""
+"""The declarations of a step, a task or an entry of the workbook: which names it expects, and which its result has."""
 
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span

@@ -153,7 +153,7 @@ class Router(NamedTuple):
 
 
 class StepSpec(NamedTuple):
-    """What `step.spec` says beside the admission: `join` is `any all taken first` or a number.
+    """The rest of `step.spec` beside the admission: `join` is `any all taken first` or a number.
 
     `knobs` are those that tasks may inherit, `policy` aside.
     """

@@ -105,7 +105,7 @@ def _metadata(playbook: Playbook) -> Tree:
 
 
 def _put(into: Keys, key: str, value: Tree) -> None:
-    """What is empty is left out."""
+    """Parts that are empty are left out."""
     if value not in (None, "", {}, []):
         into[key] = value
 

@@ -38,7 +38,7 @@ class PythonCode(NamedTuple):
 
 @lru_cache(_MANY)
 def python_code(text: str) -> PythonCode:
-    """What there is to say about the text; never raises. A name bound anywhere in it counts as bound."""
+    """The facts about a text of Python; never raises. A name bound anywhere in it counts as bound."""
     try:
         with catch_warnings():
             simplefilter("ignore")  # odd escapes are the author's business

@@ -35,4 +35,4 @@ class Sugar(metaclass=_Tuple):
 
 
 class Guess(Sugar):
-    """What may be an older form: only lowering tells whether the file has it."""
+    """A form that may be an older one: only lowering tells whether the file has it."""

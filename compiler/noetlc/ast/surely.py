@@ -1,4 +1,4 @@
-"""What has surely happened when a step starts: the facts that every way to it brings.
+"""The facts that have surely happened when a step starts: the facts that every way to it brings.
 
 Each step adds facts when it succeeds: keys that it writes, its name. Where ways meet, only what all of them bring is
 sure; a join of all its sources has what any of them brings. From everything down to what holds, without recursion.
@@ -82,7 +82,7 @@ def set_before(step: Step, what: str) -> list[Facts | None]:
 
 
 def _out(step: Step, graph: StepGraph, before: Facts, added: Facts) -> dict[int, Facts]:
-    """What the arcs of a step bring to each target."""
+    """The facts that the arcs of a step bring to each target."""
     found: dict[int, Facts] = {}
     for arc in step.router.arcs if step.router is not None else ():
         target = graph.positions.get(arc.target)

@@ -1,4 +1,4 @@
-"""What is certain about a guard before anything runs: true, false, or unknown.
+"""The certain truth of a guard before anything runs: true, false, or unknown.
 
 Only constants and the given facts are looked at; everything else is unknown, and so is what would raise.
 """
@@ -18,7 +18,7 @@ _LARGEST = 1e100
 
 
 class Facts:
-    """What is known where a guard is asked; `verdict` is the truth of an expression there."""
+    """The knowledge where a guard is asked; `verdict` is the truth of an expression there."""
 
     __slots__ = ("verdict",)
 
@@ -30,7 +30,7 @@ NO_FACTS = Facts({})
 """What holds wherever a guard is asked."""
 
 FAILED_FACTS = Facts({("event", "name"): "step.failed", ("event", "status"): "error"})
-"""What the arcs of a step see when it fails."""
+"""The event that the arcs of a step see when it fails."""
 
 ERROR_FACTS = Facts({("outcome", "status"): "error"})
 """What the rules of a task see when it fails."""
@@ -41,7 +41,7 @@ LOOP_DONE_FACTS = Facts({("event", "name"): "loop.done", ("event", "status"): "o
 
 
 def done_facts(step: Step) -> Facts:
-    """What the arcs of a step see when it succeeds (LANGUAGE §3)."""
+    """The event that the arcs of a step see when it succeeds (LANGUAGE §3)."""
     return _STEP_DONE if step.loop is None else LOOP_DONE_FACTS
 
 

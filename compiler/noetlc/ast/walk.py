@@ -66,7 +66,7 @@ def loops_of(step: Step) -> tuple[Loop, ...]:
 
 
 def task_values(task: Task) -> Iterator[Value]:
-    """What the worker renders before a task runs."""
+    """The templates that the worker renders before a task runs."""
     for _, value in task.fields:
         yield value
     if task.args is not None:
@@ -78,7 +78,7 @@ def task_values(task: Task) -> Iterator[Value]:
 
 
 def rule_values(task: Task) -> Iterator[Value]:
-    """What the worker renders after a task, guards aside."""
+    """The templates that the worker renders after a task, guards aside."""
     for rule in task.rules:
         for value in (rule.delay, rule.max_delay, rule.code, rule.message):
             if value is not None:
@@ -214,7 +214,7 @@ _GROUND = frozenset({Span, Value, Guard})
 
 
 def _extras(playbook: Playbook) -> Iterator[tuple[Sugar, ...]]:
-    """What is not empty of the extras of every node."""
+    """The extras that are not empty of every node."""
     if playbook.extras:
         yield playbook.extras
     if playbook.executor.extras:

@@ -1,4 +1,4 @@
-"""What of a canonical playbook its author wrote, and what lowering made.
+"""The part of a canonical playbook that its author wrote, and what lowering made.
 
 A pass makes steps, tasks, rules, arcs and joins that stand at the place of the construct they came from. Whoever says
 something about them says it to a reader who never saw them. So the tree as it was read tells what was written: each

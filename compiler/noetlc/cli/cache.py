@@ -1,4 +1,4 @@
-"""What lint found in files, kept from run to run: a file that did not change is not checked again.
+"""The findings of lint in files, kept from run to run: a file that did not change is not checked again.
 
 An entry is a file of its own, named after the playbook's path. Its first line is a digest of everything that the
 findings follow from (the content of the playbook, its name, this program down to the times of its modules, the
@@ -26,7 +26,7 @@ _EMPTY = b"[0, []]"
 
 
 class Kept(NamedTuple):
-    """What is known of a file: its findings after its own comments, how many those took back, and the children that
+    """The record of a file: its findings after its own comments, how many those took back, and the children that
     were looked up for it: each path with the state of its file.
     """
 
@@ -42,7 +42,7 @@ class Cache(NamedTuple):
     program: bytes
 
     def get(self, name: str, data: bytes) -> Kept | None:
-        """What was found in a file with this content, None where that is not known."""
+        """The findings in a file with this content, None where that is not known."""
         try:
             with open(self._path(name), "rb") as file:
                 head, _, body = file.read().partition(b"\n")
@@ -91,8 +91,8 @@ def folder_of(home: str) -> str:
 
 
 def _program() -> bytes:
-    """What tells this program from another version of it: the names, sizes and times of its modules and of the folders
-    that other packages are installed in.
+    """The state that tells this program from another version of it: the names, sizes and times of its modules and
+    of the folders that other packages are installed in.
     """
     import noetl_ir
 

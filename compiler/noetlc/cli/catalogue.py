@@ -38,7 +38,7 @@ class Folders:
         return bool(self._folders)
 
     def state_of(self, path: str) -> str:
-        """What tells the file of a path from another version of it, `missing` or "" where there is none."""
+        """The state that tells the file of a path from another version of it, `missing` or "" where there is none."""
         from hashlib import blake2b
 
         found = self.find(path)

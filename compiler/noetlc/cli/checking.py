@@ -1,4 +1,6 @@
-"""What lint finds in one file: checked or remembered, less what comments, the selection and the baseline take out."""
+"""The findings of lint in one file: checked or remembered, less what comments, the selection and the baseline take
+out.
+"""
 
 from collections.abc import Iterable
 from functools import partial
@@ -35,7 +37,7 @@ class Work(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What is reported of a file, as values and as text. `ignored` counts what its comments took back, `known` what the
+    """The report on a file, as values and as text. `ignored` counts what its comments took back, `known` what the
     baseline did; `stale` are the entries that matched nothing; `after` is the new content where fixes were applied.
     """
 
@@ -111,7 +113,7 @@ def text_of(findings: Iterable[Reported], file: Lines, form: str, palette: Palet
 
 
 def _looked_up(name: str, data: bytes, work: Work) -> Kept:
-    """What is in the cache; else it is found and put there."""
+    """The findings in the cache; else it is found and put there."""
     kept = work.cache.get(name, data) if work.cache is not None else None
     if kept is None or not _is_current(kept, work):
         kept = _found(work, name, data)

@@ -72,7 +72,7 @@ COMMAND = compile_files
 
 
 def _emitted(compiled: Compiled, form: str) -> list[bytes]:
-    """What each document of a file becomes."""
+    """The plans that the documents of a file become."""
     if form == "canonical":
         from noetlc.ast.printing import printed
 

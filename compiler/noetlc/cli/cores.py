@@ -11,7 +11,7 @@ Done = TypeVar("Done")
 
 
 def over_cores(do: Callable[[Work], Done], work: Sequence[Work]) -> Iterator[Done]:
-    """What `do` makes of each piece of work, in their order. `do` is a function of a module."""
+    """The values that `do` makes of each piece of work, in their order. `do` is a function of a module."""
     cores = _cores()
     if len(work) < MANY or cores < 2:
         yield from map(do, work)

@@ -1,4 +1,4 @@
-"""What the commands share about files: naming them, reading them, writing them whole or not at all."""
+"""Files as the commands share them: naming them, reading them, writing them whole or not at all."""
 
 import codecs
 import os
@@ -26,7 +26,7 @@ class Unusable(click.UsageError):
         super().__init__(f"{name}: {self._reason}")
 
     def finding(self) -> "Diagnostic":
-        """It as a finding about the file."""
+        """The error as a finding about the file."""
         from noetl_ir.span import Span
         from noetlc.diag.codes import finding
 
@@ -142,7 +142,7 @@ def expanded(paths: Iterable[str]) -> list[str]:
 
 
 def _place_of(name: str) -> str:
-    """What tells a file from others, whatever name it goes by."""
+    """The identity that tells a file from others, whatever name it goes by."""
     return name if name == STANDARD_INPUT else os.path.realpath(name)
 
 

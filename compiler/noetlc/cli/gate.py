@@ -221,7 +221,7 @@ class Gate:
 
 
 def _beginnings(words: tuple[str, ...], file: str, key: str) -> tuple[str, ...]:
-    """What the codes of selectors begin with. One that fits no code is wrong usage."""
+    """The prefixes that the codes of selectors begin with. One that fits no code is wrong usage."""
     if not words:
         return ()
     from noetlc.rules import every_code

@@ -28,7 +28,7 @@ BOXES = {"svg": 80, "png": 80}
 
 
 class GraphOptions(NamedTuple):
-    """What the command line asks for."""
+    """The wishes of the command line."""
 
     level: str
     form: str

@@ -49,7 +49,7 @@ def _in_catalogue(name: str, data: bytes, catalogue: "Folders") -> Compiled:
 
 
 def _alone(compiled: Compiled) -> Compiled:
-    """What is found where nobody said that all children are to be checked: none that is missing or computed."""
+    """The findings where nobody said that all children are to be checked: none that is missing or computed."""
     kept = tuple(one for one in compiled.diagnostics if one.code not in (NOT_FOUND, COMPUTED))
     return compiled._replace(diagnostics=kept)
 

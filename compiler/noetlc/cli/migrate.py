@@ -24,7 +24,7 @@ class _Work(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """What a check tells of a file, "" for nothing, and whether it fails for it."""
+    """The line that a check tells of a file, "" for nothing, and whether it fails for it."""
 
     text: str
     would_change: bool

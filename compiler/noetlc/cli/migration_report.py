@@ -1,4 +1,6 @@
-"""What a migration did, as text, JSON or Markdown: files, constructs, classes of changes, and what is in the way."""
+"""The report of a migration, as text, JSON or Markdown: files, constructs, classes of changes, and what is in the
+way.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -30,7 +32,7 @@ class Row(NamedTuple):
 
     @property
     def status(self) -> str:
-        """What became of it in one word."""
+        """The result of a migration in one word."""
         return "refused" if self.problems else "migrated" if self.changes else "unchanged"
 
 

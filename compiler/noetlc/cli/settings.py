@@ -22,7 +22,7 @@ _TABLE = rb"""(?m)tool["']?\s*\.\s*["']?noetlc|^\s*\[\s*["']?tool["']?\s*\]|^\s*
 
 
 class Settings(NamedTuple):
-    """What a configuration says. `home` is its folder, "" without one; `select` of nothing is all."""
+    """The settings of a configuration. `home` is its folder, "" without one; `select` of nothing is all."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Settings(NamedTuple):
     file: str = ""
 
     def ignored_in(self, name: str) -> tuple[str, ...]:
-        """What is ignored in a file of that name."""
+        """The codes that are ignored in a file of that name."""
         if not self.per_file:
             return self.ignore
         from fnmatch import fnmatchcase

@@ -1,4 +1,4 @@
-"""What `noetlc graph` can draw: the playbooks of a file, a plan, or a net in PNML."""
+"""The subjects that `noetlc graph` can draw: the playbooks of a file, a plan, or a net in PNML."""
 
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,9 @@ class Subject(NamedTuple):
 
 
 class Subjects(NamedTuple):
-    """What a file holds, in order; the text that is shown on click, which only playbooks have; what was found in it."""
+    """The subjects that a file holds, in order; the text that is shown on click, which only playbooks have; what
+    was found in it.
+    """
 
     rows: list[Subject]
     source: Source
@@ -34,7 +36,9 @@ class Subjects(NamedTuple):
 
 
 def subjects_in(file: str, catalogue: "Folders", *, checked: bool) -> Subjects | None:
-    """What a file holds, None where it does not compile, which is told. `checked` asks the rules on nets as well."""
+    """The playbooks that a file holds, None where it does not compile, which is told. `checked` asks the rules on
+    nets as well.
+    """
     data = read(file)
     if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") or file.endswith(".pnml"):
         return _net(file, data)

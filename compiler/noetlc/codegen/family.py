@@ -158,7 +158,7 @@ def embedded_in(family: Family, caller: str, made: Mapping[str, Child]) -> tuple
 
 
 def obstacles_of(family: Family, caller: str) -> Iterator[Diagnostic]:
-    """What is in the way of the calls of a playbook, as far as it is known without plans."""
+    """The obstacles to the calls of a playbook, as far as it is known without plans."""
     for path, span in calls_of(family.members[caller].playbook):
         code = family.obstacle(caller, path) if path is not None else ""
         if path is not None and code:
@@ -185,5 +185,5 @@ _HELP = {
 
 
 def _key(member: Member) -> str:
-    """What makes two paths the same playbook: its `metadata.path`, else its file."""
+    """The identity of a playbook: its `metadata.path`, else its file."""
     return member.playbook.path or f"file {member.file}"

@@ -110,7 +110,7 @@ class _Build:
         return row
 
     def _ways(self, dead: dict[tuple[str, int], tuple[tuple[int, str], ...]]) -> list[Ways]:
-        """What the net has of each step beyond its row."""
+        """The choices that the net has of each step beyond its row."""
         made = []
         for step, admit in zip(self._playbook.steps, self._admits, strict=True):
             ways = [

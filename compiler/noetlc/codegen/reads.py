@@ -34,7 +34,7 @@ Path = tuple[str, ...]
 
 
 class Reads(NamedTuple):
-    """What is read of each step, by its name.
+    """The paths that are read of each step, by its name.
 
     `server` holds the paths into its result that the server's expressions read, shortest first where one
     covers another; `needs` the steps that the worker's expressions of a step may read; `kept` those that

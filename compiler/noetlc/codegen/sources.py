@@ -1,4 +1,4 @@
-"""What leads where: the entry step, the sources of each step's join, and the places in the file for them."""
+"""The sources of steps: the entry step, the sources of each step's join, and the places in the file for them."""
 
 from noetl_ir.plan import ENTRY
 from noetl_ir.span import NOWHERE, Span

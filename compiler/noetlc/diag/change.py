@@ -1,4 +1,4 @@
-"""What lowering did to a construct, or why it could not; and that as a finding."""
+"""The change that lowering made to a construct, or why it could not; and that as a finding."""
 
 from collections.abc import Callable
 from typing import Literal, TypeAlias

@@ -38,7 +38,7 @@ def finding(
 
 
 def page(code: str, entry: Code) -> str:
-    """What `noetlc explain` prints: one form for all codes."""
+    """The page that `noetlc explain` prints: one form for all codes."""
     from textwrap import indent
 
     parts = [f"{code} {entry.slug} ({entry.severity})", "", f"{entry.title}."]

@@ -1,4 +1,4 @@
-"""What to write: the canonical form of constructs that are old, or written in another shape than they have."""
+"""The form to write: the canonical form of constructs that are old, or written in another shape than they have."""
 
 _RETRY = "rules: [{when: \"{{ outcome.status == 'error' }}\", then: {do: retry, attempts: 3}}]"
 _SET = "rules: [{when: \"{{ outcome.status == 'ok' }}\", then: {do: continue, set_ctx: {key: …}}}]"

@@ -37,7 +37,7 @@ class Applied(NamedTuple):
 
 
 def ignore_of(text: str, span: Span, lines: tuple[int, int], cut: Span) -> Ignore | None:
-    """What a comment says, None where it is another one."""
+    """The codes that a comment names, None where it is another one."""
     found = _FORM.match(text)
     if found is None:
         return None
@@ -62,7 +62,7 @@ def applied(found: Sequence[Diagnostic], ignores: Iterable[Ignore], code_of: Cal
 
 
 def _faults(ignore: Ignore, codes: dict[str, str], used: set[str]) -> Iterator[Diagnostic]:
-    """What is wrong with a comment."""
+    """The fault of a comment."""
     span = ignore.span
     if not codes:
         yield finding("NL024", "the comment names no code, and takes nothing back", span, help=_WRITE)

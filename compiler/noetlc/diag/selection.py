@@ -35,7 +35,7 @@ class Unselectable(NamedTuple):
 
 
 def beginning_of(word: str, slugs: Mapping[str, str]) -> str | Unselectable:
-    """What the codes of a selector begin with. `slugs` are the names of all codes."""
+    """The prefixes that the codes of a selector begin with. `slugs` are the names of all codes."""
     wanted = word.strip()
     if wanted.upper() == ALL:
         return ""

@@ -125,7 +125,7 @@ def _shown(line: int, text: str, columns: tuple[int, int], gutter: int, colour: 
 
 
 def _cut_left(before: list[str], marked: int) -> tuple[list[str], int]:
-    """What stands before the mark, shortened when the line is long; and its width."""
+    """The text before the mark, shortened when the line is long; and its width."""
     width = _width(before)
     if width + marked <= _WIDTH or width <= _LEAD:
         return before, width
@@ -173,7 +173,7 @@ def _cells(text: str) -> list[str]:
 
 
 def _cell(char: str) -> str:
-    """What stands for one character of the file."""
+    """The text that stands for one character of the file."""
     if char == "\t":
         return " " * _TAB
     if char.isprintable() or char == " ":

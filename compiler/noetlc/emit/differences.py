@@ -1,4 +1,4 @@
-"""What changed from one plan to another, as text, JSON or Markdown."""
+"""The changes from one plan to another, as text, JSON or Markdown."""
 
 import json
 from collections.abc import Sequence

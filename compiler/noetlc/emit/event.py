@@ -24,7 +24,7 @@ class Key(NamedTuple):
 
 
 class EventType(NamedTuple):
-    """What an event of a type says, and its payload by key."""
+    """The sentence of an event's type, and its payload by key."""
 
     doc: str
     payload: dict[str, Key]

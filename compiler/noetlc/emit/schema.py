@@ -165,7 +165,9 @@ def dialects_text() -> str:
 
 
 class _Form(NamedTuple):
-    """What a schema is made from: the readers' tables, the shapes of values, required keys, scopes that take more."""
+    """The tables that a schema is made from: the readers' tables, the shapes of values, required keys, scopes that
+    take more.
+    """
 
     tables: Tables
     values: dict[tuple[str, str], Schema]
@@ -208,7 +210,7 @@ def _schema(title: str, form: _Form) -> Schema:
 
 
 def _block(word: str) -> Schema:
-    """What stands in a list of tasks and is none: `{name, choose|while|until}` (LANGUAGE §6)."""
+    """An entry of a list of tasks that is none: `{name, choose|while|until}` (LANGUAGE §6)."""
     body = _either(_ref("tasks"), _ref("task"))
     if word == "choose":
         rule: Schema = {

@@ -1,4 +1,5 @@
-"""What the expressions of a block template (`{% %}`) read: each with the names that the template itself binds there.
+"""The names that the expressions of a block template (`{% %}`) read: each with the names that the template itself
+binds there.
 
     {% for row in result.rows %}{{ row.id }} of {{ total }}{% endfor %}    reads `result`, and `total`
 

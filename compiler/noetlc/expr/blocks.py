@@ -35,7 +35,7 @@ class _Tag(NamedTuple):
 
 
 def block_errors(text: str, first: int, parse: Parse) -> Iterator[TemplateError]:
-    """What keeps the tags from `first` on from being a block template; nothing if they are one.
+    """The fault that keeps the tags from `first` on from being a block template; nothing if they are one.
 
     `parse` reads the expressions of conditions, as `noetlc.expr.parser.parse_expression` does.
     """

@@ -38,7 +38,7 @@ Arguments: TypeAlias = tuple[tuple[Expr, ...], tuple[tuple[str, Expr], ...]]
 
 
 class _Bounds(NamedTuple):
-    """What stands between `[` and `]` when it is a slice, and no key."""
+    """The slice between `[` and `]` when it is a slice, and no key."""
 
     lower: Expr | None
     upper: Expr | None

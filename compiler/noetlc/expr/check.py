@@ -15,7 +15,7 @@ _NONE: frozenset[str] = frozenset()
 
 
 class Names(NamedTuple):
-    """What is declared around an expression.
+    """The names declared around an expression.
 
     `iterators` are those of the loops around, innermost first; `args`, `ctx`, `iter` and `workload` the keys
     that are known of these scopes; `tasks` those of the same pipeline. `alike` are the keys of `args` that were given
@@ -39,7 +39,7 @@ class Names(NamedTuple):
 
 
 class Kind(Enum):
-    """What sort of problem a name is."""
+    """The sort of problem that a name is."""
 
     OUT_OF_PLACE = "out-of-place"
     UNKNOWN = "unknown"
@@ -65,7 +65,7 @@ class Problem(NamedTuple):
 
 
 def check_names(expr: Expr, place: Site, names: Names, bound: frozenset[str] = _NONE) -> Iterator[Problem]:
-    """What is wrong with the names of an expression that stands in `place`, in the order of the text.
+    """The faults of the names of an expression that stands in `place`, in the order of the text.
 
     `bound` are names that a block template around it gives a meaning of its own.
     """

@@ -1,5 +1,5 @@
-"""What an expression compares with something that has only a few values (names of events, statuses), and whether it
-minds what is missing.
+"""The values that an expression compares with something that has only a few values (names of events, statuses), and
+whether it minds what is missing.
 """
 
 from collections.abc import Iterator

@@ -21,7 +21,7 @@ def counter(label: str) -> Expr:
 
 
 def started(label: str, deadline: Value | None, span: Span) -> Pairs:
-    """What to remember when the first pass begins: no pass is finished; the time, if there is a deadline."""
+    """The values to remember when the first pass begins: no pass is finished; the time, if there is a deadline."""
     pairs: Pairs = ((generated_name(label), constant(0, span)),)
     if deadline is not None:
         pairs += ((generated_name(label, "since"), computed(Name("_elapsed"), span)),)
@@ -94,7 +94,7 @@ def numbered(tasks: tuple[Task, ...], label: str) -> tuple[Task, ...]:
 
 
 def numbered_guard(when: Guard, label: str) -> Guard:
-    """The same for the guard of the loop."""
+    """The increments for the guard of the loop."""
     return guard_with(when, numbering(label))
 
 

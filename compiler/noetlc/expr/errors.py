@@ -1,4 +1,4 @@
-"""What is wrong with a template, and where in its text."""
+"""The fault of a template, and where in its text."""
 
 
 class TemplateError(Exception):

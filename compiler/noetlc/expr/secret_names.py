@@ -1,4 +1,4 @@
-"""What in a playbook names a secret: its value is looked up elsewhere, and may stand in the playbook."""
+"""Names of secrets in a playbook: its value is looked up elsewhere, and may stand in the playbook."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,5 @@
-"""What is new in a rewritten file on one line, where it fits there and holds no comment: as people write it by hand.
+"""Have what is new in a rewritten file on one line, where it fits there and holds no comment: as people write it by
+hand.
 
     then:                       →  then: {do: jump, to: a}
       do: jump

@@ -77,7 +77,7 @@ class Copies:
         return lines
 
     def _unfolded(self, entry: Entry, column: int, edits: list[Edit]) -> list[Line]:
-        """What stood in brackets, on lines of its own."""
+        """The entries that stood in brackets, on lines of its own."""
         head, at = "- ", entry.start
         if entry.key is not None:
             at = entry.key.end.index
@@ -97,7 +97,7 @@ class Copies:
         return [_shifted(line, shift) for line in self.text[entry.lead : margin - 1].split("\n")]
 
     def beside(self, entry: Entry) -> str:
-        """What stands behind the value of an entry of one line."""
+        """The text behind the value of an entry of one line."""
         line = self.text.find("\n", entry.start)
         if entry.stop == entry.end or 0 <= line < entry.end:
             return ""

@@ -16,7 +16,9 @@ _LOCAL_KINDS = frozenset({"shell", "playbook", "http", "duckdb", "rhai"})
 
 
 class _Form(NamedTuple):
-    """What is asked about: the root, its steps, their tasks, every key anywhere, and whether routers and rules are."""
+    """The parts of a file that are asked about: the root, its steps, their tasks, every key anywhere, and whether
+    routers and rules are.
+    """
 
     root: Mapping
     steps: tuple[Mapping, ...]

@@ -66,7 +66,7 @@ def _change(unknown: Unknown) -> Change:
 
 
 def _refusal(unknown: Unknown, *, is_torn: bool) -> Diagnostic:
-    """What stands there is no bare name, or what holds it goes to several places, and one of them declares it."""
+    """A name that is no bare name, or what holds it goes to several places, and one of them declares it."""
     found = unknown.finding
     message = f"{found.message}, but for some of the places that this goes to" if is_torn else found.message
     return finding("NL904", message, found.span, help=found.help)

@@ -52,7 +52,7 @@ _ODD_BREAKS = "\r\x85\u2028\u2029"
 
 
 class Migration(NamedTuple):
-    """What became of a file: `after` is None where nothing may be written, and `problems` say why."""
+    """The result of migrating a file: `after` is None where nothing may be written, and `problems` say why."""
 
     source: Source
     changes: tuple[Change, ...]
@@ -66,7 +66,7 @@ class Migration(NamedTuple):
 
 
 class Glance(NamedTuple):
-    """What is seen of a file without lowering it: where something is older than the canonical form."""
+    """The findings of a file without lowering it: where something is older than the canonical form."""
 
     source: Source
     places: tuple[Span, ...]
@@ -108,7 +108,7 @@ def glanced(name: str, data: bytes) -> Glance:
 
 
 def checked(name: str, data: bytes) -> Migration:
-    """What would change in a file: it is read and lowered, no more."""
+    """The changes that a file would have: it is read and lowered, no more."""
     with uncollected():
         reading = read_yaml(name, data)
         documents = [understood(reading.source, node) for node in reading.documents if node is not None]
@@ -156,7 +156,7 @@ def _errors(compiled: Compiled) -> tuple[Diagnostic, ...]:
 
 
 def _changes(compiled: Compiled) -> tuple[Change, ...]:
-    """What is to change, by place: empty where nothing is legacy."""
+    """The edits, by place: empty where nothing is legacy."""
     found = [change for document in compiled.documents for change in _legacy_of(compiled.source, document)]
     if not found:
         return ()
@@ -265,7 +265,7 @@ def _as_wanted(playbook: Playbook, node: Mapping) -> Placed:
 
 
 def _differences(before: Compiled, after: Compiled) -> Iterator[Diagnostic]:
-    """What is wrong with the new text: nothing, or there is a mistake of ours."""
+    """The faults of the new text: nothing, or there is a mistake of ours."""
     for problem in _errors(after):
         anchor = _ANCHOR.search(problem.message) if problem.code == _LOST_ANCHOR else None
         if anchor is not None:

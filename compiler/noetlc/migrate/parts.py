@@ -82,7 +82,7 @@ class Here(NamedTuple):
     default: str = ""
 
     def under(self, key: str, *, moved: bool) -> "Here":
-        """What stands under a key of it."""
+        """The node under a key of it."""
         read = self.read.get(key) if isinstance(self.read, dict) else None
         assert isinstance(self.tree, dict)
         name = self.tree.get("step")

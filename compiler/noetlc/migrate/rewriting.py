@@ -261,7 +261,7 @@ class _Document:
         return lines
 
     def _of_another(self, span: Span) -> Keys:
-        """What another construct was read as that becomes an item: none of its keys stays by its name."""
+        """An entry that another construct was read as, that becomes an item: none of its keys stays by its name."""
         node = self._copies.mapping_at(span)
         return dict.fromkeys((key.text for key, _ in node.entries), None) if node is not None else {}
 

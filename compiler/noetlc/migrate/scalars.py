@@ -34,7 +34,7 @@ class Edit(NamedTuple):
 
 
 def rewritten(source: str, scalar: Scalar, value: Json) -> str | None:
-    """What is written for `value` in the place of a scalar; None where it has to stand on lines of its own."""
+    """The text for `value` in the place of a scalar; None where it has to stand on lines of its own."""
     start, end = scalar.source
     if isinstance(value, str):
         changed = _edited(source[start:end], scalar, value)

@@ -36,8 +36,9 @@ READ = "read"
 
 
 class Canonical(NamedTuple):
-    """What became of a document: the playbook is None where it is no mapping; `changes` are in the order of the passes,
-    those of reading first; the reader has what there is to say about its form; `was` is the playbook as it was written.
+    """The result of reading a document: the playbook is None where it is no mapping; `changes` are in the order of
+    the passes, those of reading first; the reader has what there is to say about its form; `was` is the playbook as
+    it was written.
     """
 
     playbook: Playbook | None
@@ -72,7 +73,7 @@ def written(r: Reader, node: Node | None) -> Playbook | None:
 
 
 def forks_of(playbook: Playbook) -> Iterable[Diagnostic]:
-    """What to say about the forks of a lowered playbook that was of an older dialect."""
+    """The findings about the forks of a lowered playbook that was of an older dialect."""
     from noetlc.older.ending_apart import ending_apart
 
     return ending_apart(playbook)

@@ -25,7 +25,9 @@ _NONE = Const(None)
 
 
 def asked_for_none(expr: Expr) -> tuple[Expr, bool] | None:
-    """What is compared with none, and whether it is asked to be another thing; None for any other question."""
+    """The expression that is compared with none, and whether it is asked to be another thing; None for any other
+    question.
+    """
     match expr:
         case Compare(first=first, rest=(("==" | "!=" as op, Const(value=None)),)):
             return first, op == "!="

@@ -157,7 +157,9 @@ def _bound(task: Task, defaults: dict[str, Value]) -> Task:
 
 
 def _meanings(block: Block, defaults: dict[str, Value]) -> dict[str, Expr]:
-    """What `args` and the names of the defaults are in a block template; `args` is the token's and every default."""
+    """The meanings of `args` and the names of the defaults are in a block template; `args` is the token's and every
+    default.
+    """
     given = {key: _read(key, value) for key, value in defaults.items()}
     others = {key: path("args", key) for key in _ARGS.findall(block.text) if key not in given}
     whole = MapOf(tuple((Const(key), expr) for key, expr in {**given, **others}.items()))

@@ -69,7 +69,7 @@ def _ways_of(arc: Arc) -> tuple[Arc | None, Arc | None]:
 
 
 def _behind(step: Step, brought: dict[str, Template], known: Container[str]) -> Replace:
-    """What is read behind the step between: the loop's result by its name, and by the token's args what else is there
+    """The names read behind the step between: the loop's result by its name, and by the token's args what else is there
     no more, which `brought` gets.
     """
     result = result_of(step.name)
@@ -144,7 +144,9 @@ def on_arc(step: Step, arc: Arc, pairs: Pairs, span: Span, number: int, known: C
 
 
 def _meant_by_arcs(step: Step, meanings: Meanings) -> Meanings:
-    """What of the outcome the arc itself is to find the meaning of, as it does of its guard; a loop has only these."""
+    """The parts of the outcome that the arc itself is to find the meaning of, as it does of its guard; a loop has
+    only these.
+    """
     asked: Meanings = {words: path(*words) for words in _KEPT_OF_OUTPUT}
     return asked if step.loop is None else {words: meanings.get(words, own) for words, own in asked.items()}
 

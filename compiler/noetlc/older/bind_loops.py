@@ -48,7 +48,9 @@ def bind_loops(playbook: Playbook, note: Note) -> Playbook:
 
 
 def _with_keys(template: Template, bare: Name) -> Template:
-    """What the engines gave, with the old word for what went well beside ours. What the token brings stays as it is."""
+    """The statistics that the engines gave, with the old word for what went well beside ours. What the token brings
+    stays as it is.
+    """
     stats = Attribute(bare, "stats")
     counts = Call(Name("dict"), (stats,), (("success", Attribute(stats, "ok")),))
     if isinstance(template, Native) and template.expr is not bare:

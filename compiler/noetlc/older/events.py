@@ -97,7 +97,7 @@ _WELL = frozenset({("this", "status"), ("output", "status"), ("outcome", "status
 
 
 def _no_success(expr: Expr) -> Expr | None:
-    """What only a success makes true, where the tool failed."""
+    """The names that only a success makes true, where the tool failed."""
     match expr:
         case Name(name="success"):
             return FALSE

@@ -32,8 +32,8 @@ _OF_HTTP = frozenset({("status_code",), ("response", "status_code"), ("output", 
 def meant_arcs(
     step: Step, tasks: tuple[Task, ...], known: Container[str], *, again: bool
 ) -> Callable[[Arc], tuple[Arc, ...]]:
-    """What an arc of a step becomes, with canonical names; `tasks` are those of the step with theirs, and `again`
-    says whether the step may run more than once.
+    """The arcs that an arc of a step becomes, with canonical names; `tasks` are those of the step with theirs, and
+    `again` says whether the step may run more than once.
     """
 
     def made(result: Expr) -> Callable[[Arc], tuple[Arc, ...]]:
@@ -106,7 +106,7 @@ _TELLING = _STATUSES | _ERRORS | _OF_HTTP | {("success",)}
 
 
 def _failed(expr: Expr) -> Expr | None:
-    """What is certain of a failure."""
+    """The facts that are certain of a failure."""
     match expr:
         case Compare(first=first, rest=(("==" | "!=" as op, Const(value=str(word))),)):
             if static_path(first) in _STATUSES:

@@ -1,4 +1,4 @@
-"""What a document may have that only lowering can tell: words of older dialects, block tags, a step `end`.
+"""Hints that a document may have that only lowering can tell: words of older dialects, block tags, a step `end`.
 
 A construct's file is imported where there is such a hint: canonical playbooks start sooner.
 """

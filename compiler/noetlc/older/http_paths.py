@@ -51,7 +51,7 @@ _OF_TOOL = frozenset(
         ("event", "result"),
     }
 )
-"""What stands for the result of a tool behind it, in all dialects."""
+"""The name that stands for the result of a tool behind it, in all dialects."""
 
 _METHODS = frozenset({"keys", "values", "items"})
 
@@ -67,7 +67,7 @@ _RESPONSES: Words = frozenset({("response",), ("this", "response"), ("output", "
 
 
 def results_of_tool(hidden: Container[str], words: Words = _OF_TOOL) -> IsEnvelope:
-    """What stands for the result of the tool that has just run, where no name of `hidden` takes its place."""
+    """The name that stands for the result of the tool that has just run, where no name of `hidden` takes its place."""
     return lambda expr: (here := static_path(expr)) in words and here[0] not in hidden
 
 
@@ -231,8 +231,8 @@ def _name_of(extra: Sugar) -> str:
 
 
 class _Scope(NamedTuple):
-    """What can be named at a place: `names` give a result of http, `steps` do behind `steps.`, `listed` lists of
-    them, `hidden` hides old words.
+    """The results that can be named at a place: `names` give a result of http, `steps` do behind `steps.`, `listed`
+    lists of them, `hidden` hides old words.
     """
 
     kinds: dict[str, str]

@@ -60,7 +60,7 @@ CTX: Meanings = {
 
 
 def rule_meanings(outcome: Expr, result: Expr) -> Meanings:
-    """What they mean where `outcome` is what a task gave and `result` its result."""
+    """The meanings of old words where `outcome` is what a task gave and `result` its result."""
     status = below(outcome, ("http", "status"))
     return {
         **CTX,
@@ -89,7 +89,7 @@ OUTCOME_RESULT = path("outcome", "result")
 
 
 def own_meanings(name: str, result: Expr = OUTCOME_RESULT) -> Meanings:
-    """What the name of a step or task means in its own policy, when its tool has run: the `result` that there is now.
+    """The meaning of a step's or task's name in its own policy, when its tool has run: the `result` that there is now.
 
     By its name alone it would be that of an earlier run. `x.data` and `x.result` are the whole where there is no such
     key.
@@ -206,7 +206,7 @@ def _ok(expr: Expr) -> Expr:
 
 
 def below(expr: Expr, keys: Path) -> Expr:
-    """What is under some keys of a value."""
+    """The values under some keys of a value."""
     for key in keys:
         expr = Attribute(expr, key) if key.isidentifier() else Item(expr, Const(key))
     return expr

@@ -131,8 +131,8 @@ def _task(task: Task, known: Container[str], everywhere: Replace) -> Task:
 
 
 def _everywhere(known: Container[str], there: Container[str]) -> Replace:
-    """What old names mean in any place: that of `vars`, and of those that mean nothing there that they are absent,
-    but for those that are `there`.
+    """The meanings of old names in any place: that of `vars`, and of those that mean nothing there that they are
+    absent, but for those that are `there`.
     """
     names, answered = renamed(CTX, known), without_absent(there)
     return lambda expr: rewritten(rewritten(expr, names), answered)

@@ -340,7 +340,7 @@ class _Paged(NamedTuple):
         return dict.fromkeys(names, path("iter", self._key("pages")))
 
     def tasks(self) -> Tasks:
-        """What the task becomes."""
+        """The tasks that the task becomes."""
         task, span = self.task, self.pages.span
         errors = [page for page in self.pages.policies if not repeats_success(page)]
         more = [(n, page) for n, page in enumerate(self.pages.policies) if repeats_success(page)]
@@ -404,7 +404,7 @@ class _Paged(NamedTuple):
         return guard_with(when, self._now()).expr
 
     def _now(self) -> Replace:
-        """What names mean where the next page is asked for, or another attempt."""
+        """The meanings of names where the next page is asked for, or another attempt."""
         return names_of_now(self.step, self.task, {**IN_RULES, **self._counts()}, self.known)
 
     def _counts(self) -> Meanings:
@@ -422,7 +422,7 @@ class _Paged(NamedTuple):
         return noop(self._key("start"), span, (Rule(None, "continue", span, set_iter=tuple(pairs)),))
 
     def _next(self, page: Page, names: Replace) -> Pairs:
-        """What the next call is made with."""
+        """The fields that the next call is made with."""
         return tuple((self._key(name), value) for name, value in pairs_with(page.next_call, names))
 
     def _collected(self, more: list[Page]) -> Pairs:
@@ -475,7 +475,7 @@ class _Paged(NamedTuple):
         return (fields_with(sink, renamed(self._of_page(), self.known))._replace(name=name, generated=True),)
 
     def _of_page(self) -> Meanings:
-        """What names mean in tasks that are about one page: its outcome, and what was gathered so far."""
+        """The meanings of names in tasks that are about one page: its outcome, and what was gathered so far."""
         page = result_of(self.task.name)
         meanings = {**rule_meanings(path("iter", OUTCOME), page), **self._counts(), ("page",): page}
         return {**meanings, (self.step.name,): page, **self.gathered()}
@@ -486,21 +486,21 @@ class _Paged(NamedTuple):
         return names | {task.name for page in self.pages.policies[:number] for task in page.chain}
 
     def _behind_chain(self, page: Page, number: int) -> Replace:
-        """What names mean behind the chain of a page: what the page was, and the tasks of the chain."""
+        """The meanings of names behind the chain of a page: what the page was, and the tasks of the chain."""
         own = with_own_names(page.chain, self._taken(number), f"page{number}")
         pairs = zip(page.chain, own, strict=True)
         tasks: Meanings = {(old.name,): Name(new.name) for old, new in pairs if not old.generated}
         return renamed({**self._of_page(), **tasks}, self.known)
 
     def _of_last_page(self, extra: Sugar) -> Sugar:
-        """What the task sets: once, of the last page, whose outcome is kept."""
+        """The values that the task sets: once, of the last page, whose outcome is kept."""
         outcome, page = path("iter", OUTCOME), result_of(self.task.name)
         raw = isinstance(extra, Assign) and extra.word == "`set`"
         meanings = {**self._of_page(), **(raw_meanings(self.task.kind, outcome, page) if raw else {})}
         return all_with(extra, renamed(meanings, self.known))
 
     def _chains(self, more: list[tuple[int, Page]]) -> Tasks:
-        """What rules do with the pages that they are true of."""
+        """The work of rules on the pages that they are true of."""
         made: list[Task] = []
         meanings = self._of_page()
         for number, page in more:

@@ -50,7 +50,7 @@ class Lowering(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What `dump --after` and notes call it."""
+        """The name by which `dump --after` and notes call it."""
         return self.fn.__name__
 
 

@@ -97,7 +97,7 @@ def _merged(below: Pairs, above: Pairs) -> Pairs:
 
 
 def meanings_after(task: Task) -> Meanings:
-    """What old names mean in tasks that follow this one: its result by its name, its outcome as it was kept.
+    """The meanings of old names in tasks that follow this one: its result by its name, its outcome as it was kept.
 
     By the name of a generated task there is no result (LANGUAGE §6): that is kept too.
     """

@@ -107,7 +107,7 @@ def _of_steps(region: Region) -> Iterator[str]:
 
 
 def _reads(playbook: Playbook, region: Region) -> Iterator[str]:
-    """What is read of the body where its results are no more."""
+    """The names that are read of the body where its results are no more."""
     for step in (step for step in playbook.steps if step.name not in region.names):
         for name in (step.name for step in region.steps[1:]):
             if reads((step,), name):
@@ -164,7 +164,7 @@ def _for_the_end(region: Region, step: Step, arc: Arc) -> str:
 
 
 def _of_args(region: Region, step: Step) -> Iterator[str]:
-    """What a step reads of its token's args where they cannot be found in `iter`."""
+    """The args that a step reads of its token's args where they cannot be found in `iter`."""
     if step is region.loop or not any(arc.args is not None for arc in region.arcs_to(step.name)):
         return
     words = frozenset(keys_of(region.arcs_to(step.name))) | {"args"}

@@ -58,8 +58,8 @@ def behind_repeats(task: Task, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
 
 
 def names_of_now(step: Step, task: Task, meanings: Meanings, known: frozenset[str]) -> Replace:
-    """What names mean in what repeats a task: its own name, and the step's where it is the task of the step, are what
-    the tool has just given, not what an earlier run did.
+    """The meanings of names in what repeats a task: its own name, and the step's where it is the task of the step,
+    are what the tool has just given, not what an earlier run did.
     """
     tasks = [own.name for own in step.tasks if not own.generated]
     own = {task.name, step.name} if task.name in tasks[-1:] else {task.name}
@@ -155,8 +155,8 @@ _ANY_CAUSE = frozenset({"error", "exception", "any", "all", "failure"})
 
 
 def _causes(r: Reader, nodes: list[Node]) -> Guard | None:
-    """What `on` and `retry_on_status` say of the errors that repeat: codes, or numbers that http answers with; None
-    where any does.
+    """The errors that `on` and `retry_on_status` say of the errors that repeat: codes, or numbers that http answers
+    with; None where any does.
     """
     if not nodes:
         return None

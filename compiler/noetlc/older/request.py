@@ -99,7 +99,7 @@ class _Namer:
         args: frozenset[str],
         given: Mapping[str, Template] = NOTHING,
     ) -> Callable[[Held], Held]:
-        """What renames some words in a guard or value, but for those that are `known`.
+        """The function that renames some words in a guard or value, but for those that are `known`.
 
         `args` are the keys that arcs bring, `given` the args of the task.
         """

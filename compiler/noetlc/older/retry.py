@@ -153,7 +153,7 @@ def _only(step: Step, kind: type[Policy], note: Note) -> tuple[Policy | None, St
 
 
 class _Policies(NamedTuple):
-    """What tasks inherit: the policies of their step, then of the executor."""
+    """The policies that tasks inherit: those policies of their step, then of the executor."""
 
     retry: Retry | None
     on_error: OnError | None
@@ -240,7 +240,7 @@ def _with_chains(step: Step, given: _Policies) -> Step:
 
 
 def _policies_in(step: Step) -> Iterator[Sugar]:
-    """What the tasks of a step have, those of its chains, branches and sinks too."""
+    """The policies that the tasks of a step have, those of its chains, branches and sinks too."""
     waiting = [*step.tasks, *(extra.task for extra in step.extras if isinstance(extra, Sink))]
     waiting += [task for extra in step.extras if isinstance(extra, Case) for body in extra.bodies() for task in body]
     while waiting:

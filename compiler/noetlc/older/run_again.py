@@ -1,4 +1,4 @@
-"""What the result of a step is to its own arcs where the step may run again, and fail then.
+"""The meaning of a step's result to its own arcs where the step may run again, and fail then.
 
 The name of a step stands for its latest run that went well (LANGUAGE §2); `result` and its like stand, to who wrote
 them into an arc, for the run that has just ended. Where that failed there is none: an earlier one would be wrong.

@@ -244,7 +244,7 @@ def _falling_through(kind: str, own: Container[str]) -> Replace:
 
 
 def _first_of(first: Expr, keys: tuple[str, ...], second: Expr) -> Expr:
-    """What stands under the keys in the first, else in the second."""
+    """The values under the keys in the first, else in the second."""
     return otherwise(below(first, keys), below(second, keys))
 
 
@@ -306,7 +306,7 @@ def _stored(task: Task, owner: str, step: Step, known: frozenset[str], note: Not
 
 
 def _tasks(task: Task, sink: Sink, name: str, step: Step, known: frozenset[str]) -> list[Task]:
-    """What stores the result of the task: the name of its step means that too, as the step has not ended."""
+    """The sink that stores the result of the task: the name of its step means that too, as the step has not ended."""
     after = meanings_after(task)
     own, meanings = declared_in(step, known - {step.name}), {**after, **own_meanings(step.name, after["result",])}
     names = renamed(meanings, own)

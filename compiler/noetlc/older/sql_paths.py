@@ -50,7 +50,7 @@ _RESULTS = frozenset(
         ("event", "result"),
     }
 )
-"""What stands for the result of the tool."""
+"""The name that stands for the result of the tool."""
 
 BY = "shorten_sql_paths"
 

@@ -32,7 +32,9 @@ from noetlc.source.nodes import Mapping, Node, Scalar
 
 
 class Storage(Sugar):
-    """What a step or task asks for its result: `tier` as named, "" where none is; from what size on in bytes."""
+    """The storage that a step or task asks for its result: `tier` as named, "" where none is; from what size on in
+    bytes.
+    """
 
     tier: str
     inline: int | None
@@ -122,13 +124,15 @@ def lower_storage(playbook: Playbook, note: Note) -> Playbook:
 
 
 def _said(extras: tuple[Sugar, ...]) -> Storage | None:
-    """What counts of all that is said at one place: what names a tier, else what has a size, else the first."""
+    """The storage that counts of all that is said at one place: what names a tier, else what has a size, else the
+    first.
+    """
     found = [extra for extra in extras if isinstance(extra, Storage)]
     return min(found, key=lambda said: (not said.tier, said.inline is None), default=None)
 
 
 def _asked(step: Step) -> Storage | None:
-    """What a step asks; where it asks nothing, its last task."""
+    """The storage that a step asks for; where it asks nothing, its last task."""
     return _said(step.extras) or _said(step.tasks[-1].extras)
 
 
@@ -203,8 +207,8 @@ def _knobbed(task: Task, limit: int) -> Task:
 
 
 class _Names(NamedTuple):
-    """What names mean: `whole` are results by their bare names, `steps` those of steps, `asked` what they ask for it,
-    `read` those named.
+    """The meanings of names: `whole` are results by their bare names, `steps` those of steps, `asked` what they ask
+    for it, `read` those named.
     """
 
     whole: frozenset[str]

@@ -191,7 +191,7 @@ def _with_own(r: Reader, node: Mapping, arcs: list[Arc]) -> list[Arc]:
 
 
 def _sets(r: Reader, node: Mapping) -> tuple[Sugar, ...]:
-    """What an item sets when it is taken."""
+    """The values that an item sets when it is taken."""
     key, value = node.key("set"), node.get("set")
     draft = ArcDraft()
     if key is not None and value is not None:

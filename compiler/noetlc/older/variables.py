@@ -59,7 +59,7 @@ _ENVELOPE = rule_meanings(Name("outcome"), path("outcome", "result"))
 
 
 class Assign(Sugar):
-    """What a task, or the last task of a step, sets when it succeeds; `word` is how it was written."""
+    """The values that a task, or the last task of a step, sets when it succeeds; `word` is how it was written."""
 
     word: str
     set_ctx: Pairs
@@ -68,7 +68,7 @@ class Assign(Sugar):
 
 
 class StepSet(Sugar):
-    """What a step sets once, when all of it is done."""
+    """The values that a step sets once, when all of it is done."""
 
     word: str
     set_ctx: Pairs
@@ -202,7 +202,7 @@ def _of_task(task: Task, known: frozenset[str], note: Note) -> Task:
 
 
 def _vars_of_step(step: Step, inputs: frozenset[str], note: Note) -> Step:
-    """What a step sets is set by its last task, and by what ends it before; all of it together, and after what the
+    """The values of a step are set by its last task, and by what ends it before; all of it together, and after what the
     task sets itself.
     """
     if step.loop is not None or _waits_for_reference(step):
@@ -259,8 +259,8 @@ def _without_own_reference(pairs: Pairs, note: Note) -> None:
 
 
 def _taken_sets(step: Step) -> tuple[list[Assign | StepSet], Step]:
-    """What a step sets of the outcome of its last task, and the step without it: `set` waits for a result of its own,
-    and where sugar stands inside of a task, what is set waits for what it becomes.
+    """The values that a step sets of the outcome of its last task, and the step without it: `set` waits for a
+    result of its own, and where sugar stands inside of a task, what is set waits for what it becomes.
     """
     ends_inside = any(isinstance(extra, HasBodies) for extra in step.tasks[-1].extras)
     bodies = [extra.bodies() for task in step.tasks for extra in task.extras if isinstance(extra, HasBodies)]

@@ -1,4 +1,4 @@
-"""What is declared around an expression: the names that a step's expressions may use bare."""
+"""Declarations around an expression: the names that a step's expressions may use bare."""
 
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias

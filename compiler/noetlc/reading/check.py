@@ -1,4 +1,4 @@
-"""What a playbook's names mean together: the entry, targets of arcs and jumps, joins, and the workbook
+"""The names of a playbook together: the entry, targets of arcs and jumps, joins, and the workbook
 (LANGUAGE §9).
 """
 

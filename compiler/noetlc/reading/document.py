@@ -234,7 +234,7 @@ def _workbook(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
 
 
 def _spare_idle_entries(r: Reader, draft: DocumentDraft, node: Mapping) -> None:
-    """What an entry of the workbook lacks is a note where nothing can call it: no run comes there."""
+    """A lack of an entry of the workbook is a note where nothing can call it: no run comes there."""
     for name, task in draft.workbook:
         missed = [at for at, one in enumerate(r.findings) if one.code == "NL103" and _is_in(one.span, task)]
         if missed and not _may_be_called(node, name):

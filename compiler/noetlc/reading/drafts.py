@@ -1,4 +1,4 @@
-"""What a reader has gathered of one construct before it is whole: one mutable class each, filled key by key.
+"""The draft that a reader has gathered of one construct before it is whole: one mutable class each, filled key by key.
 
 A key of a mapping is taken by one function (`Take`), and a table says which key belongs to which; so a
 dialect adds or replaces keys without touching the readers. A draft never leaves `noetlc.reading`.
@@ -208,7 +208,7 @@ class TaskDraft:
 
 
 class ThenDraft:
-    """What a policy rule does."""
+    """The action of a policy rule."""
 
     __slots__ = (
         "attempts",

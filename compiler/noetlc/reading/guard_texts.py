@@ -164,7 +164,7 @@ class _Pieces:
         return made
 
     def _joined(self, word: str) -> Expr:
-        """What stands between `or`, or between `and`."""
+        """The parts between `or`, or between `and`."""
         made = self._joined("and") if word == "or" else self._one()
         while self._takes(word):
             made = Logic(word, made, self._joined("and") if word == "or" else self._one())
@@ -212,7 +212,7 @@ def _plain(word: _Piece) -> str:
 
 
 def _truth(side: _Side) -> Expr:
-    """What is asked for its own truth: one expression, or the word `true` or `false`."""
+    """A guard that is asked for its own truth: one expression, or the word `true` or `false`."""
     if len(side) == 1 and not isinstance(side[0], str):
         return side[0]
     word = _literal(side)

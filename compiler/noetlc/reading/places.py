@@ -287,7 +287,7 @@ class _Checks:
             self.r.report(_CODES[problem.kind], problem.message, span, help=help)
 
     def _free(self, problem: Problem, span: Span) -> tuple[str, Span, str]:
-        """What is said of a name that nothing declares, where only a payload may bring it."""
+        """The finding about a name that nothing declares, where only a payload may bring it."""
         word = problem.free
         if not word:
             return problem.message, span, problem.help

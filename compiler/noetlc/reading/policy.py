@@ -290,7 +290,7 @@ def _set_ctx(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
 
 
 def _assigned(r: Reader, node: Node, scope: str) -> Pairs:
-    """What a rule puts into `ctx` or `iter`: keys are top-level names, no paths (LANGUAGE §4)."""
+    """The keys that a rule puts into `ctx` or `iter`: keys are top-level names, no paths (LANGUAGE §4)."""
     pairs = dict(read_pairs(r, node, f"`set_{scope}`"))
     for key in [key for key, _ in node.entries if "." in key.text] if isinstance(node, Mapping) else ():
         first, _, rest = key.text.partition(".")

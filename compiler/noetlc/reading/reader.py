@@ -1,4 +1,4 @@
-"""What all construct readers share: the source, the tables of keys, and the findings so far."""
+"""The reader that all construct readers share: the source, the tables of keys, and the findings so far."""
 
 from collections.abc import Callable, Iterable
 from collections.abc import Mapping as MappingOf
@@ -218,7 +218,7 @@ def stray_key(r: Reader, scope: str, key: Scalar, known: tuple[str, ...]) -> Non
 
 
 def of_today(r: Reader, scope: str, known: Iterable[str]) -> tuple[str, ...]:
-    """Those of the `known` keys of a scope that canonical text has, in their order; of a scope without a table all."""
+    """The keys among the `known` of a scope that canonical text has, in their order; of a scope without a table all."""
     table = getattr(r.canonical, scope, None)
     if table is None:
         return tuple(known)

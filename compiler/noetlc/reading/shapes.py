@@ -18,7 +18,7 @@ _NAME = pattern(r"[./]*\w[\w\-./]*")
 
 
 def describe(node: Node) -> str:
-    """What a node is, in the words of a message."""
+    """The kind of a node, in the words of a message."""
     match node:
         case Mapping():
             return "a mapping"

@@ -138,7 +138,7 @@ def finish(r: Reader, draft: TaskDraft) -> Task | None:
 
 
 def _code_with_braces(r: Reader, draft: TaskDraft) -> None:
-    """What code that older engines rendered has in braces, as args."""
+    """The names that code that older engines rendered has in braces, as args."""
     for name, value in draft.fields:
         node = value.node
         if name == "code" and isinstance(node, Scalar) and "{{" in node.text:

@@ -34,7 +34,7 @@ def tool_of_words(r: Reader, node: Mapping) -> tuple[Mapping, list[tuple[Scalar,
 
 
 def sink_of_words(r: Reader, node: Mapping) -> tuple[Scalar, Mapping] | None:
-    """What a step of the type `save` stores, and the key that says so; None for other steps."""
+    """The fields that a step of the type `save` stores, and the key that says so; None for other steps."""
     word = "type" if node.get("type") is not None else "tool"
     key, kind = node.key(word), node.get(word)
     if key is None or not isinstance(kind, Scalar) or kind.text != "save":

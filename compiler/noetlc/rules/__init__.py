@@ -44,7 +44,7 @@ _HEADING = re.compile(r"^(?:Why it matters|Example|Instead|When to ignore)\n", r
 
 
 class Unit:
-    """What a rule looks at: one playbook, its source, and what follows from them, worked out when a rule asks."""
+    """The subject of a rule: one playbook, its source, and what follows from them, worked out when a rule asks."""
 
     def __init__(self, source: Source, playbook: Playbook, read: Playbook | None = None) -> None:
         self.source = source
@@ -59,7 +59,7 @@ class Unit:
 
     @cached_property
     def written(self) -> Written:
-        """What of the playbook its author wrote; all of it where it was not read in another form."""
+        """The part of the playbook that its author wrote; all of it where it was not read in another form."""
         return Written(self.read, self.playbook)
 
     @cached_property
@@ -69,7 +69,7 @@ class Unit:
 
     @cached_property
     def proofs(self) -> Proofs:
-        """What can be proved about the net, for which there must be no error in the playbook."""
+        """The proofs about the net, for which there must be no error in the playbook."""
         return _proofs(self.playbook)
 
     @cached_property
@@ -84,7 +84,7 @@ class Unit:
 
     @cached_property
     def choices(self) -> Choices:
-        """What the guards allow."""
+        """The choices that the guards allow."""
         return Choices(self.playbook)
 
 
@@ -123,7 +123,8 @@ class Rule(NamedTuple):
 def check_playbook(
     source: Source, playbook: Playbook, at_least: Severity, read: Playbook | None = None, *, partial: bool = False
 ) -> list[Diagnostic]:
-    """What the rules on trees that are at least so severe find in a playbook, sorted; `read` is it before lowering.
+    """The findings that the rules on trees that are at least so severe find in a playbook, sorted; `read` is it
+    before lowering.
 
     The playbook may be `partial`, with parts that could not be read; no rule raises for that.
     """
@@ -131,7 +132,7 @@ def check_playbook(
 
 
 def check_net(source: Source, playbook: Playbook, read: Playbook | None = None) -> list[Diagnostic]:
-    """What the rules on nets find in a playbook without errors, sorted."""
+    """The findings that the rules on nets find in a playbook without errors, sorted."""
     return _found(Unit(source, playbook, read), "net", min(Severity))
 
 
@@ -149,7 +150,7 @@ def every_code() -> dict[str, Code]:
 
 
 def and_more(places: Sequence[Span], where: str) -> str:
-    """What follows a message about the first of some places: how many others there are."""
+    """The words that follow a message about the first of some places: how many others there are."""
     others = len(places) - 1
     return f", and {others} more {where}" if others else ""
 
@@ -192,7 +193,7 @@ def page_of(code_or_slug: str) -> str:
 
 
 def _shortened(story: Story | None) -> Sequence[Line]:
-    """What decides a run: the arcs, outcomes and gates that could have been others, the last of them."""
+    """The choices that decide a run: the arcs, outcomes and gates that could have been others, the last of them."""
     lines = [line for line in story.lines if line.span is not None] if story is not None else []
     told = [line for line in dict.fromkeys(lines) if not line.text.endswith((" starts", " ends", " succeeds"))]
     return [*told[-_TOLD:], *(story.related if story is not None else ())]
@@ -209,8 +210,8 @@ def _built(playbook: Playbook) -> Plan:
 
 
 def _found(unit: Unit, level: str, at_least: Severity, partial: bool = False) -> list[Diagnostic]:
-    """What the rules of a level find in what the author wrote. One that fails is a finding itself, and the others go
-    on.
+    """The findings that the rules of a level find in what the author wrote. One that fails is a finding itself, and
+    the others go on.
     """
     found: list[Diagnostic] = []
     failed: dict[Bug, list[str]] = {}
@@ -230,7 +231,7 @@ def _found(unit: Unit, level: str, at_least: Severity, partial: bool = False) ->
 
 
 def _entry(slug: str, rule: Rule) -> Code:
-    """What a rule's docstring says: `slug: title.`, then a heading and an indented text for each part."""
+    """The parts of a rule's docstring: `slug: title.`, then a heading and an indented text for each part."""
     from textwrap import dedent
 
     text = modules[f"{PACKAGE}.{slug.replace('-', '_')}"].__doc__ or ""

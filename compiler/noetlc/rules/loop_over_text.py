@@ -56,7 +56,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
 
 
 def _sliced(expr: Expr) -> Expr | None:
-    """What a loop takes a part of; None where it goes over all of something."""
+    """The list that a loop takes a part of; None where it goes over all of something."""
     while isinstance(expr, Filter) and expr.name in ("sort", "batch", "list"):
         expr = expr.of
     return expr.of if isinstance(expr, Slice) else None

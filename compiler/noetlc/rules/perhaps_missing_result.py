@@ -71,7 +71,7 @@ def _behind(unit: Unit, step: int) -> set[int]:
 
 
 def _values(step: Step) -> Iterator[Value]:
-    """What is made as soon as the step runs: the items of its loop, and the fields of its first task."""
+    """The templates that are made as soon as the step runs: the items of its loop, and the fields of its first task."""
     yield from (loop.items for loop in loops_of(step)[:1])
     yield from (value for task in step.tasks[:1] for value in task_values(task))
 

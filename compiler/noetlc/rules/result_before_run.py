@@ -76,7 +76,7 @@ def _missing(name: str, step: Step, span: Span) -> Diagnostic:
 
 
 class _After:
-    """What lies behind a step, worked out once for each step that is read, within the budget."""
+    """The steps behind a step, worked out once for each step that is read, within the budget."""
 
     def __init__(self, unit: Unit) -> None:
         self._graph = unit.graph

@@ -98,7 +98,7 @@ def _is_text(entry: KeychainEntry | None, field: str) -> bool:
 
 
 def _written(value: Value) -> Json:
-    """What stands in the playbook; of a template that there is one, as a number."""
+    """The text in the playbook; of a template that there is one, as a number."""
     match value.template:
         case Literal(value=written):
             return written
@@ -132,7 +132,7 @@ _REFUSING_TESTS = frozenset({"odd", "even", "divisibleby", "lower", "upper", "fi
 
 
 class Operation(NamedTuple):
-    """What is done: the expression that does it, the one that is the secret, and its name in words."""
+    """An operation: the expression that does it, the one that is the secret, and its name in words."""
 
     expr: Expr
     secret: Expr

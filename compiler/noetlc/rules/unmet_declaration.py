@@ -212,7 +212,9 @@ def result_keys(text: str) -> frozenset[str] | None:
 
 
 def _returned(body: "list[ast.stmt]") -> "list[ast.expr | None]":
-    """What the `return`s of a body give; with one that is no mapping written out where the end may be reached."""
+    """The values that the `return`s of a body give; with one that is no mapping written out where the end may be
+    reached.
+    """
     import ast
 
     found: list[ast.expr | None] = [node.value for node in _own(body) if isinstance(node, ast.Return)]

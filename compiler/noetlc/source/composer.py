@@ -26,7 +26,7 @@ _QUOTE_TEMPLATE = 'put the template in quotes: "{{ … }}"'
 
 
 class Event(Protocol):
-    """What is read of an event that starts a node or stands for one."""
+    """The part that is read of an event that starts a node or stands for one."""
 
     anchor: str | None
     tag: str | None

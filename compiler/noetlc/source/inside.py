@@ -80,7 +80,7 @@ def _flow(written: str, at: int, stop: int, style: str) -> Iterator[_Piece]:
 
 
 def _fold(written: str, at: int, stop: int) -> tuple[str | None, int]:
-    """What a run of white space becomes (None: itself) and where it ends."""
+    """The text that a run of white space becomes (None: itself) and where it ends."""
     first = ""
     rest: list[str] = []
     while at < stop and (written[at] in _BLANKS or written[at] in _BREAKS):
@@ -116,7 +116,7 @@ def _escape(written: str, at: int, stop: int) -> tuple[str, int]:
 
 
 def _line_break(written: str, at: int) -> tuple[str, int]:
-    """What one break stands for and where it ends; U+2028 and U+2029 stand for themselves."""
+    """The text that one break stands for and where it ends; U+2028 and U+2029 stand for themselves."""
     if written.startswith("\r\n", at):
         return "\n", at + 2
     char = written[at]

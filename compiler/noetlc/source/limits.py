@@ -1,4 +1,4 @@
-"""What the reader takes: beyond these a file is refused, so that none can hang or fill the memory."""
+"""The limits of the reader: beyond these a file is refused, so that none can hang or fill the memory."""
 
 from noetl_ir.records import NamedTuple
 from noetlc.diag.diagnostic import Diagnostic

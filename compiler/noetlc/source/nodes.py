@@ -40,7 +40,7 @@ _made: Callable[[type[Span], tuple[int, int, int, int]], Span] = tuple.__new__  
 
 
 class _Written:
-    """What stands in a file between two marks."""
+    """A node: what stands in a file between two marks."""
 
     __slots__ = ("end", "start")
 

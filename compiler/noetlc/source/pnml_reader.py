@@ -79,7 +79,9 @@ class _Open:
 
 
 class _Reading:
-    """What was read so far. `_open` are the nodes around the place in the file, `_path` all elements around it."""
+    """The parts that were read so far. `_open` are the nodes around the place in the file, `_path` all elements
+    around it.
+    """
 
     def __init__(self) -> None:
         self._path: list[str] = []

@@ -1,4 +1,4 @@
-"""What a plain scalar means: YAML 1.1 as PyYAML reads it, and where YAML 1.2 would read something else.
+"""The meaning of a plain scalar: YAML 1.1 as PyYAML reads it, and where YAML 1.2 would read something else.
 
 Differences from PyYAML's SafeLoader (LANGUAGE §1): timestamps, `=` and `<<` are text; numbers that JSON
 cannot carry (`.inf`, `.nan`, an exponent that overflows) and integers of more than `MAX_DIGITS` characters
@@ -144,7 +144,7 @@ def _float_of(text: str) -> float:
 
 
 def _read_12(text: str) -> Value:
-    """What YAML 1.2's core schema reads; the very same `text` where that is text."""
+    """The value that YAML 1.2's core schema reads; the very same `text` where that is text."""
     if _INT_12.fullmatch(text):
         if text.startswith("0o"):
             return int(text[2:], 8)

@@ -30,7 +30,7 @@ _QUOTE_TEMPLATE = 'put the template in quotes: "{{ … }}"'
 
 
 class Trouble(NamedTuple):
-    """What the parser said: `problem` at `place`, while doing `context` since `since`."""
+    """An error of the parser: `problem` at `place`, while doing `context` since `since`."""
 
     problem: str
     place: Mark | None
@@ -180,7 +180,7 @@ def _margin(text: str) -> str:
 
 
 def _content(text: str) -> str:
-    """What a line holds besides its comment, as far as its beginning tells."""
+    """The text that a line holds besides its comment, as far as its beginning tells."""
     return "" if text.lstrip(" \t").startswith("#") else text.strip()
 
 
@@ -312,7 +312,7 @@ def _indentation(source: Source, trouble: Trouble, offset: int, span: Span) -> D
 
 
 def _flow(source: Source, trouble: Trouble, offset: int, span: Span) -> Diagnostic | None:
-    """What stands behind an entry in braces or brackets where a comma or the closing one is expected."""
+    """The text behind an entry in braces or brackets where a comma or the closing one is expected."""
     if not trouble.problem.startswith("did not find expected ',' or"):
         return None
     text, at = source.line_text(span.line)[:_LONG], span.column - 1

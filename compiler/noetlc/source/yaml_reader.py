@@ -37,7 +37,7 @@ _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 class Reading(NamedTuple):
-    """What a file holds: one node for each document (None where it broke off), what there is to say, and
+    """The content of a file: one node for each document (None where it broke off), what there is to say, and
     the aliases.
     """
 

@@ -21,7 +21,9 @@ SHORT = 2
 
 
 class Way(NamedTuple):
-    """What a link passes: the item of its label, a trunk, and which of the trunk's items comes first; -1 for none."""
+    """The boxes that a link passes: the item of its label, a trunk, and which of the trunk's items comes first; -1
+    for none.
+    """
 
     label: int = -1
     trunk: int = -1

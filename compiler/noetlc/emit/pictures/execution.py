@@ -19,12 +19,12 @@ MAX_ERRORS = 3
 
 
 class NoLog(Exception):
-    """What was given is no log of an execution; the text says why."""
+    """A file that is no log of an execution; the text says why."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What happened to one step or task: counts, microseconds in all, when each open run began, the first errors."""
+    """The story of one step or task: counts, microseconds in all, when each open run began, the first errors."""
 
     started: int = 0
     done: int = 0

@@ -1,4 +1,4 @@
-"""What the signs of a picture mean: only those that are in it."""
+"""The meanings of a picture's signs: only those that are in it."""
 
 from collections.abc import Iterator
 

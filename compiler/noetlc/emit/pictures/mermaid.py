@@ -54,7 +54,7 @@ def _fits(text: str) -> bool:
 
 
 def _cut(picture: Picture) -> str:
-    """What cannot be folded far enough: the first boxes and the arrows between them, as many as fit."""
+    """A picture that cannot be folded far enough: the first boxes and the arrows between them, as many as fit."""
     most = min(len(picture.nodes), MAX_EDGES)
     while True:
         edges = [edge for edge in picture.edges if edge.source < most and edge.target < most][:MAX_EDGES]

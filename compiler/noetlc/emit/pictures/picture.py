@@ -9,7 +9,7 @@ from noetl_ir.span import Span
 
 
 class Shape(StrEnum):
-    """What a box stands for. `FOLD` stands for several boxes; `END` is an undeclared `end`."""
+    """The element that a box stands for. `FOLD` stands for several boxes; `END` is an undeclared `end`."""
 
     ENTRY = "entry"
     STEP = "step"
@@ -23,7 +23,7 @@ class Shape(StrEnum):
 
 
 class Kind(StrEnum):
-    """What an arrow stands for: a way on, a way that only a failure takes, a jump inside a step."""
+    """The way that an arrow stands for: a way on, a way that only a failure takes, a jump inside a step."""
 
     OK = "ok"
     KO = "ko"
@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
 
 class Mark(StrEnum):
-    """What is painted on a box or an arrow, the worst last: it wins where two are painted on one."""
+    """The paint on a box or an arrow, the worst last: it wins where two are painted on one."""
 
     NONE = ""
     IDLE = "idle"

@@ -60,7 +60,7 @@ def folded(picture: Picture, most: int) -> Picture:
 
 
 def _homes(picture: Picture) -> list[Part]:
-    """What belongs to one step of a net, where a step has several parts and none of them is marked."""
+    """The parts that belong to one step of a net, where a step has several parts and none of them is marked."""
     members: dict[str, list[int]] = {}
     for number, node in enumerate(picture.nodes):
         if node.home:
@@ -153,7 +153,7 @@ def _forks(arrows: Arrows) -> Iterator[Part]:
 
 
 def _between(after: list[list[int]], first: int, last: int) -> frozenset[int]:
-    """What can be reached from the first without passing the last; empty where that is too much."""
+    """The boxes that can be reached from the first without passing the last; empty where that is too much."""
     found, waiting = {first, last}, [first]
     while waiting:
         for other in after[waiting.pop()]:

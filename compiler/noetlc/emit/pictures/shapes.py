@@ -1,4 +1,4 @@
-"""What is laid out: sizes, points, and links between boxes."""
+"""The shapes that are laid out: sizes, points, and links between boxes."""
 
 from typing import TypeAlias
 

@@ -147,7 +147,7 @@ def _rules(task: Task) -> Iterator[str]:
 
 
 def rule_line(directive: str, attempts: int, sets: list[str], when: str) -> str:
-    """What a rule does, and when."""
+    """The words of a rule: what it does, and when."""
     act = f"retry, {attempts} tries" if directive == "retry" else directive
     act = f"{act}, sets {', '.join(sets)}" if sets else act
     return f"{clipped(act, MAX_RULE)} ({when})"

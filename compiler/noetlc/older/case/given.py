@@ -67,7 +67,7 @@ def read_given(r: Reader, key: Scalar, node: Node, number: int) -> Given | None:
 
 
 def given_by_pipe(key: Scalar, number: int) -> Given:
-    """What a pipe gives: its last value."""
+    """The result of a pipe: its last value."""
     rule = Rule(None, "continue", key.span, set_iter=((GIVEN, computed(Name("_prev"), key.span)),))
     return Given(noop(f"__given{number}", key.span, (rule,)), "", None, key.span)
 
@@ -87,7 +87,7 @@ def is_paged(r: Reader, given: Given, pages: list[Page]) -> bool:
 
 
 def result_of_rules(span: Span) -> Result:
-    """What a step gives whose rules may give its result: that, else what its tool gave."""
+    """The result of a step whose rules may give its result: that, else what its tool gave."""
     return Result(computed(otherwise(path("iter", GIVEN), Name("result")), span), span)
 
 
@@ -106,7 +106,9 @@ def _expression(r: Reader, node: Node) -> Expr | None:
 
 
 def _of_result(expr: Expr | None) -> Expr | None:
-    """What `from` or `path` of `collect` names: a path that begins with no word of ours leads into the result."""
+    """The path that `from` or `path` of `collect` names: a path that begins with no word of ours leads into the
+    result.
+    """
     here = () if expr is None else static_path(expr)
     return path("result", *here) if here and here[0] not in _ROOTS else expr
 
@@ -115,7 +117,7 @@ _ROOTS = frozenset({"response", "result", "this", "output", "outcome", "event", 
 
 
 def _gathered(collect: Collect, value: Expr) -> Expr:
-    """What is in `ctx` with the value that just came."""
+    """The list in `ctx` with the value that just came."""
     here = path("ctx", collect.into)
     match collect.strategy:
         case "replace":

@@ -251,7 +251,7 @@ class _Lowered(NamedTuple):
         return branch._replace(rule=branch.rule._replace(sets=sets))
 
     def _when_called(self, first: Tasks, made: list[_Branch], tasks: Tasks) -> Tasks:
-        """What stands before a wait: the rules of the case are asked first of what the tool did."""
+        """The tasks before a wait: the rules of the case are asked first of what the tool did."""
         at = next((task for task in first if task.name == self.case.tool), None)
         if at is None:
             return first
@@ -268,7 +268,7 @@ class _Lowered(NamedTuple):
         return (*(tool if task is at else task for task in first), *dispatch)
 
     def _served(self, main: Task, rules: list[Ready]) -> tuple[Rule, ...]:
-        """What a wait does before what stands behind it: it goes on for an event that some rule takes."""
+        """The rules of a wait before what stands behind it: it goes on for an event that some rule takes."""
         span = self.case.span
         fires = [rule.success for rule in rules if rule.success != FALSE]
         again = waiting_again(main.name, self.case.timeout, span)._replace(when=guard(OUTCOME_OK, span))
@@ -345,7 +345,7 @@ def _until_else(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
 
 
 def _rest(done: list[Rule], end: Rule) -> tuple[Rule, ...]:
-    """What happens to a success that no rule takes, if one can be left."""
+    """The tasks for a success that no rule takes, if one can be left."""
     asked = {unparse(rule.when.expr) for rule in done if rule.when is not None and rule.directive != "retry"}
     return () if unparse(OUTCOME_OK) in asked else (end,)
 

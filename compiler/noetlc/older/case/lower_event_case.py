@@ -170,7 +170,9 @@ def _before_wait(step: Step) -> Step:
 
 
 def _of_event(extra: Sugar, timed: bool) -> Sugar:
-    """What a step without a tool sets or stores, about the event that ends its waiting: that is its result."""
+    """The tasks of a step without a tool that sets or stores, about the event that ends its waiting: that is its
+    result.
+    """
     names = _named(Name("result"), timed)
     if isinstance(extra, Assign):
         return extra._replace(set_ctx=pairs_with(extra.set_ctx, names), set_iter=pairs_with(extra.set_iter, names))

@@ -134,7 +134,7 @@ class _Segments(NamedTuple):
         return step._replace(tasks=tasks, router=Router("exclusive", routed, span) if routed else None)
 
     def _when_called(self, first: Tasks, rules: list[Ready], start: str, tasks: Tasks) -> Tasks:
-        """What stands before a wait: the firing set is asked first of what the tool did."""
+        """The tasks before a wait: the firing set is asked first of what the tool did."""
         at = next((task for task in first if task.name == self.case.tool), None)
         if at is None:
             return first
@@ -152,7 +152,7 @@ class _Segments(NamedTuple):
         return (*(tool if task is at else task for task in first), *dispatch)
 
     def _repeating(self, policy: Policy, rules: list[Ready]) -> list[Rule]:
-        """What repeats the tool comes before anything fires; used up, the rule fires as any other does."""
+        """The rules that repeat the tool come before anything fires; used up, the rule fires as any other does."""
         found: list[Rule] = []
         for rule in rules:
             for outcome, asked in ((OUTCOME_OK, as_set(rule.success, policy)), (OUTCOME_ERROR, rule.failure)):
@@ -162,7 +162,7 @@ class _Segments(NamedTuple):
         return found
 
     def _waiting(self, main: Task, rules: list[Ready], done: Rule) -> tuple[Rule, ...]:
-        """What a wait does: it goes on for an event that some rule takes, and waits again for any other."""
+        """The rules of a wait: it goes on for an event that some rule takes, and waits again for any other."""
         if any(rule.success == TRUE for rule in rules):
             return (done,)
         fires = guard(both(OUTCOME_OK, either(*(rule.success for rule in rules))), self.case.span)
@@ -192,7 +192,7 @@ class _Segments(NamedTuple):
         return tuple(pairs)
 
     def _failing(self, rules: list[Ready], start: str) -> tuple[Rule, ...]:
-        """What the tool does with a failure that rules are about."""
+        """The rules of the tool for a failure that rules are about."""
         about = [rule for rule in rules if rule.failure != FALSE and not only_repeats(rule)]
         if not about:
             return ()

@@ -53,7 +53,7 @@ def take_case(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
 
 
 def _of_page(r: Reader, chain: Tasks) -> Tasks:
-    """What a rule does with a page before the next is read."""
+    """The work of a rule on a page before the next is read."""
     for task in chain:
         for route in [extra for extra in task.extras if isinstance(extra, Route)]:
             why = "the next page is read first: route in a rule for the last page"
@@ -169,7 +169,7 @@ def _piped(r: Reader, node: Mapping) -> Iterator[tuple[Scalar, Node]]:
 def _repeats(
     r: Reader, guard: Guard | None, actions: list[tuple[Scalar, Node]]
 ) -> tuple[Repetition | None, Page | None]:
-    """What of the actions repeats the tool: `retry`, and with `collect` or params the next page."""
+    """The action that repeats the tool: `retry`, and with `collect` or params the next page."""
     named = {key.text: (key, value) for key, value in actions}
     collect, calls = named.get("collect"), named.get("call")
     retry = named.get("retry") or (calls if calls is not None and _is_next_call(calls[1]) else None)

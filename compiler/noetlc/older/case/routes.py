@@ -30,13 +30,13 @@ _RESULT = Name("result")
 
 
 def recorded(rule: Ready) -> Pairs:
-    """What records that the rule routes."""
+    """The task that records that the rule routes."""
     return ((ROUTE, constant(rule.label, rule.rule.span)),)
 
 
 def carried(rule: Ready) -> Pairs:
-    """What records, at the end of its branch, that an iteration routes and what the route gives; none if that is
-    nothing of the iteration.
+    """The task that records, at the end of its branch, that an iteration routes and what the route gives; none if
+    that is nothing of the iteration.
     """
     route = rule.route
     return () if route is None or route.carried is None else (*recorded(rule), (ARGS, route.carried))

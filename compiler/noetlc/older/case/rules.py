@@ -1,4 +1,4 @@
-"""What the passes for `case` share: its rules in order, their chains as tasks, and routes as arcs."""
+"""Parts that the passes for `case` share: its rules in order, their chains as tasks, and routes as arcs."""
 
 from collections.abc import Iterable, Iterator
 
@@ -193,8 +193,8 @@ _WHOLE = (
 
 
 def meanings_behind(step: Step) -> Meanings:
-    """What old names mean when the tool of a step is not repeated any more: where pages are gathered, its result is
-    all of them (REAL.md, flow). A list has no keys: `result.total` beside it is the last page's.
+    """The meanings of old names when the tool of a step is not repeated any more: where pages are gathered, its
+    result is all of them (REAL.md, flow). A list has no keys: `result.total` beside it is the last page's.
     """
     _, main, after = split(step)
     meanings = meanings_after(main)
@@ -215,7 +215,7 @@ def _is_appended(main: Task, gathered: Expr) -> bool:
 
 
 def _gathered(after: Tasks) -> Pairs:
-    """What a loop over pages gives, by the task behind the tool that gives it; empty where nothing is gathered."""
+    """The result of a loop over pages, by the task behind the tool that gives it; empty where nothing is gathered."""
     return tuple(field for task in after if task.name.endswith("__result") for field in task.fields)
 
 
@@ -244,8 +244,8 @@ def split(step: Step) -> tuple[Tasks, Task, Tasks]:
 
 
 class Policy(NamedTuple):
-    """What a tool's own policy says beside a case: `before` are its rules that are asked before those of the case, `ok`
-    what it does on success, `ignores` whether it goes on after an error.
+    """The rules of a tool's own policy beside a case: `before` are its rules that are asked before those of the
+    case, `ok` what it does on success, `ignores` whether it goes on after an error.
     """
 
     before: tuple[Rule, ...]
@@ -285,7 +285,7 @@ def _ignores_errors(rule: Rule) -> bool:
 
 
 def unmatched(policy: Policy, merge: str, span: Span) -> Rule:
-    """What happens to an outcome that no rule takes: it fails, or its error is ignored and no rule routes."""
+    """The rules for an outcome that no rule takes: it fails, or its error is ignored and no rule routes."""
     if not policy.ignores:
         return Rule(None, "fail", span)
     when = guard(OUTCOME_ERROR, span)

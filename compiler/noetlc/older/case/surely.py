@@ -1,4 +1,4 @@
-"""What holds after every success of a tool anyway: a colleague would not have asked it (REAL.md, migration).
+"""Guards that hold after every success of a tool anyway: a colleague would not have asked it (REAL.md, migration).
 
 when: "{{ response is defined and ctx.x }}"    →  ctx.x: a tool that went well has a result
 iter.__route of a rule that takes every success  →  nothing: its arcs have no guard

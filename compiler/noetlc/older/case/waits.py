@@ -1,4 +1,6 @@
-"""What a `case` on events has besides: a wait that is begun again, and a tool before it that rules are asked about."""
+"""The extras that a `case` on events has besides: a wait that is begun again, and a tool before it that rules are
+asked about.
+"""
 
 from noetl_ir.expr import Attribute, Binary, Conditional, Const, ListOf, Name, walk
 from noetl_ir.span import Span
