@@ -6,6 +6,7 @@ The engines read a text with JSON back before code saw it. Code that reads it by
 """
 
 import ast
+from collections.abc import Set
 from functools import lru_cache
 
 from noetl_ir.expr import Attribute, Filter, Name, Native, Template
@@ -31,7 +32,7 @@ def bind_json(playbook: Playbook, note: Note) -> Playbook:
     if not asked:
         return playbook
 
-    def bound(name: str, template: Template, code: str, hidden: frozenset[str], span: Span) -> Template:
+    def bound(name: str, template: Template, code: str, hidden: Set[str], span: Span) -> Template:
         del hidden
         found = _json_in(template)
         if found is None or not isinstance(template, Native) or not takes_value(code, name):

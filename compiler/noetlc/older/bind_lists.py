@@ -6,7 +6,7 @@ The engines of older files gave such code a list. Code that takes the value for 
 """
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from functools import lru_cache, partial
 from typing import TypeAlias
 from warnings import catch_warnings, simplefilter
@@ -50,7 +50,7 @@ def bind_lists(playbook: Playbook, note: Note) -> Playbook:
         if step.tasks and step.tasks[-1].kind in _LIST_OF and step.loop is None
     }
 
-    def bound(name: str, template: Template, code: str, hidden: frozenset[str], span: Span) -> Template:
+    def bound(name: str, template: Template, code: str, hidden: Set[str], span: Span) -> Template:
         shorter = _shorter(template, {step: key for step, key in keys.items() if step not in hidden})
         if shorter is None or not asks_for_list(code, name):
             return template
@@ -60,7 +60,7 @@ def bind_lists(playbook: Playbook, note: Note) -> Playbook:
     return bound_all(playbook, bound)
 
 
-Bind: TypeAlias = Callable[[str, Template, str, frozenset[str], Span], Template]
+Bind: TypeAlias = Callable[[str, Template, str, Set[str], Span], Template]
 """What an arg of that name and template is for some code. Some names mean no step's result there."""
 
 
@@ -86,7 +86,7 @@ class _Binder(NamedTuple):
 
     def tasks(self, step: Step, nearer: Nearer) -> Step:
         """The step with the args bound that its tasks have."""
-        hidden = nearer.within(step).union([task.name for task in step.tasks])
+        hidden = nearer.within(step) | frozenset([task.name for task in step.tasks])
         made = tuple([task._replace(args=self.args(task.args, _code_of(task), hidden)) for task in step.tasks])
         return step if made == step.tasks else step._replace(tasks=made)
 
@@ -100,7 +100,7 @@ class _Binder(NamedTuple):
         )
         return step if made == step.router.arcs else step._replace(router=step.router._replace(arcs=made))
 
-    def args(self, args: Value | None, code: str, hidden: frozenset[str]) -> Value | None:
+    def args(self, args: Value | None, code: str, hidden: Set[str]) -> Value | None:
         """The args of some code, bound."""
         if args is None or not code or not isinstance(args.template, MapTemplate):
             return args

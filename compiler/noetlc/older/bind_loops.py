@@ -8,6 +8,7 @@ key of a bare value was written for that (REAL.md, values).
 """
 
 import ast
+from collections.abc import Set
 from functools import lru_cache
 
 from noetl_ir.expr import Attribute, Call, Const, MapOf, MapTemplate, Name, Native, Template
@@ -37,7 +38,7 @@ def bind_loops(playbook: Playbook, note: Note) -> Playbook:
     if not asked or not looped:
         return playbook
 
-    def bound(name: str, template: Template, code: str, hidden: frozenset[str], span: Span) -> Template:
+    def bound(name: str, template: Template, code: str, hidden: Set[str], span: Span) -> Template:
         bare = bare_in(template)
         if bare is None or bare.name not in looped - hidden or not reads_keys(code, name):
             return template

@@ -3,7 +3,7 @@
 A construct's file is imported where there is such a hint: canonical playbooks start sooner.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from re import compile as pattern
 
 from noetl_ir import registry
@@ -29,6 +29,8 @@ _BEFORE_ENTRIES = ("noetl.io/v1", "noetl.io/v2")
 _LIST = ", list)"
 _LOOP_KEYS = pattern(r"['\"](?:results|stats)\\?['\"]")
 """What code may read of a loop; a quote may be escaped in YAML."""
+_WORD, _AT_END, _LONGEST = pattern(r"[\w-]{1,200}"), pattern(r"[\w-]+\Z"), 201
+"""A name of ordinary length, and one before a dot."""
 _SLIP = 0.85
 """How much a step's name looks like `start` where it was to be that; `status` looks less so."""
 _SECRET = pattern(r"(?<![\w.'\"])(?:env\s*[.\[]|token\s*\()")
@@ -46,19 +48,33 @@ def hints_of(r: Reader, draft: DocumentDraft, node: Mapping) -> tuple[Sugar, ...
     asked = (_node("bind_lists", "AskedLists", node.span),) if _LIST in r.source.text else ()
     if _LOOP_KEYS.search(r.source.text) and any(step.loop is not None for step in draft.steps):
         asked = (*asked, _node("bind_loops", "AskedLoops", node.span))
-    if ".results." in r.source.text or any(_reads_own(r.source.text, step) for step in draft.steps):
+    if ".results." in r.source.text or _reads_own(r.source.text, draft.steps):
         asked = (*asked, _node("task_results", "TaskResults", node.span))
     if "json }}" in r.source.text:
         asked = (*asked, _node("bind_json", "AskedJson", node.span))
     return (*_old_names(r, node, draft), *_implicit_end(draft, node), *_first_entry(draft, node), *asked)
 
 
-def _reads_own(text: str, step: Step) -> bool:
-    """Whether a name of a task may stand behind that of its step, or its own policy sets what it gave."""
-    rules = step.tasks[-1].rules if step.tasks else ()
-    if any(rule.set_ctx or rule.set_iter for rule in rules) and f"{step.name}." in text:
+def _reads_own(text: str, steps: Collection[Step]) -> bool:
+    """Whether a name of a task may stand behind that of its step, or a step's own policy sets what it gave."""
+    several = [step for step in steps if len(step.tasks) > 1]
+    setting = [step for step in steps if step.tasks and any(r.set_ctx or r.set_iter for r in step.tasks[-1].rules)]
+    if not several and not setting:
+        return False
+    before = _before_dots(text)
+
+    def is_asked(step: Step) -> bool:
+        return step.name in before if _WORD.fullmatch(step.name) else f"{step.name}." in text
+
+    if any(map(is_asked, setting)):
         return True
-    return len(step.tasks) > 1 and any(f"{step.name}.{task.name}" in text for task in step.tasks)
+    return any(f"{step.name}.{task.name}" in text for step in filter(is_asked, several) for task in step.tasks)
+
+
+def _before_dots(text: str) -> frozenset[str]:
+    """The words that stand before a dot: one look at the text for all steps."""
+    ends = {part[-_LONGEST:] for part in text.split(".")}
+    return frozenset(found[0] for part in ends if (found := _AT_END.search(part)) is not None)
 
 
 def _implicit_end(draft: DocumentDraft, node: Mapping) -> tuple[Sugar, ...]:

@@ -18,7 +18,7 @@ from noetl_ir.records import NamedTuple
 from noetlc.ast.bodies import HasBodies, Tasks, all_tasks
 from noetlc.ast.playbook import Guard, Loop, Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
-from noetlc.ast.walk import expressions_in, loops_of
+from noetlc.ast.walk import expressions_in, loops_of, step_expressions
 from noetlc.ast.workbook import kind_called
 from noetlc.diag.change import Change, Note
 from noetlc.expr.rewrite import Replace, rewritten
@@ -198,6 +198,8 @@ def complete_http_paths(playbook: Playbook, note: Note) -> Playbook:
         kind_called(task, kinds) == KIND for step in playbook.steps for task in all_tasks(step.tasks, step.extras)
     ):
         return playbook
+    if not _is_asked(playbook, kinds):
+        return playbook
     nearer = Nearer(playbook)
     whole = [step for step in playbook.steps if _gives_http(step, kinds)]
     single = frozenset([step.name for step in whole if step.loop is None])
@@ -208,6 +210,43 @@ def complete_http_paths(playbook: Playbook, note: Note) -> Playbook:
     same = all(new is old for new, old in zip(steps, playbook.steps, strict=True))
     same = same and all(new[1] is old[1] for new, old in zip(workbook, playbook.workbook, strict=True))
     return playbook if same else playbook._replace(steps=steps, workbook=workbook)
+
+
+def _is_asked(playbook: Playbook, kinds: dict[str, str]) -> bool:
+    """Whether any path may have to be completed, whatever hides which name: in few canonical playbooks one does.
+
+    Each expression is looked at once for all steps that have it; files of older dialects are not asked at all.
+    """
+    tasks = [*(task for step in playbook.steps for task in step.tasks), *(task for _, task in playbook.workbook)]
+    if playbook.workbook or any(step.extras for step in playbook.steps) or any(task.extras for task in tasks):
+        return True
+    names = frozenset([step.name for step in playbook.steps]).union([task.name for task in tasks])
+    known: dict[tuple[int, bool], bool] = {}
+    for step in playbook.steps:
+        is_http = any(kind_called(task, kinds) == KIND for task in step.tasks)
+        may_be = _may_be_envelope(names, _OF_TOOL | _RESPONSES if is_http else _NOTHING)
+        if any(may_be(loop.items.template.expr) for loop in loops_of(step) if isinstance(loop.items.template, Native)):
+            return True
+        replace = completed(may_be)
+        for expr, _, _ in step_expressions(step):
+            if (id(expr), is_http) not in known:
+                known[id(expr), is_http] = rewritten(expr, replace) is not expr
+                if known[id(expr), is_http]:
+                    return True
+    return False
+
+
+def _may_be_envelope(names: frozenset[str], words: Words) -> IsEnvelope:
+    """What could stand for a result of http or one of a list of them, of which nothing is known but the names."""
+
+    def may_be(expr: Expr) -> bool:
+        if isinstance(expr, Item) and isinstance(expr.of, Name) and expr.of.name in names:
+            return True
+        here = static_path(expr)
+        named = here[-1:] != () and here[-1] in names and (len(here) == 1 or (len(here) == 2 and here[0] == "steps"))
+        return named or here in words or here == ("_prev",)
+
+    return may_be
 
 
 def _gives_http(step: Step, kinds: dict[str, str]) -> bool:
@@ -230,35 +269,52 @@ def _name_of(extra: Sugar) -> str:
     return type(extra).__name__
 
 
+class _Some:
+    """The names of all steps that mean the same in one step: those that are not `taken`, and `more`."""
+
+    __slots__ = ("_more", "_shared", "_taken")
+
+    def __init__(self, shared: Container[str], taken: Container[str], more: Container[str]) -> None:
+        self._shared = shared
+        self._taken = taken
+        self._more = more
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._more or (name in self._shared and name not in self._taken)
+
+
 class _Scope(NamedTuple):
     """The results that can be named at a place: `names` give a result of http, `steps` do behind `steps.`, `listed`
     lists of them, `hidden` hides old words.
     """
 
     kinds: dict[str, str]
-    hidden: frozenset[str]
+    hidden: Container[str]
     steps: frozenset[str]
-    names: frozenset[str]
-    listed: frozenset[str]
+    names: Container[str]
+    listed: Container[str]
     nearer: Nearer
     note: Note
 
     def of_step(self, step: Step) -> "_Scope":
         """The scope within a step: its iterators hide names, and its tasks are known."""
         own = frozenset([loop.iterator for loop in loops_of(step)])
+        taken, none = self.nearer.within(step), frozenset[str]()
         inside = [task for task in all_tasks(step.tasks, step.extras) if not task.generated]
-        taken = self.nearer.within(step).union([task.name for task in inside])
+        taken |= frozenset([task.name for task in inside])
         asked = frozenset([task.name for task in inside if kind_called(task, self.kinds) == KIND])
         return self._replace(
-            hidden=(self.hidden - {step.name}) | own, names=(self.names - taken) | asked, listed=self.listed - taken
+            hidden=_Some(self.hidden, {step.name}, own),
+            names=_Some(self.names, taken, asked),
+            listed=_Some(self.listed, taken, none),
         )
 
     def with_items(self, step: Step) -> Step:
         """The step whose loops go over what paths lead to. A loop over a result of http is one over its body."""
         if step.loop is None:
             return step
-        own = self.nearer.within(step)
-        scope = self._replace(names=self.names - own, listed=self.listed - own)
+        own, none = self.nearer.within(step), frozenset[str]()
+        scope = self._replace(names=_Some(self.names, own, none), listed=_Some(self.listed, own, none))
         loop = scope.held(scope.over_body(step.loop), _NOTHING)
         return step if loop is step.loop else step._replace(loop=loop)
 

@@ -9,7 +9,7 @@ it passes on what the name means where it stands.
 The constructs of older dialects may still be there, or be lowered already.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import TypeAlias
 
 from noetl_ir.expr import Native, Template
@@ -23,6 +23,31 @@ _Pairs: TypeAlias = tuple[tuple[str, Value], ...]
 
 _RESULT = frozenset({"result", "response"})
 _OUTCOMES = frozenset({"outcome", "output", "this", "event"})
+
+
+class Names(Set[str]):
+    """Names in several sets: those of one step beside those of all steps, which are not copied for each."""
+
+    __slots__ = ("_sets",)
+
+    def __init__(self, *sets: frozenset[str]) -> None:
+        self._sets = sets
+
+    @classmethod
+    def _from_iterable(cls, it: Iterable[str]) -> Set[str]:  # type: ignore[override]  # what operators of `Set` make
+        return frozenset(it)
+
+    def __contains__(self, name: object) -> bool:
+        return any(name in names for names in self._sets)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(frozenset().union(*self._sets))
+
+    def __len__(self) -> int:
+        return len(frozenset().union(*self._sets))
+
+    def __or__(self, other: Set[str]) -> "Names":  # type: ignore[override]
+        return Names(*self._sets, frozenset(other))
 
 
 class Nearer:
@@ -47,17 +72,17 @@ class Nearer:
         self.everywhere = self._ctx.union([key for key, _ in playbook.workload])
         self._inside = {name: frozenset(found) for name, found in inside.items()}
 
-    def within(self, step: Step) -> frozenset[str]:
+    def within(self, step: Step) -> Names:
         """All of them in a step, its iterators too."""
-        return self.brought(step).union(self.everywhere, [loop.iterator for loop in loops_of(step)])
+        return Names(self.brought(step), self.everywhere, frozenset([loop.iterator for loop in loops_of(step)]))
 
     def brought(self, step: Step) -> frozenset[str]:
         """The args that tokens bring to a step, and its own args and scratch."""
         return self._inside.get(step.name, frozenset())
 
-    def given(self, step: Step) -> frozenset[str]:
+    def given(self, step: Step) -> Names:
         """The same, and the keys of `ctx`."""
-        return self.brought(step) | self._ctx
+        return Names(self.brought(step), self._ctx)
 
 
 def _nodes(roots: tuple[object, ...]) -> Iterator[object]:

@@ -2,11 +2,14 @@
 
 import pytest
 
+import goldens
 from noetl_ir.expr import Expr, Name
 from noetlc.expr.parser import parse_expression
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.unparse import unparse
+from noetlc.older import http_paths
 from noetlc.older.http_paths import completed
+from noetlc.pipeline import check_source, compile_source
 
 ROWS = {
     # the result's own keys stay
@@ -58,3 +61,41 @@ def test_a_key_that_the_result_lacks_is_one_of_the_body(written: str, read: str)
     made = rewritten(parse_expression(written), completed(_is_r))
     assert unparse(made) == read
     assert rewritten(made, completed(_is_r)) == made, "what is complete stays as it is"
+
+
+def test_playbooks_that_the_pass_leaves_alone_have_nothing_to_complete(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each expression is looked at once, whatever the names in it mean: the pass itself finds nothing more."""
+    sources = [(case.path.name, case.path.read_bytes()) for case in goldens.cases()]
+    asked: list[bool] = []
+
+    def remembered(*of: object) -> bool:
+        asked.append(is_asked(*of))  # type: ignore[arg-type]
+        return asked[-1]
+
+    is_asked = http_paths._is_asked
+    monkeypatch.setattr(http_paths, "_is_asked", remembered)
+    quick = [compile_source(name, data) for name, data in sources]
+    monkeypatch.setattr(http_paths, "_is_asked", lambda *of: True)
+    for (name, data), compiled in zip(sources, quick, strict=True):
+        whole = compile_source(name, data)
+        assert compiled.diagnostics == whole.diagnostics, name
+        for one, other in zip(compiled.documents, whole.documents, strict=True):
+            assert (one.plan, one.changes) == (other.plan, other.changes), name
+    assert asked.count(False) > 20 and asked.count(True) > 20
+
+
+SEEN = [
+    'next: {arcs: [{step: end, when: "{{ event.result.paging }}"}]}',
+    'next: {arcs: [{step: end, when: "{{ steps.start.paging }}"}]}',
+    'next: {arcs: [{step: end, args: {a: ["x{{ start.status == 200 }}"]}}]}',
+    'next: {arcs: [{step: end}]}}\n- {step: s, tool: {kind: noop}, loop: {in: "{{ start }}", iterator: x}',
+    'next: {arcs: [{step: end}]}}\n- {step: s, tool: {kind: noop, result: "{{ [start.a] }}"}',
+]
+
+
+@pytest.mark.parametrize("more", SEEN)
+def test_a_path_to_complete_is_seen_wherever_it_stands(more: str) -> None:
+    text = f"- {{step: start, tool: {{kind: http, url: 'http://x'}}, {more}}}\n- {{step: end, tool: {{kind: noop}}}}\n"
+    head = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t}\nworkflow:\n"
+    document = check_source("t.yaml", (head + text).encode()).documents[0]
+    assert any(change.by == http_paths.BY for change in document.changes)
