@@ -37,6 +37,18 @@ SAMPLES: list[tuple[tidy.Check, dict[str, str], list[str]]] = [
         [f"{IR}/a.py: has no module docstring", "tests/c.py: has no module docstring"],
     ),
     (
+        tidy.vague_docstrings,
+        {
+            f"{IR}/a.py": '"""What a is."""\n\n\ndef f():\n    """The same of b."""\n',
+            f"{IR}/b.py": '"""Whatever."""\n\n\nclass C:\n    """It is."""\n',
+        },
+        [
+            f"{IR}/a.py:1: begins with `What`: name what it is about",
+            f"{IR}/a.py:4: begins with `The`: name what it is about",
+            f"{IR}/b.py:4: begins with `It`: name what it is about",
+        ],
+    ),
+    (
         tidy.drawers,
         {f"{IR}/common.py": "", f"{COMPILER}/utils/text.py": "", f"{RUNTIME}/commons.py": ""},
         [

@@ -69,6 +69,21 @@ def silent_modules(root: Path) -> Iterator[str]:
             yield f"{name}: has no module docstring"
 
 
+VAGUE = ("It ", "What ", "Those ", "The same")
+"""How no docstring begins: with a word that makes its reader look for what it is about."""
+
+
+def vague_docstrings(root: Path) -> Iterator[str]:
+    """A docstring begins with the noun or verb of what it describes."""
+    for name, tree, _ in python_files(root, *PACKAGES.values()):
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            said = ast.get_docstring(node) or ""
+            if said.startswith(VAGUE) and not name.endswith("noetl/background.py"):
+                yield f"{name}:{getattr(node, 'lineno', 1)}: begins with `{said.split()[0]}`: name what it is about"
+
+
 def drawers(root: Path) -> Iterator[str]:
     """No module is named after being a drawer."""
     for name, _, _ in python_files(root):
@@ -248,6 +263,7 @@ CHECKS: tuple[Check, ...] = (
     long_modules,
     long_functions,
     silent_modules,
+    vague_docstrings,
     drawers,
     retired_words,
     missing_inits,

@@ -127,7 +127,7 @@ class Kept:
 
 
 class _Loop:
-    """What is kept on one loop, the one that was used longest ago first."""
+    """The connections that are kept on one loop, the one that was used longest ago first."""
 
     def __init__(self) -> None:
         self._kept: dict[Hashable, Kept] = {}
@@ -137,7 +137,7 @@ class _Loop:
 
     @asynccontextmanager
     async def lent(self, owner: Hashable, verify: bool) -> AsyncGenerator[Kept, None]:
-        """What an owner keeps, for one call."""
+        """The connection that an owner keeps, for one call."""
         if self._end is None:
             self._end = self._until_the_end()
             await anext(self._end)

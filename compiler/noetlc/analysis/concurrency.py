@@ -99,7 +99,7 @@ class _Fixpoint:
             self._news.append((made, beside & ~made))
 
     def _mirror(self) -> None:
-        """What came beside some places has these beside itself."""
+        """Places that came beside some have these beside itself."""
         news, self._news = self._news, []
         if sum([beside.bit_count() for _, beside in news]) <= PAIRS * len(self._rows):
             for made, beside in news:

@@ -62,7 +62,7 @@ def soundness_of(plan: Plan, budget: Budget = STANDARD) -> tuple[Verdict, ...]:
 
 
 def verdicts_on(success: Skeleton, whole: Skeleton, budget: Budget) -> tuple[Verdict, ...]:
-    """The same on skeletons of one plan. In an unbounded net only the first markings are looked at."""
+    """The verdicts on skeletons of one plan. In an unbounded net only the first markings are looked at."""
     bounded = attempted("tokens are bounded", lambda: [_bounded(whole, budget)])
     if bounded[0].status is not Status.PROVED:
         budget = budget._replace(states=min(budget.states, QUICK))

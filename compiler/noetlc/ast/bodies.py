@@ -17,7 +17,7 @@ class HasBodies(Sugar):
     """Sugar with task lists inside."""
 
     def with_bodies(self, change: ChangeList) -> Sugar:
-        """The same with every list changed."""
+        """The node with every list changed."""
         raise NotImplementedError
 
     def bodies(self) -> tuple[Tasks, ...]:
@@ -40,7 +40,7 @@ class Choose(HasBodies):
     span: Span
 
     def with_bodies(self, change: ChangeList) -> "Choose":
-        """The same with every branch changed."""
+        """The node with every branch changed."""
         return Choose(tuple(branch._replace(tasks=change(branch.tasks)) for branch in self.branches), self.span)
 
     def bodies(self) -> tuple[Tasks, ...]:
@@ -58,7 +58,7 @@ class While(HasBodies):
     span: Span
 
     def with_bodies(self, change: ChangeList) -> "While":
-        """The same with its body changed."""
+        """The node with its body changed."""
         return While(self.when, change(self.tasks), self.max_iterations, self.deadline, self.span)
 
     def bodies(self) -> tuple[Tasks, ...]:
@@ -77,7 +77,7 @@ class Until(HasBodies):
     span: Span
 
     def with_bodies(self, change: ChangeList) -> "Until":
-        """The same with its body changed."""
+        """The node with its body changed."""
         return Until(self.when, change(self.tasks), self.delay, self.max_iterations, self.deadline, self.span)
 
     def bodies(self) -> tuple[Tasks, ...]:
@@ -144,7 +144,7 @@ def taken(task: Task, kind: type[Found]) -> tuple[Found | None, Task]:
 
 
 def taken_of(step: Step, kind: type[Found]) -> tuple[Found | None, Step]:
-    """The same of a step."""
+    """The step's sugar of a kind, if it has any, and the step without it."""
     found = next((extra for extra in step.extras if isinstance(extra, kind)), None)
     if found is None:
         return None, step

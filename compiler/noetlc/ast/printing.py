@@ -58,7 +58,7 @@ def document(playbook: Playbook) -> dict[str, Json]:
 
 
 def tree_of(playbook: Playbook) -> Placed:
-    """The same with its values and guards, and the place of each construct."""
+    """The playbook as plain values with its guards, and the place of each construct."""
     found = Placed(playbook.span)
     found.update({"apiVersion": VERSION, "kind": "Playbook", "metadata": _metadata(playbook)})
     _put(found, "keychain", [_credential(entry) for entry in playbook.keychain])

@@ -60,7 +60,7 @@ def text_of_row(row: Row) -> str:
 
 
 def json_report(rows: Sequence[Row]) -> str:
-    """The same for programs."""
+    """The report for programs."""
     import json
 
     files: list[Json] = [_file_json(row) for row in rows]
@@ -97,7 +97,7 @@ def _file_json(row: Row) -> dict[str, Json]:
 
 
 def markdown_report(rows: Sequence[Row]) -> str:
-    """The same to be read in a review."""
+    """The report to be read in a review."""
     lines = ["# Migration", "", f"{_files(len(rows))}; {_counted(_changes(rows))}."]
     lines += ["", "| file | dialect | | exact | safe | review |", "|---|---|---|---|---|---|"]
     for row in rows:

@@ -37,7 +37,7 @@ def arrival_spans(playbook: Playbook) -> dict[str, dict[str, Span]]:
 
 
 def with_tasks(playbook: Playbook) -> Playbook:
-    """The same playbook with a generated noop in each step that has no task (LANGUAGE §1)."""
+    """The playbook with a generated noop in each step that has no task (LANGUAGE §1)."""
     if all(step.tasks for step in playbook.steps):
         return playbook
     steps = [step if step.tasks else step._replace(tasks=(_noop(step),)) for step in playbook.steps]

@@ -15,7 +15,7 @@ class TemplateError(Exception):
         self.help = help
 
     def moved(self, by: int) -> "TemplateError":
-        """The same error in a text that has `by` more code points in front."""
+        """The error in a text that has `by` more code points in front."""
         return type(self)(self.message, self.start + by, self.end + by, self.help)
 
     def _key(self) -> tuple[str, int, int, str]:

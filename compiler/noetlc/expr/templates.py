@@ -60,12 +60,12 @@ def value_with(value: Value, replace: Replace) -> Value:
 
 
 def maybe_with(value: Value | None, replace: Replace) -> Value | None:
-    """The same for a value that may be absent."""
+    """The rewritten form of a value that may be absent."""
     return None if value is None else value_with(value, replace)
 
 
 def pairs_with(pairs: Pairs, replace: Replace) -> Pairs:
-    """The same for named values."""
+    """The rewritten form of named values."""
     return tuple((key, value_with(value, replace)) for key, value in pairs)
 
 

@@ -24,7 +24,7 @@ _SIMPLE = pattern(r"""[\w-]+: ("(?:[^"\\]|\\.)*"|'[^']*'|[\w./-]+)""")
 
 
 def compacted(lines: list[Line]) -> list[Line]:
-    """The same lines, with blocks joined from the inside out."""
+    """The lines, with blocks joined from the inside out."""
     found: list[Line] = []  # from the last to the first
     for line in reversed(lines):
         if line.is_new and (block := _block(line, found)):

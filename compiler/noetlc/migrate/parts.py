@@ -97,7 +97,7 @@ class Here(NamedTuple):
         return is_same(plain_tree(self.tree[key]), plain_tree(self.read[key]))
 
     def opened(self) -> "Here":
-        """The same; a value that is a mapping or list of templates is one of their texts."""
+        """The parts of a value; a value that is a mapping or list of templates is one of their texts."""
         tree, read = _opened(self.tree), _opened(self.read)
         return self if tree is self.tree else self._replace(tree=tree, read=read)
 

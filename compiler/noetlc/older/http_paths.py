@@ -237,7 +237,7 @@ def _is_asked(playbook: Playbook, kinds: dict[str, str]) -> bool:
 
 
 def _may_be_envelope(names: frozenset[str], words: Words) -> IsEnvelope:
-    """What could stand for a result of http or one of a list of them, of which nothing is known but the names."""
+    """A name that may stand for a result of http or one of a list of them, of which nothing is known but the names."""
 
     def may_be(expr: Expr) -> bool:
         if isinstance(expr, Item) and isinstance(expr.of, Name) and expr.of.name in names:

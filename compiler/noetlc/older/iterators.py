@@ -43,7 +43,7 @@ def unfolded(r: Reader, draft: StepDraft, node: Mapping) -> Node | None:
 
 
 def unfolded_list(r: Reader, draft: StepDraft, tasks: tuple[Node, ...], node: Node) -> Node | None:
-    """The same where an iterator is the only task of a list; beside other tasks it is refused."""
+    """The task of an iterator where it is the only task of a list; beside other tasks it is refused."""
     task = tasks[0]
     if len(tasks) == 1 and isinstance(task, Mapping):
         # A loop has no name: that of its step is what its results are read by.

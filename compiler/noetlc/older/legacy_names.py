@@ -139,7 +139,7 @@ def declared_names(playbook: Playbook) -> frozenset[str]:
 
 
 def declared_in(step: Step, shared: frozenset[str]) -> frozenset[str]:
-    """The same within a step: its iterators come before old words too."""
+    """The names declared within a step: its iterators come before old words too."""
     return shared if step.loop is None else shared.union(loop.iterator for loop in loops_of(step))
 
 
@@ -157,7 +157,7 @@ class Known:
 
 
 def only_old(replace: Replace) -> Replace:
-    """The same, which does not look into an expression without any word that older dialects use."""
+    """The renaming that does not look into an expression without any word that older dialects use."""
     return lambda expr: replace(expr) if has_old_names(expr) else expr
 
 

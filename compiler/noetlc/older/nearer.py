@@ -81,7 +81,7 @@ class Nearer:
         return self._inside.get(step.name, frozenset())
 
     def given(self, step: Step) -> Names:
-        """The same, and the keys of `ctx`."""
+        """The args that a step is given, and the keys of `ctx`."""
         return Names(self.brought(step), self._ctx)
 
 
@@ -117,7 +117,7 @@ def says_itself(key: str, template: Template) -> bool:
 
 
 def _passes_on(key: str, template: Template) -> bool:
-    """The same for an arg, whose name may mean one of the step with the arc."""
+    """Whether an arg is given what its name means, whose name may mean one of the step with the arc."""
     return says_itself(key, template) or (
         isinstance(template, Native) and static_path(template.expr) in (("args", key), ("workload", key))
     )

@@ -44,7 +44,7 @@ class Pages(HasBodies):
     of_case: bool = False
 
     def with_bodies(self, change: ChangeList) -> "Pages":
-        """The same with every chain changed."""
+        """The node with every chain changed."""
         if not any(page.chain for page in self.policies):
             return self
         return self._replace(policies=tuple(page._replace(chain=change(page.chain)) for page in self.policies))
@@ -75,7 +75,9 @@ def tool_at(tasks: Tasks) -> int:
 
 
 def tool_before_branches(tasks: Tasks) -> int:
-    """The same where a case may have made branches of tasks behind the tool: what leads on to them comes first."""
+    """The place of the tool where a case may have made branches of tasks behind the tool: what leads on to them
+    comes first.
+    """
     places = {task.name: place for place, task in enumerate(tasks)}
     leading = (n for n, task in enumerate(tasks) if any(places.get(rule.to or "", n) > n for rule in task.rules))
     return tool_at(tasks[: next(leading, len(tasks)) + 1])

@@ -154,7 +154,7 @@ def _of_arcs(region: Region) -> Iterator[str]:
 
 
 def _for_the_end(region: Region, step: Step, arc: Arc) -> str:
-    """What is given to the end of the loop for each item, by name and line: it runs once, behind all of them."""
+    """The values given to the end of the loop for each item, by name and line: it runs once, behind all of them."""
     end, loop = region.end.name, region.loop.name
     if arc.args is None:
         return f"`{step.name}` leads to `{end}` with a delay for each item, and `{end}` runs once behind all items"

@@ -161,7 +161,7 @@ class _Policies(NamedTuple):
 
     @property
     def of_failures(self) -> "_Policies":
-        """The same for what is not the step's tool: its conditions on successes are about the tool."""
+        """The policy of what is not the step's tool: its conditions on successes are about the tool."""
         return self._replace(retry=_of_failures(self.retry), default=_of_failures(self.default))
 
     def of(self, task: Task) -> Task:
@@ -191,7 +191,7 @@ def _of_failures(retry: Retry | None) -> Retry | None:
 
 
 def _with_branches(task: Task, change: Callable[[Task], Task]) -> Task:
-    """The same for the tasks in the branches of one: a sink with a condition."""
+    """The policies of the tasks in the branches of one: a sink with a condition."""
     if not any(isinstance(extra, Choose) for extra in task.extras):
         return task
 

@@ -77,7 +77,7 @@ def _of_result(expr: Expr) -> Expr | None:
 
 
 def _of_outcome(expr: Expr) -> Expr | None:
-    """The same in arcs, where the exit code is that of the outcome, of whichever kind the tool is."""
+    """The keys of the outcome in arcs, where the exit code is that of the outcome, of whichever kind the tool is."""
     if isinstance(expr, Name) and expr.name == "exit_code":
         return path("event", "outcome", "shell", "exit_code")
     return _of_result(expr)
@@ -266,6 +266,6 @@ def _text(expr: Expr) -> Expr:
 
 
 def _trimmed(expr: Expr) -> Expr:
-    """The same beside a word; what the workload holds is written without white space around it."""
+    """The text beside a word; what the workload holds is written without white space around it."""
     found = list(accesses(expr))
     return expr if len(found) == 1 and found[0].root.name == "workload" and found[0].keys else _text(expr)

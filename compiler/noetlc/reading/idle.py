@@ -30,7 +30,7 @@ INSTEAD = {
 
 
 def help_for(word: str) -> str:
-    """What to do about such a key."""
+    """The advice about such a key."""
     return INSTEAD.get(word, LEAVE_OUT)
 
 

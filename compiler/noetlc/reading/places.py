@@ -302,7 +302,7 @@ class _Checks:
 
 
 def _callers(playbook: Playbook) -> Iterator[tuple[str, str]]:
-    """What to write for the result of each entry of the workbook: the step that calls it, where there is one."""
+    """The words for the result of each entry of the workbook: the step that calls it, where there is one."""
     for name, _ in playbook.workbook:
         steps = [step.name for step in playbook.steps if any(workbook_name(task) == name for task in step.tasks)]
         named = " or ".join(f"`{step}`" for step in steps[:3])

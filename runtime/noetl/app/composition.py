@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class _Times(NamedTuple):
-    """What tells when (`clock`), and how long anything takes or waits (`steady`)."""
+    """The clocks: what tells when (`clock`), and how long anything takes or waits (`steady`)."""
 
     clock: Clock
     steady: Clock
@@ -61,7 +61,7 @@ class Driver(NamedTuple):
 
 
 class Server(NamedTuple):
-    """What drives all executions of a store, and the workers elsewhere that it knows of, where its workers are."""
+    """The driver of all executions of a store, and the workers elsewhere that it knows of, where its workers are."""
 
     service: Service
     registry: WorkerRegistry | None
@@ -101,7 +101,7 @@ def driver_of(runtime: Runtime, execution_id: str, observe: Observer) -> Iterato
 def server_of(
     runtime: Runtime, bus: ClusterBus | None, changed: Callable[[str], None], say: Callable[[str], None]
 ) -> Server:
-    """What drives every execution of a runtime: with the workers of a bus, or with one in the same thread (None).
+    """The driver of every execution of a runtime: with the workers of a bus, or with one in the same thread (None).
 
     `changed` is called with the execution that has a new event.
     """

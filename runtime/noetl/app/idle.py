@@ -1,4 +1,6 @@
-"""What a server has in its own thread where its workers are elsewhere: nobody who works, and something that sleeps."""
+"""The worker that a server has in its own thread where its workers are elsewhere: nobody who works, and something
+that sleeps.
+"""
 
 import threading
 

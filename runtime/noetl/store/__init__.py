@@ -73,8 +73,8 @@ def note_of(digest: str) -> str:
 
 
 def seal_of(key: bytes, digest: str, verifier: str) -> bytes:
-    """What is noted there: made with the key of claims, which only the store's servers know, so that nobody else makes
-    a note and none of another store, plan or version passes for one.
+    """The seal that is noted there: made with the key of claims, which only the store's servers know, so that
+    nobody else makes a note and none of another store, plan or version passes for one.
     """
     from hmac import digest as mac
 

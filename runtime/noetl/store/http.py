@@ -295,7 +295,7 @@ class RemoteStore:
         """The server notes what it has verified itself."""
 
     def vouches(self, digest: str, verifier: str) -> bool:
-        """What the server said with the plan: who trusts it for the log has no more of the plan."""
+        """The word of the server with the plan: who trusts it for the log has no more of the plan."""
         return bool(verifier) and self._verified.get(digest) == verifier
 
     def post(self, execution_id: str, verb: str, body: Json) -> int:

@@ -20,7 +20,7 @@ def width_of(text: str, size: float) -> float:
 
 
 def bold_width_of(text: str, size: float) -> float:
-    """The same in bold."""
+    """The width of a line in bold."""
     return width_of(text, size) * BOLD
 
 

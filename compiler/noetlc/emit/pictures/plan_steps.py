@@ -37,7 +37,7 @@ def steps_of_plan(plan: Plan) -> Picture:
 
 
 def tasks_of_plan(plan: Plan) -> Picture:
-    """The same with their tasks inside."""
+    """The steps of a plan with their tasks inside."""
     picture = steps_of_plan(plan)
     nodes = list(picture.nodes)
     for number, step in enumerate(plan.steps):

@@ -1,4 +1,4 @@
-"""What a `case` sets when a step with a loop is entered: once, before its first item, also where there is none.
+"""The settings of a `case` when a step with a loop is entered: once, before its first item, also where there is none.
 
 lower_entering: a generated step stands where the loop stood, sets it, and leads on (LANGUAGE §6).
 
@@ -19,7 +19,7 @@ BY = "lower_entering"
 
 
 class Entering(Sugar):
-    """What is set before the loop of a step: `sets` is the rule that does it, the label that of its case."""
+    """The settings before the loop of a step: `sets` is the rule that does it, the label that of its case."""
 
     label: str
     sets: Rule

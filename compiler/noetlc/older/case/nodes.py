@@ -40,7 +40,7 @@ class Case(HasBodies):
     tool: str = ""
 
     def with_bodies(self, change: ChangeList) -> "Case":
-        """The same with every chain changed."""
+        """The node with every chain changed."""
         return self._replace(rules=tuple(rule._replace(chain=change(rule.chain)) for rule in self.rules))
 
     def bodies(self) -> tuple[Tasks, ...]:

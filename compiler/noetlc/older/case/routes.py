@@ -43,7 +43,7 @@ def carried(rule: Ready) -> Pairs:
 
 
 def carried_first(route: Route) -> Pairs:
-    """The same where another rule of the iteration may have routed already."""
+    """The task that records a route where another rule of the iteration may have routed already."""
     if route.carried is None:
         return ()
     before = otherwise(path("iter", ARGS), Const(None))

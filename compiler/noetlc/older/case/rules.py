@@ -152,7 +152,7 @@ def success_guard(rule: Ready) -> Guard | None:
 
 
 def later_guard(rule: Ready, main: Task, known: frozenset[str]) -> Guard | None:
-    """The same behind the tool, where it has succeeded."""
+    """The guard of a rule behind the tool, where it has succeeded."""
     if rule.success == FALSE:
         return None
     after = meanings_after(main)

@@ -1,4 +1,4 @@
-"""What code can change of the interpreter as a whole: where it did, its subprocess is not used again.
+"""The settings that code can change of the interpreter as a whole: where it did, its subprocess is not used again.
 
 Modules stay imported, which is what a warm subprocess is for, and with them what each module keeps for itself. What
 libraries change by being imported (filters of warnings, finders of modules, hooks) is therefore not among it.
@@ -52,7 +52,7 @@ class Traces:
 
 
 def _settings() -> tuple[object, ...]:
-    """What can be set: the mask of files, limits, arguments, the collector, timers, the locale."""
+    """The settings of the interpreter: the mask of files, limits, arguments, the collector, timers, the locale."""
     mask = os.umask(0o077)
     os.umask(mask)
     locale = sys.modules.get("_locale")
