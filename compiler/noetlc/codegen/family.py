@@ -14,7 +14,7 @@ from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.components import components_of
 from noetlc.ast.playbook import Playbook
-from noetlc.diag.codes_net import NET_CODES
+from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic
 
 KIND, FIELD = "playbook", "path"
@@ -174,7 +174,7 @@ def obstacle_finding(code: str, span: Span, path: str) -> Diagnostic:
         COMPUTED: "`path` is a template: which playbook it calls is not known before the run, and none is checked",
         TOO_LARGE: f"the plan of `{path}` is too large to be part of this one",
     }[code]
-    return Diagnostic(code, NET_CODES[code].severity, message, span, help=_HELP.get(code, ""))
+    return finding(code, message, span, help=_HELP.get(code, ""))
 
 
 _HELP = {

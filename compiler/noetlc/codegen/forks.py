@@ -13,7 +13,7 @@ from noetl_ir.records import NamedTuple
 from noetlc.ast.dominators import dominators_of
 from noetlc.ast.playbook import Guard, Playbook, Step
 from noetlc.codegen.sources import entry_of, sources_of
-from noetlc.diag.codes_net import NET_CODES
+from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic
 from noetlc.expr.shorthand import conjuncts
 
@@ -149,9 +149,8 @@ def refusals_of(playbook: Playbook) -> Iterator[Diagnostic]:
     for name, fork in taken_joins(playbook).items():
         if isinstance(fork, Illegal):
             step = next(step for step in playbook.steps if step.name == name)
-            yield Diagnostic(
+            yield finding(
                 "NL650",
-                NET_CODES["NL650"].severity,
                 f"`{name}` cannot wait for the branches that were taken: {fork.reason}",
                 step.spec.join_span or step.name_span,
                 help="write `join: all` to wait for every source, or let one inclusive router fork into "
@@ -160,9 +159,8 @@ def refusals_of(playbook: Playbook) -> Iterator[Diagnostic]:
     for step in playbook.steps:
         admit = step.spec.admit
         if admit is not None and len(admit.rules) > MAX_ADMISSION_RULES:
-            yield Diagnostic(
+            yield finding(
                 "NL651",
-                NET_CODES["NL651"].severity,
                 f"`{step.name}` has {len(admit.rules)} admission rules, and {MAX_ADMISSION_RULES} are the most",
                 admit.span,
                 help="put the conditions of one verdict into one rule",

@@ -2,25 +2,15 @@
 
 The first digit says what it is about: 0 source, 1 shape, 2 names, 3 expressions, 4 data flow, 5 pipelines,
 6 routing, 7 net and bounds, 8 tools and security, 9 lowering and legacy. Numbers are never given out twice.
-A new table is a row of `_TABLES`. Codes of lint rules stand in the rules themselves.
+Codes of lint rules stand in the rules themselves.
 """
 
 from noetl_ir.span import Span
-from noetlc.diag.codes_expressions import EXPRESSION_CODES
-from noetlc.diag.codes_legacy import LEGACY_CODES
-from noetlc.diag.codes_names import NAME_CODES
-from noetlc.diag.codes_net import NET_CODES
-from noetlc.diag.codes_pipeline import PIPELINE_CODES
-from noetlc.diag.codes_shape import SHAPE_CODES
-from noetlc.diag.codes_source import SOURCE_CODES
+from noetlc.diag.codes_form import FORM_CODES
+from noetlc.diag.codes_meaning import MEANING_CODES
 from noetlc.diag.diagnostic import Code, Diagnostic, Fix, Related
 
-_TABLES: tuple[dict[str, Code], ...] = (
-    SOURCE_CODES, SHAPE_CODES, NAME_CODES, EXPRESSION_CODES, PIPELINE_CODES, NET_CODES,
-    LEGACY_CODES,
-)  # fmt: skip
-
-CODES: dict[str, Code] = {code: entry for table in _TABLES for code, entry in table.items()}
+CODES: dict[str, Code] = FORM_CODES | MEANING_CODES
 """Code → what it means."""
 
 

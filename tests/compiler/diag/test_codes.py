@@ -6,7 +6,8 @@ import pytest
 
 from noetl_ir.span import Span
 from noetlc.diag.codes import CODES, finding
-from noetlc.diag.codes_source import SOURCE_CODES
+from noetlc.diag.codes_form import FORM_CODES
+from noetlc.diag.codes_meaning import MEANING_CODES
 from noetlc.diag.diagnostic import Severity
 
 
@@ -26,8 +27,10 @@ def test_slugs_are_unique() -> None:
     assert sorted(set(slugs)) == sorted(slugs)
 
 
-def test_codes_of_the_reader_begin_with_zero() -> None:
-    assert all(code.startswith("NL0") for code in SOURCE_CODES)
+def test_each_code_stands_in_one_table_and_in_the_order_of_its_numbers() -> None:
+    assert FORM_CODES.keys().isdisjoint(MEANING_CODES)
+    for table in (FORM_CODES, MEANING_CODES):
+        assert [code[:3] for code in table] == sorted(code[:3] for code in table)
 
 
 def test_a_finding_has_the_severity_of_its_code() -> None:
