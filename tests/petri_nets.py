@@ -15,6 +15,11 @@ from noetlc.analysis.petri import Marking, Petri
 Edges = dict[Marking, list[tuple[int, Marking]]]
 
 
+def is_enabled(net: Petri, marking: Marking, transition: int) -> bool:
+    """Whether the transition may fire."""
+    return all(marking[place] >= weight for place, weight in net.inputs[transition])
+
+
 def net_of(transitions: str, initial: str, name: str = "n") -> Petri:
     """A net written as `a + 2·b → c; c → ` and an initial marking `a + b`."""
     rows = [tuple(_side(side) for side in row.split("→")) for row in transitions.split(";")]

@@ -1,11 +1,10 @@
 """Every kind's contract is whole, and the checks and schemas made from one mean the same."""
 
-import jsonschema
 import pytest
 
 from noetl_ir import registry
 from noetl_ir.expr import Json
-from noetl_ir.kinds import Field, Kind, json_schema_of, limit_of, misfits, schema_of, seconds_of
+from noetl_ir.kinds import Field, Kind, limit_of, misfits, seconds_of
 from noetl_ir.outcome import error
 
 NAMES = registry.names("noetl_ir.kinds")
@@ -42,11 +41,6 @@ def test_a_contract_is_whole(name: str) -> None:
     assert all(field in kind.fields for names in kind.one_of for field in names)
     assert not kind.fields.keys() & {"name", "kind", "desc", "spec", "args"}, "all tasks have these"
     assert not kind.knobs.keys() & {"policy", "timeout", "pool", "mode", "max_in_flight"}, "never inherited"
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_schema_of_a_kind_is_a_schema(name: str) -> None:
-    jsonschema.Draft202012Validator.check_schema(json_schema_of(kind_of(name)))
 
 
 def test_what_waits_outside_and_what_has_no_effect() -> None:
@@ -106,26 +100,6 @@ def test_the_limit_of_an_attempt() -> None:
     assert limit_of({"connect": 5, "read": "15s"}) == 20.0
     assert limit_of("2m") == 120.0
     assert limit_of(None) is None
-
-
-@pytest.mark.parametrize(
-    ("task", "valid"),
-    [
-        ({"kind": "sample", "path": "p", "url": "u"}, True),
-        ({"kind": "sample", "path": "p", "url": "u", "flag": "{{ workload.flag }}"}, True),
-        ({"kind": "sample", "path": "p", "url": "u", "flag": "yes"}, False),
-        ({"kind": "sample", "path": "p", "url": "u", "mode": "c"}, False),
-        ({"kind": "sample", "path": "p"}, False),
-        ({"kind": "sample", "url": "u"}, False),
-        ({"kind": "other", "path": "p", "url": "u"}, False),
-    ],
-)
-def test_the_schema_takes_what_the_contract_takes(task: dict[str, Json], valid: bool) -> None:
-    assert jsonschema.Draft202012Validator(json_schema_of(SAMPLE)).is_valid(task) is valid
-
-
-def test_program_text_is_no_template_in_the_schema() -> None:
-    assert schema_of(SAMPLE.fields["code"])["type"] == ["string", "number"]
 
 
 def test_a_failure_can_say_more() -> None:

@@ -13,7 +13,6 @@ from noetl_ir.span import Span
 from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic, Fix
 
-MARK = re.compile(r"#\s*noetl:\s*ignore\b")
 _FORM = re.compile(r"#\s*noetl:\s*ignore\b(?:\s*\[(?P<codes>[^\]]*)\])?(?P<reason>.*)", re.DOTALL)
 _WRITE = "write `# noetl: ignore[NL203] reason`"
 

@@ -311,13 +311,6 @@ def _reading_pages(step: Step, gathered: Meanings | None, known: frozenset[str])
     )
 
 
-def _second_ones(pages: Pages) -> Iterator[tuple[str, Page]]:
-    """The policies that gather or store pages in another way than the first that does."""
-    gathering = [page for page in pages.policies if page.collect.strategy]
-    yield from (("`collect`", page) for page in gathering if page.collect[:2] != gathering[0].collect[:2])
-    yield from (("`sink` of a second policy", page) for page in [p for p in pages.policies if p.sink is not None][1:])
-
-
 class _Paged(NamedTuple):
     """One task of a step, with its policies."""
 

@@ -19,7 +19,7 @@ When to ignore
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 from warnings import catch_warnings, simplefilter
 
 from noetl_ir.expr import Literal, MapTemplate, Template
@@ -186,8 +186,6 @@ if TYPE_CHECKING:
     import ast
 
 _MANY = 1 << 10
-
-_Function: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
 
 
 @lru_cache(_MANY)

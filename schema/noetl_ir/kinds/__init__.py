@@ -234,49 +234,6 @@ def _listed(words: tuple[str, ...]) -> str:
     return " or ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 
-_SCHEMAS: dict[Shape, dict[str, Json]] = {
-    "any": {},
-    "text": {"type": ["string", "number"]},
-    "name": {"type": "string"},
-    "integer": {"type": "integer"},
-    "number": {"type": "number"},
-    "boolean": {"type": "boolean"},
-    "duration": {"type": ["string", "number"]},
-    "map": {"type": "object"},
-    "list": {"type": "array"},
-    "map of text": {"type": "object", "additionalProperties": {"type": "string"}},
-    "list of names": {"type": "array", "items": {"type": "string"}},
-}
-
-
-def json_schema_of(kind: Kind) -> dict[str, Json]:
-    """The JSON Schema of a task of this kind: its own fields, and `kind`; what all tasks share is not in it.
-
-    A template may stand wherever a value may, so that every field takes text with `{{ }}` too.
-    """
-    schema: dict[str, Json] = {
-        "type": "object",
-        "description": kind.summary,
-        "properties": {"kind": {"const": kind.name}, **{n: schema_of(f) for n, f in kind.fields.items()}},
-        "required": ["kind", *(name for name, known in kind.fields.items() if known.required)],
-    }
-    if kind.one_of:
-        schema["allOf"] = [{"oneOf": [{"required": [name]} for name in names]} for names in kind.one_of]
-    return schema
-
-
-def schema_of(known: Field) -> dict[str, Json]:
-    """The JSON Schema of one field or knob."""
-    template: dict[str, Json] = {"type": "string", "pattern": r"\{\{|\{%"}
-    alternatives: list[Json] = [{"enum": list(known.values)}] if known.values else []
-    alternatives += [] if known.values else [_SCHEMAS[shape] for shape in known.shapes]
-    if known.text != "literal" and {} not in alternatives:
-        alternatives.append(template)
-    if len(alternatives) == 1 and isinstance(alternatives[0], dict):
-        return {**alternatives[0], "description": known.doc}
-    return {"anyOf": alternatives, "description": known.doc}
-
-
 def sql_fields(params: str) -> dict[str, Field]:
     """The fields of every kind that runs SQL; `params` says how values are written that the driver binds."""
     return {

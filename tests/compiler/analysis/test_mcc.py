@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from noetlc.analysis.census import census_of
-from noetlc.analysis.petri import Petri, fired, is_enabled, petri_of
+from noetlc.analysis.petri import Petri, fired, petri_of
 from noetlc.analysis.properties import structure_of
 from noetlc.analysis.symbolic import Counted, counted
 from noetlc.source.pnml_reader import read_pnml
+from petri_nets import is_enabled
 
 MCC = Path(__file__).parent / "mcc"
 ANSWERS: list[dict[str, Any]] = json.loads((MCC / "answers.json").read_text(encoding="utf-8"))["nets"]

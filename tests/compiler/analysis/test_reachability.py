@@ -6,11 +6,11 @@ from noetlc.analysis.census import census_of
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.coverability import coverability_of
 from noetlc.analysis.packing import least_bits, packing_of
-from noetlc.analysis.petri import Marking, Petri, fired, is_enabled
+from noetlc.analysis.petri import Marking, Petri, fired
 from noetlc.analysis.properties import properties_of
 from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.stubborn import terminals_of
-from petri_nets import net_of, nets, safe_like_nets, space_of
+from petri_nets import is_enabled, net_of, nets, safe_like_nets, space_of
 
 MOST = 300
 MANY = settings(max_examples=120, deadline=None)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 
 from noetlc.analysis.census import census_of
-from noetlc.analysis.petri import Petri, fired, is_enabled
+from noetlc.analysis.petri import Petri, fired
 from noetlc.analysis.symbolic import UNSAFE, Counted, Stopped, counted
-from petri_nets import net_of, nets, safe_like_nets, space_of
+from petri_nets import is_enabled, net_of, nets, safe_like_nets, space_of
 
 NODES = 1 << 14
 

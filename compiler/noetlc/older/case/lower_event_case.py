@@ -8,9 +8,7 @@ The rules are then those of a `case` about what the wait gave: the passes for `c
 that no rule takes, in inclusive mode one for which the firing set is empty, is waited behind.
 """
 
-from collections.abc import Iterator
-
-from noetl_ir.expr import Compare, Conditional, Const, Expr, ListOf, Literal, MapTemplate, Name, Not, Test, walk
+from noetl_ir.expr import Compare, Conditional, Const, Expr, ListOf, Literal, MapTemplate, Name, walk
 from noetlc.ast.bodies import taken_of
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
@@ -20,51 +18,18 @@ from noetlc.expr.generated import guard
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import FALSE, equal, otherwise, path, static_path
 from noetlc.expr.templates import arc_with, fields_with, guard_with, native, pairs_with, task_with
-from noetlc.expr.unparse import unparse
 from noetlc.expr.values import expression_of
 from noetlc.older.case.nodes import Case, CaseRule, Route
 from noetlc.older.case.routes import own_named
 from noetlc.older.case.settings import idle, settled
 from noetlc.older.case.waits import CALLED, LEFT, TIMEOUT, TIMER
 from noetlc.older.events import DONE, FAILED, LOOP, assuming, events_in
-from noetlc.older.legacy_names import Meanings, Path, below, renamed, rule_meanings
+from noetlc.older.legacy_names import Meanings, below, renamed, rule_meanings
 from noetlc.older.names import OldNames
 from noetlc.older.page_nodes import Pages
 from noetlc.older.poll import Poll
 from noetlc.older.sinks import Sink
 from noetlc.older.variables import Assign
-
-_BODY = frozenset({"response", "result", "data"})
-
-_TELLS_STATUS = frozenset({("status_code",), ("response", "status_code"), ("error",), ("this", "status"), ("success",)})
-
-
-def missing_is_true(rule: CaseRule) -> str:
-    """The part of a rule for `call.done` that is true of an answer without a body, "" where its status is asked too."""
-    if rule.when is None or "call.done" not in events_in(rule.when.expr):
-        return ""
-    parts = list(walk(rule.when.expr))
-    if any(static_path(part) in _TELLS_STATUS for part in parts):
-        return ""
-    return next((unparse(part) for part in parts if any(map(_is_of_body, _negated(part)))), "")
-
-
-def _negated(expr: Expr) -> Iterator[Path]:
-    """The paths of which an expression is true where they lead nowhere."""
-    match expr:
-        case Not(of=Test(of=of, name="defined")) | Test(of=of, name="undefined" | "none"):
-            yield static_path(of)
-        case Not(of=Test() | Compare()):
-            return
-        case Not(of=of):
-            yield static_path(of)
-        case Compare(first=first, rest=(("!=", Const(value=value)),)) if value is not None:
-            yield static_path(first)
-
-
-def _is_of_body(here: Path) -> bool:
-    return len(here) > 1 and (here[0] in _BODY or here[:2] in (("this", "data"), ("this", "result")))
-
 
 BY = "lower_event_case"
 
