@@ -99,6 +99,16 @@ class ExecutionRow(NamedTuple):
     ended: int | None
 
 
+class Append(NamedTuple):
+    """Events that go behind position `expected` of a log, and how its execution stands once they are there."""
+
+    execution_id: str
+    expected: int
+    records: Sequence[tuple[str, bytes]]
+    status: str
+    ended: int | None
+
+
 class StartKey(NamedTuple):
     """The key that makes a start happen once: a `key` that its caller chose, and a hash of what it asked for with
     it.
@@ -177,6 +187,14 @@ class Store(Protocol):
 
         An equal repeat of an event that is there is skipped, and a batch of nothing but repeats changes
         nothing. Raises Conflict.
+        """
+        ...
+
+    def append_all(self, appends: Sequence[Append]) -> None:
+        """Several appends, each to the log of another execution, in one durable transaction: all of them, or none.
+
+        What `append` says of repeats holds for each. Raises Conflict where one of them has it, and StoreRefused where
+        one holds what cannot be kept.
         """
         ...
 

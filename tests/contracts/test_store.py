@@ -11,7 +11,20 @@ from types import ModuleType
 
 import pytest
 
-from noetl.ports import Conflict, ExecutionRow, InboxRow, Owned, Record, StartKey, Store, StoreFailure, Taken, Wanted
+from noetl.ports import (
+    Append,
+    Conflict,
+    ExecutionRow,
+    InboxRow,
+    Owned,
+    Record,
+    StartKey,
+    Store,
+    StoreFailure,
+    StoreRefused,
+    Taken,
+    Wanted,
+)
 from noetl_ir.expr import Json
 
 ROW = ExecutionRow("e1", "demo/one", "d" * 64, "running", None, 1_000, None)
@@ -372,6 +385,100 @@ def test_two_writers_never_make_a_gap_or_a_double(store: Store, open_store: Open
 
 class Stop(Exception):
     """What the hook raises."""
+
+
+def several(store: Store) -> list[str]:
+    """Make three executions of one event each; their names."""
+    names = ["r1", "r2", "r3"]
+    for name in names:
+        store.create(ROW._replace(execution_id=name), [("a", b"1")])
+    return names
+
+
+def turn(name: str, expected: int, *records: tuple[str, bytes], status: str = "running") -> Append:
+    """An append to one of several logs."""
+    return Append(name, expected, records, status, None if status == "running" else 9)
+
+
+def bodies(store: Store, *names: str) -> list[list[tuple[str, bytes]]]:
+    """The logs of several executions."""
+    return [[(record.event_id, record.body) for record in store.read(name)] for name in names]
+
+
+def test_several_logs_grow_at_once(store: Store, open_store: Open) -> None:
+    names = several(store)
+    store.append_all([turn("r1", 1, ("b", b"2"), ("c", b"")), turn("r3", 1, ("b", b"x"), status="completed")])
+    store.append_all([turn("r1", 3, ("d", b"3")), turn("r2", 1, ("b", b"y"))])
+    grown = [
+        [("a", b"1"), ("b", b"2"), ("c", b""), ("d", b"3")],
+        [("a", b"1"), ("b", b"y")],
+        [("a", b"1"), ("b", b"x")],
+    ]
+    assert bodies(store, *names) == bodies(open_store(), *names) == grown
+    rows = [store.execution(name) for name in names]
+    assert [(row.status, row.ended) for row in rows if row] == [("running", None)] * 2 + [("completed", 9)]
+    assert store.append("r1", 4, [("e", b"")], status="running", ended=None) == 5
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["heads known", "heads unknown"])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        turn("r2", 0, ("z", b"")),
+        turn("r2", 7, ("z", b"")),
+        turn("r2", 1, ("a", b"another")),
+    ],
+    ids=["behind", "ahead", "another body"],
+)
+def test_of_several_appends_all_are_kept_or_none(store: Store, open_store: Open, known: bool, wrong: Append) -> None:
+    names = several(store)
+    writer = store if known else open_store()
+    before = bodies(store, *names)
+    with pytest.raises(Conflict):
+        writer.append_all([turn("r1", 1, ("b", b"2")), wrong, turn("r3", 1, ("b", b"3"), status="failed")])
+    assert bodies(store, *names) == before
+    row = store.execution("r3")
+    assert row is not None and (row.status, row.ended) == ("running", None)
+    writer.append_all([turn("r1", 1, ("b", b"2")), turn("r3", 1, ("b", b"3"))])
+    assert [len(log) for log in bodies(store, *names)] == [2, 1, 2]
+
+
+def test_several_appends_may_come_again(store: Store, open_store: Open) -> None:
+    names = several(store)
+    batch = [turn("r1", 1, ("b", b"2"), ("c", b"3")), turn("r2", 1, ("b", b"4"))]
+    for writer in (store, store, open_store()):
+        writer.append_all(batch)
+    store.append_all([*batch, turn("r3", 1, ("b", b"5"))])
+    assert [len(log) for log in bodies(store, *names)] == [3, 2, 2]
+
+
+def test_what_another_has_taken_keeps_several_appends_away(store: Store, open_store: Open) -> None:
+    """Two writers of overlapping logs: who comes second writes nothing, not even to the log that is free."""
+    names, other = several(store), open_store()
+    other.append_all([turn("r1", 1, ("o", b"")), turn("r2", 1, ("o", b""))])
+    with pytest.raises(Conflict):
+        store.append_all([turn("r2", 1, ("b", b"")), turn("r3", 1, ("b", b""))])
+    assert [len(log) for log in bodies(store, *names)] == [2, 2, 1]
+
+
+def test_what_cannot_be_stored_of_one_is_no_failure_of_the_store(store: Store) -> None:
+    """A record that no store can keep is refused with all that came with it; what comes without it is kept."""
+    several(store)
+    wrong = turn("r2", 1, ("\ud800", b""))
+    fine = turn("r1", 1, ("b", b""))
+    try:
+        store.append_all([fine, wrong])
+    except StoreRefused:
+        assert [len(log) for log in bodies(store, "r1", "r2")] == [1, 1]
+        store.append_all([fine])
+    assert len(bodies(store, "r1")[0]) == 2
+
+
+def test_an_unknown_execution_among_several_is_a_failure(store: Store) -> None:
+    several(store)
+    with pytest.raises(StoreFailure, match="there is no execution"):
+        store.append_all([turn("r1", 1, ("b", b"")), turn("nobody", 0, ("b", b""))])
+    assert bodies(store, "r1") == [[("a", b"1")]]
 
 
 def test_a_failure_at_a_named_point_leaves_all_or_nothing(adapter: ModuleType, open_store: Open) -> None:

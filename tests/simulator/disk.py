@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
-from noetl.ports import Conflict, ExecutionRow, StartKey, StoreFailure
+from noetl.ports import Append, Conflict, ExecutionRow, StartKey, StoreFailure
 from noetl.store.memory import MemoryStore
 from simulator.timeline import Timeline
 
@@ -137,6 +137,17 @@ class Disk:
 
         position: int = self._commit(commit)
         return position
+
+    def append_all(self, appends: Sequence[Append]) -> None:
+        """`Store.append_all`."""
+
+        def commit() -> None:
+            for append in appends:
+                if self._holders.of.get(append.execution_id, self) is not self:
+                    raise Conflict(f"execution {append.execution_id!r} is owned by another process now")
+            self._shared.append_all(appends)
+
+        self._commit(commit)
 
     @contextmanager
     def own(self, execution_id: str) -> Iterator[None]:

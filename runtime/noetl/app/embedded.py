@@ -1,7 +1,8 @@
 """Server and worker in one process and one thread: the embedded runtime.
 
-Each round the server takes what waits and commits, then the worker does what it can; tools are given time between, and
-wait for what comes when neither has anything to do. The process owns the execution it drives; whoever wants something
+Each round the server takes what waits and the worker does what it can; what they come to is on disk before a tool with
+an effect begins, a line is shown, or time is passed. Tools are given time between, and wait for what comes when neither
+has anything to do. The process owns the execution it drives; whoever wants something
 of it writes to the inbox.
 """
 
@@ -78,7 +79,7 @@ class Embedded:
     def interrupt(self) -> None:
         """Stop after the current round, or within it where something is evaluated; safe in a handler of a signal.
 
-        What an unfinished turn has decided is not on disk, and is decided again when the execution is resumed.
+        What an unfinished turn has decided is never stored, and is decided again when the execution is resumed.
         """
         self._interrupted = True
         if self._driving:
@@ -107,6 +108,7 @@ class Embedded:
         try:
             return self._rounds(execution_id)
         except Stopped:
+            self._parts.control.settle()
             return "interrupted"
         finally:
             self._driving = False
@@ -125,10 +127,12 @@ class Embedded:
             if worker.step() or moved:
                 self._parts.launcher.poll()
                 continue
+            control.settle()  # nobody waits with something that is not on disk
             if execution.paused and not execution.is_over and not worker.busy:
                 return "paused"
             if not (worker.busy or control.is_open) or not self._pass_time():
                 break
+        control.settle()
         if not execution.is_over:
             self._parts.patience.check()
         return execution.status if execution.is_over else "interrupted"

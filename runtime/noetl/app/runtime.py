@@ -16,7 +16,8 @@ from noetl.engine.program import Program
 from noetl.environment import NO_ENVIRONMENT, Environment
 from noetl.patience import LONGEST, Patience
 from noetl.ports import Blobs, Fence, Store
-from noetl.server.execution import Keep, at_once, hydrate
+from noetl.server.execution import hydrate
+from noetl.server.journal import Keep, at_once
 from noetl.worker.scripted import Script
 from noetl_ir.events import Event
 from noetl_ir.records import NamedTuple
@@ -44,6 +45,8 @@ class Settings(NamedTuple):
     """Seconds that a run waits for a store that takes nothing."""
     say: Callable[[str], None] = lambda text: None
     """Hears that a run waits for that."""
+    every_event: bool = False
+    """Whether each turn is on disk before the next one, instead of before what leaves the process."""
     waits: bool = False
     """Whether room is waited for from the first file on: of a store, of its plans, of who owns an execution."""
 

@@ -46,7 +46,7 @@ class Live:
 
     def log(self, call: Call, text: str) -> None:
         self._lines.log(call, text)
-        self._draw()
+        self._area.draw_again()  # what goes on now may be ahead of the disk
 
     def say(self, text: str) -> None:
         self._lines.say(text)
@@ -89,6 +89,7 @@ class Area:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._height = 0
+        self._shown: list[str] = []
 
     def write(self, text: str) -> int:
         """Whole lines, above the area, which is gone until it is drawn again."""
@@ -104,9 +105,15 @@ class Area:
         columns, rows = self._size()
         fitting = min(MOST_LINES, max(rows - 2, 1))
         shown = lines if len(lines) <= fitting else [*lines[: fitting - 1], "  …"]
+        self._shown = lines
         text = "\n".join(cut(line, columns - 1) for line in shown)
         taken, self._height = self._taken_away(), len(shown)
         self._put(taken + text)
+
+    def draw_again(self) -> None:
+        """Draw it as it was."""
+        if self._shown and not self._height:
+            self.draw(self._shown)
 
     def clear(self) -> None:
         """Take the area away."""

@@ -14,6 +14,7 @@ from noetl.app.snapshots import program_of, snapshot_of
 from noetl.cli.asking import ask
 from noetl.cli.buses import pool_limit_option
 from noetl.cli.driving import DriveOptions, drive
+from noetl.cli.durability import durability_option
 from noetl.cli.ending import tell
 from noetl.cli.environment import env_option
 from noetl.cli.inputs import script_of
@@ -41,6 +42,7 @@ from noetl.ports import Owned
 @path_option
 @click.option("--script", metavar="FILE", help="Replace tools by the outcomes listed there, on a virtual clock.")
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
+@durability_option
 @pool_limit_option
 @env_option
 @server_option
@@ -53,6 +55,7 @@ def resume(
     folders: tuple[Path, ...],
     script: str | None,
     slots: int,
+    every_event: bool,
     limits: dict[str, int],
     environment: Environment,
     url: str,
@@ -75,6 +78,7 @@ def resume(
     scripted = script_of(script) if script is not None else None
     settings = Settings(
         folders, slots=slots, limits=limits, script=scripted, log=shown.log, environment=environment, tick=shown.tick,
+        every_event=every_event,
         say=trouble_for(shown, quiet=quiet), waits=True,
     )  # fmt: skip
     with opened(url, settings) as runtime:

@@ -14,6 +14,7 @@ from noetl.app.runtime import DEFAULT_SLOTS, Runtime, Settings
 from noetl.app.snapshots import snapshot_of
 from noetl.cli.buses import pool_limit_option
 from noetl.cli.driving import DriveOptions, drive
+from noetl.cli.durability import durability_option
 from noetl.cli.ending import tell
 from noetl.cli.environment import env_option
 from noetl.cli.inputs import STANDARD_INPUT, payload_of, plan_bytes, script_of
@@ -39,6 +40,7 @@ from noetl.starts import BadKey, other, start_key
 @click.option("--key", metavar="KEY", help="Run once: a second run with this key only tells how the first stands.")
 @click.option("--script", metavar="FILE", help="Replace tools by the outcomes listed there, on a virtual clock.")
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
+@durability_option
 @pool_limit_option
 @env_option
 @store_option
@@ -52,6 +54,7 @@ def run(
     key: str | None,
     script: str | None,
     slots: int,
+    every_event: bool,
     limits: dict[str, int],
     environment: Environment,
     url: str,
@@ -76,6 +79,7 @@ def run(
     plan = plan_bytes(source, folders, quiet=quiet, undone="nothing was started")
     settings = Settings(
         folders, slots=slots, limits=limits, script=scripted, log=shown.log, environment=environment, tick=shown.tick,
+        every_event=every_event,
         say=trouble_for(shown, quiet=quiet), waits=True,
     )  # fmt: skip
     with opened(url, settings) as runtime:

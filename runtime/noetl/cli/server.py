@@ -11,6 +11,7 @@ import click
 from noetl.app.runtime import DEFAULT_SLOTS, Settings
 from noetl.cli.buses import bus_at, pool_limit_option
 from noetl.cli.daemons import fence_option, log, say
+from noetl.cli.durability import durability_option
 from noetl.cli.environment import env_option
 from noetl.cli.remote import asked, connected
 from noetl.cli.stores import opened, path_option, store_option
@@ -33,6 +34,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--behind-proxy", is_flag=True, help="A proxy in front of it ends TLS.")
 @click.option("--tokens", "tokens_path", metavar="FILE", help="Who may do what; beside the store by default.")
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
+@durability_option
 @click.option("--bus", "bus_url", metavar="URL", help="The bus to workers in other processes: nats://HOST:PORT.")
 @pool_limit_option
 @click.option("--announce", default="", metavar="URL", help="Where workers reach it; where it listens by default.")
@@ -50,6 +52,7 @@ def server(
     behind_proxy: bool,
     tokens_path: str | None,
     slots: int,
+    every_event: bool,
     bus_url: str | None,
     limits: dict[str, int],
     announce: str,
@@ -85,7 +88,9 @@ def server(
         raise click.UsageError("--tls-key is the key of a certificate: give --tls-cert too")
     if tls_key is not None:
         learn_file(str(tls_key))
-    settings = Settings(folders=folders, slots=slots, limits=limits, log=log, fence=fence, environment=environment)
+    settings = Settings(
+        folders, slots=slots, limits=limits, log=log, fence=fence, environment=environment, every_event=every_event
+    )
     with opened(url, settings) as runtime, bus_at(bus_url, limits) as bus:
         listening = Listening(host, port, tokens, tls_cert, tls_key, behind_proxy, announce)
         try:

@@ -8,7 +8,7 @@ from noetl.ports import Blobs, ExecutionRow, Store, StoreFailure
 from noetl.server.execution import OwnedExecution, hydrate
 from noetl_ir.commands import StartChild
 from noetl_ir.expr import Json
-from noetl_ir.outcome import error, ok
+from noetl_ir.outcome import Outcome, error, ok
 from noetl_ir.records import NamedTuple
 
 
@@ -83,6 +83,15 @@ def missed(child: Execution, caller: ExecutionRow | None) -> str | None:
     if caller.status == "paused":
         return None if child.paused else "pause"
     return "resume" if child.paused_by_caller else None
+
+
+def too_deep(owned: OwnedExecution, path: str) -> Outcome | None:
+    """The outcome of a call that is one deeper than `limits.max_children_depth`, None of any other."""
+    depth, limit = owned.execution.children_depth + 1, owned.program.plan.limits.max_children_depth
+    if depth <= limit:
+        return None
+    message = f"playbook `{path}` would be {depth} calls deep; `limits.max_children_depth` is {limit}"
+    return error("playbook.depth", message)
 
 
 def request_of(order: StartChild, depth: int) -> Request:

@@ -1,9 +1,10 @@
 """The control plane of one process: its executions, their turns, and what passes between parents and children.
 
 Every round takes what waits: reports from the bus, due timers, and requests from the inbox. Each execution that
-got something has one turn. Orders go to the bus after the commit (`orders`). What nobody claims is ordered again
-(`redelivery`), and what a worker elsewhere claimed and left (`tracker`); an order to stop is not, since the report of
-what was not stopped is refused.
+got something has one turn, and the journal has the turns stored. What rests on them follows then; where the workers are
+in this process, their next orders already before, and what lets go of an effect only then. What nobody claims is
+ordered again (`redelivery`), and what a worker elsewhere claimed and left (`tracker`); an order to stop is not, since
+the report of what was not stopped is refused.
 
 An execution whose log somebody else has extended is given up, and whoever it belongs to; all others go on. So they do
 when a turn of one raises what no turn may raise: that one ends with `engine.fault` (`faults`).
@@ -17,15 +18,29 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.faults import CODE, fault_of
-from noetl.ports import Blobs, Bus, Clock, Conflict, ExecutionRow, Owned, StartKey, Store, StoreFailure, Wanted
+from noetl.ports import (
+    Blobs,
+    Bus,
+    Clock,
+    Conflict,
+    ExecutionRow,
+    Owned,
+    StartKey,
+    Store,
+    StoreFailure,
+    StoreRefused,
+    Wanted,
+)
 from noetl.server.agenda import Agenda
-from noetl.server.children import Child, Family, NotFound, child_of, missed, outcome_of, request_of
-from noetl.server.execution import Ask, Keep, OwnedExecution, at_once
+from noetl.server.children import Child, Family, NotFound, child_of, missed, outcome_of, request_of, too_deep
+from noetl.server.dues import ClockSetting
+from noetl.server.execution import Ask, OwnedExecution
 from noetl.server.inbox import Inbox
+from noetl.server.journal import EVERY_EVENT, Holding, Journal, Keep, at_once
 from noetl.server.orders import Orders
 from noetl.server.owned_executions import OwnedExecutions
 from noetl.server.redelivery import Redelivery
-from noetl.server.report_intake import Heard, ReportIntake
+from noetl.server.report_intake import Heard, ReportIntake, lets_go
 from noetl.server.waiting_orders import is_waiting
 from noetl.server.workers.tracker import WorkerTracker
 from noetl_ir.commands import Answer, Command, RunPipeline, Said, StartChild, StopPipeline
@@ -37,9 +52,6 @@ from noetl_ir.outcome import error, ok
 FOREIGN = (Conflict, Owned, StoreFailure)
 """What a turn may raise: it says something of what is around it, and nothing of the execution."""
 
-CLOCK_SET = 100_000
-"""Microseconds by which the wall clock goes off the steady one before it counts as set."""
-
 Observer = Callable[[Execution, Program, Event], None]
 """Hears every event once it is on disk."""
 
@@ -50,7 +62,7 @@ class ControlPlane:
     `clock` gives the times of events and `steady` measures how long anything waits; there is none where `clock` is a
     virtual one, and `wall` then tells the times that lists show. `tracker` is over the workers; `environment`
     gives the variables that the workload of a child reads and may read. `say` hears of mistakes of the engine;
-    `keep` has everything stored, and waits for room where that is wanted.
+    `keep` has everything stored, and waits for room where that is wanted; `holding` is how long turns may wait for it.
     """
 
     def __init__(
@@ -69,6 +81,7 @@ class ControlPlane:
         environment: Callable[[Program], dict[str, Json] | None] = lambda program: None,
         say: Callable[[str], None] = lambda text: None,
         keep: Keep = at_once,
+        holding: Holding = EVERY_EVENT,
     ) -> None:
         self._say = say
         self._keep = keep
@@ -78,7 +91,7 @@ class ControlPlane:
         self._blobs = blobs
         self._clock = clock
         self._steady = steady or clock
-        self._ahead = clock.now() - self._steady.now()
+        self._setting = ClockSetting(clock, self._steady)
         self._wall = wall
         self._find = find
         self._load = load
@@ -90,6 +103,8 @@ class ControlPlane:
         self.executions = self._owned.executions
         self._redelivery = Redelivery(self.executions, self._steady)
         self._conflict: Conflict | None = None
+        self._lost: set[str] = set()
+        self._journal = Journal(store, keep, self._steady, holding, lose=self._lose, refuse=self._refuse)
         self._intake = ReportIntake(bus, store=store, blobs=blobs, executions=self.executions, tracker=tracker, say=say)
         self._children = Family()
 
@@ -113,7 +128,7 @@ class ControlPlane:
                 return self.executions.get(execution_id, owned)
             owned = self._execution_of(program, execution_id)
             begun = owned.begin_faulted(request, row, self._told(execution_id, problem), key)
-        self._after(owned, *begun)
+        self._follow_up(owned, *begun)
         return owned
 
     def resume(self, execution_id: str, program: Program, *, retry_fault: bool = False) -> OwnedExecution:
@@ -123,24 +138,41 @@ class ControlPlane:
         if retry_fault:
             owned.retry_fault()
         if not owned.execution.is_over:
-            self._after(owned, *owned.resume(self._tracker.take_up(owned.execution, owned.running())))
+            self._follow_up(owned, *owned.resume(self._tracker.take_up(owned.execution, owned.running())))
+        self._next(execution_id, lambda: self._taken_up(owned))
+        return owned
+
+    def _taken_up(self, owned: OwnedExecution) -> None:
+        """What is to be looked at once an execution that is taken up has found the children that it waits for."""
+        execution_id = owned.execution.execution_id
+        if not owned.execution.is_over:
             self._inbox.read_for(owned)
         self._take_up_children(execution_id)
-        if parent := owned.execution.parent:
-            verb = missed(owned.execution, self._store.execution(parent[0]))
-            if verb is not None:
-                self.ask(execution_id, Ask(verb))
-        return owned
+        parent = owned.execution.parent
+        if parent and (verb := missed(owned.execution, self._store.execution(parent[0]))) is not None:
+            self._ask(execution_id, Ask(verb))
 
     def begin(self, program: Program, execution_id: str, request: Request, key: StartKey | None = None) -> None:
         """Own a new execution and start it. Raises Taken."""
         with self._owning(execution_id):
             self.start(program, execution_id, request, key)
+            self._settle_for(execution_id)
 
     def take_up(self, execution_id: str, program: Program, *, retry_fault: bool = False) -> None:
         """Own an execution that is there and go on with it, as `resume` does; raises Owned."""
         with self._owning(execution_id):
             self.resume(execution_id, program, retry_fault=retry_fault)
+            self._settle_for(execution_id)
+
+    def settle(self) -> None:
+        """Have everything on disk that was decided, and what rests on it follow. Raises StoreFailure."""
+        self._journal.flush()
+
+    def _settle_for(self, execution_id: str) -> None:
+        """The same for somebody who waits for one execution. Raises Conflict where somebody else goes on with it."""
+        self._journal.flush()
+        if execution_id in self._lost and self._conflict is not None:
+            raise self._conflict
 
     @contextmanager
     def _owning(self, execution_id: str) -> Iterator[None]:
@@ -169,14 +201,13 @@ class ControlPlane:
             if child_id in self.executions:
                 continue
             self._owned.own(child_id)
-            owned = self.resume(child_id, self._load(row.plan_digest))
-            if not owned.execution.detached:
-                self.ask(child_id, Ask("cancel"))
+            if not self.resume(child_id, self._load(row.plan_digest)).execution.detached:
+                self._ask(child_id, Ask("cancel"))
 
     def _execution_of(self, program: Program, execution_id: str) -> OwnedExecution:
         owned = OwnedExecution(
-            program, execution_id, store=self._store, blobs=self._blobs, clock=self._clock, steady=self._steady,
-            wall=self._wall, keep=self._keep,
+            program, execution_id, store=self._store, journal=self._journal, blobs=self._blobs, clock=self._clock,
+            steady=self._steady, wall=self._wall, keep=self._keep,
         )  # fmt: skip
         self._owned.add(execution_id, owned)
         self._inbox.open()
@@ -214,9 +245,12 @@ class ControlPlane:
         if self._redelivery.is_due(now):
             self._order_again(now)
         did = self._look_for_left() or did
+        if self._journal.is_due:
+            self._journal.flush()
         did = self._send() or did
         if self._conflict is not None:
             conflict, self._conflict = self._conflict, None
+            self._lost.clear()
             raise conflict
         return did
 
@@ -229,10 +263,8 @@ class ControlPlane:
                 self._owned.let_go(execution_id)
 
     def _look_at_clock(self, now: int) -> None:
-        """A wait for a time of day lasts for longer, or not as long, once the wall clock was set."""
-        ahead = self._clock.now() - now
-        if abs(ahead - self._ahead) > CLOCK_SET:
-            self._ahead = ahead
+        """What waits for a time of day waits for longer, or not as long, once the wall clock was set."""
+        if self._setting.was_changed(now):
             for owned in self.executions.values():
                 if owned.dues.has_moments:
                     self._note(owned)
@@ -245,9 +277,21 @@ class ControlPlane:
         """Somebody else goes on with an execution: it is given up, and all others have their turn."""
         self._conflict = Conflict(str(problem))
         for owned in self._owned.family_of(execution_id):
+            self._lost.add(owned.execution.execution_id)
             for order in self._tracker.stops(owned.execution, owned.running()):
                 self._orders.add_stop(order)
         self.give_up(execution_id)
+
+    def _refuse(self, execution_id: str, problem: StoreRefused) -> None:
+        """What one execution has is never stored: it ends by that, and is given up where even that cannot be stored."""
+        owned = self.executions.get(execution_id)
+        if owned is None:
+            return
+        if owned.execution.fault is not None:
+            self._say(f"execution {execution_id} is given up: {problem}")
+            self.give_up(execution_id)
+        else:
+            self._fault(owned, problem)
 
     def _look_for_left(self) -> bool:
         """Order again what workers left that are not heard any more, or that leave; give up what others drive."""
@@ -261,7 +305,7 @@ class ControlPlane:
             if owned is not None and owned.runs_under(claim.run, claim.claim):
                 try:
                     with self._bulkhead(owned):
-                        self._after(owned, *owned.lose([claim.run]))
+                        self._follow_up(owned, *owned.lose([claim.run]))
                 except (Conflict, Owned) as problem:
                     self._lose(claim.execution_id, problem)
         for execution_id, loop in left.loops:
@@ -276,6 +320,7 @@ class ControlPlane:
         for name in [owned.execution.execution_id for owned in self._owned.family_of(execution_id)]:
             self._children.pop(name)
             self._inbox.forget(name)
+            self._journal.forget(name)
             self._let_go(name)
 
     def _order_again(self, now: int) -> None:
@@ -306,14 +351,19 @@ class ControlPlane:
         return min((due for due in dues if due is not None), default=None)
 
     def ask(self, execution_id: str, ask: Ask) -> None:
-        """Cancel, pause or resume, handed down to children; or a signal."""
-        owned = self.executions.get(execution_id)
-        if owned is not None:
+        """Cancel, pause or resume, handed down to children; or a signal; it is on disk then. Raises Conflict."""
+        self._ask(execution_id, ask)
+        self._settle_for(execution_id)
+
+    def _ask(self, execution_id: str, ask: Ask) -> None:
+        if (owned := self.executions.get(execution_id)) is not None:
             self._turn(owned, [], [ask], owned.due(self._steady.now()))
 
     def _turn(self, owned: OwnedExecution, mine: list[Heard], requests: list[Ask], due: list[str]) -> None:
         with self._bulkhead(owned, mine):
             self._turn_of(owned, mine, requests, due)
+        if self._journal.is_full:
+            self._journal.flush()
 
     @contextmanager
     def _bulkhead(self, owned: OwnedExecution, mine: Sequence[Heard] = ()) -> Iterator[None]:
@@ -341,12 +391,14 @@ class ControlPlane:
         execution_id = owned.execution.execution_id
         error = self._told(execution_id, problem)
         try:
+            self._journal.flush()  # the turns before it stand
+            self._journal.forget(execution_id)
             fresh = self._execution_of(owned.program, execution_id)
             fresh.load()
             if fresh.execution.is_over:  # its end is on disk, and others are still to be told
                 self._over(fresh)
             else:
-                self._after(fresh, *fresh.fault(error))
+                self._follow_up(fresh, *fresh.fault(error))
         except FOREIGN:
             raise
         except Exception as again:
@@ -355,43 +407,85 @@ class ControlPlane:
 
     def _turn_of(self, owned: OwnedExecution, mine: list[Heard], requests: list[Ask], due: list[str]) -> None:
         answers, events, orders = owned.take([heard.report for heard in mine], due, requests)
-        self._intake.put_off(owned.execution.execution_id, mine[len(answers) :])
-        for heard, answer in zip(mine, answers, strict=False):
-            heard.delivery.answer(answer)
-        for request in requests:
-            if request.verb != "signal":
-                for child_id, _ in self._children.of(owned.execution.execution_id):
-                    self.ask(child_id, Ask(request.verb))
-        self._after(owned, events, orders)
-        for heard, answer in zip(mine, answers, strict=False):
-            if answer.recorded:
-                for order in self._tracker.hear_report(owned.program, heard.report):
-                    self._queue(order)
+        execution_id = owned.execution.execution_id
+        self._intake.put_off(execution_id, mine[len(answers) :])
+        given = [*zip(mine, answers, strict=False)]
+        late = [each for each in given if not self._journal.ahead or lets_go(each[0].report)]
+        if late or requests or any(isinstance(order, StopPipeline) for order in orders):
+            self._journal.want()
+
+        def tell() -> None:
+            for heard, answer in late:
+                heard.delivery.answer(answer)
+            self._tell(owned, events)
+
+        def follow() -> None:
+            for request in requests:
+                if request.verb != "signal":
+                    for child_id, _ in self._children.of(execution_id):
+                        self._ask(child_id, Ask(request.verb))
+            self._after(owned, events, orders)
+            for heard, answer in given:
+                if answer.recorded:
+                    for order in self._tracker.hear_report(owned.program, heard.report):
+                        self._queue(order)
+
+        self._journal.then(execution_id, tell)
+        for each in given:
+            if self._journal.ahead and not lets_go(each[0].report):
+                each[0].delivery.answer(each[1])
+        self._next(execution_id, follow)
+
+    def _next(self, execution_id: str, work: Callable[[], None]) -> None:
+        """Do what follows from the last turn of an execution: now where nobody outside sees it, else after the disk."""
+        if self._journal.ahead:
+            work()
+        else:
+            self._journal.then(execution_id, work)
+
+    def _follow_up(self, owned: OwnedExecution, events: list[Event], orders: list[Command]) -> None:
+        """What follows from a turn that nobody reported for."""
+        execution_id = owned.execution.execution_id
+        self._journal.then(execution_id, lambda: self._tell(owned, events))
+        self._next(execution_id, lambda: self._after(owned, events, orders))
+
+    def _tell(self, owned: OwnedExecution, events: list[Event]) -> None:
+        """Whoever watches hears of events that are on disk."""
+        with self._bulkhead(owned):
+            for event in events:
+                self._observe(owned.execution, owned.program, event)
 
     def _after(self, owned: OwnedExecution, events: list[Event], orders: list[Command]) -> None:
         with self._bulkhead(owned):
             self._follow(owned, events, orders)
 
+    def _is_stored(self, owned: OwnedExecution) -> bool:
+        """Have all of it on disk where something outside of this process is next; whether it is driven here still."""
+        if not self._journal.ahead:
+            return True
+        self._journal.flush()
+        return self.executions.get(owned.execution.execution_id) is owned
+
     def _follow(self, owned: OwnedExecution, events: list[Event], orders: list[Command]) -> None:
         execution = owned.execution
-        observe, program = self._observe, owned.program
         self._tracker.note(execution.execution_id, events)
         for event in events:
-            observe(execution, program, event)
             if event.event_type == "timer.fired" and "outcome" in event.data:
                 self._stop_child(execution.execution_id, event.run)
         for order in orders:
             if isinstance(order, RunPipeline):
                 self._queue(order)
             elif isinstance(order, StartChild):
+                if not self._is_stored(owned):
+                    return
                 self._start_child(owned, order)
             elif isinstance(order, StopPipeline):
                 self._stop_child(execution.execution_id, order.run)
                 self._orders.add_stop(self._tracker.stamped(order))
-        if execution.is_over:
-            self._over(owned)
-        else:
+        if not execution.is_over:
             self._note(owned)
+        elif self._is_stored(owned):
+            self._over(owned)
 
     def _over(self, owned: OwnedExecution) -> None:
         execution_id, steps = owned.execution.execution_id, owned.program.plan.steps
@@ -400,7 +494,7 @@ class ControlPlane:
         self._orders.withdraw((self._tracker.queue_of(steps[order.step]), order) for order in left)
         self._tracker.forget(execution_id)
         for child_id, _ in self._children.of(execution_id):
-            self.ask(child_id, Ask("cancel"))
+            self._ask(child_id, Ask("cancel"))
         outcome = outcome_of(owned) if owned.execution.parent else {}  # before anything is forgotten: it may raise
         calling = self._children.pop(execution_id)
         if self._owned.is_owned(execution_id):
@@ -432,12 +526,9 @@ class ControlPlane:
 
     def _child(self, owned: OwnedExecution, order: StartChild) -> None:
         child = Child(order.execution_id, order.run)
-        depth = owned.execution.children_depth + 1
-        limit = owned.program.plan.limits.max_children_depth
         path = str(order.call.get("path", ""))
-        if depth > limit:
-            message = f"playbook `{path}` would be {depth} calls deep; `limits.max_children_depth` is {limit}"
-            self._hand_up(child, error("playbook.depth", message).as_json())
+        if (deep := too_deep(owned, path)) is not None:
+            self._hand_up(child, deep.as_json())
             return
         child_id, there = child_of(self._store, self._blobs, order)
         try:
@@ -452,7 +543,7 @@ class ControlPlane:
             self._keep(lambda: self._owned.own(child_id))
         if there is None:
             self._keep(lambda: self._store.put_plan(program.digest, program.plan.path, program.bytes))
-            request = request_of(order, depth)._replace(
+            request = request_of(order, owned.execution.children_depth + 1)._replace(
                 scripted=owned.execution.scripted, env=self._environment(program), folder=owned.execution.folder
             )
             self.start(program, child_id, request)
@@ -481,8 +572,8 @@ class ControlPlane:
         """Forget every execution, as a crash would: the log has all of it."""
         self.close()
         for part in (
-            self._owned, self._redelivery, self._orders, self._inbox, self._intake, self._children, self._agenda,
-            self._tracker,
+            self._journal, self._owned, self._redelivery, self._orders, self._inbox, self._intake, self._children,
+            self._agenda, self._tracker,
         ):  # fmt: skip
             part.clear()
 
@@ -490,7 +581,7 @@ class ControlPlane:
         for child_id, child in self._children.of(parent):
             if child.run == run:
                 self._children.pop(child_id)
-                self.ask(child_id, Ask("cancel"))
+                self._ask(child_id, Ask("cancel"))
 
     def _send(self) -> bool:
         """Hand waiting orders to the bus as far as it has room."""
@@ -504,7 +595,6 @@ class ControlPlane:
         """Keep an order until there is room for it: by the priority of its run, then as it came."""
         if not isinstance(order, RunPipeline) or (owned := self.executions.get(order.execution_id)) is None:
             return
-        pool = self._tracker.pool_for(owned.program, order)
-        if pool is not None:
+        if (pool := self._tracker.pool_for(owned.program, order)) is not None:
             run = owned.execution.runs.get(step_run_of(order.run))
             self._orders.add(self._tracker.stamped(order), pool, run.priority if run is not None else 0)

@@ -11,6 +11,9 @@ from collections.abc import Iterator, Mapping
 from noetl.engine.execution import Timer
 from noetl.ports import Clock
 
+CLOCK_SET = 100_000
+"""Microseconds by which the wall clock goes off the steady one before it counts as set."""
+
 
 class Dues:
     """Due times by the name of the timer, in microseconds of `steady`; `clock` is the wall clock."""
@@ -58,3 +61,19 @@ class Dues:
                     ahead = self._steady.now() - self._clock.now()
                 due = timer.due + ahead
             yield name, due
+
+
+class ClockSetting:
+    """Whether the wall clock was set, as the steady one shows."""
+
+    def __init__(self, clock: Clock, steady: Clock) -> None:
+        self._clock = clock
+        self._ahead = clock.now() - steady.now()
+
+    def was_changed(self, now: int) -> bool:
+        """Whether that happened since the last look; `now` is the time of the steady clock."""
+        ahead = self._clock.now() - now
+        if abs(ahead - self._ahead) <= CLOCK_SET:
+            return False
+        self._ahead = ahead
+        return True

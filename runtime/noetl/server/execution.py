@@ -1,12 +1,11 @@
-"""The server's owned around one execution: read, fold, decide, append, then order.
+"""The server's owned around one execution: read, fold, decide, hand the events to the journal, then order.
 
-A turn is all input waiting now, decided to a fixpoint, in one commit. Order on disk: a blob before the event that
-names it, the event before its effect; nothing acts on an event that is not on disk. A failed commit advances
-nothing: the state in memory is given up with the turn.
+A turn is all input waiting now, decided to a fixpoint; its events are on disk together or not at all. Order on disk: a
+blob before the event that names it, the event before its effect. A failed commit advances nothing: the state in memory
+is given up with the turn.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Sequence
 
 from noetl.engine import reports
 from noetl.engine.decide import decide
@@ -16,9 +15,10 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request, record_request, start
 from noetl.engine.turn import Turn
-from noetl.ports import Blobs, Clock, ExecutionRow, Record, StartKey, Store, StoreFailure
+from noetl.ports import Append, Blobs, Clock, ExecutionRow, Record, StartKey, Store, StoreFailure
 from noetl.recent import Recent
 from noetl.server.dues import Dues
+from noetl.server.journal import Journal, Keep, at_once
 from noetl.server.waiting_orders import WaitingOrders, waiting
 from noetl_ir import codec
 from noetl_ir.commands import Answer, Command, Report, RunPipeline
@@ -30,20 +30,6 @@ from noetl_ir.records import NamedTuple
 
 ANSWERS_KEPT = 4096
 """How many answers are kept for reports that come twice; each pipeline waits for one at a time."""
-
-
-_T = TypeVar("_T")
-
-
-class Keep(Protocol):
-    """Has something stored, and may repeat what does that."""
-
-    def __call__(self, work: Callable[[], _T]) -> _T: ...
-
-
-def at_once(work: Callable[[], _T]) -> _T:
-    """Store it or fail."""
-    return work()
 
 
 class Ask(NamedTuple):
@@ -58,7 +44,8 @@ class OwnedExecution:
     """Keeps one execution: its fold, and the turns that extend its log. One owned an execution, one owner a owned.
 
     `clock` gives the times of events and `steady` measures how long timers wait, both the same where they are virtual;
-    `wall` then tells the times that lists show. `keep` has everything stored.
+    `wall` then tells the times that lists show. `keep` has the beginning and what lies outside of the log stored, and
+    `journal` the turns.
     """
 
     def __init__(
@@ -67,6 +54,7 @@ class OwnedExecution:
         execution_id: str,
         *,
         store: Store,
+        journal: Journal,
         blobs: Blobs,
         clock: Clock,
         steady: Clock,
@@ -77,6 +65,7 @@ class OwnedExecution:
         self._keep = keep
         self.execution = Execution(execution_id, program)
         self._store = store
+        self._journal = journal
         self._blobs = blobs
         self._clock = clock
         self._steady = steady
@@ -260,7 +249,7 @@ class OwnedExecution:
         if turn.events:
             expected, records = execution.position - len(turn.events), self._records(turn.events)
             name, status, ended = execution.execution_id, status_of(execution), self._listed(execution.ended)
-            self._keep(lambda: self._store.append(name, expected, records, status=status, ended=ended))
+            self._journal.hold(Append(name, expected, records, status, ended))
             self.dues.written(execution.timers, self._turned)
         return turn.events, effects(self.program, execution)
 

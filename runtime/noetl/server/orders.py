@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from noetl.messages import write_command
 from noetl.ports import STOPS, Blobs, Bus, Full, MessageTooLarge
 from noetl.rotation import Rotation
-from noetl.server.execution import Keep, at_once
+from noetl.server.journal import Keep, at_once
 from noetl_ir.commands import Answer, ClaimCheck, Command, RunPipeline, Said, StopPipeline
 
 

@@ -17,6 +17,11 @@ class Heard(NamedTuple):
     report: Report
 
 
+def lets_go(report: Report) -> bool:
+    """Whether the answer to a report lets go of an effect: a tool that has one, or a wait outside of any worker."""
+    return report.events[-1].event_type == "task.started"
+
+
 class ReportIntake:
     """Takes in what waits on the bus. `executions` are those that are driven here, `refused` counts what came from
     somebody without the order that it is about; `say` hears of it.

@@ -227,6 +227,8 @@ class Service:
             if self._stopping:
                 self._worker.take_no_more()
             did = self._worker.step() or did
+            if not did:
+                self._control.settle()  # no time passes over what is not on disk
             if swept:  # a round in between, of one who was only woken, says nothing of the store
                 self._pause, self._trouble = FIRST_PAUSE, None
         except StoreFailure as problem:
@@ -246,6 +248,8 @@ class Service:
     def _work_off(self) -> bool:
         """Do what waits now; what comes meanwhile has the next round, so that a flood of it stops nothing else."""
         count = self._work.qsize()
+        if count:
+            self._control.settle()  # what fails for want of room fails for whom it is
         for _ in range(count):
             if (piece := self._next()) is not None:
                 piece.do()

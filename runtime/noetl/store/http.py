@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 
 from noetl.catalogue import EVERY, PlanRow, Versions
 from noetl.egress import is_loopback
-from noetl.ports import ALL, Blobs, ExecutionRow, InboxRow, Record, StartKey, Store, StoreFailure, Wanted
+from noetl.ports import ALL, Append, Blobs, ExecutionRow, InboxRow, Record, StartKey, Store, StoreFailure, Wanted
 from noetl.starts import KEY
 from noetl_ir import codec
 from noetl_ir.expr import Json
@@ -234,6 +234,10 @@ class RemoteStore:
     def append(
         self, execution_id: str, expected: int, records: Sequence[tuple[str, bytes]], *, status: str, ended: int | None
     ) -> int:
+        """Refused: the server does it."""
+        raise self._refused()
+
+    def append_all(self, appends: Sequence[Append]) -> None:
         """Refused: the server does it."""
         raise self._refused()
 

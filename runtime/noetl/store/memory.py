@@ -14,6 +14,7 @@ from noetl.catalogue import EVERY, PlanRow, Versions
 from noetl.files import file_name_of
 from noetl.ports import (
     ALL,
+    Append,
     Blobs,
     Conflict,
     ExecutionRow,
@@ -115,16 +116,26 @@ class MemoryStore:
         ended: int | None,
     ) -> int:
         with self._lock:
-            self._reach("append.before_write")
-            log = self._logs.get(execution_id)
-            if log is None:
-                raise StoreFailure(f"there is no execution {execution_id!r} in this store")
-            if fresh := self._missing(execution_id, expected, records):
-                self._reach("append.before_commit")
-                self._extend(execution_id, fresh)
-                self._rows[execution_id] = self._rows[execution_id]._replace(status=status, ended=ended)
-            self._reach("append.after_commit")
-            return len(log)
+            self._append((Append(execution_id, expected, records, status, ended),))
+            return len(self._logs[execution_id])
+
+    def append_all(self, appends: Sequence[Append]) -> None:
+        with self._lock:
+            self._append(appends)
+
+    def _append(self, appends: Sequence[Append]) -> None:
+        self._reach("append.before_write")
+        for append in appends:
+            if append.execution_id not in self._logs:
+                raise StoreFailure(f"there is no execution {append.execution_id!r} in this store")
+        fresh = [self._missing(append.execution_id, append.expected, append.records) for append in appends]
+        self._reach("append.before_commit")
+        for append, records in zip(appends, fresh, strict=True):
+            if records:
+                self._extend(append.execution_id, records)
+                row = self._rows[append.execution_id]
+                self._rows[append.execution_id] = row._replace(status=append.status, ended=append.ended)
+        self._reach("append.after_commit")
 
     def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
         with self._lock:

@@ -2,7 +2,7 @@
 
 import psycopg
 
-from noetl.ports import NoRoom, StoreFailure
+from noetl.ports import NoRoom, StoreFailure, StoreRefused
 from noetl.store.postgres.address import Address
 
 TEXTS = {
@@ -34,6 +34,8 @@ TEXTS = {
 
 FULL = "53"
 """The class of what the server has not enough of: disk, memory, connections. It did nothing, and may do it later."""
+REFUSED = ("22", "23", "54")
+"""The classes of what is wrong with what is to be stored, and with nothing else."""
 LOST = "the server cannot be reached"
 
 TRANSLATED = (psycopg.Error, UnicodeError, OverflowError)
@@ -43,16 +45,18 @@ TRANSLATED = (psycopg.Error, UnicodeError, OverflowError)
 def failure(error: Exception, address: Address) -> StoreFailure:
     """The `StoreFailure` that stands for an error of the driver. No secret of the address is in it."""
     if isinstance(error, UnicodeError):
-        return StoreFailure(f"{address.shown}: an id or a name is not text that can be stored [{error}]")
+        return StoreRefused(f"{address.shown}: an id or a name is not text that can be stored [{error}]")
     if isinstance(error, OverflowError):
-        return StoreFailure(f"{address.shown}: a number is larger than the store can keep [{error}]")
+        return StoreRefused(f"{address.shown}: a number is larger than the store can keep [{error}]")
     words = " ".join(str(error).split())
     for secret in address.secrets:
         words = words.replace(secret, "***")
     meaning = _meaning(error)
     text = f"{address.shown}: {meaning} [{words}]"
-    is_full = (getattr(error, "sqlstate", None) or "").startswith(FULL)
-    return NoRoom(text, meaning) if is_full else StoreFailure(text)
+    state = getattr(error, "sqlstate", None) or ""
+    if state.startswith(FULL):
+        return NoRoom(text, meaning)
+    return StoreRefused(text) if state.startswith(REFUSED) else StoreFailure(text)
 
 
 def _meaning(error: Exception) -> str:

@@ -8,13 +8,13 @@ positions without gaps, a checksum that chains the events of an execution.
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, TypeGuard, TypeVar
 from zlib import crc32
 
 from psycopg.errors import UniqueViolation
 
-from noetl.ports import ALL, Conflict, Damaged, ExecutionRow, Record, StartKey, Taken, Wanted
+from noetl.ports import ALL, Append, Conflict, Damaged, ExecutionRow, Record, StartKey, Taken, Wanted
 from noetl.store import SELECT_EXECUTIONS, condition, cut_off, missing
 from noetl.store.postgres.access import Access
 from noetl.store.postgres.pool import Connection
@@ -48,6 +48,25 @@ WITH logged AS (
 ), summed AS (
   UPDATE executions SET status = %(status)s, ended = %(ended)s, events = %(count)s, chain = %(chain)s
   WHERE number = %(number)s AND EXISTS (SELECT FROM logged)
+)
+SELECT FROM logged
+"""
+# Of several logs at once: where one is another owner's, nothing is written at all.
+_INSERT_ALL = """
+WITH turns AS (
+  SELECT * FROM unnest(%(numbers)b::bigint[], %(names)b::text[], %(statuses)b::text[], %(endings)b::bigint[],
+    %(counts)b::integer[], %(sums)b::bigint[], %(held)b::boolean[])
+    AS turns (number, name, status, ended, events, chain, held)
+), logged AS (
+  INSERT INTO events SELECT fresh.* FROM unnest(%(executions)b::bigint[], %(positions)b::integer[],
+    %(ids)b::text[], %(bodies)b::bytea[], %(chains)b::bigint[]) AS fresh (execution, position, event_id, body, chain)
+  WHERE NOT EXISTS (
+    SELECT FROM turns WHERE held
+      AND NOT EXISTS (SELECT FROM owners WHERE execution_id = turns.name AND holder = %(holder)s))
+  RETURNING position
+), summed AS (
+  UPDATE executions SET status = turns.status, ended = turns.ended, events = turns.events, chain = turns.chain
+  FROM turns WHERE executions.number = turns.number AND EXISTS (SELECT FROM logged)
 )
 SELECT FROM logged
 """
@@ -128,39 +147,47 @@ class Log:
         found = self._access.rows(_STARTED, (written(key),))
         return (read(found[0][0]), found[0][1]) if found else None
 
-    def append(self, execution_id: str, expected: int, records: Records, *, status: str, ended: int | None) -> int:
-        """The quick way trusts the head seen last; the keys of the table catch the rest."""
+    def append_all(self, appends: Sequence[Append]) -> list[Head]:
+        """`Store.append_all`; returns where the logs end. The quick way trusts the heads seen last; the keys of the
+        table catch the rest.
+        """
         self._access.reach("append.before_write")
+        # In one order: two who write the same logs wait for each other, and not both for ever.
+        appends = sorted(appends, key=lambda append: append.execution_id)
         with self._lock:
-            # Taken out first: whatever goes wrong, the head is read again.
-            known = self._heads.pop(execution_id, None)
+            # Taken out first: whatever goes wrong, the heads are read again.
+            known = [self._heads.pop(append.execution_id, None) for append in appends]
+        heads = [head for head, append in zip(known, appends, strict=True) if _is_end(head, append)]
 
-        def quickly(connection: Connection) -> Head:
-            assert known is not None
-            return self._insert(connection, known, execution_id, records, status, ended)
+        def quickly(connection: Connection) -> list[Head]:
+            return self._insert(connection, heads, appends)
 
-        def carefully(connection: Connection) -> Head:
+        def carefully(connection: Connection) -> list[Head]:
             with connection.transaction():
-                head = self._head(connection, execution_id)
-                fresh = self._missing(connection, head, expected, records)
-                if not fresh:
-                    return head
-                return self._insert(connection, head, execution_id, fresh, status, ended)
+                return [self._appended(connection, append) for append in appends]
 
         self._access.reach("append.before_commit")
         after = None
-        if known is not None and known.position == expected and records:
+        if len(heads) == len(appends):
             # One statement, no transaction: a round trip instead of four. The primary key refuses what a head that
             # was too old would write twice.
             after = self._free(quickly)
         for _ in range(_TRIES):
             after = after or self._free(carefully)
         if after is None:
-            raise Conflict(f"the log of {execution_id!r} grows faster than it can be read")
-        if ended is None:
-            self._remember(execution_id, after)
+            names = ", ".join(repr(append.execution_id) for append in appends[:3])
+            raise Conflict(f"the log of {names} grows faster than it can be read")
+        for append, head in zip(appends, after, strict=True):
+            if append.ended is None:
+                self._remember(append.execution_id, head)
         self._access.reach("append.after_commit")
-        return after.position
+        return after
+
+    def _appended(self, connection: Connection, append: Append) -> Head:
+        """Where a log ends once it has what it lacks of an append."""
+        head = self._head(connection, append.execution_id)
+        fresh = self._missing(connection, head, append.expected, append.records)
+        return self._insert(connection, [head], [append._replace(records=fresh)])[0] if fresh else head
 
     def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
         """Each page is a transaction of its own, so a slow reader holds nothing open."""
@@ -198,25 +225,25 @@ class Log:
     def counts(self) -> dict[str, int]:
         return dict(self._access.rows("SELECT status, count(*) FROM executions GROUP BY status"))
 
-    def _insert(
-        self,
-        connection: Connection,
-        head: Head,
-        execution_id: str,
-        records: Records,
-        status: str,
-        ended: int | None,
-    ) -> Head:
-        """Insert behind a head. Raises UniqueViolation where the log goes on already, or has one of the events."""
-        batch, position, chain = _batch(head, records)
+    def _insert(self, connection: Connection, heads: Sequence[Head], appends: Sequence[Append]) -> list[Head]:
+        """Insert behind heads. Raises UniqueViolation where a log goes on already, or has one of the events."""
         holder = self._access.holder
-        values: dict[str, Any] = {
-            "number": head.number, "name": written(execution_id), "status": status, "ended": ended,
-            "holder": holder.number if execution_id in holder.names else 0, **batch,
-        }  # fmt: skip
-        if connection.execute(_INSERT, values).rowcount != len(records):
-            raise Conflict(f"execution {execution_id!r} is owned by another process now")
-        return Head(head.number, position, chain, status, ended)
+        if len(appends) == 1:
+            append, head = appends[0], heads[0]
+            batch, position, chain = _batch(head, append.records)
+            held = holder.number if append.execution_id in holder.names else 0
+            values: dict[str, Any] = {
+                "number": head.number, "name": written(append.execution_id), "status": append.status,
+                "ended": append.ended, "holder": held, **batch,
+            }  # fmt: skip
+            after, statement = [Head(head.number, position, chain, append.status, append.ended)], _INSERT
+        else:
+            values, after = _batches(heads, appends, holder.names)
+            values["holder"], statement = holder.number, _INSERT_ALL
+        if connection.execute(statement, values).rowcount != sum(len(append.records) for append in appends):
+            names = ", ".join(repr(append.execution_id) for append in appends[:3])
+            raise Conflict(f"execution {names} is owned by another process now")
+        return after
 
     def _free(self, work: Callable[[Connection], _T]) -> _T | None:
         """The result of an append, None where one of its keys is taken."""
@@ -278,6 +305,35 @@ def _batch(head: Head, records: Sequence[tuple[str, bytes]]) -> tuple[dict[str, 
         "chain": chain,
     }
     return batch, position, chain
+
+
+def _is_end(head: Head | None, append: Append) -> TypeGuard[Head]:
+    """Whether an append goes behind a head as far as that is known here."""
+    return head is not None and head.position == append.expected and bool(append.records)
+
+
+def _batches(
+    heads: Sequence[Head], appends: Sequence[Append], held: Collection[str]
+) -> tuple[dict[str, Any], list[Head]]:
+    """The columns of new events behind several heads, what the executions say then, and the heads behind that."""
+    columns: dict[str, list[Any]] = {name: [] for name in ("executions", "positions", "ids", "bodies", "chains")}
+    after = []
+    for head, append in zip(heads, appends, strict=True):
+        batch, position, chain = _batch(head, append.records)
+        columns["executions"] += [head.number] * len(append.records)
+        for name in ("positions", "ids", "bodies", "chains"):
+            columns[name] += batch[name]
+        after.append(Head(head.number, position, chain, append.status, append.ended))
+    turns = {
+        "numbers": [head.number for head in after],
+        "names": [written(append.execution_id) for append in appends],
+        "statuses": [head.status for head in after],
+        "endings": [head.ended for head in after],
+        "counts": [head.position for head in after],
+        "sums": [head.chain for head in after],
+        "held": [append.execution_id in held for append in appends],
+    }
+    return {**columns, **turns}, after
 
 
 def _row(columns: Sequence[Any]) -> ExecutionRow:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from noetl.catalogue import EVERY, PlanRow, Versions
-from noetl.ports import ALL, ExecutionRow, Hook, InboxRow, Record, StartKey, Wanted
+from noetl.ports import ALL, Append, ExecutionRow, Hook, InboxRow, Record, StartKey, Wanted
 from noetl.store import is_sealed, note_of, seal_of
 from noetl.store.postgres.access import Access
 from noetl.store.postgres.address import address_of
@@ -54,7 +54,10 @@ class PostgresStore:
         status: str,
         ended: int | None,
     ) -> int:
-        return self._log.append(execution_id, expected, records, status=status, ended=ended)
+        return self._log.append_all((Append(execution_id, expected, records, status, ended),))[0].position
+
+    def append_all(self, appends: Sequence[Append]) -> None:
+        self._log.append_all(appends)
 
     def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
         return self._log.read(execution_id, after)

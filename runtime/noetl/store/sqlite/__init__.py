@@ -17,12 +17,13 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 from zlib import crc32
 
 from noetl.catalogue import EVERY, PlanRow, Versions
 from noetl.ports import (
     ALL,
+    Append,
     Conflict,
     Damaged,
     ExecutionRow,
@@ -87,6 +88,11 @@ class Head(NamedTuple):
     chain: int
     status: str
     ended: int | None
+
+
+def _is_end(head: Head | None, append: Append) -> TypeGuard[Head]:
+    """Whether an append goes behind a head as far as that is known here."""
+    return head is not None and head.position == append.expected and bool(append.records)
 
 
 class Misplaced(Conflict):
@@ -174,27 +180,31 @@ class SqliteStore:
         status: str,
         ended: int | None,
     ) -> int:
-        """The quick way trusts the head seen last; primary key and ids catch the rest."""
+        return self._append((Append(execution_id, expected, records, status, ended),))[0].position
 
-        # Neither the end of the log nor the ids are read: a head that is too old meets the primary key, and a known
+    def append_all(self, appends: Sequence[Append]) -> None:
+        self._append(appends)
+
+    def _append(self, appends: Sequence[Append]) -> list[Head]:
+        """Where the logs end then. The quick way trusts the heads seen last; primary key and ids catch the rest."""
+
+        # Neither the end of a log nor the ids are read: a head that is too old meets the primary key, and a known
         # id meets the index. Reading first would double what an append costs.
-        def quickly(cursor: sqlite3.Cursor) -> Head:
-            self._owners.check(cursor, execution_id)
-            after = self._insert(cursor, head, records)
-            return self._sum_up(cursor, after, status, ended)
-
-        def carefully(cursor: sqlite3.Cursor) -> Head:
-            after = self._head(cursor, execution_id)
-            if fresh := self._missing(cursor, after, expected, records):
-                self._owners.check(cursor, execution_id)
-                after = self._sum_up(cursor, self._insert(cursor, after, fresh), status, ended)
+        def quickly(cursor: sqlite3.Cursor) -> list[Head]:
+            after = []
+            for append, head in zip(appends, heads, strict=True):
+                self._owners.check(cursor, append.execution_id)
+                after.append(self._sum_up(cursor, self._insert(cursor, head, append.records), append))
             return after
 
+        def carefully(cursor: sqlite3.Cursor) -> list[Head]:
+            return [self._appended(cursor, append) for append in appends]
+
         with self._lock:
-            # Taken out first: whatever goes wrong, the head is read again.
-            known = self._heads.pop(execution_id, None)
-            if known is not None and known.position == expected and records:
-                head = known
+            # Taken out first: whatever goes wrong, the heads are read again.
+            known = [self._heads.pop(append.execution_id, None) for append in appends]
+            heads = [head for head, append in zip(known, appends, strict=True) if _is_end(head, append)]
+            if len(heads) == len(appends):
                 try:
                     after = self._transact("append", quickly)
                 except (sqlite3.IntegrityError, Misplaced):
@@ -203,12 +213,21 @@ class SqliteStore:
                     raise failure(error, self.path) from error
             else:
                 after = self.write("append", carefully)
-            if ended is None:
-                # Heads are a cache: dropping all costs one read for each execution that goes on.
-                if len(self._heads) >= _KNOWN:
-                    self._heads.clear()
-                self._heads[execution_id] = after
-            return after.position
+            for append, head in zip(appends, after, strict=True):
+                if append.ended is None:
+                    # Heads are a cache: dropping all costs one read for each execution that goes on.
+                    if len(self._heads) >= _KNOWN:
+                        self._heads.clear()
+                    self._heads[append.execution_id] = head
+            return after
+
+    def _appended(self, cursor: sqlite3.Cursor, append: Append) -> Head:
+        """Where a log ends once it has what it lacks of an append."""
+        head = self._head(cursor, append.execution_id)
+        if fresh := self._missing(cursor, head, append.expected, append.records):
+            self._owners.check(cursor, append.execution_id)
+            head = self._sum_up(cursor, self._insert(cursor, head, fresh), append)
+        return head
 
     def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
         """Each page is a transaction of its own, so a slow reader holds nothing open."""
@@ -414,10 +433,10 @@ class SqliteStore:
         cursor.executemany("INSERT INTO events VALUES (?, ?, ?, ?)", rows)
         return Head(number, position, chain, status, ended)
 
-    def _sum_up(self, cursor: sqlite3.Cursor, head: Head, status: str, ended: int | None) -> Head:
+    def _sum_up(self, cursor: sqlite3.Cursor, head: Head, append: Append) -> Head:
         self.reach("append.after_write")
-        cursor.execute(_SUM_UP, (status, ended, head.position, head.chain, head.number))
-        return head._replace(status=status, ended=ended)
+        cursor.execute(_SUM_UP, (append.status, append.ended, head.position, head.chain, head.number))
+        return head._replace(status=append.status, ended=append.ended)
 
     def reach(self, point: str) -> None:
         """Call the hook."""

@@ -3,7 +3,7 @@
 import os
 import sqlite3
 
-from noetl.ports import NoRoom, StoreFailure
+from noetl.ports import NoRoom, StoreFailure, StoreRefused
 from noetl.space import check_room
 
 TEXTS = {
@@ -27,6 +27,9 @@ TEXTS = {
 }
 """Primary result code → what it means. The driver's own words follow in brackets."""
 
+_REFUSED = (sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH)
+"""What SQLite says of what is to be stored, and of nothing else."""
+
 _PERHAPS_FULL = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 """What SQLite says of a file that it could not make or make longer, for want of room too."""
 
@@ -34,17 +37,21 @@ _PERHAPS_FULL = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 def failure(error: Exception, path: str) -> StoreFailure:
     """The `StoreFailure` that stands for an error of the driver about the database at `path`."""
     if isinstance(error, UnicodeError):
-        return StoreFailure(f"{path}: an id or a name is not text that can be stored [{error}]")
+        return StoreRefused(f"{path}: an id or a name is not text that can be stored [{error}]")
     if isinstance(error, OverflowError):
-        return StoreFailure(f"{path}: a number is larger than the store can keep [{error}]")
+        return StoreRefused(f"{path}: a number is larger than the store can keep [{error}]")
     # An extended code keeps the primary one in its low byte. Errors of the Python layer have none.
     code = getattr(error, "sqlite_errorcode", None)
+    if isinstance(error, sqlite3.DataError):
+        return StoreRefused(f"{path}: {error}")
     if code is None:
         return StoreFailure(f"{path}: {error}")
     meaning = TEXTS.get(code & 0xFF, "SQLite failed")
     text = f"{path}: {meaning} [{error}]"
     if code & 0xFF == sqlite3.SQLITE_FULL:
         return NoRoom(text, meaning)
+    if code & 0xFF in _REFUSED:
+        return StoreRefused(text)
     if code & 0xFF in _PERHAPS_FULL:
         try:
             check_room(os.path.dirname(path), suspected=True)

@@ -1,0 +1,225 @@
+"""Turns on their way to disk. They wait here for each other and go there together; what rests on them follows.
+
+Turns of several executions are one transaction, in the order in which they were decided: after a crash the logs have
+the first of them and none behind. Where one cannot be stored, all that came with it are stored one by one, and only its
+own execution feels it.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from noetl.ports import Append, Clock, Conflict, Owned, Store, StoreRefused
+from noetl_ir.records import NamedTuple
+
+_T = TypeVar("_T")
+
+
+class Keep(Protocol):
+    """Has something stored, and may repeat what does that."""
+
+    def __call__(self, work: Callable[[], _T]) -> _T: ...
+
+
+def at_once(work: Callable[[], _T]) -> _T:
+    """Store it or fail."""
+    return work()
+
+
+class Holding(NamedTuple):
+    """How long turns are held. `ahead` lets orders and answers that let go of no effect be followed before that; it is
+    for who has the workers in the same process. At most `events` and `size` bytes are held, for `time` microseconds.
+    """
+
+    ahead: bool
+    events: int
+    size: int = 1 << 20
+    time: int = 0
+
+
+EVERY_EVENT = Holding(ahead=False, events=0)
+"""Each turn is on disk before anything follows from it."""
+
+EVERY_ROUND = Holding(ahead=False, events=5_000, size=8 << 20)
+"""The turns of a round are on disk before anything follows from them: for workers elsewhere."""
+
+BEFORE_EFFECTS = Holding(ahead=True, events=250, time=20_000)
+"""Turns are on disk before an effect, an answer or a shown line rests on them."""
+
+_MOST_EVENTS, _MOST_BYTES = 5_000, 8 << 20
+"""What one transaction has at most; a turn that is larger has one of its own."""
+
+
+class Journal:
+    """The turns that are held. `lose` hears that somebody else goes on with an execution, `refuse` that what one has is
+    never stored; `keep` has everything stored, and `clock` measures how long it is held.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        keep: Keep,
+        clock: Clock,
+        holding: Holding,
+        *,
+        lose: Callable[[str, Conflict | Owned], None],
+        refuse: Callable[[str, StoreRefused], None],
+    ) -> None:
+        self.ahead = holding.ahead
+        self._holding = holding
+        self._store = store
+        self._keep = keep
+        self._clock = clock
+        self._lose = lose
+        self._refuse = refuse
+        self._held: deque[Append] = deque()
+        self._events = 0
+        self._size = 0
+        self._since = 0
+        self._is_wanted = False
+        self._is_storing = False
+        self._is_telling = False
+        self._then: deque[tuple[str, Callable[[], None]]] = deque()
+        self._ready: deque[tuple[str, Callable[[], None]]] = deque()
+
+    def hold(self, append: Append) -> None:
+        """Keep the events of a turn for the next transaction."""
+        if not self._held:
+            self._since = self._clock.now()
+        self._held.append(append)
+        self._events += len(append.records)
+        self._size += sum(len(body) for _, body in append.records)
+
+    def then(self, execution_id: str, work: Callable[[], None]) -> None:
+        """Do something once all that is held now is on disk, unless its execution is given up before that."""
+        self._then.append((execution_id, work))
+
+    def want(self) -> None:
+        """Something waits for the disk: hold nothing for longer than this round."""
+        self._is_wanted = True
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more is to be held."""
+        holding = self._holding
+        return bool(self._held or self._then) and (self._events >= holding.events or self._size >= holding.size)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a round is not to end with what is held."""
+        if not (self._held or self._then or self._ready):
+            return False
+        if self._is_wanted or not self.ahead or not self._held or self.is_full:
+            return True
+        return self._clock.now() - self._since >= self._holding.time
+
+    def flush(self) -> None:
+        """Store what is held, and do what waits for it. Within that, only store. Raises StoreFailure."""
+        self._write()
+        if self._is_telling:
+            return
+        self._is_telling = True
+        try:
+            while self._then or self._ready:
+                self._write()
+                self._ready += self._then
+                self._then.clear()
+                while self._ready:
+                    execution_id, work = self._ready.popleft()
+                    try:
+                        work()
+                    except (Conflict, Owned) as problem:
+                        self._lose(execution_id, problem)
+        finally:
+            self._is_telling = False
+
+    def forget(self, execution_id: str) -> None:
+        """Nothing of an execution is stored any more, and nothing follows from it."""
+        self._held = deque(append for append in self._held if append.execution_id != execution_id)
+        self._then = deque(each for each in self._then if each[0] != execution_id)
+        self._ready = deque(each for each in self._ready if each[0] != execution_id)
+        self._count()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        for part in (self._held, self._then, self._ready):
+            part.clear()
+        self._count()
+
+    def _count(self) -> None:
+        self._events = sum(len(append.records) for append in self._held)
+        self._size = sum(len(body) for append in self._held for _, body in append.records)
+
+    def _write(self) -> None:
+        if self._is_storing:
+            return
+        self._is_storing = True
+        try:
+            while self._held:
+                self._write_some(self._transaction())
+            self._is_wanted = False
+        finally:
+            self._is_storing = False
+            self._count()
+
+    def _write_some(self, turns: Sequence[Append]) -> None:
+        """Store the first turns, all at once, and where that cannot be one by one."""
+        try:
+            self._store_all(together(turns))
+        except (Conflict, StoreRefused) as problem:
+            if len({turn.execution_id for turn in turns}) == 1:
+                self._fail(turns[0].execution_id, problem)
+                return
+        else:
+            self._done(turns)
+            return
+        for turn in turns:
+            if not any(turn is held for held in self._held):
+                continue  # its execution was given up meanwhile
+            try:
+                self._store_all((turn,))
+            except (Conflict, StoreRefused) as problem:
+                self._fail(turn.execution_id, problem)
+            else:
+                self._done((turn,))
+
+    def _done(self, turns: Sequence[Append]) -> None:
+        for _ in turns:
+            self._held.popleft()
+
+    def _fail(self, execution_id: str, problem: Conflict | StoreRefused) -> None:
+        self.forget(execution_id)
+        if isinstance(problem, StoreRefused):
+            self._refuse(execution_id, problem)
+        else:
+            self._lose(execution_id, problem)
+
+    def _store_all(self, appends: Sequence[Append]) -> None:
+        if len(appends) > 1:
+            self._keep(lambda: self._store.append_all(appends))
+            return
+        name, expected, records, status, ended = appends[0]
+        self._keep(lambda: self._store.append(name, expected, records, status=status, ended=ended))
+
+    def _transaction(self) -> list[Append]:
+        """The first turns, as many as one transaction has."""
+        found: list[Append] = []
+        events = size = 0
+        for append in self._held:
+            events += len(append.records)
+            size += sum(len(body) for _, body in append.records)
+            if found and (events > _MOST_EVENTS or size > _MOST_BYTES):
+                break
+            found.append(append)
+        return found
+
+
+def together(turns: Iterable[Append]) -> list[Append]:
+    """Turns of which several may be of one execution, as one append for each."""
+    found: dict[str, Append] = {}
+    for turn in turns:
+        first = found.get(turn.execution_id)
+        if first is not None:
+            turn = turn._replace(expected=first.expected, records=[*first.records, *turn.records])
+        found[turn.execution_id] = turn
+    return [*found.values()]

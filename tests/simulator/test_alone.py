@@ -1,0 +1,49 @@
+"""A process with server and worker in one is killed at every point, and its laws are no formality."""
+
+import pytest
+
+import noetl.server.control
+from noetl.server.journal import EVERY_EVENT, Journal
+from simulator.alone import Alone, NotStored, lives, ready_at
+from simulator.plays import PLAYS
+from simulator.world import undisturbed
+
+NUMBERS = range(len(PLAYS))
+NAMES = [play.name for play in PLAYS]
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=NAMES)
+def test_what_was_shown_or_done_is_in_the_log_wherever_it_is_killed(number: int) -> None:
+    """And the end is the one that a cluster comes to which nothing happens to."""
+    wanted = undisturbed(number)
+    end, points, _ = lives(number, 0)
+    assert end == wanted and points > 20
+    for at in range(1, points + 1):
+        end, reached, _ = lives(number, at)
+        assert reached >= at and end == wanted, f"killed at point {at}"
+
+
+def test_fewer_transactions_hold_the_same_events() -> None:
+    """A chain of steps of which each has an effect needs one transaction a step, and not two."""
+    held = {name: lives(number, 0)[2] for number, name in enumerate(NAMES)}
+    each = {name: lives(number, 0, EVERY_EVENT)[2] for number, name in enumerate(NAMES)}
+    assert all(held[name] <= each[name] for name in NAMES)
+    assert sum(held.values()) < 0.75 * sum(each.values())
+
+
+def test_a_line_that_is_shown_too_early_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Journal, "then", lambda self, execution_id, work: work())
+    with pytest.raises(NotStored, match="is shown and is not on disk"):
+        Alone(ready_at(0), 0).run()
+
+
+def test_a_tool_that_begins_too_early_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noetl.server.control, "lets_go", lambda report: False)
+    with pytest.raises(AssertionError, match="its start is not on disk"):
+        Alone(ready_at(0), 0).run()
+
+
+def test_time_that_passes_over_what_is_not_on_disk_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noetl.server.control.ControlPlane, "settle", lambda self: None)
+    with pytest.raises(AssertionError, match="time passes, and e0 is not all on disk"):
+        Alone(ready_at(NAMES.index("waits")), 0).run()
