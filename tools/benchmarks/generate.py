@@ -233,6 +233,11 @@ def chain(steps: int) -> str:
     return "".join(out)
 
 
+def python_chain(steps: int) -> str:
+    """Python steps in a row: each has an effect, as far as anybody can know."""
+    return chain(steps).replace("{ kind: noop }", "{ kind: python, code: 'result = 1' }")
+
+
 def parallel(items: int, *, result_bytes: int, steps_before: int) -> str:
     """A parallel noop loop, each iteration with `result_bytes` of result, after a step that runs in a cycle.
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.measure import Process, process
+from benchmarks.measure import Process, probe, process
 from benchmarks.row import Bench, NotMeasured
 
 
@@ -34,9 +34,15 @@ def store(bench: Bench, name: str) -> str:
     return f"sqlite:///{folder}/log.sqlite"
 
 
-def run(bench: Bench, compiled: Path, address: str) -> Process:
+def run(bench: Bench, compiled: Path, address: str, *options: str) -> Process:
     """Run a plan to completion, quietly and durably."""
-    return process([bench.noetl, "run", compiled, "--quiet", "--store", address])
+    return process([bench.noetl, "run", compiled, "--quiet", "--store", address, *options])
+
+
+def commits(bench: Bench, compiled: Path, address: str) -> int:
+    """How many transactions a run of a plan takes, its start included."""
+    told: object = probe(bench, "counting", str(compiled), address)
+    return int(str(told))
 
 
 def status(bench: Bench, address: str) -> Process:

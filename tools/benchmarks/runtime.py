@@ -5,11 +5,13 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks import running
-from benchmarks.generate import chain, jumps, parallel, playbook
+from benchmarks.generate import chain, jumps, parallel, playbook, python_chain
 from benchmarks.measure import interleave, paired, pass_seconds, peer_rate, probe
 from benchmarks.row import Bench, NotMeasured, Pair, Reading, at_most, limit, missing, reaches
 
 _WINDOW = 2_000  # steps of a short run
+_PYTHON = 200  # python steps of a run
+_A_STEP = 1.05  # transactions that a python step may take, those of the beginning and end with it
 _STRETCH = 100  # steps over which a rate inside a long run is taken
 _FLAT = 1.1  # memory counts as flat when ten times the work takes at most this much more
 _NOISE = 0.95  # a later rate this near to the first one counts as no slower
@@ -51,18 +53,29 @@ def status(bench: Bench) -> list[Reading]:
 def durable_steps(bench: Bench) -> list[Reading]:
     """Sequential noop steps in short runs beside each peer's; then whether a long run gets slower."""
     pair = _steps_beside(bench, "dbos", _WINDOW)
+    each = _steps_beside(bench, "dbos", _WINDOW, "--durability", "every-event")
+    name = "DBOS, SQLite"
     return [
-        reaches("durable steps a second", pair, times=8, known=_DBOS_STEPS, base_name="DBOS, SQLite"),
+        reaches("durable steps a second", pair, times=10, known=_DBOS_STEPS, base_name=name),
+        reaches("the same, every event before the next step", each, times=8, known=_DBOS_STEPS, base_name=name),
+        _commits(bench),
         _slope(bench),
         *(_other(bench, name, count) for name, count in _OTHERS.items()),
     ]
 
 
-def _steps_beside(bench: Bench, peer: str, count: int) -> Pair:
+def _commits(bench: Bench) -> Reading:
+    """Transactions of a chain of python steps, for each step; they are counted, so one run is enough."""
+    compiled = running.plan(bench, f"python_{_PYTHON}", python_chain(_PYTHON))
+    commits = running.commits(bench, compiled, running.store(bench, "python"))
+    return limit("transactions a step, python chain", commits / _PYTHON, _A_STEP, unit="each")
+
+
+def _steps_beside(bench: Bench, peer: str, count: int, *options: str) -> Pair:
     compiled = running.plan(bench, f"chain_{_WINDOW}", chain(_WINDOW))
 
     def own() -> float:
-        return _rate(_done(bench, compiled))
+        return _rate(_done(bench, compiled, *options))
 
     return paired(bench.runs, own, lambda: peer_rate(peer, "steps", count))
 
@@ -83,10 +96,10 @@ def _slope(bench: Bench) -> Reading:
     return Reading("steps 15,000–20,000", late, early, "/s", "first 5,000", ratio, "≥ 1 ×", ratio >= _NOISE, note)
 
 
-def _done(bench: Bench, compiled: Path) -> list[float]:
+def _done(bench: Bench, compiled: Path, *options: str) -> list[float]:
     """When each step of a fresh run was done, in seconds."""
     address = running.store(bench, "steps")
-    running.run(bench, compiled, address)
+    running.run(bench, compiled, address, *options)
     return [event.at for event in running.log(bench, address) if event.name == "step.done"]
 
 
