@@ -22,7 +22,7 @@ from noetl.patience import Patience
 from noetl.ports import Call
 from noetl.server.control import ControlPlane
 from noetl.server.execution import OwnedExecution, hydrate
-from noetl.server.journal import BEFORE_EFFECTS, Holding
+from noetl.server.journal import BEFORE_EFFECTS, Batching
 from noetl.server.workers.tracker import DEFAULT_POOL, LocalWorkers
 from noetl.store.memory import MemoryBlobs, MemoryStore
 from noetl.worker.launcher import AsyncLauncher
@@ -112,12 +112,12 @@ class Hands:
 class Alone:
     """The lives of one execution, the first of which is killed at the point `at`."""
 
-    def __init__(self, play: Ready, at: int, holding: Holding = BEFORE_EFFECTS) -> None:
+    def __init__(self, play: Ready, at: int, batching: Batching = BEFORE_EFFECTS) -> None:
         self.points = Points(at)
         self.timeline = Timeline()
         self.commits = 0
         self._play = play
-        self._holding = holding
+        self._batching = batching
         self._store = MemoryStore()
         self._blobs = MemoryBlobs()
         self._holders = Holders(self.timeline)
@@ -176,7 +176,7 @@ class Alone:
         control = ControlPlane(
             bus, store=disk, blobs=self._blobs, clock=clock, steady=steady, tracker=LocalWorkers(DEFAULT_POOL),
             find=lambda caller, path: by_path[path], load=programs.__getitem__, observe=self._observe,
-            holding=self._holding,
+            batching=self._batching,
         )  # fmt: skip
         self._driven_here = control.executions
         environments = TaskEnvironments(
@@ -235,9 +235,9 @@ def ready_at(number: int) -> Ready:
     return ready(PLAYS[number])
 
 
-def lives(number: int, at: int, holding: Holding = BEFORE_EFFECTS) -> tuple[Any, int, int]:
+def lives(number: int, at: int, batching: Batching = BEFORE_EFFECTS) -> tuple[Any, int, int]:
     """The end of a play whose process is killed at a point, how many points there were, and how many commits."""
-    alone = Alone(ready_at(number), at, holding)
+    alone = Alone(ready_at(number), at, batching)
     try:
         return alone.run(), alone.points.reached, alone.commits
     except (AssertionError, NotStored) as problem:

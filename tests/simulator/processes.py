@@ -15,7 +15,7 @@ from noetl.app.task_environment import TaskEnvironments
 from noetl.engine.program import Program
 from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane, Observer
-from noetl.server.journal import Holding
+from noetl.server.journal import Batching
 from noetl.server.service import Service
 from noetl.server.workers.leases import Leases
 from noetl.server.workers.macs import Macs
@@ -102,7 +102,7 @@ class ServerProcess:
         odds: DiskOdds,
         skew: int,
         observe: Observer,
-        holding: Holding,
+        batching: Batching,
     ) -> None:
         self.name = name
         self.said: list[str] = []
@@ -121,7 +121,7 @@ class ServerProcess:
             self.endpoint, store=self.disk, blobs=shared.blobs, clock=self.wall, steady=steady,
             find=lambda caller, path: shared.programs[shared.paths[path]], load=lambda digest: shared.programs[digest],
             observe=observe,
-            tracker=RemoteWorkers(self.leases, registry, Macs(self.disk.claims_key)), holding=holding,
+            tracker=RemoteWorkers(self.leases, registry, Macs(self.disk.claims_key)), batching=batching,
         )  # fmt: skip
         self.service = Service(
             self.control, store=self.disk, worker=IdleWorker(), waiter=self, clock=steady,

@@ -17,7 +17,7 @@ from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.ports import Wanted
 from noetl.server.execution import hydrate
-from noetl.server.journal import EVERY_EVENT, EVERY_ROUND, Holding
+from noetl.server.journal import EVERY_EVENT, EVERY_ROUND, Batching
 from noetl.server.service import Busy
 from noetl.store.memory import MemoryBlobs, MemoryStore
 from noetl_ir.events import Event
@@ -51,7 +51,7 @@ class Setting(NamedTuple):
     skew: int = 0
     largest: int = 1 << 20
     asks: tuple[tuple[int, str], ...] = ()
-    holding: Holding = EVERY_ROUND
+    batching: Batching = EVERY_ROUND
 
 
 class Simulated(NamedTuple):
@@ -95,7 +95,7 @@ def setting_of(seed: int) -> Setting:
         skew=pick((0, 0, SECOND, 20 * SECOND)),
         largest=pick((1 << 20, 1 << 20, 1 << 20, 1_500)),
         asks=asks,
-        holding=EVERY_EVENT if random.Random(f"{seed} holding").random() < 0.25 else EVERY_ROUND,
+        batching=EVERY_EVENT if random.Random(f"{seed} batching").random() < 0.25 else EVERY_ROUND,
     )
 
 
@@ -270,7 +270,7 @@ class World:
             odds=odds,
             skew=self._skew(),
             observe=partial(self._observe, name),
-            holding=self._setting.holding,
+            batching=self._setting.batching,
         )
         self._disks[name] = server.disk
         server.disk.hang = lambda: self._hang(server)

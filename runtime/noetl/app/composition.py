@@ -23,7 +23,7 @@ from noetl.patience import PAUSE, Patience
 from noetl.ports import STOPS, Bus, Clock
 from noetl.server.control import ControlPlane, Observer
 from noetl.server.execution import Ask
-from noetl.server.journal import BEFORE_EFFECTS, EVERY_EVENT, EVERY_ROUND, Holding
+from noetl.server.journal import BEFORE_EFFECTS, EVERY_EVENT, EVERY_ROUND, Batching
 from noetl.server.workers.tracker import DEFAULT_POOL, LocalWorkers, WorkerTracker
 from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.scripted import ScriptedLauncher, Signal, VirtualClock
@@ -200,7 +200,7 @@ def _with_bus(runtime: Runtime, bus: ClusterBus, changed: Callable[[str], None],
     patience = Patience(math.inf, say)
     registry = WorkerRegistry(bus, bus, monotonic, os.urandom(8).hex())
     tracker = RemoteWorkers(Leases(monotonic), registry, Macs(runtime.store.claims_key))
-    control = _control(runtime, bus, tracker, observe, times, patience, holding=EVERY_ROUND, say=say)
+    control = _control(runtime, bus, tracker, observe, times, patience, batching=EVERY_ROUND, say=say)
     bus.listen(sleeper.wake)
     service = Service(
         control, store=runtime.store, worker=IdleWorker(), waiter=sleeper, clock=times.steady,
@@ -219,14 +219,14 @@ def _control(
     patience: Patience,
     *,
     wall: Clock | None = None,
-    holding: Holding = BEFORE_EFFECTS,
+    batching: Batching = BEFORE_EFFECTS,
     say: Callable[[str], None] = lambda text: None,
 ) -> ControlPlane:
     return ControlPlane(
         bus, store=runtime.store, blobs=runtime.blobs, clock=times.clock, steady=times.steady, wall=wall,
         find=runtime.programs.find, load=runtime.programs.load, observe=observe, tracker=tracker,
         environment=runtime.settings.environment.given, say=say, keep=patience,
-        holding=EVERY_EVENT if runtime.settings.every_event else holding,
+        batching=EVERY_EVENT if runtime.settings.every_event else batching,
     )  # fmt: skip
 
 

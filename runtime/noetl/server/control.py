@@ -36,7 +36,7 @@ from noetl.server.children import Child, Family, NotFound, child_of, missed, out
 from noetl.server.dues import ClockSetting
 from noetl.server.execution import Ask, OwnedExecution
 from noetl.server.inbox import Inbox
-from noetl.server.journal import EVERY_EVENT, Holding, Journal, Keep, at_once
+from noetl.server.journal import EVERY_EVENT, Batching, Journal, Keep, at_once
 from noetl.server.orders import Orders
 from noetl.server.owned_executions import OwnedExecutions
 from noetl.server.redelivery import Redelivery
@@ -62,7 +62,7 @@ class ControlPlane:
     `clock` gives the times of events and `steady` measures how long anything waits; there is none where `clock` is a
     virtual one, and `wall` then tells the times that lists show. `tracker` is over the workers; `environment`
     gives the variables that the workload of a child reads and may read. `say` hears of mistakes of the engine;
-    `keep` has everything stored, and waits for room where that is wanted; `holding` is how long turns may wait for it.
+    `keep` has everything stored, and waits for room where that is wanted; `batching` is how long turns may wait for it.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class ControlPlane:
         environment: Callable[[Program], dict[str, Json] | None] = lambda program: None,
         say: Callable[[str], None] = lambda text: None,
         keep: Keep = at_once,
-        holding: Holding = EVERY_EVENT,
+        batching: Batching = EVERY_EVENT,
     ) -> None:
         self._say = say
         self._keep = keep
@@ -104,7 +104,7 @@ class ControlPlane:
         self._redelivery = Redelivery(self.executions, self._steady)
         self._conflict: Conflict | None = None
         self._lost: set[str] = set()
-        self._journal = Journal(store, keep, self._steady, holding, lose=self._lose, refuse=self._refuse)
+        self._journal = Journal(store, keep, self._steady, batching, lose=self._lose, refuse=self._refuse)
         self._intake = ReportIntake(bus, store=store, blobs=blobs, executions=self.executions, tracker=tracker, say=say)
         self._children = Family()
 
@@ -143,7 +143,7 @@ class ControlPlane:
         return owned
 
     def _taken_up(self, owned: OwnedExecution) -> None:
-        """What is to be looked at once an execution that is taken up has found the children that it waits for."""
+        """Look at inbox, callers and other children once an execution has found the children that it waits for."""
         execution_id = owned.execution.execution_id
         if not owned.execution.is_over:
             self._inbox.read_for(owned)
@@ -169,7 +169,7 @@ class ControlPlane:
         self._journal.flush()
 
     def _settle_for(self, execution_id: str) -> None:
-        """The same for somebody who waits for one execution. Raises Conflict where somebody else goes on with it."""
+        """`settle` for somebody who waits for one execution. Raises Conflict where somebody else goes on with it."""
         self._journal.flush()
         if execution_id in self._lost and self._conflict is not None:
             raise self._conflict
@@ -263,7 +263,7 @@ class ControlPlane:
                 self._owned.let_go(execution_id)
 
     def _look_at_clock(self, now: int) -> None:
-        """What waits for a time of day waits for longer, or not as long, once the wall clock was set."""
+        """A wait for a time of day lasts for longer, or not as long, once the wall clock was set."""
         if self._setting.was_changed(now):
             for owned in self.executions.values():
                 if owned.dues.has_moments:
@@ -283,7 +283,7 @@ class ControlPlane:
         self.give_up(execution_id)
 
     def _refuse(self, execution_id: str, problem: StoreRefused) -> None:
-        """What one execution has is never stored: it ends by that, and is given up where even that cannot be stored."""
+        """An execution whose turn is never stored ends by that, or is given up where even that cannot be stored."""
         owned = self.executions.get(execution_id)
         if owned is None:
             return
@@ -444,7 +444,7 @@ class ControlPlane:
             self._journal.then(execution_id, work)
 
     def _follow_up(self, owned: OwnedExecution, events: list[Event], orders: list[Command]) -> None:
-        """What follows from a turn that nobody reported for."""
+        """Follow up a turn that nobody reported for."""
         execution_id = owned.execution.execution_id
         self._journal.then(execution_id, lambda: self._tell(owned, events))
         self._next(execution_id, lambda: self._after(owned, events, orders))

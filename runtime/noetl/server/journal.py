@@ -26,7 +26,7 @@ def at_once(work: Callable[[], _T]) -> _T:
     return work()
 
 
-class Holding(NamedTuple):
+class Batching(NamedTuple):
     """How long turns are held. `ahead` lets orders and answers that let go of no effect be followed before that; it is
     for who has the workers in the same process. At most `events` and `size` bytes are held, for `time` microseconds.
     """
@@ -37,13 +37,13 @@ class Holding(NamedTuple):
     time: int = 0
 
 
-EVERY_EVENT = Holding(ahead=False, events=0)
+EVERY_EVENT = Batching(ahead=False, events=0)
 """Each turn is on disk before anything follows from it."""
 
-EVERY_ROUND = Holding(ahead=False, events=5_000, size=8 << 20)
+EVERY_ROUND = Batching(ahead=False, events=5_000, size=8 << 20)
 """The turns of a round are on disk before anything follows from them: for workers elsewhere."""
 
-BEFORE_EFFECTS = Holding(ahead=True, events=250, time=20_000)
+BEFORE_EFFECTS = Batching(ahead=True, events=250, time=20_000)
 """Turns are on disk before an effect, an answer or a shown line rests on them."""
 
 _MOST_EVENTS, _MOST_BYTES = 5_000, 8 << 20
@@ -60,13 +60,13 @@ class Journal:
         store: Store,
         keep: Keep,
         clock: Clock,
-        holding: Holding,
+        batching: Batching,
         *,
         lose: Callable[[str, Conflict | Owned], None],
         refuse: Callable[[str, StoreRefused], None],
     ) -> None:
-        self.ahead = holding.ahead
-        self._holding = holding
+        self.ahead = batching.ahead
+        self._batching = batching
         self._store = store
         self._keep = keep
         self._clock = clock
@@ -101,8 +101,8 @@ class Journal:
     @property
     def is_full(self) -> bool:
         """Whether no more is to be held."""
-        holding = self._holding
-        return bool(self._held or self._then) and (self._events >= holding.events or self._size >= holding.size)
+        batching = self._batching
+        return bool(self._held or self._then) and (self._events >= batching.events or self._size >= batching.size)
 
     @property
     def is_due(self) -> bool:
@@ -111,7 +111,7 @@ class Journal:
             return False
         if self._is_wanted or not self.ahead or not self._held or self.is_full:
             return True
-        return self._clock.now() - self._since >= self._holding.time
+        return self._clock.now() - self._since >= self._batching.time
 
     def flush(self) -> None:
         """Store what is held, and do what waits for it. Within that, only store. Raises StoreFailure."""
