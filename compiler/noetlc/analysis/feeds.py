@@ -19,9 +19,11 @@ from noetl_ir.expr import (
     Json,
     Literal,
     Logic,
+    Name,
     Not,
     Template,
     Test,
+    Text,
     Unary,
     expressions_of,
 )
@@ -111,17 +113,27 @@ class Feeds:
         return {key: _written(value.template) for key, value in self._playbook.workload}
 
 
-_PLAIN = pattern(r"[\w ./:@%+,=-]*")
-"""Texts that neither a shell nor SQL reads as anything but letters, inside of quotes and outside."""
+_PLAIN = pattern(r"[\w ./:@%+,=!-]*")
+"""Texts that neither `sh` nor SQL reads as anything but letters, inside of quotes and outside: `!` is a word of shells
+that one types in.
+"""
 
 
 def _written(template: Template) -> Feed:
-    """The sources that feed a value of the workload."""
+    """The sources that feed a value of the workload; a name that only the engine adds to is as plain as its text."""
+    if isinstance(template, Text) and all(
+        _is_plain(part) if isinstance(part, str) else _is_id(part) for part in template.parts
+    ):
+        return Feed.PLAIN
     if not isinstance(template, Literal):
         return Feed.AUTHOR
     if template.value in (None, ""):
         return Feed.OUTSIDE
     return Feed.PLAIN if _is_plain(template.value) else Feed.AUTHOR
+
+
+def _is_id(expr: Expr) -> bool:
+    return isinstance(expr, Name) and expr.name in _ENGINE
 
 
 def _is_plain(value: Json) -> bool:

@@ -8,7 +8,8 @@ Example
 Instead
     set_ctx: {total: "{{ outcome.result.total }}"}
 When to ignore
-    Where somebody outside looks at `ctx`, as with `noetl status`.
+    Where somebody outside looks at `ctx`, as with `noetl status`; a playbook that reads no key of `ctx` at all sets
+    them for that, and nothing is said.
 """
 
 from collections.abc import Iterator
@@ -33,7 +34,10 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     if by_code is None:
         return
     read = by_code | {name for expr, _ in all_expressions(playbook) for name in _names(expr)}
-    unset = sorted({key for expr, _ in all_expressions(playbook) for key in _keys(expr)} - written.keys())
+    asked = {key for expr, _ in all_expressions(playbook) for key in _keys(expr)}
+    if not asked and read.isdisjoint(written):
+        return
+    unset = sorted(asked - written.keys())
     for key, value in sorted(written.items()):
         if key not in read and not key.startswith("__") and "" not in read:
             path = f"ctx.{key}" if key.isidentifier() else f"ctx[{key!r}]"
