@@ -79,7 +79,7 @@ def _rule(node: Node) -> Node:
         return node
     inner = node.key("else") or node.key("then")
     if inner is not None:
-        return mapping_at([(k, _rule(v) if k is inner else v) for k, v in node.entries], node.span)
+        return mapping_at([(k, _branch(k, v) if k is inner else v) for k, v in node.entries], node.span)
     entries: list[tuple[Scalar, Node]] = []
     for key, value in node.entries:
         if key.text == "do" and isinstance(value, Scalar) and value.text == "skip":
@@ -89,6 +89,14 @@ def _rule(node: Node) -> Node:
         else:
             entries.append((key, value))
     return mapping_at(entries, node.span)
+
+
+def _branch(key: Scalar, node: Node) -> Node:
+    """What a rule of `catch` does: all of them are written without `then`."""
+    made = _rule(node)
+    if key.text == "then" or not isinstance(made, Mapping) or made.get("then") is not None:
+        return made
+    return mapping_at([(key_as(key, "then"), made)], node.span)
 
 
 def _catching(r: Reader, node: Node, at: Scalar, rules: tuple[Node, ...]) -> _Listed:

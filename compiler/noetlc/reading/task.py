@@ -199,8 +199,16 @@ def _take_kind(r: Reader, draft: TaskDraft, node: Mapping) -> None:
     if kind is None:
         unknown(r, "NL107", f"unknown tool kind `{text}`", value.span, name=text, known=kind_names())
     elif not kind.available:
-        r.report("NL115", f"the tool kind `{text}` is not run here: the task gives `kind.unavailable`", value.span)
+        r.report(
+            "NL115",
+            f"the tool kind `{text}` is not run here: the task gives `kind.unavailable`",
+            value.span,
+            help=_RUN_HERE,
+        )
     draft.kind = text
+
+
+_RUN_HERE = "use a kind that runs here (a `container` runs any program), or make sure that no run comes here"
 
 
 def _no_kind(r: Reader, draft: TaskDraft, node: Mapping) -> None:
