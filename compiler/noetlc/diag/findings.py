@@ -1,5 +1,6 @@
 """The order in which findings are told, and which of them are told as one."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from noetlc.diag.diagnostic import Diagnostic, Severity
@@ -46,6 +47,12 @@ MOST = 5
 LINES = 12
 """Lines that are named of a crowd."""
 
+FORMS = 4
+"""Older forms that are named of a crowd of them."""
+
+OLDER_FORM, IS_READ = "an older form, ", ", is read as "
+"""Around the form in a note of what was read."""
+
 
 def gathered(found: Sequence[Diagnostic]) -> Iterator[tuple[int, Diagnostic]]:
     """The findings of a file, each with its number; of a crowd in a file of an older dialect the first for all."""
@@ -66,4 +73,15 @@ def gathered(found: Sequence[Diagnostic]) -> Iterator[tuple[int, Diagnostic]]:
 def _others(found: Sequence[Diagnostic]) -> str:
     lines = list(dict.fromkeys(one.span.line for one in found))
     shown = ", ".join(str(line) for line in lines[:LINES]) + (", …" if len(lines) > LINES else "")
-    return f"and {len(found)} more of {found[0].code} in this file, in line{'s' if len(lines) > 1 else ''} {shown}"
+    where = f"in line{'s' if len(lines) > 1 else ''} {shown}"
+    return f"and {len(found)} more of {found[0].code} in this file, {where}{_by_form(found)}"
+
+
+def _by_form(found: Sequence[Diagnostic]) -> str:
+    """How often each older form is among them, the first as often as any other; nothing where there is no form."""
+    forms = Counter(
+        one.message.removeprefix(OLDER_FORM).partition(IS_READ)[0] for one in found if IS_READ in one.message
+    )
+    told = ", ".join(f"{form} {count} time{'s' if count > 1 else ''}" for form, count in forms.most_common(FORMS))
+    rest = len(forms) - FORMS
+    return f" ({told}{f', and {rest} other form' + 's' * (rest > 1) if rest > 0 else ''})" if forms else ""

@@ -49,3 +49,16 @@ def test_an_error_is_not_hidden_behind_a_warning_of_its_code() -> None:
 def test_many_lines_are_cut() -> None:
     (only,) = told(found("NL910", 40))
     assert only == "NL910 at 1 — and 39 more of NL910 in this file, in lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, …"
+
+
+def test_of_older_forms_each_is_counted() -> None:
+    """The first form names the note; the others would be taken for more of it."""
+    forms = ["`next`", "`next`", "`with`", "`a`", "`b`", "`with`", "`c`", "`d`"]
+    rows = [
+        one._replace(message=f"an older form, {form}, is read as what it is")
+        for one, form in zip(found("NL910", len(forms)), forms, strict=True)
+    ]
+    assert told(rows) == [
+        "an older form, `next`, is read as what it is — and 7 more of NL910 in this file, in lines 2, 3, 4, 5, 6, 7, 8"
+        " (`with` 2 times, `next` 1 time, `a` 1 time, `b` 1 time, and 2 other forms)"
+    ]
