@@ -92,7 +92,7 @@ def _rule(node: Node) -> Node:
 
 
 def _branch(key: Scalar, node: Node) -> Node:
-    """What a rule of `catch` does: all of them are written without `then`."""
+    """The body of a rule of `catch`: all of them are written without `then`."""
     made = _rule(node)
     if key.text == "then" or not isinstance(made, Mapping) or made.get("then") is not None:
         return made
