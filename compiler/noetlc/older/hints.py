@@ -39,18 +39,21 @@ _SECRET = pattern(r"(?<![\w.'\"])(?:env\s*[.\[]|token\s*\()")
 _STORED = pattern(r"\b_(?:ref|store|preview)\b")
 """What stands under the name of a step for how its result is stored."""
 _SQL_DATA = pattern(r"\.data\.(?:command_\d|rows\b|row_count\b|columns\b)|\bcommand_\d+['\"\]]*\[\d")
+_SQL_WORDS = ("command_", ".data.row", ".data.columns")
 """A key of a SQL result behind a `data` that it does not have, or a row's number right behind a statement."""
 _REQUEST = pattern(r"(?<![\w.'\"])(?:job|payload|spec|input|data)\b(?!['\"])")
 
 
 def hints_of(r: Reader, draft: DocumentDraft, node: Mapping) -> tuple[Sugar, ...]:
     """The sugar of a document that stands for what it may have."""
-    asked = (_node("bind_lists", "AskedLists", node.span),) if _LIST in r.source.text else ()
-    if _LOOP_KEYS.search(r.source.text) and any(step.loop is not None for step in draft.steps):
+    text = r.source.text
+    asked = (_node("bind_lists", "AskedLists", node.span),) if _LIST in text else ()
+    has_keys = ("results" in text or "stats" in text) and _LOOP_KEYS.search(text)  # plain words are found sooner
+    if has_keys and any(step.loop is not None for step in draft.steps):
         asked = (*asked, _node("bind_loops", "AskedLoops", node.span))
-    if ".results." in r.source.text or _reads_own(r.source.text, draft.steps):
+    if ".results." in text or _reads_own(text, draft.steps):
         asked = (*asked, _node("task_results", "TaskResults", node.span))
-    if "json }}" in r.source.text:
+    if "json }}" in text:
         asked = (*asked, _node("bind_json", "AskedJson", node.span))
     return (*_old_names(r, node, draft), *_implicit_end(draft, node), *_first_entry(draft, node), *asked)
 
@@ -83,21 +86,24 @@ def _implicit_end(draft: DocumentDraft, node: Mapping) -> tuple[Sugar, ...]:
     if len(draft.steps) < 2 or not ends:
         return ()
     if any(step.router is not None for step in draft.steps):
-        is_meant = _is_before_entries(node) and _mentions(node.get("workflow"), END) == 1
+        is_meant = _is_before_entries(node) and _is_mentioned_once(node.get("workflow"), END)
         return (_node("ends", "ImplicitEnd", ends[0].name_span)._replace(for_work=True),) if is_meant else ()
     return tuple(_node("ends", "ImplicitEnd", step.name_span) for step in ends)
 
 
-def _mentions(node: Node | None, word: str) -> int:
-    """How often a word stands as a whole value."""
-    match node:
-        case Scalar():
-            return int(node.text == word)
-        case Sequence():
-            return sum(_mentions(item, word) for item in node.items)
-        case Mapping():
-            return sum(_mentions(value, word) for _, value in node.entries)
-    return 0
+def _is_mentioned_once(node: Node | None, word: str) -> bool:
+    """Whether a word stands as a whole value, once; what is last in a file is looked at first, as a step `end` is."""
+    found, waiting = 0, [node]
+    while waiting and found < 2:
+        here = waiting.pop()
+        match here:
+            case Scalar():
+                found += here.text == word
+            case Sequence():
+                waiting += here.items
+            case Mapping():
+                waiting += [value for _, value in here.entries]
+    return found == 1
 
 
 def _is_before_entries(node: Mapping) -> bool:
@@ -128,11 +134,11 @@ def _old_names(r: Reader, node: Mapping, draft: DocumentDraft) -> Iterator[Sugar
     blocks = {part.partition("%}")[0] for part in text.split("{%")[1:]}
     if loose or any(map(_REQUEST.search, inside | blocks)) or any(_reads_args(value) for _, value in draft.workload):
         yield _node("request", "OldRequest", node.span)
-    if ("env" in text or "token" in text) and _SECRET.search(text):  # the plain words are found sooner
+    if ("env" in text or "token" in text) and _SECRET.search(text):
         yield _node("environment", "OldSecrets", node.span)
     if ("_ref" in text or "_store" in text or "_preview" in text) and _STORED.search(text):
         yield _node("storage", "StoredNames", node.span)
-    if (".data." in text or "command_" in text) and _SQL_DATA.search(text):
+    if any(word in text for word in _SQL_WORDS) and _SQL_DATA.search(text):
         yield _node("sql_paths", "SqlData", node.span)
     if "{%" in text:
         yield _node("blocks", "OldBlocks", node.span)

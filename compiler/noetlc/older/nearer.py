@@ -86,13 +86,25 @@ class Nearer:
 
 
 def _nodes(roots: tuple[object, ...]) -> Iterator[object]:
-    """The nodes within some, themselves first."""
-    waiting: list[object] = list(roots)
+    """The nodes within some, themselves among them, that bind names."""
+    waiting: list[tuple[object, ...]] = [root for root in roots if isinstance(root, tuple)]
     while waiting:
         here = waiting.pop()
-        yield here
-        if isinstance(here, tuple) and not isinstance(here, Span | Value | Guard):
-            waiting += [part for part in here if isinstance(part, tuple)]
+        kind = type(here)
+        binds = _BINDS.get(kind)
+        if binds is None:
+            binds = _BINDS[kind] = (
+                kind is Arc or kind.__name__ in _BINDING or hasattr(kind, "set_ctx") or hasattr(kind, "set_iter")
+            )
+        if binds:
+            yield here
+        waiting += [part for part in here if isinstance(part, tuple) and type(part) not in _GROUND]
+
+
+_GROUND: frozenset[type] = frozenset({Span, Value, Guard})
+_BINDING = frozenset({"RootVars", "StepArgs"})
+_BINDS: dict[type, bool] = {}
+"""Of each class of nodes that was met, whether its nodes bind names."""
 
 
 def _set_by(here: object, step: str) -> Iterator[str]:

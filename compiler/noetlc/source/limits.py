@@ -5,16 +5,17 @@ from noetlc.diag.diagnostic import Diagnostic
 
 
 class Limits(NamedTuple):
-    """Sizes of a file. A generated playbook of 10,000 steps has 10 MB, 1.1 million events and depth 12.
+    """Sizes of a file. A generated playbook of 20,000 steps has 20 MB, 2.4 million events and depth 12.
 
-    An event is a scalar, an alias, or the beginning or end of a list or mapping; 2 million take some 500 MB.
+    An event is a scalar, an alias, or the beginning or end of a list or mapping; 4 million take some 1 GB, a quarter of
+    what a compile for the runtime may have.
     Each of the `documents` can be told off on its own.
     `depth` counts mappings and lists inside each other, aliases followed. The aliased numbers are what all
     aliases together add to what is written out.
     """
 
     size: int = 32 * 1024 * 1024
-    events: int = 2_000_000
+    events: int = 4_000_000
     documents: int = 1_000
     depth: int = 100
     aliased_nodes: int = 250_000
