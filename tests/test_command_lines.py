@@ -12,6 +12,7 @@ import pytest
 
 import noetl.cli
 import noetlc.cli
+from noetl_ir.lazy_click import real_command
 from noetl_ir.registry import load
 
 Program = ModuleType
@@ -50,7 +51,7 @@ def test_every_command_has_its_row_and_says_the_same(program: Program) -> None:
     }
     assert set(program.COMMANDS) == modules
     for name, line in program.COMMANDS.items():
-        command = load(program.__name__, name.replace("-", "_"), "COMMAND", click.Command)
+        command = real_command(load(program.__name__, name.replace("-", "_"), "COMMAND", object))
         assert (command.name, command.get_short_help_str(limit=200)) == (name, line)
 
 

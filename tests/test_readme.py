@@ -17,6 +17,7 @@ import pytest
 
 from noetl.api.routes import ROUTES
 from noetl.cli import COMMANDS as NOETL
+from noetl_ir.lazy_click import real_command
 from noetl_ir.registry import load
 from noetl_ir.verify.net import SHAPES
 from noetlc.cli import COMMANDS as NOETLC
@@ -190,7 +191,8 @@ def test_the_readme_has_every_option_of_every_command() -> None:
             rows = [row for row in README.splitlines() if re.match(rf"\| `{program} {name}[` ]", row)]
             words = set(re.findall(r"(?<![\w-])--?[a-z-]+", " ".join(rows)))
             words |= {OTHER_SPELLINGS[word] for word in words & OTHER_SPELLINGS.keys()}
-            missing = options(load(f"{program}.cli", name.replace("-", "_"), "COMMAND", click.Command)) - words
+            command = real_command(load(f"{program}.cli", name.replace("-", "_"), "COMMAND", object))
+            missing = options(command) - words
             assert not missing - COMMON[program], f"{program} {name}: {sorted(missing - COMMON[program])}"
 
 

@@ -6,12 +6,12 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import ClassVar
 
-import click
 import pytest
 
 from noetl.egress import BadNetwork, Egress, networks_of
 from noetl.tools import http
 from noetl_ir.expr import Json
+from noetl_ir.lazy_click import real_command
 from noetl_ir.outcome import Outcome
 from noetl_ir.registry import load
 from tool_doubles import FakeEnv, call_of, http_server, waited
@@ -44,7 +44,7 @@ def test_what_is_allowed_is_let_through_and_nothing_beside_it() -> None:
 
 @pytest.mark.parametrize("process", ["server", "worker"])
 def test_who_is_refused_is_told_what_to_start_otherwise(process: str) -> None:
-    command = load("noetl.cli", process, "COMMAND", click.Command)
+    command = real_command(load("noetl.cli", process, "COMMAND", object))
     words = ["--bus", "nats://127.0.0.1:1"] if process == "worker" else []
     fence = command.make_context(process, words).params["fence"]
     assert f"start the {process} with `--allow-address 10.2.0.1`" in fence("10.2.0.1")

@@ -1,20 +1,23 @@
 """The command line of the compiler: a lazy group of the commands in `cli/<command>.py`.
 
 Exit codes: 0 no errors, 1 errors found, 2 wrong usage, 3 an error of ours.
-A command is a module that exports `COMMAND`, a `click.Command`, and a row in `COMMANDS`. It returns its exit
-code (None means 0). `--help` shows the table and imports no command: start-up time is paid on every run.
+A command is a module that exports `COMMAND`, made with `click.command`, and a row in `COMMANDS`. It returns its exit
+code (None means 0). `--help` shows the table and imports no command: start-up time is paid on every run, so click
+itself is imported only where a line is not plain (`noetl_ir.lazy_click`).
 """
 
 import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TextIO
-
-import click
+from typing import TYPE_CHECKING, TextIO
 
 from noetl_ir.collecting import begin_command, end_command
+from noetl_ir.lazy_click import echo, is_abort, lazy_group, refusal, status_of
 from noetl_ir.registry import load
+
+if TYPE_CHECKING:
+    from noetl_ir.lazy_click import Group
 
 COMMANDS: dict[str, str] = {
     "compile": "Compile playbooks to plans.",
@@ -34,30 +37,13 @@ INTERNAL = 3
 INTERRUPTED, BROKEN_PIPE = 130, 141  # 128 + the signal, as shells have it
 
 
-class LazyGroup(click.Group):
-    """A group that imports a command only when it is run or asked for its own help."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names in the table."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, imported now; None where the table has none."""
-        if cmd_name not in COMMANDS:
-            return None
-        return load(__name__, cmd_name.replace("-", "_"), "COMMAND", click.Command)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the table, without asking the commands."""
-        if COMMANDS:
-            with formatter.section("Commands"):
-                formatter.write_dl(list(COMMANDS.items()))
+def group() -> "Group":
+    """All commands, as click has them."""
+    return lazy_group("noetlc", "Compile, check and look at NoETL playbooks.", COMMANDS, _command)
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="noetlc", prog_name="noetlc")
-def group() -> None:
-    """Compile, check and look at NoETL playbooks."""
+def _command(name: str) -> object:
+    return load(__name__, name.replace("-", "_"), "COMMAND", object)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -73,29 +59,28 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str]) -> int:
     _prepare_streams()
     try:
-        status = _status(argv)
+        status = status_of(argv, os.environ, COMMANDS, _command, group)
         sys.stdout.flush()  # a closed pipe shows here and not at the interpreter's exit
-    except click.ClickException as error:
-        _tell(error.show)
-        status = error.exit_code
-    except (KeyboardInterrupt, click.Abort):
+    except KeyboardInterrupt:
         status = INTERRUPTED
     except BrokenPipeError:
         _give_up_output(sys.stdout)
         status = BROKEN_PIPE
     except Exception as error:
-        _tell(partial(_report, error))
-        status = INTERNAL
+        status = _failed(error, argv)
     _tell(sys.stderr.flush)
     return status
 
 
-def _status(argv: Sequence[str]) -> int:
-    try:
-        with group.make_context("noetlc", list(argv)) as ctx:
-            return int(group.invoke(ctx) or 0)
-    except click.exceptions.Exit as end:
-        return end.exit_code
+def _failed(error: Exception, argv: Sequence[str]) -> int:
+    """Tell what went wrong; the exit code for it."""
+    if is_abort(error):
+        return INTERRUPTED
+    if (refused := refusal(error, argv, group)) is not None:
+        _tell(refused.show)
+        return refused.exit_code
+    _tell(partial(_report, error))
+    return INTERNAL
 
 
 def _report(error: Exception) -> None:
@@ -105,14 +90,14 @@ def _report(error: Exception) -> None:
 
         traceback.print_exception(error)
     if isinstance(error, OSError) and _is_output_lost():
-        click.echo(f"error: standard output cannot be written: {error.strerror}", err=True)
+        echo(f"error: standard output cannot be written: {error.strerror}", err=True)
         return
     if isinstance(error, OSError | MemoryError):
         reason = getattr(error, "strerror", None) or str(error) or "there is not enough memory"
-        click.echo(f"error: the system refused what this needs: {reason}", err=True)
+        echo(f"error: the system refused what this needs: {reason}", err=True)
         return
     about = " ".join(f"{type(error).__name__}: {error}".split())
-    click.echo(f"internal error: {about} (please report)", err=True)
+    echo(f"internal error: {about} (please report)", err=True)
 
 
 def _prepare_streams() -> None:

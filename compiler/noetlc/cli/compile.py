@@ -3,8 +3,7 @@
 import os
 import sys
 
-import click
-
+from noetl_ir import lazy_click as click
 from noetlc.cli.catalogue import Folders
 from noetlc.cli.files import STANDARD_INPUT, expanded, put, read_playbook, shown
 from noetlc.cli.findings import (

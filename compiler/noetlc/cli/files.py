@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from errno import EACCES
 from typing import TYPE_CHECKING
 
-import click
+from noetl_ir import lazy_click as click
 
 if TYPE_CHECKING:
     from noetlc.diag.diagnostic import Diagnostic
@@ -17,7 +17,7 @@ STANDARD_INPUT = "-"
 SUFFIXES = (".yaml", ".yml")
 
 
-class Unusable(click.UsageError):
+class Unusable(click.Misuse):
     """A file that cannot be read or written: wrong usage, but where several files are looked at a finding in it."""
 
     def __init__(self, name: str, error: OSError, *, written: bool = False) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 
-import click
-
 from noetl.app.composition import driver_of
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import program_of, root_of
@@ -17,6 +15,7 @@ from noetl.engine.program import Missing
 from noetl.ports import ExecutionRow, Owned
 from noetl.server.children import NotFound
 from noetl.server.execution import Ask
+from noetl_ir import lazy_click as click
 
 SECONDS = 10.0
 """How long to wait for the process that drives the execution."""

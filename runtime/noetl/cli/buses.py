@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-import click
-
 from noetl.bus import BusFailure
 from noetl.cli.daemons import say
 from noetl.cli.text import Problem, escaped
+from noetl_ir import lazy_click as click
 
 if TYPE_CHECKING:
     from noetl.app.adapters import ClusterBus

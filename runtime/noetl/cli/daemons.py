@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import click
-
 from noetl.cli.text import escaped
 from noetl.deployment import masked
 from noetl.egress import BadNetwork, Egress, networks_of
 from noetl.ports import Call, Fence
+from noetl_ir import lazy_click as click
 
 
 def _fence(context: click.Context, _: click.Parameter, allowed: tuple[str, ...]) -> Fence:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import re
 
-import click
-
 from noetl.cli.text import escaped
 from noetl.environment import Environment
+from noetl_ir import lazy_click as click
 
 _PATTERN = re.compile(r"[\w*?]+", re.ASCII)
 _VARIABLE = "NOETL_ENV"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 
-import click
-
 from noetl.app.picture import place_of
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import events_of, program_of
@@ -14,6 +12,7 @@ from noetl.cli.stores import existing, json_option, row_of, server_option, store
 from noetl.cli.text import escaped, json_text
 from noetl.engine.program import Program
 from noetl.ports import ExecutionRow
+from noetl_ir import lazy_click as click
 from noetl_ir.envelope import Origin, envelope_of, origin_of, span_of
 from noetl_ir.event_names import DIALECTS, old_name
 from noetl_ir.events import Event, iso_of

@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 
-import click
-
 from noetl.app.ending import ending_of
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import catch_up, program_of
@@ -18,6 +16,7 @@ from noetl.cli.stores import command_with, existing, is_remote
 from noetl.cli.text import Stopped, escaped
 from noetl.engine.execution import Execution
 from noetl.store.http import Connection, Unreachable
+from noetl_ir import lazy_click as click
 from noetl_ir.events import Event
 
 LOST_AFTER = 60.0

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-import click
-
 from noetl.app.embedded import Embedded
 from noetl.app.ending import ending_of
 from noetl.app.runtime import DEFAULT_SLOTS, Settings
@@ -35,6 +33,7 @@ from noetl.cli.watching import progress_for, trouble_for
 from noetl.engine.program import Program
 from noetl.environment import Environment
 from noetl.ports import Owned
+from noetl_ir import lazy_click as click
 
 
 @click.command("resume", short_help="Go on with an execution that stopped.")

@@ -6,8 +6,6 @@ import os
 from functools import partial
 from pathlib import Path
 
-import click
-
 from noetl.app.embedded import Embedded
 from noetl.app.ending import ending_of
 from noetl.app.runtime import DEFAULT_SLOTS, Runtime, Settings
@@ -30,6 +28,7 @@ from noetl.ports import StartKey
 from noetl.runnable import unable
 from noetl.server.children import NotFound
 from noetl.starts import BadKey, other, start_key
+from noetl_ir import lazy_click as click
 
 
 @click.command("run", short_help="Run a plan or a playbook.")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 
-import click
-
 from noetl.app.documents import execution_document, row_document, standing_of
 from noetl.app.ending import Ending
 from noetl.app.picture import Why, not_known, rows_of
@@ -27,6 +25,7 @@ from noetl.cli.text import amount, duration, escaped, json_text
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.ports import ExecutionRow, Wanted
+from noetl_ir import lazy_click as click
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 

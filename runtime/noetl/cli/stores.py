@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import click
-
 from noetl.app.adapters import DEFAULT_STORE, guard, narrowed
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.snapshots import UnreadableExecution, root_of
 from noetl.cli.text import Problem, Stopped, Unserved, escaped
 from noetl.ports import Conflict, ExecutionRow, NoRoom, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound
+from noetl_ir import lazy_click as click
 from noetl_ir.nearest import nearest
 
 LAST = "last"

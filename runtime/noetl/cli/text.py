@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import click
-
+from noetl_ir import lazy_click as click
 from noetl_ir.expr import Json
 
 _MINUTE, _HOUR = 60, 3600
 
 
-class Problem(click.ClickException):
+class Problem(Exception):
     """The command cannot do what was asked; the text says why, in plain words. Exit code 1."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__("\n".join(escaped(line) for line in message.splitlines()))
+    exit_code = 1
 
-    def show(self, file: object = None) -> None:
+    def __init__(self, message: str) -> None:
+        self.message = "\n".join(escaped(line) for line in message.splitlines())
+        super().__init__(self.message)
+
+    def show(self) -> None:
         """Print it on standard error."""
         click.echo(f"error: {self.message}", err=True)
 
