@@ -144,7 +144,7 @@ class _Parameter:
 
 
 class _PlainContext:
-    """What callbacks of options may ask of the context: what other callbacks left there."""
+    """The context that callbacks of options see: it has what other callbacks left there."""
 
     def __init__(self) -> None:
         self.meta: dict[str, object] = {}
@@ -154,7 +154,7 @@ class _PlainContext:
 
 
 def _called(callback: object, context: _PlainContext, parameter: _Parameter, value: object) -> object:
-    """What a callback makes of a value. Raises _NotPlain where it refuses: click asks it again, and tells."""
+    """The value that a callback gives. Raises _NotPlain where it refuses: click asks it again, and tells."""
     assert callable(callback)
     try:
         return callback(context, parameter, value)
@@ -172,7 +172,7 @@ class Declared:
         self._parameters: list[_Parameter] = function.__dict__.get("_declared", [])
 
     def real(self) -> "Command":
-        """The same command of click."""
+        """This command as click has it."""
         import click
 
         function = self._function
@@ -182,7 +182,7 @@ class Declared:
         return click.command(self._name, short_help=self._short_help)(function)
 
     def plain(self, words: Sequence[str], environ: Mapping[str, str]) -> Callable[[], object] | None:
-        """What a command line does, where it is plain; None where click is to read it."""
+        """The work that a plain command line asks for; None where click is to read it."""
         try:
             values = self._values(words, environ)
         except _NotPlain:
@@ -343,7 +343,7 @@ def lazy_group(program: str, text: str, commands: Mapping[str, str], load: Calla
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """What is not here is click's own."""
+        """All other names are those of click."""
         if name.startswith("__"):
             raise AttributeError(name)
         import click
