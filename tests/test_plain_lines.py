@@ -113,6 +113,16 @@ def test_what_is_read_without_click_is_what_click_reads(
     capsys.readouterr()
 
 
+def test_an_option_of_click_itself_is_refused_where_the_command_is_made() -> None:
+    """It would be lost where the line is read without click."""
+    with pytest.raises(TypeError, match="shown is an option of click itself"):
+
+        @lazy_click.command("it", short_help="It.")
+        @lazy_click.option("--quiet", is_flag=True)
+        @click.option("--shown", is_flag=True)
+        def it(quiet: bool, shown: bool) -> None: ...
+
+
 @pytest.mark.parametrize("variable", VARIABLES)
 def test_a_variable_of_the_environment_is_left_to_click(variable: str) -> None:
     run = COMMANDS["noetl run"]

@@ -170,6 +170,9 @@ class Declared:
         self._name = name
         self._short_help = short_help
         self._parameters: list[_Parameter] = function.__dict__.get("_declared", [])
+        own = [parameter.name for parameter in self._parameters]
+        if strange := [each.name for each in function.__dict__.get("__click_params__", ()) if each.name not in own]:
+            raise TypeError(f"{name}: {strange[0]} is an option of click itself: import lazy_click where it is made")
 
     def real(self) -> "Command":
         """This command as click has it."""
