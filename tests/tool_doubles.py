@@ -31,6 +31,9 @@ class FakeEnv:
             raise KeyError(f"there is no credential {name!r}")
         return self.credentials[name]
 
+    async def met(self, compute: Callable[[], _T]) -> _T:
+        return compute()
+
     def root(self) -> str:
         return str(self._root)
 

@@ -1,7 +1,7 @@
 """Background fetches: what takes long is fetched or stored by threads, so that the thread of the worker never waits.
 
-Whoever asks is told `Pending`, goes on with something else, and asks again. What has come by then is kept for whoever
-asked, in a mapping of their own, until they let go of it: so each time they get further than the time before.
+A fetch is awaited by whoever asked for it through their `Needs`: by a coroutine of the worker's loop, or by a tool in
+asyncio (`in_asyncio`). It is kept by those alone, so that one whom nobody waits for any more is not tried again.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Coroutine, Hashable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 from weakref import WeakValueDictionary, ref
 
+from noetl.needs import Awaited, Needs
 from noetl.ports import StoreFailure, StoreRefused
 
 if TYPE_CHECKING:
@@ -26,30 +27,12 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 10.0
 _T = TypeVar("_T")
 
 
-class Pending(BaseException):
-    """What was asked for is on its way: ask again when `fetch` is over.
-
-    No Exception, so that nobody on the way takes it for a failure: an expression, say, that follows a reference.
-    """
-
-    def __init__(self, fetch: Fetch) -> None:
-        super().__init__(fetch)
-        self.fetch = fetch
-
-
-class Brings(Protocol):
-    """Has work done that may take long; for an asker that cannot wait, beside it (`BackgroundFetches.brought`)."""
-
-    def __call__(self, key: Hashable, work: Callable[[], _T]) -> _T: ...
-
-
 class Fetch:
     """One thing that is fetched or stored. `problem` is why it did not work so far: it is tried again."""
 
-    __slots__ = ("__weakref__", "_callbacks", "_error", "_key", "_value", "_work", "is_over", "pause", "problem")
+    __slots__ = ("__weakref__", "_callbacks", "_error", "_value", "_work", "is_over", "pause", "problem")
 
-    def __init__(self, key: Hashable, work: Callable[[], object]) -> None:
-        self._key = key
+    def __init__(self, work: Callable[[], object]) -> None:
         self._work = work
         self._value: object = None
         self._error: BaseException | None = None
@@ -59,7 +42,7 @@ class Fetch:
         self.pause = FIRST_PAUSE
 
     def outcome(self) -> object:
-        """What came; or raises what went wrong."""
+        """The value that came; or raises what went wrong."""
         if self._error is not None:
             raise self._error.with_traceback(None)
         return self._value
@@ -95,19 +78,27 @@ class Fetch:
             await told.wait()
 
 
-Held: TypeAlias = dict[Hashable, Fetch]
-"""What one asker asked for, by its keys."""
+async def in_asyncio(coroutine: Coroutine[Awaited, None, _T]) -> _T:
+    """The result of a coroutine of the worker's loop, in the loop of asyncio, where tools run."""
+    try:
+        while True:
+            awaited = coroutine.send(None)
+            assert isinstance(awaited, Fetch), "a tool waits for fetches alone"
+            await awaited.over()
+    except StopIteration as done:
+        return cast("_T", done.value)
+    finally:
+        coroutine.close()
 
 
 class BackgroundFetches:
-    """Runs fetches on at most so many threads; with none, on the spot. An fetch that nobody holds is forgotten.
+    """Runs fetches on at most so many threads; with none, on the spot. A fetch that nobody holds is forgotten.
 
     All but the threads' own part is for one thread: that of the worker, in which its tools run too.
     """
 
     def __init__(self, threads: int = THREADS) -> None:
         self._most = threads
-        self._held: Held = {}
         self._going: WeakValueDictionary[Hashable, Fetch] = WeakValueDictionary()
         self._queue: SimpleQueue[ref[Fetch]] | None = None
         self._threads = 0
@@ -117,26 +108,12 @@ class BackgroundFetches:
         self._callbacks: tuple[Callable[[], None], ...] = ()
 
     def listen(self, callback: Callable[[], None]) -> None:
-        """Call back, from any thread, when an fetch is over or did not work."""
+        """Call back, from any thread, when a fetch is over or did not work."""
         self._callbacks += (callback,)
 
-    def serve(self, held: Held) -> None:
-        """What is asked for from now on is asked for by whoever has `held`."""
-        self._held = held
-
-    def brought(self, key: Hashable, work: Callable[[], _T]) -> _T:
-        """What some work gives, whose `key` names it. Raises Pending until it is here, then what the work raised."""
-        if not self._most:
-            return work()
-        fetch = self._held.get(key)
-        if fetch is None:
-            fetch = self._going.get(key)
-            if fetch is None or fetch.is_over:
-                fetch = self._sent(key, work)
-            self._held[key] = fetch
-        if not fetch.is_over:
-            raise Pending(fetch)
-        return cast("_T", fetch.outcome())
+    def needs(self) -> Needs:
+        """The needs of one more asker, fetched here."""
+        return Needs(self._begin if self._most else None)
 
     def look(self) -> None:
         """Try again what did not work, as far as it is time."""
@@ -150,9 +127,12 @@ class BackgroundFetches:
             else:
                 self._put(fetch)
 
-    def _sent(self, key: Hashable, work: Callable[[], object]) -> Fetch:
-        fetch = self._going[key] = Fetch(key, work)
-        self._put(ref(fetch))
+    def _begin(self, key: Hashable, work: Callable[[], object]) -> Fetch:
+        """A fetch of some work: the same one for all who ask for its `key` before it is over."""
+        fetch = self._going.get(key)
+        if fetch is None or fetch.is_over:
+            fetch = self._going[key] = Fetch(work)
+            self._put(ref(fetch))
         return fetch
 
     def _put(self, fetch: ref[Fetch]) -> None:

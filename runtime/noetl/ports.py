@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from noetl.catalogue import EVERY, PlanRow, Versions
+from noetl.needs import HERE, Needs
 from noetl_ir.commands import Broadcast
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
@@ -484,7 +485,7 @@ class Call(NamedTuple):
     `path` is the loop index path, `visit` counts arrivals at the task in its run. `folder` is the one of the playbook's
     file, from the root, where it is known; `iterators` are those of the step's loops, innermost first. `holds_secret`
     tells whether a keychain value is in its fields; `origin` is the origin that its secrets may go to, empty where it
-    is the first one that takes any.
+    is the first one that takes any. `needs` are those of its pipeline: reading `scope` may end in Absent (`Env.met`).
     """
 
     execution_id: str
@@ -505,6 +506,7 @@ class Call(NamedTuple):
     iterators: tuple[str, ...] = ()
     holds_secret: bool = False
     origin: str = ""
+    needs: Needs = HERE
 
 
 Fence: TypeAlias = Callable[[str], str | None]
@@ -518,6 +520,10 @@ class Env(Protocol):
         """The fields of a keychain entry, else of the credential store; raises KeyError with a clear text."""
         ...
 
+    async def met(self, compute: Callable[[], _C]) -> _C:
+        """The result of a computation that reads the call's `scope`, once the values are here that it reads there."""
+        ...
+
     def root(self) -> str: ...  # the folder that relative paths of tools stay inside
 
     def fence(self) -> Fence | None:
@@ -527,7 +533,7 @@ class Env(Protocol):
     def holds_secret(self, text: str) -> bool: ...  # whether a known secret of the execution is in it, in any form
 
     def stored(self, reference: Mapping[str, Json]) -> Json:
-        """The result of this execution that a reference stands for; raises KeyError with a clear text."""
+        """The result of this execution that a reference stands for; raises KeyError with a clear text, Absent."""
         ...
 
     def log(self, text: str) -> None:

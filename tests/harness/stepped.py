@@ -16,6 +16,8 @@ from noetl.app import composition, idle
 from noetl.app.clock import SteadyClock, WallClock
 from noetl.app.task_environment import TaskEnvironments
 from noetl.cli import main
+from noetl.engine.program import Program
+from noetl.needs import Needs
 from noetl.ports import Call, Clock, Env
 from noetl.server import inbox
 from noetl.worker import launcher
@@ -95,10 +97,10 @@ class StagedLauncher(launcher.AsyncLauncher):
 class StagedEnvironments(TaskEnvironments):
     """Notes who called whom."""
 
-    def context_of(self, order: RunPipeline) -> SessionContext:
+    def context_of(self, order: RunPipeline, program: Program, needs: Needs) -> SessionContext:
         """`TaskEnvironments.context_of`."""
         _roots[order.execution_id] = order.trace_id
-        return super().context_of(order)
+        return super().context_of(order, program, needs)
 
 
 if __name__ == "__main__":

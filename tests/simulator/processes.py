@@ -13,6 +13,7 @@ from typing import NamedTuple
 from noetl.app.idle import IdleWorker
 from noetl.app.task_environment import TaskEnvironments
 from noetl.engine.program import Program
+from noetl.needs import Needs
 from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane, Observer
 from noetl.server.journal import Batching
@@ -206,14 +207,14 @@ class WorkerProcess:
         self.wall = SkewedClock(shared.timeline, EPOCH + skew)
         steady = self._steady = SkewedClock(shared.timeline, chance.randint(0, 9 * SECOND))
 
-        def load(digest: str) -> Program:
+        def load(digest: str, needs: Needs) -> Program:
             if digest not in shared.programs:
                 raise NotFound(digest)
             return shared.programs[digest]
 
         environments = TaskEnvironments(
             load,
-            shared.blobs,
+            lambda needs: shared.blobs,
             root=".",
             secrets_path="/nonexistent/secrets",
             chance=chance.random,
@@ -224,7 +225,7 @@ class WorkerProcess:
         self.worker = Worker(
             self.endpoint, pool=pool, slots=slots, launcher=self.tools, program_of=environments.program_of,
             context_of=environments.context_of, clock=self.wall, steady=steady, name=name,
-            heartbeats=Heartbeats(self.endpoint, self.endpoint, steady), blobs=shared.blobs,
+            heartbeats=Heartbeats(self.endpoint, self.endpoint, steady), blobs=lambda needs: shared.blobs,
         )  # fmt: skip
         self.life.wake()
 

@@ -71,11 +71,11 @@ def answer_before_disk(patch: Patch) -> None:
 def one_name_for_all(patch: Patch) -> None:
     """Reports of all executions have the same keys, as they once had."""
 
-    def send(self: Worker, slot: Any) -> None:
+    async def send(self: Worker, slot: Any) -> None:
         bus = self._bus
         self._bus = _Renaming(bus)  # type: ignore[assignment]
         try:
-            sent(self, slot)
+            await sent(self, slot)
         finally:
             self._bus = bus
 

@@ -118,14 +118,14 @@ def bus_worker_of(
 
     times = _Times(WallClock(), SteadyClock())
     environments = TaskEnvironments(
-        cache.program, cache, root=str(settings.root), secrets_path=options.secrets_path,
+        cache.program, cache.blobs, root=str(settings.root), secrets_path=options.secrets_path,
         chance=random.SystemRandom().random, log=settings.log, fence=settings.fence, fetches=fetches,
     )  # fmt: skip
     launcher = _launcher(environments, times)
     worker = Worker(
         bus, pool=options.pool, slots=settings.slots, launcher=launcher, program_of=environments.program_of,
         context_of=environments.context_of, clock=times.clock, steady=times.steady, fetches=fetches,
-        name=options.name, heartbeats=Heartbeats(bus, bus, MonotonicClock()), blobs=cache, say=say,
+        name=options.name, heartbeats=Heartbeats(bus, bus, MonotonicClock()), blobs=cache.blobs, say=say,
     )  # fmt: skip
     bus.listen(launcher.wake)
     return BusWorker(worker, launcher)
@@ -243,7 +243,8 @@ def _local_environments(
 ) -> TaskEnvironments:
     settings = runtime.settings
     return TaskEnvironments(
-        runtime.programs.load, runtime.blobs, root=str(settings.root), secrets_path=runtime.secrets_path,
+        lambda digest, needs: runtime.programs.load(digest), lambda needs: runtime.blobs,
+        root=str(settings.root), secrets_path=runtime.secrets_path,
         chance=chance, log=settings.log, fence=settings.fence, fetches=fetches or BackgroundFetches(),
     )  # fmt: skip
 

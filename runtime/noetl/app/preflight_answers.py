@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from noetl.app.secret_resolver import lacking
-from noetl.background import BackgroundFetches, Held, Pending
 from noetl.engine.program import Program
+from noetl.needs import Needs, Waiting
 from noetl.ports import Broadcasts, Clock, Fence
 from noetl.server.workers.preflight import WITHIN
 from noetl.server.workers.tracker import pool_of
@@ -69,27 +69,28 @@ class Answering(NamedTuple):
 
 
 class _ReceivedCheck(NamedTuple):
-    check: Check
+    """A question, and until when (microseconds) somebody waits for its answer."""
+
+    answer: Waiting[None]
     until: int
-    held: Held
 
 
 class PreflightAnswers:
-    """Answers the preflight of servers. Everything that takes long is an fetch; `load` gives the program of a digest,
-    and may raise Pending. `clock` is monotonic.
+    """Answers the preflight of servers. `needs` gives those of one more question, and `load` the program of a
+    digest, for such needs. `clock` is monotonic.
     """
 
     def __init__(
         self,
         broadcasts: Broadcasts,
         place: Answering,
-        fetches: BackgroundFetches,
-        load: Callable[[str], Program],
+        needs: Callable[[], Needs],
+        load: Callable[[str, Needs], Program],
         clock: Clock,
     ) -> None:
         self._broadcasts = broadcasts
         self._place = place
-        self._fetches = fetches
+        self._needs = needs
         self._load = load
         self._clock = clock
         self._waiting: list[_ReceivedCheck] = []
@@ -97,24 +98,22 @@ class PreflightAnswers:
     def hear(self, broadcast: Broadcast) -> None:
         """Take in a broadcast that may be a question to this worker."""
         if isinstance(broadcast, Check) and self._place.pool in broadcast.pools and len(self._waiting) < MOST_WAITING:
-            self._waiting.append(_ReceivedCheck(broadcast, self._clock.now() + int(WITHIN * 1_000_000), {}))
+            until = self._clock.now() + int(WITHIN * 1_000_000)
+            self._waiting.append(_ReceivedCheck(Waiting(self._answer(broadcast, self._needs())), until))
 
     def step(self) -> None:
         """Answer what can be answered now; a question that nobody waits for any more is forgotten."""
         waiting, self._waiting = self._waiting, []
-        for asked in waiting:
+        for received in waiting:
             try:
-                self._answer(asked)
-            except Pending:
-                if self._clock.now() < asked.until:
-                    self._waiting.append(asked)
+                if not received.answer.step() and self._clock.now() < received.until:
+                    self._waiting.append(received)
             except Exception:  # whatever hinders it here is no answer: the run itself will tell
                 continue
 
-    def _answer(self, asked: _ReceivedCheck) -> None:
-        check, place = asked.check, self._place
-        self._fetches.serve(asked.held)
-        program = self._load(check.digest)
+    async def _answer(self, check: Check, needs: Needs) -> None:
+        place = self._place
+        program = await needs.met(lambda: self._load(check.digest, needs))
 
         def found() -> tuple[str, ...]:
             return lacking(
@@ -122,6 +121,6 @@ class PreflightAnswers:
                 path=place.secrets_path, root=place.root, fence=place.fence,
             )  # fmt: skip
 
-        problems = self._fetches.brought(("check", check.execution_id), found)
+        problems = await needs.met(lambda: needs.get(("check", check.execution_id), found))
         told = [problem[:LONGEST_PROBLEM] for problem in problems[:MOST_PROBLEMS]]
         self._broadcasts.say(Checked(check.execution_id, place.worker, place.pool, told))

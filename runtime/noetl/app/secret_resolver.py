@@ -5,20 +5,19 @@ Nothing of it is loaded for an execution that neither declares nor uses a secret
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 from noetl import deployment
 from noetl.engine.program import Program
 from noetl.engine.starting import Request, keychain_fields
+from noetl.needs import HERE, Needs
 from noetl.ports import Fence
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
 from noetl_ir.scopes.values import Sealed, View
 
 if TYPE_CHECKING:
-    from noetl.background import Brings
     from noetl.secrets.keychain import Keychain
     from noetl.worker.redaction import Redactor
 
@@ -27,7 +26,7 @@ class SecretResolver:
     """Credentials, markers and their redaction.
 
     `path` is the credential store's file, `root` where files start; the `fence` is asked before values are fetched.
-    What is asked for over the network is had by way of `brings`: whatever needs a secret may raise its Pending.
+    What comes over the network is one of the `needs` of whoever asks: whatever needs a secret may raise Absent.
     """
 
     def __init__(
@@ -39,10 +38,8 @@ class SecretResolver:
         path: str,
         root: str,
         fence: Fence | None = None,
-        brings: Brings | None = None,
     ) -> None:
         self._fence = fence
-        self._brings = brings
         self._program = program
         self._execution_id = execution_id
         self._workload = workload
@@ -51,65 +48,66 @@ class SecretResolver:
         self._chain: Keychain | None = None
         self._redactor: Redactor | None = None
         self._declared = bool(program.plan.keychain) or "secrets" in program.plan.kinds
-        self.names: Callable[[], Entries] = cache(self._names) if program.plan.keychain else lambda: Entries({}, self)
-        """What `keychain` means in task fields. Raises Fault. Once it is known nothing that is redacted waits."""
+        self._entries: dict[str, object] | None = None if program.plan.keychain else {}
 
-    def credential(self, name: str) -> dict[str, Json]:
+    def credential(self, name: str, needs: Needs) -> dict[str, Json]:
         """The fields behind a name, whose secrets are hidden from now on; raises KeyError with a clear text."""
-        fields = self._keychain().fields(name)
-        self._hiding().learn(self._keychain().secrets(name))
+        keychain = self._keychain(needs)
+        fields = keychain.fields(name)
+        self._hiding(needs).learn(keychain.secrets(name))
         return fields
 
-    def named(self, name: str) -> object:
+    def entries(self, needs: Needs) -> Entries:
+        """The value of `keychain` in task fields. Raises Fault. Once it is known nothing that is redacted waits."""
+        if self._entries is None:
+            made = self._declared_entries(needs)
+            needs.check()  # one that is not here yet looks like one that cannot be had
+            self._entries = made
+        return Entries(self._entries, self, needs)
+
+    def named(self, name: str, needs: Needs) -> object:
         """The fields of an entry of a computed name, which may be a stored credential that nothing declares."""
+        keychain = self._keychain(needs)
         try:
-            fields = self._keychain().with_token(name)
+            fields = keychain.with_token(name)
         except KeyError as problem:
             return _Missing(str(problem))
-        self._hiding().learn(self._keychain().secrets(name))
-        return self._sealed(fields)
+        redactor = self._hiding(needs)
+        redactor.learn(keychain.secrets(name))
+        return _sealed(fields, redactor)
 
-    def _sealed(self, value: object) -> object:
-        """A value with its secret texts sealed, so that nothing works on a marker as if it were the text."""
-        if isinstance(value, dict):
-            return {key: self._sealed(entry) for key, entry in value.items()}
-        if isinstance(value, list):
-            return [self._sealed(entry) for entry in value]
-        hide = self._hiding().redact_text
-        return Sealed(value, hide) if isinstance(value, str) and hide(value) != value else value
-
-    def _names(self) -> Entries:
+    def _declared_entries(self, needs: Needs) -> dict[str, object]:
         """Markers for secrets, other fields as they are; of what cannot be had the reason, for whoever reads it."""
         from noetl.secrets.keychain import secrets_of
 
-        self._hiding()
+        redactor, keychain = self._hiding(needs), self._keychain(needs)
         names: dict[str, object] = {}
         for entry in self._program.plan.keychain:
             try:
-                fields = self._keychain().fields(entry.name)
+                fields = keychain.fields(entry.name)
             except KeyError as problem:
                 names[entry.name] = _Missing(str(problem))
                 continue
-            if entry.name not in self._keychain().in_clear:
-                self._hiding().learn((entry.name, field, value) for field, value in secrets_of(fields))
-            names[entry.name] = self._sealed(fields)
-        return Entries(names, self)
+            if entry.name not in keychain.in_clear:
+                redactor.learn((entry.name, field, value) for field, value in secrets_of(fields))
+            names[entry.name] = _sealed(fields, redactor)
+        return names
 
     def check(self) -> tuple[str, ...]:
         """The declared entries that cannot be resolved now, a sentence each."""
-        return self._keychain().check() if self._program.plan.keychain else ()
+        return self._keychain(HERE).check() if self._program.plan.keychain else ()
 
-    def redact(self, value: Json) -> Json:
+    def redact(self, value: Json, needs: Needs) -> Json:
         """A value with its known secrets hidden."""
         if self._redactor is None and not self._declared and not self._shows_own(value):
             return value
-        return self._hiding().redact(value)
+        return self._hiding(needs).redact(value)
 
-    def restore(self, value: Json) -> Json:
+    def restore(self, value: Json, needs: Needs) -> Json:
         """A value with its markers replaced by what they stand for."""
         if self._redactor is None and not self._declared and not self._names_own(value):
             return value
-        return self._hiding().restore(value)
+        return self._hiding(needs).opened_by(partial(_opened, self._keychain(needs))).restore(value)
 
     def _shows_own(self, value: Json) -> bool:
         """Whether a value has something of the deployment's own in it."""
@@ -127,13 +125,7 @@ class SecretResolver:
 
         return has_markers(value)
 
-    def _opened(self, entry: str, field: str) -> Json:
-        """The secret that a marker stands for. Raises KeyError."""
-        if entry == deployment.ENTRY:
-            raise KeyError(f"{field} is what this deployment was given for itself: no task may use it")
-        return self._keychain().value(entry, field)
-
-    def _keychain(self) -> Keychain:
+    def _keychain(self, needs: Needs) -> Keychain:
         if self._chain is None:
             from noetl.secrets.credentials import Credentials
             from noetl.secrets.keychain import Entry, Keychain
@@ -144,12 +136,11 @@ class SecretResolver:
                 Credentials(self._path),
                 root=self._root,
                 fetcher=fetcher_of(self._fence),
-                brings=self._brings,
                 render=partial(keychain_fields, self._program, self._execution_id, self._workload),
             )
-        return self._chain
+        return self._chain.asked_by(needs)
 
-    def _hiding(self) -> Redactor:
+    def _hiding(self, needs: Needs) -> Redactor:
         if self._redactor is None:
             from noetl.secrets.keys import KeyProblem, execution_key, master_key
             from noetl.worker.redaction import Redactor
@@ -158,8 +149,10 @@ class SecretResolver:
                 key = execution_key(master_key(f"{self._path}.key"), self._execution_id)
             except KeyProblem as problem:
                 raise Fault("credential.missing", f"no secret can be used: {problem}") from None
-            redactor = Redactor(key, self._opened)
-            redactor.learn(self._keychain().known())
+            keychain = self._keychain(needs)
+            redactor = Redactor(key, partial(_opened, keychain))
+            redactor.learn(keychain.known())
+            needs.check()  # a secret that is not here yet would never be hidden
             redactor.learn((deployment.ENTRY, name, text) for text, name in deployment.secrets().items())
             self._redactor = redactor
         return self._redactor
@@ -168,18 +161,19 @@ class SecretResolver:
 class Entries(View):
     """The value of `keychain`: the declared entries, and what else the keychain finds by name when it is asked for."""
 
-    __slots__ = ("_names", "_secrets")
+    __slots__ = ("_names", "_needs", "_secrets")
 
-    def __init__(self, names: dict[str, object], secrets: SecretResolver) -> None:
+    def __init__(self, names: dict[str, object], secrets: SecretResolver, needs: Needs) -> None:
         self._names = names
         self._secrets = secrets
+        self._needs = needs
 
     def plain(self) -> object:
         return self._names
 
     def under(self, key: object) -> object:
         if isinstance(key, str) and key not in self._names:
-            return self._secrets.named(key)
+            return self._secrets.named(key, self._needs)
         return self._names.get(key) if isinstance(key, str) else None
 
 
@@ -196,6 +190,23 @@ class _Missing(View):
 
     def under(self, key: object) -> object:
         raise Fault("credential.missing", self._why)
+
+
+def _sealed(value: object, redactor: Redactor) -> object:
+    """A value with its secret texts sealed, so that nothing works on a marker as if it were the text."""
+    if isinstance(value, dict):
+        return {key: _sealed(entry, redactor) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_sealed(entry, redactor) for entry in value]
+    hide = redactor.redact_text
+    return Sealed(value, hide) if isinstance(value, str) and hide(value) != value else value
+
+
+def _opened(keychain: Keychain, entry: str, field: str) -> Json:
+    """The secret that a marker stands for. Raises KeyError."""
+    if entry == deployment.ENTRY:
+        raise KeyError(f"{field} is what this deployment was given for itself: no task may use it")
+    return keychain.value(entry, field)
 
 
 def unresolvable(

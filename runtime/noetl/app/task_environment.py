@@ -1,11 +1,14 @@
 """The environment of each execution's sessions and tools: results, secrets, a root folder, a log."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from noetl.app.secret_resolver import SecretResolver
-from noetl.background import BackgroundFetches, Held, Pending
+from noetl.background import BackgroundFetches, in_asyncio
 from noetl.engine.program import Program
+from noetl.needs import Needs
 from noetl.ports import Blobs, Call, Fence
 from noetl.recent import Recent
 from noetl.server.children import NotFound
@@ -14,6 +17,7 @@ from noetl.worker.session import SessionContext
 from noetl_ir.commands import RunPipeline
 from noetl_ir.expr import Json
 
+_T = TypeVar("_T")
 Log = Callable[[Call, str], None]
 """Hears a line that a task wrote: for people, never for the event log."""
 
@@ -23,13 +27,15 @@ KEPT = 1_000
 
 
 class TaskEnvironments:
-    """Finds what belongs to an execution. `load` gives the program of a digest; `secrets_path` is the credential
-    store's file. What takes long is an fetch of `fetches`."""
+    """Finds what belongs to an execution. `secrets_path` is the credential store's file. `load` gives the program of a
+    digest and `blobs` the values outside of logs, each for the needs of one asker; what takes long is a fetch of
+    `fetches`.
+    """
 
     def __init__(
         self,
-        load: Callable[[str], Program],
-        blobs: Blobs,
+        load: Callable[[str, Needs], Program],
+        blobs: Callable[[Needs], Blobs],
         *,
         root: str,
         secrets_path: str,
@@ -46,75 +52,70 @@ class TaskEnvironments:
         self._chance = chance
         self._log = log
         self._fence = fence
-        self._contexts: Recent[str, SessionContext] = Recent(KEPT)
+        self._kept: Recent[str, SecretResolver] = Recent(KEPT)
         self._resolvers: WeakValueDictionary[str, SecretResolver] = WeakValueDictionary()  # a session has its resolver
 
-    def program_of(self, order: RunPipeline) -> Program:
-        """The program that an order is about. Raises KeyError where there is none, StoreFailure."""
+    def program_of(self, order: RunPipeline, needs: Needs) -> Program:
+        """The program that an order is about. Raises KeyError where there is none, StoreFailure, Absent."""
         try:
-            return self._load(order.digest)
+            return self._load(order.digest, needs)
         except NotFound as problem:
             raise KeyError(str(problem)) from None
 
-    def context_of(self, order: RunPipeline) -> SessionContext:
-        """The part that the sessions of its execution share."""
+    def context_of(self, order: RunPipeline, program: Program, needs: Needs) -> SessionContext:
+        """The results and secrets of its execution, as a session with these needs has them."""
+        secrets = self._secrets_of(order, program)
+        results = Results(program.plan, order.execution_id, self._blobs(needs), partial(secrets.redact, needs=needs))
+        return SessionContext(
+            results, partial(secrets.entries, needs), partial(secrets.restore, needs=needs), self._chance, needs
+        )
+
+    def _secrets_of(self, order: RunPipeline, program: Program) -> SecretResolver:
         name = order.execution_id
-        context = self._contexts.get(name)
-        if context is None:
-            program = self.program_of(order)
-            secrets = self._resolvers.get(name)
-            if secrets is None:
-                secrets = self._resolvers[name] = SecretResolver(
-                    program, name, order.workload, path=self._secrets_path, root=self._root, fence=self._fence,
-                    brings=self.fetches.brought,
-                )  # fmt: skip
-            results = Results(program.plan, name, self._blobs, secrets.redact)
-            context = SessionContext(results, secrets.names, secrets.restore, self._chance)
-        self._contexts[name] = context  # again: what was not asked for longest goes first
-        return context
+        secrets = self._kept.get(name) or self._resolvers.get(name)
+        if secrets is None:
+            secrets = self._resolvers[name] = SecretResolver(
+                program, name, order.workload, path=self._secrets_path, root=self._root, fence=self._fence
+            )
+        self._kept[name] = secrets  # again: what was not asked for longest goes first
+        return secrets
 
     def forget(self, execution_id: str) -> None:
         """An execution is over: keep nothing for it."""
-        self._contexts.pop(execution_id, None)
+        self._kept.pop(execution_id, None)
 
     def env_of(self, call: Call) -> "TaskEnvironment":
         """The surroundings of one call."""
         secrets = self._resolvers[call.execution_id]
-        owned = OwnValues(call.execution_id, self._blobs)
-        return TaskEnvironment(
-            secrets, owned, self._root, lambda text: self._log(call, text), self._fence, self.fetches
-        )
+        return TaskEnvironment(secrets, self._blobs, self._root, self._log, self._fence, call)
 
 
 class TaskEnvironment:
     """`noetl.ports.Env` for one call."""
 
-    __slots__ = ("_fence", "_fetches", "_log", "_owned", "_root", "_secrets")
+    __slots__ = ("_blobs", "_call", "_fence", "_log", "_root", "_secrets")
 
     def __init__(
         self,
         secrets: SecretResolver,
-        owned: OwnValues,
+        blobs: Callable[[Needs], Blobs],
         root: str,
-        log: Callable[[str], None],
+        log: Log,
         fence: Fence | None,
-        fetches: BackgroundFetches,
+        call: Call,
     ) -> None:
-        self._fetches = fetches
-        self._owned = owned
-        self._fence = fence
         self._secrets = secrets
+        self._blobs = blobs
         self._root = root
         self._log = log
+        self._fence = fence
+        self._call = call
 
     async def credential(self, name: str) -> dict[str, Json]:
-        held: Held = {}
-        while True:
-            self._fetches.serve(held)
-            try:
-                return self._secrets.credential(name)
-            except Pending as wait:
-                await wait.fetch.over()
+        return await self.met(lambda: self._secrets.credential(name, self._call.needs))
+
+    async def met(self, compute: Callable[[], _T]) -> _T:
+        return await in_asyncio(self._call.needs.met(compute))
 
     def root(self) -> str:
         return self._root
@@ -123,10 +124,10 @@ class TaskEnvironment:
         return self._fence
 
     def holds_secret(self, text: str) -> bool:
-        return self._secrets.redact(text) != text
+        return self._secrets.redact(text, self._call.needs) != text
 
     def stored(self, reference: Mapping[str, Json]) -> Json:
-        return self._owned.value(reference)
+        return OwnValues(self._call.execution_id, self._blobs(self._call.needs)).value(reference)
 
     def log(self, text: str) -> None:
-        self._log(str(self._secrets.redact(text)))
+        self._log(self._call, str(self._secrets.redact(text, self._call.needs)))

@@ -1,7 +1,7 @@
 """Where a worker gets plans and large values, and leaves them: the API of any server that it knows.
 
 A server that cannot be reached is no reason to fail a run: the next one is tried, and all of them again until one
-answers. Asking is an fetch, so the worker goes on with what it has meanwhile.
+answers. Asking is a fetch, so the worker goes on with what it has meanwhile.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 from noetl.app.programs import program_of
 from noetl.app.verifier import verifier
-from noetl.background import BackgroundFetches
 from noetl.egress import is_loopback
 from noetl.engine.program import Program
+from noetl.needs import Needs
 from noetl.ports import StoreFailure, StoreRefused
 from noetl.recent import Recent
 from noetl.server.children import NotFound
@@ -33,8 +33,7 @@ class WorkerCache:
     leads a token or a value to another machine.
     """
 
-    def __init__(self, urls: Sequence[str], fetches: BackgroundFetches) -> None:
-        self._fetches = fetches
+    def __init__(self, urls: Sequence[str]) -> None:
         self._named = frozenset(urls)
         self._announced = ""
         self._servers: dict[str, Connection] = {url: Connection(url) for url in urls}
@@ -56,11 +55,11 @@ class WorkerCache:
             with suppress(Unreachable):  # one that is away now may come; one that refuses does not change its mind
                 connection.ask("PUT", "/blobs/-", raw=b"")
 
-    def program(self, digest: str) -> Program:
-        """The program of a plan. Raises NotFound where it cannot be run here, Pending."""
+    def program(self, digest: str, needs: Needs) -> Program:
+        """The program of a plan. Raises NotFound where it cannot be run here, Absent."""
         known = self._programs.get(digest)
         if known is None:
-            data, verified = self._fetches.brought(("plan", digest), lambda: self._plan(digest))
+            data, verified = needs.get(("plan", digest), lambda: self._plan(digest))
             try:
                 known = program_of(data, verified=verified)
             except PlanError as problem:
@@ -68,26 +67,9 @@ class WorkerCache:
         self._programs[digest] = known
         return known
 
-    def put(self, execution_id: str, data: bytes) -> dict[str, Json]:
-        """Raises Pending."""
-
-        def put(connection: Connection) -> dict[str, Json]:
-            try:
-                return RemoteBlobs(connection).put(execution_id, data)
-            except Unreachable:
-                raise
-            except StoreFailure as problem:
-                raise StoreRefused(str(problem)) from None
-
-        return self._fetches.brought(("put", execution_id, sha256(data).digest()), lambda: self._ask(put))
-
-    def get(self, reference: Mapping[str, Json]) -> bytes:
-        """Raises Pending."""
-        key = ("get", str(reference.get("key")), str(reference.get("checksum")))
-        return self._fetches.brought(key, lambda: self._ask(lambda connection: RemoteBlobs(connection).get(reference)))
-
-    def check_room(self, *, suspected: bool) -> None:
-        """The servers know."""
+    def blobs(self, needs: Needs) -> "CachedBlobs":
+        """The values outside of logs, for one asker."""
+        return CachedBlobs(self, needs)
 
     def close(self) -> None:
         for connection in self._servers.values():
@@ -101,7 +83,7 @@ class WorkerCache:
             store = RemoteStore(connection)
             return store.plan(digest), store.vouches(digest, verifier())
 
-        data, verified = self._ask(bring)
+        data, verified = self.ask(bring)
         if data is None:
             raise Unreachable(f"{', '.join(self._servers)} does not have the plan {digest}{self._hint()}")
         return data, verified
@@ -112,7 +94,7 @@ class WorkerCache:
         told = "" if self._named or not other else f": name it with --server {other}"
         return f"; the server of this bus says that it is at {other}{told}" if other else ""
 
-    def _ask(self, question: Callable[[Connection], _T]) -> _T:
+    def ask(self, question: Callable[[Connection], _T]) -> _T:
         """The answer of the first server that can be reached; for the threads of fetches."""
         last = StoreFailure("no server is known: none of this machine announces itself on the bus")
         for connection in [*self._servers.values()]:
@@ -121,6 +103,37 @@ class WorkerCache:
             except Unreachable as problem:
                 last = problem
         raise StoreFailure(f"{last}{self._hint()}") from None
+
+
+class CachedBlobs:
+    """`Blobs` of a cache for one asker: whatever is asked for may raise Absent."""
+
+    __slots__ = ("_cache", "_needs")
+
+    def __init__(self, cache: WorkerCache, needs: Needs) -> None:
+        self._cache = cache
+        self._needs = needs
+
+    def put(self, execution_id: str, data: bytes) -> dict[str, Json]:
+        def put(connection: Connection) -> dict[str, Json]:
+            try:
+                return RemoteBlobs(connection).put(execution_id, data)
+            except Unreachable:
+                raise
+            except StoreFailure as problem:
+                raise StoreRefused(str(problem)) from None
+
+        return self._needs.get(("put", execution_id, sha256(data).digest()), lambda: self._cache.ask(put))
+
+    def get(self, reference: Mapping[str, Json]) -> bytes:
+        key = ("get", str(reference.get("key")), str(reference.get("checksum")))
+        return self._needs.get(key, lambda: self._cache.ask(lambda connection: RemoteBlobs(connection).get(reference)))
+
+    def check_room(self, *, suspected: bool) -> None:
+        """`Blobs.check_room`. The servers know."""
+
+    def close(self) -> None:
+        """`Blobs.close`. The cache closes its connections."""
 
 
 def _host_of(url: str) -> str:

@@ -38,12 +38,12 @@ def work(place: WorkerOptions, settings: Settings, ready: Callable[[str], None],
     fetches = BackgroundFetches()
     with (
         closing(open_bus(place.bus, pool=place.pool, say=say)) as bus,
-        closing(WorkerCache(place.servers, fetches)) as cache,
+        closing(WorkerCache(place.servers)) as cache,
     ):
         cache.check()
         worker, launcher = bus_worker_of(place, settings, bus, cache, fetches, say)
         answering = Answering(place.name, place.pool, place.secrets_path, str(settings.root), settings.fence)
-        answers = PreflightAnswers(bus, answering, fetches, cache.program, MonotonicClock())
+        answers = PreflightAnswers(bus, answering, fetches.needs, cache.program, MonotonicClock())
         launcher.open()
         with closing(launcher), _leaving_by_signals(worker, launcher):
             ready(place.name)

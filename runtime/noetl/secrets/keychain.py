@@ -16,14 +16,15 @@ then, here, and nothing of them leaves this machine. What each kind reads, as `f
     oauth2 google_id_token  in `noetl.secrets.remote`
 """
 
+import copy
 import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from shlex import quote
 
-from noetl.background import BackgroundFetches, Brings
 from noetl.deployment import is_own as is_own_variable
+from noetl.needs import HERE, Needs
 from noetl.own import is_own
 from noetl.secrets.credentials import CredentialProblem, Credentials
 from noetl.secrets.remote import Fetch, Fetcher, NotFetched, TokenEntry, named_secrets
@@ -53,9 +54,9 @@ class Entry(NamedTuple):
 
 
 class Keychain:
-    """Resolves the names of one execution. `root` is where relative file paths start; `fetcher` asks the network, by
-    way of `brings`: then whatever resolves a name may raise Pending. `render` gives the fields of an entry, over what
-    the others give; it may raise Fault.
+    """Resolves the names of one execution. `root` is where relative file paths start; `fetcher` asks the network, as
+    one of the needs of whoever asks: resolving a name may raise Absent. `render` gives the fields of an entry, over
+    what the others give; it may raise Fault, for a value that is absent too.
     """
 
     def __init__(
@@ -66,7 +67,6 @@ class Keychain:
         root: str,
         environ: Mapping[str, str] = os.environ,
         fetcher: Fetcher | None = None,
-        brings: Brings | None = None,
         render: Callable[[str, View], Mapping[str, Json]] | None = None,
     ) -> None:
         self._render = render
@@ -78,7 +78,13 @@ class Keychain:
         self._root = root
         self._environ = environ
         self._fetcher = Fetcher() if fetcher is None else fetcher
-        self._brings: Brings = brings or BackgroundFetches(0).brought
+        self._needs = HERE
+
+    def asked_by(self, needs: Needs) -> "Keychain":
+        """A keychain of the same entries, for one asker."""
+        mine = copy.copy(self)
+        mine._needs = needs
+        return mine
 
     def fields(self, name: str) -> dict[str, Json]:
         """The fields behind a name, as they are now. Raises Unresolved."""
@@ -200,7 +206,7 @@ class Keychain:
         if kept is not None:
             return kept
         try:
-            return self._brings((fetch.__name__, asked.key), lambda: self._fetcher.fetched(asked, fetch))
+            return self._needs.get((fetch.__name__, asked.key), lambda: self._fetcher.fetched(asked, fetch))
         except NotFetched as problem:
             raise Unresolved(f"keychain entry {entry.name!r}: {problem}") from None
 

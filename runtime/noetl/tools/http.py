@@ -38,7 +38,7 @@ async def run(call: Call, env: Env) -> Outcome:
         return error("fields.invalid", str(problem))
     except KeyError as problem:
         return error("credential.missing", str(problem.args[0] if problem.args else problem))
-    if away := _left_origin(call, request):
+    if away := await _left_origin(call, request, env):
         return error("http.refused", away)
     answer = await exchanged(request, bounds, env.fence())
     outcome = _outcome(answer) if isinstance(answer, Answer) else answer
@@ -99,14 +99,14 @@ async def _authorize(auth: Json, headers: dict[str, str], env: Env) -> tuple[str
     raise InvalidFields("auth names a credential without a token, and without user and password")
 
 
-def _left_origin(call: Call, request: Request) -> str | None:
+async def _left_origin(call: Call, request: Request, env: Env) -> str | None:
     """Why a request must not be sent: it takes a secret to another origin than the first one of this task in its run
     did, as the next page of an answer may. An origin that the workload names is known to whoever started this.
     """
     holds = call.holds_secret or call.fields.get("auth") is not None
     if not call.origin or not holds or same_origin(call.origin, request.url):
         return None
-    named = texts_in(call.scope.get("workload"))
+    named = await env.met(lambda: texts_in(call.scope.get("workload")))
     if any("://" in text and same_origin(text, request.url) for text in named):
         return None
     return (

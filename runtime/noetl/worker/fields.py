@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from noetl.engine.program import Program
+from noetl.needs import Needs
 from noetl.ports import Call
 from noetl.worker.named import Named
 from noetl_ir import registry
@@ -54,11 +55,12 @@ class Rendered(NamedTuple):
 
 
 class Renderer:
-    """Renders the calls of one order. `restore` puts secrets back into a value."""
+    """Renders the calls of one order. `restore` puts secrets back into a value; `needs` are those of its session."""
 
-    __slots__ = ("_order", "_program", "_restore")
+    __slots__ = ("_needs", "_order", "_program", "_restore")
 
-    def __init__(self, program: Program, order: RunPipeline, restore: Callable[[Json], Json]) -> None:
+    def __init__(self, program: Program, order: RunPipeline, restore: Callable[[Json], Json], needs: Needs) -> None:
+        self._needs = needs
         self._program = program
         self._order = order
         self._restore = restore
@@ -93,7 +95,7 @@ class Renderer:
             "" if kind.pure else position.action_id, position.attempt_number, Named(scope, args, self._restore),
             order.ordinal, index_of(order.run), position.visits[position.task], order.folder,
             self._program.iterators(task.step, len(step.loops)) if step.loops else (), holds_secret,
-            str(self._restore(position.origin)),
+            str(self._restore(position.origin)), self._needs,
         )  # fmt: skip
         return Rendered(call, kind.parks)
 

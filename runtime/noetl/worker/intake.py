@@ -6,9 +6,10 @@ what was missing is here: until then the worker is in `trouble`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
-from noetl.background import BackgroundFetches, Fetch, Held, Pending
 from noetl.messages import UnreadableMessage, read_command
+from noetl.needs import Awaited, Needs, Waiting
 from noetl.ports import Blobs, Bus, Delivery, StoreFailure
 from noetl.worker.session import Misfit, Session
 from noetl_ir.commands import Answer, ClaimCheck, Command, RunPipeline, Said
@@ -23,17 +24,14 @@ class Begun(NamedTuple):
 
     session: Session
     delivery: Delivery[Command]
+    needs: Needs
 
 
-class _Arrival:
-    """An order that waits for `fetch`; `held` is what was asked for."""
+class _Arrival(NamedTuple):
+    """An order that waits for what it needs."""
 
-    __slots__ = ("delivery", "fetch", "held")
-
-    def __init__(self, delivery: Delivery[Command]) -> None:
-        self.delivery = delivery
-        self.fetch: Fetch | None = None
-        self.held: Held = {}
+    delivery: Delivery[Command]
+    opening: Waiting[Begun | None]
 
 
 class Intake:
@@ -48,10 +46,10 @@ class Intake:
         bus: Bus[Command, Said, Answer],
         pools: Sequence[str],
         *,
-        session_of: Callable[[RunPipeline], Session],
+        session_of: Callable[[RunPipeline, Needs], Session],
         is_past: Callable[[RunPipeline], bool],
-        blobs: Blobs | None,
-        fetches: BackgroundFetches,
+        blobs: Callable[[Needs], Blobs] | None,
+        needs: Callable[[], Needs],
         say: Callable[[str], None],
     ) -> None:
         self._bus = bus
@@ -59,11 +57,11 @@ class Intake:
         self._session_of = session_of
         self._is_past = is_past
         self._blobs = blobs
-        self._fetches = fetches
+        self._needs = needs
         self._say = say
         self._said = ""
         self._arrivals: list[_Arrival] = []
-        self._missing: Fetch | None = None
+        self._missing: Awaited | None = None
 
     def __len__(self) -> int:
         """How many orders wait here; each has a slot."""
@@ -85,11 +83,11 @@ class Intake:
             pool = pools.pop(0)
             if (delivery := self._bus.take(pool)) is not None:
                 pools.append(pool)
-                if (begun := self._tried(_Arrival(delivery))) is not None:
+                if (begun := self._went_on(_Arrival(delivery, Waiting(self._open(delivery))))) is not None:
                     yield begun
 
-    def miss(self, fetch: Fetch) -> None:
-        """An fetch does not come to its end: take nothing until it does."""
+    def miss(self, fetch: Awaited) -> None:
+        """A fetch does not come to its end: take nothing until it does."""
         if fetch.problem and not fetch.is_over and self._missing is None:
             self._missing = fetch
             self._tell(f"nothing is begun for now: {fetch.problem}")
@@ -103,39 +101,44 @@ class Intake:
     def _arrived(self) -> Iterator[Begun]:
         arrivals, self._arrivals = self._arrivals, []
         for arrival in arrivals:
-            assert arrival.fetch is not None
-            if arrival.fetch.is_over:
-                if (begun := self._tried(arrival)) is not None:
+            awaited = arrival.opening.awaited
+            assert awaited is not None
+            if awaited.is_over:
+                if (begun := self._went_on(arrival)) is not None:
                     yield begun
-            elif arrival.fetch.problem:
-                arrival.delivery.nak(arrival.fetch.problem)
-                self.miss(arrival.fetch)
+            elif awaited.problem:
+                arrival.delivery.nak(awaited.problem)
+                self.miss(awaited)
             else:
                 self._arrivals.append(arrival)
         if self._missing is not None and self._missing.is_over:
             self._missing = None
             self._tell("orders are begun again")
 
-    def _tried(self, arrival: _Arrival) -> Begun | None:
-        delivery, order = arrival.delivery, None
-        self._fetches.serve(arrival.held)
+    def _went_on(self, arrival: _Arrival) -> Begun | None:
+        """The order of an arrival, where it can be begun now; one that needs more waits here."""
+        if not arrival.opening.step():
+            self._arrivals.append(arrival)
+        return arrival.opening.result
+
+    async def _open(self, delivery: Delivery[Command]) -> Begun | None:
+        """The order of a delivery, once all that it needs is here; None where it cannot be begun."""
+        needs, order = self._needs(), None
         try:
-            order = self._inside(delivery.body)
+            order = await needs.met(lambda: self._inside(delivery.body, needs))
             if not isinstance(order, RunPipeline):
                 delivery.dead_letter("not an order that this worker knows")
                 self._tell("an order came that this worker does not know")
-            elif self._is_past(order):
+                return None
+            session = await needs.met(partial(self._session, order, needs))
+            if session is None:
                 delivery.ack()
-            else:
-                begun = Begun(self._session_of(order), delivery)
-                self._said = ""
-                return begun
+                return None
+            self._said = ""
+            return Begun(session, delivery, needs)
         except Misfit as problem:
             delivery.dead_letter(str(problem))
             self._tell(f"an order came that does not fit its plan: {problem}")
-        except Pending as wait:
-            arrival.fetch = wait.fetch
-            self._arrivals.append(arrival)
         except (KeyError, StoreFailure) as problem:
             text = str(problem.args[0])
             if isinstance(order, RunPipeline):
@@ -144,12 +147,16 @@ class Intake:
             self._tell(f"an order cannot be begun here: {text}")
         return None
 
-    def _inside(self, order: Command) -> Command | None:
+    def _session(self, order: RunPipeline, needs: Needs) -> Session | None:
+        """The session of an order; None for one that was overtaken, also while it waited."""
+        return None if self._is_past(order) else self._session_of(order, needs)
+
+    def _inside(self, order: Command, needs: Needs) -> Command | None:
         """The order itself, where it was too large for the bus; None where it cannot be read."""
         if not isinstance(order, ClaimCheck) or self._blobs is None:
             return order
         try:
-            return read_command(self._blobs.get(order.reference))
+            return read_command(self._blobs(needs).get(order.reference))
         except (KeyError, UnreadableMessage):
             return None
 

@@ -10,6 +10,7 @@ it inside something larger (`user:password`).
 Nothing else is ever hidden: no value is touched because of its key or because it looks like a secret.
 """
 
+import copy
 import hmac
 import re
 from base64 import b64encode
@@ -39,6 +40,12 @@ class Redactor:
         self._known: set[Secret] = set()
         self._hidden: set[tuple[str, str]] = set()
         self._markers: dict[str, str] = {}
+
+    def opened_by(self, open: Open) -> "Redactor":
+        """A redactor of the same secrets, whose markers are opened by somebody else."""
+        made = copy.copy(self)
+        made._open = open
+        return made
 
     def learn(self, secrets: Iterable[Secret]) -> None:
         """Know these secrets from now on; values under 8 characters are left alone."""

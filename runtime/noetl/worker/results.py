@@ -60,7 +60,6 @@ class Results:
         self._plan = plan
         self._execution_id = execution_id
         self._blobs = blobs
-        self._owned = OwnValues(execution_id, blobs)
         self._redact = redact
 
     def recorded(self, step: int, outcome: Outcome, kind: str, inline: int | None) -> tuple[Outcome, Json]:
@@ -121,7 +120,7 @@ class Results:
         it: it is said to be posing."""
         record = value if isinstance(value, dict) else {}
         try:
-            found = self.fetch(record) if kind == CALLS else self._owned.value(record)
+            found = self.fetch(record) if kind == CALLS else OwnValues(self._execution_id, self._blobs).value(record)
         except (Fault, KeyError):
             return value, True
         return found, is_reference(found)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from noetl.engine.body import Directive, fault_directive, judge
 from noetl.engine.program import Program
 from noetl.faults import CODE, fault_of
+from noetl.needs import Needs
 from noetl.ports import StoreFailure
 from noetl.worker.fields import Rendered, Renderer, kind_of
 from noetl.worker.origins import origin_of
@@ -35,14 +36,23 @@ class Attempt(NamedTuple):
 
 
 class SessionContext(NamedTuple):
-    """The state that the sessions of one execution share: its results, its declared secrets as markers, and chance in
-    [0, 1).
+    """The results of a session's execution, its declared secrets as markers, and chance in [0, 1), as one session has
+    them: with `needs` of its own, which any of them may lack.
     """
 
     results: Results
     keychain: Callable[[], object]
     restore: Callable[[Json], Json]
     chance: Callable[[], float]
+    needs: Needs
+
+
+class Verdict(NamedTuple):
+    """An outcome as the log will hold it, the directive that its rules gave, and its result as the log will show it."""
+
+    envelope: dict[str, Json]
+    directive: Directive
+    shown: Json = None
 
 
 class Misfit(Exception):
@@ -63,7 +73,7 @@ class Session:
         _check(program, order)
         self.program = program
         self._context = context
-        self._renderer = Renderer(program, order, context.restore)
+        self._renderer = Renderer(program, order, context.restore, context.needs)
         self._started = order.began
         self._inline: int | None = None
         self._origin: str | None = None
@@ -105,7 +115,7 @@ class Session:
         return answered or order.outcome is None
 
     def attempt(self, now: int) -> Attempt:
-        """Render what the task it stands at needs; a fault is kept for `faulted`."""
+        """The attempt that is due, its fields rendered; a fault is kept for `faulted`. It may be asked for again."""
         row = self.row
         lost = self.order.lost and self.task == self.order.task
         self._started, self._origin = now, None
@@ -145,23 +155,35 @@ class Session:
 
     def faulted(self, now: int, fault: Fault) -> Event:
         """`task.done` of a task whose fields could not be rendered: no rule is asked."""
-        return self._done(now, _envelope(error(fault.code, fault.message)), fault_directive(fault))
+        return self._carried_out(now, _verdict_of(fault))
 
-    def finished(self, now: int, outcome: Outcome, took: int | None = None) -> Event:
-        """`task.done` or `retry.started` after an outcome; the session moves on to where the directive leads. `took` is
-        how long the attempt was at work here, in microseconds, where it was.
+    def judge(self, now: int, outcome: Outcome, took: int | None = None) -> Verdict:
+        """The verdict on an outcome. `took` is how long the attempt was at work here, in microseconds, where it was.
 
         Rules see the outcome whole; the log gets its result with secrets hidden, and a reference where it is large.
-        What raises what it may not ends the task, and nothing else.
+        What raises what it may not ends the task, and nothing else. The session stands where it stood until the verdict
+        is carried out (`finish`).
         """
         try:
             return self._judged(now, outcome, took)
         except StoreFailure:
             raise
         except Exception as problem:
-            return self.faulted(now, _mistake(problem))
+            return _verdict_of(_mistake(problem))
 
-    def _judged(self, now: int, outcome: Outcome, took: int | None) -> Event:
+    def finish(self, now: int, verdict: Verdict) -> Event:
+        """`task.done` or `retry.started` after a verdict; the session moves on to where the directive leads."""
+        try:
+            return self._carried_out(now, verdict)
+        except Exception as problem:
+            return self._carried_out(now, _verdict_of(_mistake(problem)))
+
+    def _carried_out(self, now: int, verdict: Verdict) -> Event:
+        if verdict.directive.kind == "retry":
+            return self._again(now, verdict.envelope, verdict.directive)
+        return self._done(now, verdict.envelope, verdict.directive, verdict.shown)
+
+    def _judged(self, now: int, outcome: Outcome, took: int | None) -> Verdict:
         outcome, shown = self._context.results.recorded(self.order.step, outcome, self.row.kind, self._inline)
         number = self.attempt_number
         envelope, row = _envelope(outcome), self.row
@@ -174,9 +196,7 @@ class Session:
         }
         scope = rule_scope(self.program, self, self._context.results.follow, now, envelope) if row.rules else NO_NAMES
         directive = judge(self.program, row, envelope, attempt=number, scope=scope, chance=self._context.chance)
-        if directive.kind == "retry":
-            return self._again(now, envelope, directive)
-        return self._done(now, envelope, directive, shown)
+        return Verdict(envelope, directive, shown)
 
     def _again(self, now: int, envelope: dict[str, Json], directive: Directive) -> Event:
         wait = directive.wait or 0.0
@@ -277,6 +297,10 @@ def _inline_of(rendered: Rendered | None) -> int | None:
     """The size in bytes above which a task asks for its result to be stored outside; None where it does not ask."""
     asked = None if rendered is None else rendered.call.knobs.get(INLINE)
     return max(asked, 0) if isinstance(asked, int) and not isinstance(asked, bool) else None
+
+
+def _verdict_of(fault: Fault) -> Verdict:
+    return Verdict(_envelope(error(fault.code, fault.message)), fault_directive(fault))
 
 
 def _envelope(outcome: Outcome) -> dict[str, Json]:

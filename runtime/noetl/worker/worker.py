@@ -1,21 +1,24 @@
 """The worker's shell: take orders, run tools in slots, report, and wait for each answer before the next effect.
 
 A report that has no answer is sent again, later each time, until it has one: a bus may lose what a crash cuts off.
-What takes long, plans and values and tokens, is fetched and stored by `fetches` beside it: whoever needs something
-that is not there yet is asked again when it came.
+What takes long, plans and values and tokens, is fetched and stored by `fetches` beside it: a pipeline goes on in a
+coroutine, which awaits what it needs and has not yet (`noetl.needs`), and pauses where the store fails.
 
-One thread: nothing here blocks. `step` does all that can be done now; a `Launcher` runs tools beside it and hands
-their outcomes back. Several pipelines at a time, one slot each; whatever waits (a retry delay, a child, a signal)
+One thread: nothing here blocks. `step` does all that can be done now, and is the loop of those coroutines: time and
+threads come from outside, so that a simulator decides when anything is over. A `Launcher` runs tools beside it and
+hands their outcomes back. Several pipelines at a time, one slot each; whatever waits (a retry delay, a child, a signal)
 has no session here and so holds no slot.
 """
 
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeVar
 
-from noetl.background import BackgroundFetches, Fetch, Held, Pending
+from noetl.background import BackgroundFetches
 from noetl.engine.program import Program
 from noetl.messages import write_report
+from noetl.needs import Needs, Waiting, wait_for
 from noetl.ports import (
     STOPS,
     Blobs,
@@ -32,7 +35,8 @@ from noetl.ports import (
 )
 from noetl.worker.heartbeats import Heartbeats
 from noetl.worker.intake import Begun, Intake
-from noetl.worker.session import Session, SessionContext
+from noetl.worker.session import Attempt, Session, SessionContext, Verdict
+from noetl.worker.slot import SEND_AGAIN, Pause, Slot
 from noetl.worker.unread import flaw_of, readable
 from noetl_ir.codec import CodecError
 from noetl_ir.commands import (
@@ -48,18 +52,19 @@ from noetl_ir.commands import (
     WorkerHeartbeat,
 )
 from noetl_ir.evaluate.work import SLICE, spent
-from noetl_ir.events import Event
 from noetl_ir.outcome import Outcome, error
 
 BATCH = 256
 """How many events of tasks without an effect share one report."""
 
-SEND_AGAIN = 1_000_000
 LONGEST_WAIT = 4_000_000
-"""Microseconds until an unanswered report is sent again: the first time, doubled each time, and at most."""
+"""Microseconds between two times that an unanswered report is sent, at most."""
 
 ASK_AGAIN = 1_000_000
 """Microseconds until what could not be stored is tried again."""
+
+
+_T = TypeVar("_T")
 
 
 class Launcher(Protocol):
@@ -82,50 +87,6 @@ class Launcher(Protocol):
         ...
 
 
-class _Slot:
-    """A pipeline at work: its session, the delivery it came by, the call that waits for an answer or runs, the outcome
-    that could not be stored yet, and what it asked for that is on its way, the last in `fetch`."""
-
-    __slots__ = (
-        "again",
-        "began",
-        "call",
-        "delivery",
-        "events",
-        "fetch",
-        "held",
-        "key",
-        "name",
-        "outcome",
-        "report",
-        "running",
-        "session",
-        "tickets",
-        "wait",
-    )  # fmt: skip
-
-    def __init__(self, key: tuple[str, str], name: str, session: Session, delivery: Delivery[Command]) -> None:
-        self.key = key
-        self.name = name
-        self.session = session
-        self.delivery = delivery
-        self.call: Call | None = None
-        self.began: int | None = None
-        self.outcome: Outcome | None = None
-        self.report: Report | None = None
-        self.tickets: list[Ticket[Answer]] = []
-        self.wait = SEND_AGAIN
-        self.again = 0
-        self.events: list[Event] = []
-        self.running = False
-        self.held: Held = {}
-        self.fetch: Fetch | None = None
-
-    def is_due(self, now: int) -> bool:
-        """Whether it is to go on, or to be sent again."""
-        return now >= self.again or (self.fetch is not None and self.fetch.is_over)
-
-
 class Worker:
     """Works off the orders of one pool in `slots` slots. `name` tells it from other workers of the pool. The only
     worker that there is takes from pools in `limited` too, which have a queue and a limit of their own.
@@ -144,14 +105,14 @@ class Worker:
         pool: str,
         slots: int,
         launcher: Launcher,
-        program_of: Callable[[RunPipeline], Program],
-        context_of: Callable[[RunPipeline], SessionContext],
+        program_of: Callable[[RunPipeline, Needs], Program],
+        context_of: Callable[[RunPipeline, Program, Needs], SessionContext],
         clock: Clock,
         steady: Clock | None = None,
         name: str = "",
         limited: Collection[str] = (),
         heartbeats: Heartbeats | None = None,
-        blobs: Blobs | None = None,
+        blobs: Callable[[Needs], Blobs] | None = None,
         fetches: BackgroundFetches | None = None,
         say: Callable[[str], None] = lambda text: None,
         failed: Callable[[StoreFailure], None] = lambda problem: None,
@@ -171,18 +132,21 @@ class Worker:
         self._launcher = launcher
         self._clock = clock
         self._steady = steady or clock
-        self._busy: dict[tuple[str, str], _Slot] = {}
-        self._asking: deque[_Slot] = deque()
-        self._stalled: deque[_Slot] = deque()
+        self._busy: dict[tuple[str, str], Slot] = {}
+        self._asking: deque[Slot] = deque()
+        self._stalled: deque[Slot] = deque()
         self._fetches = fetches or BackgroundFetches(0)
         pools = (
             (address_of(pool, name), pool) if heartbeats is not None else tuple({pool: None, **dict.fromkeys(limited)})
         )
+
+        def session_of(order: RunPipeline, needs: Needs) -> Session:
+            program = program_of(order, needs)
+            return Session(program, order, context_of(order, program, needs))
+
         self._intake = Intake(
-            bus, pools,
-            session_of=lambda order: Session(program_of(order), order, context_of(order)),
-            is_past=self._is_past, blobs=blobs, fetches=self._fetches, say=say,
-        )  # fmt: skip
+            bus, pools, session_of=session_of, is_past=self._is_past, blobs=blobs, needs=self._fetches.needs, say=say
+        )
 
     @property
     def busy(self) -> int:
@@ -194,15 +158,15 @@ class Worker:
         did, self._by = False, spent() + SLICE
         for ticket, outcome in self._launcher.finished():
             slot = ticket
-            if isinstance(slot, _Slot) and slot.running:
+            if isinstance(slot, Slot) and slot.running:
                 slot.running = False
-                self._go_on(slot, outcome)
+                self._advance(slot, outcome)
                 did = True
         if self._asking:
             did = self._hear() or did
         self._fetches.look()
         if self._stalled:
-            did = self._look_again() or did
+            did = self._go_on_waiting() or did
         while (word := self._bus.take(STOPS)) is not None:
             did = True
             self._obey(word)
@@ -215,7 +179,9 @@ class Worker:
 
     def due(self) -> int | None:
         """When there is something to do again without a word from anybody (microseconds)."""
-        dues = [slot.again for slots in (self._asking, self._stalled) for slot in slots]
+        dues = [slot.again for slot in self._asking if slot.work is None]
+        works = (slot.work for slot in self._stalled)
+        dues += [work.awaited.until for work in works if work is not None and isinstance(work.awaited, Pause)]
         if self._heartbeats is not None:
             dues.append(self._steady.now() + self._heartbeats.left())
         return min(dues, default=None)
@@ -230,19 +196,20 @@ class Worker:
             WorkerHeartbeat(self._name, self._pool, self._slots, self.busy, self.leaving, self._intake.trouble)
         )
 
-    def _look_again(self) -> bool:
-        """Ask again for what was not there, as far as it may be there by now."""
+    def _go_on_waiting(self) -> bool:
+        """Go on with the pipelines for which what they waited for is here."""
         did = False
         for _ in range(len(self._stalled)):
             slot = self._stalled.popleft()
-            if self._busy.get(slot.key) is not slot:
+            if slot.work is None or self._busy.get(slot.key) is not slot:
                 continue
-            if slot.is_due(self._steady.now()):
-                self._go_on(slot, slot.outcome)
+            awaited = slot.work.awaited
+            if awaited is None or awaited.is_over:
+                self._go_on(slot, slot.work)
                 did = True
                 continue
-            if slot.fetch is not None:
-                self._intake.miss(slot.fetch)
+            if slot.report is None:
+                self._intake.miss(awaited)
             self._stalled.append(slot)
         return did
 
@@ -258,8 +225,8 @@ class Worker:
                     break
             else:
                 self._asking.append(slot)
-                if slot.is_due(self._steady.now()):
-                    self._send(slot)
+                if slot.work is None and self._steady.now() >= slot.again:
+                    self._go_on(slot, Waiting(self._send(slot)))
                     did = True
         return did
 
@@ -296,8 +263,8 @@ class Worker:
         if (there := self._busy.get(key)) is not None:
             self._free(there)
         self._begun += 1
-        slot = self._busy[key] = _Slot(key, f"{self._name}:{self._begun}", begun.session, begun.delivery)
-        self._go_on(slot, None if order.outcome is None else _outcome_of(order.outcome))
+        slot = self._busy[key] = Slot(key, f"{self._name}:{self._begun}", begun)
+        self._advance(slot, None if order.outcome is None else _outcome_of(order.outcome))
 
     def _is_past(self, order: RunPipeline) -> bool:
         """Whether what is at work here is as far as an order, or further."""
@@ -307,95 +274,99 @@ class Worker:
     def _has_room(self) -> bool:
         return self.busy < self._slots and spent() < self._by
 
-    def _go_on(self, slot: _Slot, outcome: Outcome | None) -> None:
-        """Report what follows from an outcome, if there is one, and the next start, go out in one report."""
-        slot.outcome = outcome
-        slot.fetch = None
-        self._fetches.serve(slot.held)
-        try:
-            self._finish(slot)
-            self._advance(slot)
-        except Pending as wait:
-            self._stall(slot, wait.fetch)
-        except StoreFailure as problem:
-            self._failed(problem)
-            self._stall(slot, None)
+    def _advance(self, slot: Slot, outcome: Outcome | None) -> None:
+        """Report the end that follows from an outcome, if there is one, and the next start together."""
+        slot.let_go()  # a token may have been replaced while the tool ran
+        self._go_on(slot, Waiting(self._advanced(slot, outcome)))
 
-    def _stall(self, slot: _Slot, fetch: Fetch | None) -> None:
-        slot.fetch = fetch
-        slot.again = self._steady.now() + ASK_AGAIN
-        self._stalled.append(slot)
+    def _go_on(self, slot: Slot, work: Waiting[None]) -> None:
+        """Go on until something is not here yet."""
+        slot.work = work
+        if work.step():
+            slot.work = None
+        else:
+            self._stalled.append(slot)
 
-    def _finish(self, slot: _Slot) -> None:
-        if slot.outcome is None:
-            return
-        took = None if slot.began is None else self._steady.now() - slot.began
-        try:
-            event = slot.session.finished(self._clock.now(), slot.outcome, took)
-        except StoreRefused as problem:
-            slot.outcome = error("result.refused", f"the result cannot be stored: {problem}")
-            event = slot.session.finished(self._clock.now(), slot.outcome, took)
-        slot.events.append(event)
-        slot.outcome = None
+    async def _met(self, slot: Slot, compute: Callable[[], _T]) -> _T:
+        """`Needs.met`, once the store does not fail any more."""
+        while True:
+            try:
+                return await slot.needs.met(compute)
+            except StoreFailure as problem:
+                self._failed(problem)
+            await wait_for(Pause(self._steady, ASK_AGAIN))
 
-    def _advance(self, slot: _Slot) -> None:
+    async def _advanced(self, slot: Slot, outcome: Outcome | None) -> None:
         """Go on until a tool with an effect is due, the session is over, or the batch is full; then report."""
         session = slot.session
         slot.call = None
+        if outcome is not None:
+            await self._finish(slot, outcome)
         by = spent() + SLICE
         while not session.over and len(slot.events) < BATCH and spent() < by:
-            now, slot.began = self._clock.now(), self._steady.now()
-            attempt = session.attempt(now)
+            now, attempt = await self._met(slot, partial(self._attempted, slot))
             if attempt.fault is not None:
                 slot.events.append(session.started(now))
                 slot.events.append(session.faulted(now, attempt.fault))
             elif attempt.lost:
                 slot.events.append(session.started(now))
-                slot.outcome = error("worker.lost", "the worker was lost too often while the task ran", retryable=True)
-                self._finish(slot)
+                lost = error("worker.lost", "the worker was lost too often while the task ran", retryable=True)
+                await self._finish(slot, lost)
             elif attempt.rendered is not None and attempt.rendered.parks:
                 slot.events.append(session.started(now, attempt.rendered.call_json()))
                 session.over = True
             else:
                 call = attempt.rendered.call if attempt.rendered is not None else None
                 slot.events.append(session.started(now))
-                slot.outcome = self._launcher.immediate(call) if call is not None else None
-                if slot.outcome is None:
+                found = await self._met(slot, partial(self._launcher.immediate, call)) if call is not None else None
+                if found is None:
                     slot.call = call
                     break
-                self._finish(slot)
-        self._report(slot)
-
-    def _report(self, slot: _Slot) -> None:
-        order = slot.session.order
+                await self._finish(slot, found)
+        order = session.order
         slot.report = Report(order.execution_id, order.run, order.claim, tuple(slot.events), slot.name, order.mac)
         slot.wait = SEND_AGAIN
-        self._send(slot)
         self._asking.append(slot)
+        await self._send(slot)
 
-    def _send(self, slot: _Slot) -> None:
+    def _attempted(self, slot: Slot) -> tuple[int, Attempt]:
+        """The attempt that is due, and the time that it is begun at."""
+        now, slot.began = self._clock.now(), self._steady.now()
+        return now, slot.session.attempt(now)
+
+    async def _finish(self, slot: Slot, outcome: Outcome) -> None:
+        now, verdict = await self._met(slot, partial(self._judged, slot, outcome))
+        slot.events.append(slot.session.finish(now, verdict))
+
+    def _judged(self, slot: Slot, outcome: Outcome) -> tuple[int, Verdict]:
+        """The verdict on an outcome, and its time; a result that can be stored nowhere is an error."""
+        now = self._clock.now()
+        took = None if slot.began is None else self._steady.now() - slot.began
+        try:
+            return now, slot.session.judge(now, outcome, took)
+        except StoreRefused as problem:
+            refused = error("result.refused", f"the result cannot be stored: {problem}")
+            return now, slot.session.judge(now, refused, took)
+
+    async def _send(self, slot: Slot) -> None:
         """Send a slot's report. The same report has the same answer, so the first that comes is taken. Event ids are
         of an execution, and another session may say the same: the key names all three."""
         assert slot.report is not None
         if slot.wait == 2 * SEND_AGAIN:  # nobody answered the first time
             self._take_back(slot, slot.report)
+        report = slot.report
         slot.again = self._steady.now() + slot.wait
-        slot.fetch = None
-        key = f"{slot.report.execution_id}:{slot.name}:{slot.report.events[-1].event_id}"
-        self._fetches.serve(slot.held)
+        key = f"{report.execution_id}:{slot.name}:{report.events[-1].event_id}"
         try:
-            slot.tickets.append(self._sent(key, slot.report))
-        except Pending as wait:
-            slot.fetch = wait.fetch
-            return
+            slot.tickets.append(await slot.needs.met(lambda: self._sent(key, report, slot.needs)))
         except CodecError:
-            self._take_back(slot, slot.report)
+            self._take_back(slot, report)
             return
         except (Full, StoreFailure):
             pass  # it is sent again
         slot.wait = min(slot.wait * 2, LONGEST_WAIT)
 
-    def _take_back(self, slot: _Slot, report: Report) -> None:
+    def _take_back(self, slot: Slot, report: Report) -> None:
         """Where no server can read a report, have the task fail that it is about, and say so."""
         if not (problem := flaw_of(report)):
             return
@@ -405,37 +376,38 @@ class Worker:
         self._say(f"a report on execution {where} can be read by no server, so its task fails: {problem}")
         slot.events, slot.call, session.over = list(slot.report.events), None, True
 
-    def _sent(self, key: str, report: Report) -> Ticket[Answer]:
+    def _sent(self, key: str, report: Report, needs: Needs) -> Ticket[Answer]:
         try:
             return self._bus.report(key, report)
         except MessageTooLarge:
-            return self._bus.report(key, self._outside(report))
+            return self._bus.report(key, self._outside(report, needs))
 
-    def _outside(self, report: Report) -> ClaimCheck:
-        """Where a report lies that is too large for the bus."""
+    def _outside(self, report: Report, needs: Needs) -> ClaimCheck:
+        """The claim check of a report that is too large for the bus."""
         assert self._blobs is not None, "a bus with limits is between processes"
-        return ClaimCheck(report.execution_id, self._blobs.put(report.execution_id, write_report(report)))
+        return ClaimCheck(report.execution_id, self._blobs(needs).put(report.execution_id, write_report(report)))
 
-    def _answered(self, slot: _Slot, answer: Answer) -> None:
+    def _answered(self, slot: Slot, answer: Answer) -> None:
         whole = answer.recorded >= len(slot.events)
         slot.events = []
         slot.report = None
         slot.tickets.clear()
-        slot.held = {}
+        slot.let_go()
         if self._busy.get(slot.key) is not slot:
             return
         if not whole or (slot.session.over and slot.call is None):
             self._free(slot)
         elif slot.call is None:
-            self._go_on(slot, None)
+            self._advance(slot, None)
         else:
             slot.running = True
             self._launcher.launch(slot, slot.call)
 
-    def _free(self, slot: _Slot) -> None:
+    def _free(self, slot: Slot) -> None:
         if slot.running:
             self._launcher.stop(slot)
             slot.running = False
+        slot.let_go()
         if self._busy.get(slot.key) is slot:
             del self._busy[slot.key]
         slot.delivery.ack()

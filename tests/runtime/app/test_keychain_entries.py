@@ -7,6 +7,7 @@ import pytest
 from harness.running import compiled
 from noetl.app.programs import program_of
 from noetl.app.secret_resolver import SecretResolver
+from noetl.needs import HERE
 
 CHAIN = """
 keychain:
@@ -30,16 +31,16 @@ def test_an_entry_is_made_of_others_that_stand_before_or_behind_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SHOP_TEST_SECRET", "canary-4711")
-    assert vault(tmp_path).credential("whole") == {"line": "shop:canary-4711", "id": "7"}
-    assert vault(tmp_path).credential("app") == {"user": "shop", "token": "canary-4711"}
+    assert vault(tmp_path).credential("whole", HERE) == {"line": "shop:canary-4711", "id": "7"}
+    assert vault(tmp_path).credential("app", HERE) == {"user": "shop", "token": "canary-4711"}
     assert vault(tmp_path).check() == ()
 
 
 def test_what_is_made_of_a_secret_is_hidden_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_TEST_SECRET", "canary-4711")
     held = vault(tmp_path)
-    held.credential("whole")
-    assert "canary" not in str(held.redact({"told": "shop:canary-4711", "part": "canary-4711"}))
+    held.credential("whole", HERE)
+    assert "canary" not in str(held.redact({"told": "shop:canary-4711", "part": "canary-4711"}, HERE))
 
 
 def test_each_entry_that_an_unknown_one_is_in_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from noetl.app.preflight_answers import LONGEST_PROBLEM, MOST_WAITING, Answering
 from noetl.app.programs import program_of
 from noetl.background import BackgroundFetches
 from noetl.engine.program import Program
+from noetl.needs import Needs
 from noetl.ports import MessageTooLarge
 from noetl.server.workers.preflight import Preflight
 from noetl.worker.scripted import VirtualClock
@@ -124,7 +125,7 @@ def answer_of(folder: Path, check: Check, program: Program) -> Checked:
     """What a worker says to a question, once its fetch is over."""
     broadcasts, fetches = Broadcasts(), BackgroundFetches(1)
     place = Answering("w", "p", str(folder / "credentials"), str(folder), None)
-    checking = PreflightAnswers(broadcasts, place, fetches, lambda digest: program, VirtualClock())
+    checking = PreflightAnswers(broadcasts, place, fetches.needs, lambda digest, needs: program, VirtualClock())
     checking.hear(check)
     checking.hear(READY)
 
@@ -155,14 +156,14 @@ def test_a_worker_forgets_what_is_not_for_it_and_what_it_cannot_answer() -> None
     fetches = BackgroundFetches(1)
     asked_for: list[str] = []
 
-    def load(digest: str) -> Program:
+    def load(digest: str, needs: Needs) -> Program:
         asked_for.append(digest)
         if digest == "gone":
             raise KeyError(digest)
-        fetches.brought(digest, lambda: gate.wait(30))
+        needs.get(digest, lambda: gate.wait(30))
         return PROGRAM
 
-    checking = PreflightAnswers(broadcasts, Answering("w", "p", "", ".", None), fetches, load, clock)
+    checking = PreflightAnswers(broadcasts, Answering("w", "p", "", ".", None), fetches.needs, load, clock)
     checking.hear(CHECK._replace(pools=["another"]))
     checking.step()
     assert asked_for == []
@@ -176,6 +177,8 @@ def test_a_worker_forgets_what_is_not_for_it_and_what_it_cannot_answer() -> None
     assert len(asked_for) == 1 + MOST_WAITING
     clock.move_to(10_000_000)
     checking.step()
+    for number in range(2 * MOST_WAITING):  # there is room again, for as many
+        checking.hear(CHECK._replace(execution_id=f"again-{number}"))
     checking.step()
     assert len(asked_for) == 1 + 2 * MOST_WAITING and broadcasts.said == []
     gate.set()

@@ -8,7 +8,7 @@ from threading import Thread
 import pytest
 
 from noetl.app.worker_cache import WorkerCache
-from noetl.background import BackgroundFetches
+from noetl.needs import HERE
 from noetl.ports import StoreFailure
 from noetl_ir.commands import Serving
 
@@ -46,13 +46,13 @@ def listening() -> Iterator[tuple[str, list[str]]]:
 def answer_of(cache: WorkerCache) -> str:
     """What a worker is told when it asks for a plan that nobody has."""
     with pytest.raises(StoreFailure) as refused:
-        cache.program("d" * 64)
+        cache.program("d" * 64, HERE)
     return str(refused.value)
 
 
 @pytest.mark.parametrize("url", HOSTILE)
 def test_an_announcement_of_another_machine_is_told_and_not_followed(url: str) -> None:
-    with closing(WorkerCache((), BackgroundFetches(0))) as cache:
+    with closing(WorkerCache(())) as cache:
         cache.hear(Serving(url))
         said = answer_of(cache)
     assert said.startswith("no server is known: none of this machine announces itself on the bus")
@@ -64,7 +64,7 @@ def test_what_was_named_is_asked_and_no_announcement_beside_it(monkeypatch: pyte
     with (
         listening() as (named, asked),
         listening() as (other, by_other),
-        closing(WorkerCache((named,), BackgroundFetches(0))) as cache,
+        closing(WorkerCache((named,))) as cache,
     ):
         cache.hear(Serving(other))
         said = answer_of(cache)
@@ -75,7 +75,7 @@ def test_what_was_named_is_asked_and_no_announcement_beside_it(monkeypatch: pyte
 def test_the_next_of_those_named_is_asked_where_the_first_is_away() -> None:
     with (
         listening() as (there, asked),
-        closing(WorkerCache(("http://127.0.0.1:9", there), BackgroundFetches(0))) as cache,
+        closing(WorkerCache(("http://127.0.0.1:9", there))) as cache,
     ):
         assert there in answer_of(cache)
     assert len(asked) == 1

@@ -4,6 +4,7 @@ import pytest
 
 from noetl.app.clock import WallClock
 from noetl.bus.memory import MemoryBus
+from noetl.needs import Needs
 from noetl.ports import StoreFailure
 from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.worker import Worker
@@ -23,12 +24,12 @@ def test_the_reason_is_said_once_as_long_as_it_is_the_same(problem: Exception, s
     clock, told = WallClock(), list[str]()
     bus: MemoryBus[Command, Said, Answer] = MemoryBus(clock=clock)
 
-    def program_of(order: RunPipeline) -> None:
+    def program_of(order: RunPipeline, needs: Needs) -> None:
         raise problem
 
     worker = Worker(
         bus, pool="p", slots=1, launcher=AsyncLauncher(lambda call: None, clock),  # type: ignore[arg-type, return-value]
-        program_of=program_of, context_of=lambda order: None, clock=clock, say=told.append,  # type: ignore[arg-type, return-value]
+        program_of=program_of, context_of=lambda *given: None, clock=clock, say=told.append,  # type: ignore[arg-type, return-value]
     )  # fmt: skip
     for number in range(3):
         bus.send("p", f"k{number}", RUN)

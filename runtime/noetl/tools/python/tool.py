@@ -64,7 +64,7 @@ async def _request(call: Call, env: Env) -> dict[str, Json]:
     return {
         "code": code,
         "args": call.args,
-        **_names(code, call),
+        **await env.met(lambda: _names(code, call)),
         "auth": auth,
         "libs": call.fields.get("libs"),
         "memory": size,

@@ -1,0 +1,74 @@
+"""A slot of a worker: one pipeline at work, and what it waits for."""
+
+from noetl.needs import Waiting
+from noetl.ports import Call, Clock, Ticket
+from noetl.worker.intake import Begun
+from noetl_ir.commands import Answer, Report
+from noetl_ir.events import Event
+
+SEND_AGAIN = 1_000_000
+"""Microseconds until an unanswered report is sent again the first time; doubled each time."""
+
+
+class Pause:
+    """A time to wait for, by a clock (microseconds)."""
+
+    __slots__ = ("_clock", "until")
+    problem = ""
+
+    def __init__(self, clock: Clock, length: int) -> None:
+        self._clock = clock
+        self.until = clock.now() + length
+
+    @property
+    def is_over(self) -> bool:
+        return self._clock.now() >= self.until
+
+    def outcome(self) -> object:
+        return None
+
+
+class Slot:
+    """A pipeline at work: its session, the delivery it came by, the call that waits for an answer or runs, its needs,
+    and the coroutine that goes on as soon as what it lacks is here (`work`).
+    """
+
+    __slots__ = (
+        "again",
+        "began",
+        "call",
+        "delivery",
+        "events",
+        "key",
+        "name",
+        "needs",
+        "report",
+        "running",
+        "session",
+        "tickets",
+        "wait",
+        "work",
+    )  # fmt: skip
+
+    def __init__(self, key: tuple[str, str], name: str, begun: Begun) -> None:
+        self.key = key
+        self.name = name
+        self.session = begun.session
+        self.delivery = begun.delivery
+        self.needs = begun.needs
+        self.call: Call | None = None
+        self.began: int | None = None
+        self.report: Report | None = None
+        self.tickets: list[Ticket[Answer]] = []
+        self.wait = SEND_AGAIN
+        self.again = 0
+        self.events: list[Event] = []
+        self.running = False
+        self.work: Waiting[None] | None = None
+
+    def let_go(self) -> None:
+        """Wait for nothing any more, and keep nothing that was fetched."""
+        if self.work is not None:
+            self.work.close()
+            self.work = None
+        self.needs.forget()
