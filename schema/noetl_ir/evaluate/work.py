@@ -42,8 +42,11 @@ class _Meter(_local):
 _METER = _Meter()
 
 
+# A BaseException for the reason that KeyboardInterrupt is one: it follows from a signal, not from what is evaluated. An
+# ordinary one would be made a fault by the expression, the rule, or the turn that it ends, and that fault would be on
+# disk as the end of a run that was only asked to stop.
 class Stopped(BaseException):
-    """Whoever is served here has no more use for what is being evaluated, as the process is to end."""
+    """The process is to end: nobody has any use for the value that is being evaluated."""
 
 
 def begin() -> None:
