@@ -12,7 +12,7 @@ import pytest
 
 import noetl.cli
 import noetlc.cli
-from noetl_ir.lazy_click import real_command
+from noetl_cli.lazy_click import real_command
 from noetl_ir.registry import load
 
 Program = ModuleType
@@ -36,8 +36,8 @@ def one_command(program: Program, monkeypatch: pytest.MonkeyPatch) -> Callable[[
 
     def install(body: Callable[[], object]) -> None:
         command = click.Command("try-it", callback=body, short_help="Try.")
-        monkeypatch.setattr(program, "COMMANDS", {"try-it": "Try."})
-        monkeypatch.setattr(program, "load", lambda *_: command)
+        monkeypatch.setattr(program.LINE, "commands", {"try-it": "Try."})
+        monkeypatch.setattr(program.LINE, "command", lambda name: command)
 
     return install
 

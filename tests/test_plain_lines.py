@@ -13,8 +13,8 @@ import pytest
 
 import noetl.cli
 import noetlc.cli
-from noetl_ir import lazy_click
-from noetl_ir.lazy_click import Declared, real_command
+from noetl_cli import lazy_click
+from noetl_cli.lazy_click import Declared, real_command
 from noetl_ir.registry import load
 
 PROGRAMS = {"noetlc": noetlc.cli, "noetl": noetl.cli}

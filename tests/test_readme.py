@@ -17,7 +17,7 @@ import pytest
 
 from noetl.api.routes import ROUTES
 from noetl.cli import COMMANDS as NOETL
-from noetl_ir.lazy_click import real_command
+from noetl_cli.lazy_click import real_command
 from noetl_ir.registry import load
 from noetl_ir.verify.net import SHAPES
 from noetlc.cli import COMMANDS as NOETLC

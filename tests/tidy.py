@@ -14,7 +14,12 @@ Check: TypeAlias = Callable[[Path], Iterator[str]]
 MODULE_LINES = 600
 FUNCTION_LINES = 60
 DRAWERS = frozenset({"util", "utils", "common", "helper", "helpers", "base", "bases", "manager", "managers", "misc"})
-PACKAGES = {"noetl_ir": "schema/noetl_ir", "noetlc": "compiler/noetlc", "noetl": "runtime/noetl"}
+PACKAGES = {
+    "noetl_ir": "schema/noetl_ir",
+    "noetl_cli": "schema/noetl_cli",
+    "noetlc": "compiler/noetlc",
+    "noetl": "runtime/noetl",
+}
 TOP_LEVEL = frozenset(
     {"pyproject.toml", "compiler", "runtime", "schema", "tests", "golden", "examples", "tools"}
     | {"README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md"}

@@ -13,7 +13,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = {"compiler/noetlc": "tests/compiler", "runtime/noetl": "tests/runtime", "schema/noetl_ir": "tests/schema"}
+PACKAGES = {
+    "compiler/noetlc": "tests/compiler",
+    "runtime/noetl": "tests/runtime",
+    "schema/noetl_ir": "tests/schema",
+    "schema/noetl_cli": "tests",
+}
 MANY = 12
 """What more test files than this import is not tested by them."""
 

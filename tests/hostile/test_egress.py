@@ -10,8 +10,8 @@ import pytest
 
 from noetl.egress import BadNetwork, Egress, networks_of
 from noetl.tools import http
+from noetl_cli.lazy_click import real_command
 from noetl_ir.expr import Json
-from noetl_ir.lazy_click import real_command
 from noetl_ir.outcome import Outcome
 from noetl_ir.registry import load
 from tool_doubles import FakeEnv, call_of, http_server, waited

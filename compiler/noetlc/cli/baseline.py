@@ -7,7 +7,7 @@ file, code and address, wherever its lines moved; the message is for people. Fil
 import os
 from collections.abc import Iterable, Sequence
 
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.cli.files import read, write

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 from noetlc.cli.files import SUFFIXES, playbooks_in, read
 from noetlc.codegen.family import Member
 from noetlc.source.nodes import Mapping, Node, Scalar

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 from noetlc.cli.catalogue import Folders
 from noetlc.cli.files import STANDARD_INPUT, expanded, put, read_playbook, shown
 from noetlc.cli.findings import (

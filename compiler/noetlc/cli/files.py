@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from errno import EACCES
 from typing import TYPE_CHECKING
 
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 
 if TYPE_CHECKING:
     from noetlc.diag.diagnostic import Diagnostic

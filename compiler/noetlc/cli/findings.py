@@ -4,7 +4,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 from noetl_ir.records import NamedTuple
 from noetlc.diag.diagnostic import Severity
 from noetlc.diag.text import ANSI, PLAIN, Palette, rendered

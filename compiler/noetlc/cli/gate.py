@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from types import FunctionType
 from typing import TYPE_CHECKING
 
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 from noetl_ir import registry
 from noetl_ir.records import NamedTuple
 from noetlc.cli.cache import Cache, cache_in, folder_of

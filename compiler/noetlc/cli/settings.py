@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import NoReturn, TypeAlias
 
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 from noetl_ir.nearest import nearest
 from noetl_ir.records import NamedTuple
 from noetlc.cli.files import read

@@ -15,7 +15,7 @@ from noetl.engine.program import Missing
 from noetl.ports import ExecutionRow, Owned
 from noetl.server.children import NotFound
 from noetl.server.execution import Ask
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 
 SECONDS = 10.0
 """How long to wait for the process that drives the execution."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from noetl.bus import BusFailure
 from noetl.cli.daemons import say
 from noetl.cli.text import Problem, escaped
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 
 if TYPE_CHECKING:
     from noetl.app.adapters import ClusterBus

@@ -6,7 +6,7 @@ from noetl.cli.text import escaped
 from noetl.deployment import masked
 from noetl.egress import BadNetwork, Egress, networks_of
 from noetl.ports import Call, Fence
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 
 
 def _fence(context: click.Context, _: click.Parameter, allowed: tuple[str, ...]) -> Fence:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 
 EFFECTS, EVERY_EVENT = "effects", "every-event"
 

@@ -6,7 +6,7 @@ from noetl.app.ending import Ending
 from noetl.cli.failures import failure_text, place_text
 from noetl.cli.stores import command_with, path_of
 from noetl.cli.text import amount, duration, escaped, json_text
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 from noetl_ir.outcome import is_reference
 
 EXIT_CODES = {"completed": 0, "failed": 1, "blocked": 4, "cancelled": 4, "paused": 5, "interrupted": 5, "running": 5}

@@ -7,7 +7,7 @@ import re
 
 from noetl.cli.text import escaped
 from noetl.environment import Environment
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 
 _PATTERN = re.compile(r"[\w*?]+", re.ASCII)
 _VARIABLE = "NOETL_ENV"

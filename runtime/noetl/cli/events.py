@@ -12,7 +12,7 @@ from noetl.cli.stores import existing, json_option, row_of, server_option, store
 from noetl.cli.text import escaped, json_text
 from noetl.engine.program import Program
 from noetl.ports import ExecutionRow
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 from noetl_ir.envelope import Origin, envelope_of, origin_of, span_of
 from noetl_ir.event_names import DIALECTS, old_name
 from noetl_ir.events import Event, iso_of

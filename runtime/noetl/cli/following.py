@@ -16,7 +16,7 @@ from noetl.cli.stores import command_with, existing, is_remote
 from noetl.cli.text import Stopped, escaped
 from noetl.engine.execution import Execution
 from noetl.store.http import Connection, Unreachable
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 from noetl_ir.events import Event
 
 LOST_AFTER = 60.0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from noetl.cli.text import Problem, escaped
 from noetl.worker.scripted import Script, ScriptError, read_script
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 from noetl_ir.expr import Json
 from noetl_ir.plan_format import MAGIC
 

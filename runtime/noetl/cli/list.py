@@ -7,7 +7,7 @@ from noetl.app.snapshots import is_driven
 from noetl.cli.stores import existing, is_there, json_option, server_option, store_option
 from noetl.cli.text import duration, escaped, json_text, table
 from noetl.ports import ExecutionRow, Wanted
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 from noetl_ir.events import iso_of
 
 STATUSES = ("running", "paused", "blocked", "failed", "cancelled", "completed")

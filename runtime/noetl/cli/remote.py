@@ -9,7 +9,7 @@ from noetl.cli.stores import SERVER_VARIABLE, failed, server_url
 from noetl.cli.text import Problem
 from noetl.ports import StoreFailure
 from noetl.store.http import Connection, NotThere, Unanswered
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 from noetl_ir.expr import Json
 
 PAUSES = (0.5, 1.0, 2.0, 4.0)

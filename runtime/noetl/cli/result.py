@@ -5,7 +5,7 @@ from __future__ import annotations
 from noetl.app.snapshots import result_of
 from noetl.cli.stores import existing, json_option, row_of, server_option, store_option
 from noetl.cli.text import json_text
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 
 
 @click.command("result", short_help="Print the result of an execution or step.")

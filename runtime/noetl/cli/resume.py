@@ -33,7 +33,7 @@ from noetl.cli.watching import progress_for, trouble_for
 from noetl.engine.program import Program
 from noetl.environment import Environment
 from noetl.ports import Owned
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 
 
 @click.command("resume", short_help="Go on with an execution that stopped.")

@@ -28,7 +28,7 @@ from noetl.ports import StartKey
 from noetl.runnable import unable
 from noetl.server.children import NotFound
 from noetl.starts import BadKey, other, start_key
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 
 
 @click.command("run", short_help="Run a plan or a playbook.")

@@ -25,7 +25,7 @@ from noetl.cli.text import amount, duration, escaped, json_text
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.ports import ExecutionRow, Wanted
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 

@@ -13,7 +13,7 @@ from noetl.app.snapshots import UnreadableExecution, root_of
 from noetl.cli.text import Problem, Stopped, Unserved, escaped
 from noetl.ports import Conflict, ExecutionRow, NoRoom, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 from noetl_ir.nearest import nearest
 
 LAST = "last"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from noetl_ir import lazy_click as click
+from noetl_cli import lazy_click as click
 from noetl_ir.expr import Json
 
 _MINUTE, _HOUR = 60, 3600

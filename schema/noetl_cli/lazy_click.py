@@ -1,6 +1,6 @@
 """click, imported when it is needed: for help, for errors and for what is rare, and not for a line that is plain.
 
-    from noetl_ir import lazy_click as click
+    from noetl_cli import lazy_click as click
 
 Importing click takes twice as long as Python's own start. A command and its options are written as always; here they
 are kept as written. `Declared.plain` reads a command line that nothing is to be said about; for any other, and for
