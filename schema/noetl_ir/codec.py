@@ -7,6 +7,7 @@ raises nothing but `CodecError` and needs memory only in proportion to the bytes
 An integer outside 64 bits is extension type 1, its decimal text. NaN and the infinities are refused.
 """
 
+from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -149,6 +150,21 @@ def unpack_trusted(data: memoryview) -> Json:
     """The value of bytes that were read with all checks before. Raises CodecError where they are none."""
     with _refusing():
         return msgpack.unpackb(data, **_READING)  # type: ignore[no-any-return]
+
+
+def parts_of(data: memoryview) -> list[memoryview]:
+    """The bytes of each entry of the list that the bytes are. Raises CodecError where they are none."""
+    parts = Parts(data, known=True)
+    return [parts.skipped() for _ in range(parts.enter())]
+
+
+def small_numbers(data: memoryview) -> "array[int] | None":
+    """The list of numbers that the bytes are, where each takes one byte: msgpack writes those from -32 to 127 as they
+    lie in memory. None where any takes more. What it says of other values than numbers is nothing.
+    """
+    count = count_of(data)
+    head = 1 if count < 16 else 3 if count < 1 << 16 else 5
+    return array("b", data[head:].tobytes()) if len(data) == head + count else None
 
 
 def count_of(data: memoryview) -> int:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noetl_ir import codec
 from noetl_ir.codec import CodecError, Parts, pack, pack_record, pack_unsorted, unpack
 from noetl_ir.expr import Json
 
@@ -203,3 +204,21 @@ def test_parts_keep_to_the_limits() -> None:
         parts.value()
     with pytest.raises(CodecError):
         Parts(pack({"a": 1})).enter()
+
+
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 65_535, 65_536])
+def test_numbers_of_one_byte_are_found_as_they_lie(count: int) -> None:
+    numbers = [number % 160 - 32 for number in range(count)]
+    data = memoryview(codec.pack(numbers))
+    found = codec.small_numbers(data)
+    assert found is not None and found.tolist() == numbers == codec.unpack_trusted(data)
+    for larger in (-33, 128, 2**40):
+        assert codec.small_numbers(memoryview(codec.pack([*numbers, larger]))) is None
+
+
+def test_the_parts_of_a_list_are_its_entries() -> None:
+    value = [1, [2, {"a": "ü" * 70_000}], "", 2**70]
+    assert [codec.unpack_trusted(part) for part in codec.parts_of(memoryview(codec.pack(value)))] == value
+    for broken in (b"\x92\x01", b"\x01", b""):
+        with pytest.raises(codec.CodecError):
+            codec.parts_of(memoryview(broken))

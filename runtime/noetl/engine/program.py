@@ -8,7 +8,7 @@ of a step stand together in the net, and what takes from a place is of the step 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, compress
 from typing import TypeAlias, TypeVar, cast
 
 from noetl.engine.marking import Moves
@@ -93,15 +93,20 @@ def _moves(net: Net) -> Moves:
     inputs = _arcs(net.transitions, 3, lambda transition: transition.inputs)
     outputs = _arcs(net.transitions, 4, lambda transition: transition.outputs)
     triggers = _field(net.transitions, 1, lambda transition: transition.trigger)
-    follows = bytearray(len(net.places))
+    now, ctx, control = Trigger.NOW, Trigger.CTX, PlaceClass.CONTROL  # to hash one, or find it by name, takes longer
+    by_itself = [trigger is now or trigger is ctx for trigger in triggers]
+    sources = _only(inputs)
+    follows = bytearray(len(net.places) + 1)  # the last one is for transitions with several arcs
+    for place in compress(sources, by_itself):
+        follows[place] = 1
     lengths, places, _ = inputs
-    for trigger, length, end in zip(triggers, lengths, accumulate(lengths), strict=True):
-        if trigger in _BY_ITSELF:
+    for source, length, end in compress(zip(sources, lengths, accumulate(lengths), strict=True), by_itself):
+        if source < 0:
             for place in places[end - length : end]:
                 follows[place] = 1
     kinds = _field(net.places, 1, lambda place: place.kind)
-    controls = bytes(kind is PlaceClass.CONTROL for kind in kinds)
-    return Moves(_only(inputs), _only(outputs), controls, bytes(follows))
+    controls = bytes([kind is control for kind in kinds])
+    return Moves(sources, _only(outputs), controls, bytes(follows[:-1]))
 
 
 def _by_step(net: Net) -> Callable[[int], Iterable[int]]:

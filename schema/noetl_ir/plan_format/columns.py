@@ -11,7 +11,7 @@ from functools import partial
 from itertools import chain
 from typing import Generic, Protocol, TypeAlias, TypeVar, cast
 
-from noetl_ir.codec import CodecError, Parts, count_of, unpack_trusted
+from noetl_ir.codec import CodecError, Parts, count_of, parts_of, small_numbers, unpack_trusted
 from noetl_ir.net import Weight
 from noetl_ir.plan_format.packed import (
     Flags,
@@ -50,6 +50,10 @@ class Column(Protocol[T]):
         """The values again. Raises Malformed; what is `trusted` was restored with all checks before."""
         ...
 
+    def opened(self, data: memoryview) -> Packed[T]:
+        """The values of bytes that were restored with all checks before. Raises Malformed, CodecError, TypeError."""
+        ...
+
 
 def listed(column: Plain) -> list[Plain]:
     """The column as a list. Raises Malformed."""
@@ -58,7 +62,19 @@ def listed(column: Plain) -> list[Plain]:
     return cast("list[Plain]", column)
 
 
-class _Scalars(Generic[T]):
+class _Opening(Generic[T]):
+    """A column whose bytes are read as any others where they are trusted."""
+
+    def restore(self, column: Plain, *, trusted: bool = False) -> Packed[T]:
+        """`Column.restore`."""
+        raise NotImplementedError
+
+    def opened(self, data: memoryview) -> Packed[T]:
+        """`Column.opened`."""
+        return self.restore(unpack_trusted(data), trusted=True)
+
+
+class _Scalars(_Opening[T]):
     """Values that stand as they are; `allowed` are their exact types, `packed` how they lie in memory."""
 
     def __init__(self, packed: Callable[[list[T]], Packed[T]], *allowed: type) -> None:
@@ -95,8 +111,17 @@ class _Numbers(_Scalars[int]):
             raise Malformed("a number is out of range")
         return values
 
+    def opened(self, data: memoryview) -> Packed[int]:
+        return _numbers(data)
 
-class _Words:
+
+def _numbers(data: memoryview) -> Numbers:
+    """Numbers that were read before."""
+    small = small_numbers(data)
+    return Numbers(cast("list[int]", listed(unpack_trusted(data)))) if small is None else Numbers(small)
+
+
+class _Words(_Opening[str]):
     """Texts of which there are few different ones: each once, then numbers."""
 
     def flatten(self, values: Sequence[str]) -> Plain:
@@ -108,8 +133,12 @@ class _Words:
         words, numbers = _parts(column, 2)
         return _picked(TEXT.checked(words), numbers, trusted=trusted)
 
+    def opened(self, data: memoryview) -> Packed[str]:
+        words, numbers = _two(data)
+        return Picked(TEXT.checked(unpack_trusted(words)).__getitem__, _numbers(numbers))
 
-class _Choices(Generic[T]):
+
+class _Choices(_Opening[T]):
     """Members of a closed set, by their numbers."""
 
     def __init__(self, members: Iterable[T]) -> None:
@@ -122,8 +151,11 @@ class _Choices(Generic[T]):
     def restore(self, column: Plain, *, trusted: bool = False) -> Packed[T]:
         return _picked(self._members, column, trusted=trusted)
 
+    def opened(self, data: memoryview) -> Packed[T]:
+        return Picked(self._members.__getitem__, _numbers(data))
 
-class _Weights:
+
+class _Weights(_Opening[int | Weight]):
     """Arc weights: a number, or what a loop run fixes as a negative one."""
 
     def flatten(self, values: Sequence[int | Weight]) -> Plain:
@@ -139,6 +171,13 @@ class _Weights:
         numbers = Numbers(values)
         return Picked(_weight, numbers) if least < 0 else numbers
 
+    def opened(self, data: memoryview) -> Packed[int | Weight]:
+        small = small_numbers(data)
+        if small is None:
+            return self.restore(unpack_trusted(data), trusted=True)
+        numbers = Numbers(small)
+        return Picked(_weight, numbers) if min(small, default=1) < 0 else numbers
+
 
 def _weight(number: int) -> int | Weight:
     return _NAMED.get(number, number)
@@ -148,7 +187,7 @@ _WEIGHTS: dict[int | Weight, int] = {Weight.ITEMS: -1, Weight.SLOTS: -2}
 _NAMED: dict[int, int | Weight] = {number: weight for weight, number in _WEIGHTS.items()}
 
 
-class _Lists(Generic[T]):
+class _Lists(_Opening[tuple[T, ...]]):
     """Tuples of any length: their lengths, then all entries in one column."""
 
     def __init__(self, inner: Column[T]) -> None:
@@ -166,8 +205,12 @@ class _Lists(Generic[T]):
             raise Malformed("the lengths of lists do not add up")
         return Lists(counts, inner)
 
+    def opened(self, data: memoryview) -> Packed[tuple[T, ...]]:
+        lengths, entries = _two(data)
+        return Lists(_numbers(lengths).values(0, count_of(lengths)), self._inner.opened(entries))
 
-class _Optional(Generic[T]):
+
+class _Optional(_Opening[T | None]):
     """Values that may be missing: which are there, then those."""
 
     def __init__(self, inner: Column[T]) -> None:
@@ -185,7 +228,7 @@ class _Optional(Generic[T]):
         return Optional(given, inner)
 
 
-class Records(Generic[T]):
+class Records(_Opening[T]):
     """Named tuples, or plain pairs: one column a field."""
 
     def __init__(self, of: type[T], *fields: "Column[object]") -> None:
@@ -202,6 +245,9 @@ class Records(Generic[T]):
         parts = _parts(column, len(self._fields))
         fields = zip(self._fields, parts, strict=True)
         return self._joined([field.restore(part, trusted=trusted) for field, part in fields])
+
+    def opened(self, data: memoryview) -> Packed[T]:
+        return self._joined([field.opened(part) for field, part in zip(self._fields, parts_of(data), strict=True)])
 
     def read(self, parts: Parts) -> Rows[T]:
         """The rows of a large table, a column at a time. Raises CodecError, too."""
@@ -225,12 +271,12 @@ class Records(Generic[T]):
 def _late(field: Column[T], data: memoryview) -> Packed[T]:
     """A column that was read before with all checks. Raises Malformed where it cannot have been."""
     try:
-        return field.restore(unpack_trusted(data), trusted=True)
-    except (CodecError, TypeError) as problem:
+        return field.opened(data)
+    except (CodecError, TypeError, ValueError) as problem:
         raise Malformed(f"a column is damaged: {problem}") from problem
 
 
-class _Places:
+class _Places(_Opening[Span | None]):
     """Spans; a missing one is written as one that no text can have."""
 
     def flatten(self, values: Sequence[Span | None]) -> Plain:
@@ -252,6 +298,11 @@ def _parts(column: Plain, count: int) -> list[Plain]:
     if len(parts) != count:
         raise Malformed(f"expected {count} parts, found {len(parts)}")
     return parts
+
+
+def _two(data: memoryview) -> tuple[memoryview, memoryview]:
+    one, other = parts_of(data)
+    return one, other
 
 
 def enter(parts: Parts, count: int) -> None:

@@ -155,8 +155,8 @@ class Texts:
 class Numbers:
     """Whole numbers, in as many bytes as the largest takes."""
 
-    def __init__(self, values: list[int]) -> None:
-        self._values = _array(values)
+    def __init__(self, values: "list[int] | array[int]") -> None:
+        self._values = _array(values) if isinstance(values, list) else values
 
     def __len__(self) -> int:
         return len(self._values)
