@@ -119,7 +119,8 @@ def _work(m: Making, number: int, failing: bool) -> list[dict[str, Any]]:
             case "sink":
                 found.append({"sink": _sink_node(m, tag, failing=failing, when=not failing)})
             case _:
-                found.append({"set": {m.one("c", "e"): m.value(failing=failing)}})
+                pair = {m.one("c", "e"): m.value(failing=failing)}
+                found.append({"set": m.one(pair, {"ctx": pair})})
     return found
 
 
@@ -207,6 +208,65 @@ def _case_paging(m: Making) -> None:
     m.step["case"] = rules
 
 
+def _case_pipe(m: Making) -> None:
+    """A rule with a pipe, its `catch` and `finally`; the next one is asked where it does not fire."""
+    failing = m.one(0, 0, 0, 1)
+    asked = f"event.name == '{'call.error' if failing else 'call.done'}'"
+    guard = m.one("", "", m.of_failure() if failing else m.guard())
+    names = [f"p{at}" for at in range(m.one(2, 2, 3))]
+    tasks = [{name: _piped(m, name, names)} for name in names]
+    node: dict[str, Any] = {"pipe": tasks, "catch": {"cond": _catch(m, "", names)}}
+    if m.one(0, 1):
+        node["finally"] = [{"next": [{"step": name} for name in m.random.sample(TARGETS, 1)]}]
+    then: Any = node if m.one(0, 1) else [*m.one([], [{"set": {"e": 3}}]), node]
+    if m.one(0, 0, 1):
+        inner = {"pipe": {"tasks": tasks, "catch": node["catch"]}}
+        then = [inner, *node.get("finally", [])]
+    rules = [{"when": m.braced(" and ".join(part for part in (asked, guard) if part)), "then": then}]
+    if m.one(0, 0, 1):
+        rules.append(_rule(m, 1))
+    m.step["case"] = rules
+
+
+def _piped(m: Making, name: str, names: list[str]) -> dict[str, Any]:
+    """A task of a pipe, which tells what it was given."""
+    read = "{{ _prev }}" if name != names[0] and m.one(0, 1, 1) else "{{ vars.c }}"
+    found: dict[str, Any] = {"tool": tool("python", {"tag": name, **m_i(m), "read": read})}
+    if m.one(0, 0, 0, 1):
+        found["catch"] = {"cond": _catch(m, name, names)}
+    return found
+
+
+def _catch(m: Making, own: str, names: list[str]) -> list[dict[str, Any]]:
+    """Rules for failures; those of a task know where it stands, the others name the task that they are about."""
+    found: list[dict[str, Any]] = []
+    for _ in range(m.one(1, 1, 2, 3)):
+        name = own or m.one(*names)
+        asked = [] if own else [f"_task == '{name}'"]
+        asked += [] if asked and m.one(0, 1) else [m.one("_err.code == 'timeout'", "_err.code != 'timeout'")]
+        found.append(
+            {"when": m.braced(" and ".join(asked)), **_control(m, name, names, own or asked[0][0:5] == "_task")}
+        )
+    if m.one(0, 1):
+        found.append({"else": _control(m, "", names, False)})
+    return found
+
+
+def _control(m: Making, name: str, names: list[str], known: Any) -> dict[str, Any]:
+    """What a rule of `catch` does; where it is known which task failed, it may lead to another."""
+    at = names.index(name) if known else 0
+    choices: list[dict[str, Any]] = [
+        {"do": "fail"}, {"do": "skip", "set_prev": {"k": 5}}, {"do": "skip", "set_prev": m.braced("vars.c + 1")},
+        {"do": "retry", "attempts": m.one(1, 2, 3), "delay": 0.01}, {"do": "skip"}, {"do": "continue"},
+    ]  # fmt: skip
+    if known:
+        word = m.one("from", "task")
+        choices += [{"do": "retry", word: m.one(*names[: at + 1]), "attempts": m.one(1, 2, 3), "delay": 0.01}] * 3
+        if at + 1 < len(names):
+            choices += [{"do": "jump", "to": m.one(*names[at + 1 :])}] * 2
+    return dict(m.one(*choices))
+
+
 def _vars(m: Making) -> None:
     m.step["vars"] = {m.one("v", "v", "c"): m.of_list() if m.looped else m.value(behind=True)}
 
@@ -220,12 +280,20 @@ def _set_step(m: Making) -> None:
     texts = ["workload.w", *m.own("k")]
     if "set" in m.tool:
         texts += ["ctx.t", "ctx.t + 1"]
-    m.step["set"] = {key: m.of_list() if m.looped else "{{ " + m.one(*texts) + " }}"}
+    value = m.of_list() if m.looped else "{{ " + m.one(*texts) + " }}"
+    m.step["set"] = _under_scope(m, key, value)
+
+
+def _under_scope(m: Making, key: str, value: Any) -> dict[str, Any]:
+    """A pair of `set`, as a mapping under its scope too."""
+    scope, _, name = key.rpartition(".")
+    return {"ctx": {name: value}} if scope == "ctx" and m.one(0, 1) else {key: value}
 
 
 def _set_task(m: Making) -> None:
     texts = ["workload.w"] if m.is_paged else ["output.data.k" if m.kind == "http" else "output.k", "workload.w"]
-    m.tool["set"] = {"t": "{{ " + m.one(*texts) + " }}"}
+    pair = {"t": "{{ " + m.one(*texts) + " }}"}
+    m.tool["set"] = m.one(pair, {"ctx": pair})
 
 
 def _next_plain(m: Making) -> None:
@@ -295,7 +363,7 @@ def _set_arc(m: Making) -> None:
     for arc in m.step["next"]["arcs"]:
         of_end = ["event.name", "output.status"] if m.looped else ["event.name", "output.status", "result.k", "s.k"]
         texts = ["vars.c + 1", "workload.w", *of_end]
-        arc["set"] = {"ctx.u": "{{ " + m.one(*texts) + " }}"}
+        arc["set"] = _under_scope(m, "ctx.u", "{{ " + m.one(*texts) + " }}")
 
 
 def _loop(m: Making) -> None:
@@ -303,7 +371,7 @@ def _loop(m: Making) -> None:
 
 
 def _workbook(m: Making) -> None:
-    m.workbook = {"name": "entry"}
+    m.workbook = {m.one("name", "name", "task"): "entry"}
     if m.one(0, 0, 1):
         m.workbook["sink"] = {
             "tool": {"kind": "postgres", "auth": "pg"}, "table": "t",
@@ -350,6 +418,7 @@ CONSTRUCTS: dict[str, tuple[str, Callable[[Making], None]]] = {
     "case exclusive": ("case", _case),
     "case inclusive": ("case", _case_inclusive),
     "case paging": ("case", _case_paging),
+    "case pipe": ("case", _case_pipe),
     "set of task": ("tool", _set_task),
     "vars": ("vars", _vars),
     "set of step": ("set", _set_step),

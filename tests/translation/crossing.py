@@ -50,9 +50,7 @@ def crossed(random: Random, names: tuple[str, ...]) -> Crossed:
         if given:
             m.step.setdefault("args", {})["b"] = "{{ workload.w }}"
         m.workbook["tool"] = tool(m.kind, {**m.args, **given, **({"i": "{{ i }}"} if m.looped else {})}) | m.tool
-        m.step["tool"] = {"kind": "workbook", "name": "entry"}
-        if m.looped:  # an entry does not know where it is called from
-            m.step["tool"]["args"] = {"i": "{{ loop_index }}"}
+        m.step |= _calling(m)
     start = {
         "step": "start",
         "tool": {"kind": "noop", "result": {"one": 1}},
@@ -71,6 +69,16 @@ def crossed(random: Random, names: tuple[str, ...]) -> Crossed:
     return Crossed(playbook, _answers(m))
 
 
+def _calling(m: Making) -> dict[str, Any]:
+    """How the step calls its entry; in a loop with its number, since an entry does not know where it is called from."""
+    given = {"i": "{{ loop_index }}"} if m.looped else {}
+    if not given and m.one(0, 0, 1):
+        return {"type": "workbook", "task": "entry"}
+    if m.one(0, 0, 1):
+        return {"call": {"task": "entry", **({"with": given} if given else {})}}
+    return {"tool": {"kind": "workbook", m.one("name", "task"): "entry", **({"args": given} if given else {})}}
+
+
 _BACK = {
     "vars": {"visits": "{{ vars.visits + 1 }}"},
     "next": [{"when": "{{ vars.visits < 2 }}", "then": [{"step": "s", "args": {"n": 6}}]}],
@@ -81,6 +89,9 @@ _BACK = {
 def _answers(m: Making) -> dict[str, list[dict[str, Any]]]:
     tags = [f"tool/{i}" for i in range(3)] if m.looped else ["tool"]
     found = {tag: [_answer(m.random, m.kind) for _ in range(m.one(1, 1, 2, 3, 4))] for tag in tags}
+    for tag in ("p0", "p1", "p2") if "pipe" in str(m.step.get("case")) else ():
+        for at in ["/0", "/1", "/2"] if m.looped else [""]:
+            found[tag + at] = [_answer(m.random, "python") for _ in range(m.one(1, 2, 3, 4))]
     for tag in ("sink", "wsink", "pagesink", "r0n0", "r0n1", "r1n0"):
         if m.one(0, 0, 0, 0, 0, 1):
             failing = [_answer(m.random, "python") for _ in range(m.one(1, 2))]

@@ -49,5 +49,14 @@ KNOWN = (
         "an arg of a step is evaluated where it is read, behind what the step has set (formal §3.4)",
         lambda case: "vars." in str(_step(case).get("args")) and "'set'" in str(_step(case).get("case")),
     ),
+    Known(
+        "behind a call of http with a pipe the result is the call's or the pipe's: a key of it is no key of the body",
+        lambda case: (
+            "'pipe'" in str(_step(case).get("case"))
+            and "'http'" in f"{_step(case).get('tool')} {case.playbook.get('workbook')}"
+            and re.search(r"\b(s|fetch|result)\.(data\.)?[kf]\b", f"{_step(case).get('next')} {_step(case).get('set')}")
+            is not None
+        ),
+    ),
     Known("`status_code` is not known behind a loop over pages", _is_paged_status),
 )

@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from translation.older_pipes import Pipe
 from translation.older_repeating import Ended, Failed, Outcome, is_page, seen_as
 from translation.older_routing import Led, arrivals
-from translation.older_templates import is_true, reads, value_of
+from translation.older_templates import is_true, plain, reads, value_of
 
 _ABOUT_FAILURE = re.compile(r"\b(error|status_code)\b|this\.status|response\.status")
 _ABOUT_TOOL = re.compile(r"\b(result|response|this|data|error|success|status_code|s)\b")
@@ -47,11 +48,18 @@ class Case:
     def __init__(self, run: Any) -> None:
         self.run = run
         self._left: list[set[str]] = []
+        self.has_given = False
+        self.given: Any = None
         self.rules: list[Any] = [rule for rule in run.step.get("case", []) if not is_page(rule)]
         spec = run.step.get("spec", {})
         self.is_inclusive = spec.get("case_mode") == "inclusive"
         self.policy = spec.get("next_policy", "end_step")
         self.by_priority = spec.get("branch_order") == "priority"
+
+    @property
+    def may_give(self) -> bool:
+        """Whether a rule may say what the step gives."""
+        return any(word == "pipe" for rule in self.rules for word, _ in _chain(rule))
 
     def in_order(self) -> list[Any]:
         """The rules as they are asked."""
@@ -160,6 +168,10 @@ class Case:
                 case "result":
                     value = value_of("{{ " + node["from"] + " }}", names)
                     self.run.execution.results[self.run.step["step"]] = value
+                case "pipe":
+                    first = plain(self.run.last.result)
+                    self.given = Pipe(node, names, first, self.run.tried).run()
+                    self.has_given = True
                 case "next" | "call" | "step":
                     targets, policy, priority = _next(node)
                     reached.append(Chosen(rule, targets, priority, dict(here)))
@@ -210,10 +222,13 @@ class Case:
         return None
 
     def arrivals(self, chosen: Chosen) -> Led:
-        """The tokens for the `next` that won: they give of the step's result, of pages what was gathered."""
+        """The tokens for the `next` that won: they give of the step's result, of pages what was gathered, and of a pipe
+        its last value.
+        """
         result = seen_as(self.run.execution.results.get(self.run.step["step"]))
         is_gathered = "loop" not in self.run.step and chosen.here.get("is_gathered", False)
-        words = dict.fromkeys(("result", "response", "data"), result) if is_gathered else {}
+        is_its_own = is_gathered or self.has_given
+        words = dict.fromkeys(("result", "response", "data"), result) if is_its_own else {}
         return arrivals(self.run, chosen.targets, self.run.names({**chosen.here, **words}))
 
 
@@ -221,11 +236,23 @@ def _chain(rule: Any) -> list[tuple[str, Any]]:
     """The actions of a rule in order, without what repeats its tool; of a mapping, `next` is the last."""
     body = rule.get("then", rule.get("else"))
     if isinstance(body, dict):
-        pairs = [(key, node) for key, node in body.items() if key != "next"]
+        pairs = [pair for key, node in body.items() if key != "next" for pair in _of_pipe(key, node, body)]
         pairs += [("next", body["next"])] if "next" in body else []
     else:
-        pairs = [("step", item) if "step" in item else next(iter(item.items())) for item in body]
+        pairs = [("step", item) if "step" in item else next(iter(item.items())) for item in body if "pipe" not in item]
+        at = next((n for n, item in enumerate(body) if "pipe" in item), 0)
+        piped = [pair for item in body for pair in (_of_pipe("pipe", None, item) if "pipe" in item else ())]
+        pairs[at:at] = piped
     return [(word, node) for word, node in pairs if word not in ("retry", "collect")]
+
+
+def _of_pipe(word: str, node: Any, body: Any) -> list[tuple[str, Any]]:
+    """An action of a mapping: a pipe with what stands beside it, and then what its `finally` does."""
+    if word in ("catch", "finally"):
+        return []
+    if word != "pipe":
+        return [(word, node)]
+    return [("pipe", body), *(pair for item in body.get("finally", []) for pair in item.items())]
 
 
 def _attempts(rule: Any) -> int:

@@ -9,7 +9,7 @@ are evaluated once, of the list. Then the step leads to what its case chose, els
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from translation.older_cases import Again, Case, Chosen
@@ -64,7 +64,7 @@ class Execution:
         self.workload = playbook.get("workload", {})
         self.workflow = {step["step"]: step for step in playbook["workflow"]}
         self.entry = "start" if "start" in self.workflow else next(iter(self.workflow))
-        self.workbook = {entry["name"]: entry for entry in playbook.get("workbook", [])}
+        self.workbook = {entry.get("name", entry.get("task")): entry for entry in playbook.get("workbook", [])}
         self.answering = Answering(answers)
         self.ctx: dict[str, Any] = {}
         self.results: dict[str, Any] = {}
@@ -100,9 +100,9 @@ class StepRun:
     def __init__(self, execution: Execution, step: Mapping[str, Any], token: Mapping[str, Any]) -> None:
         self.execution = execution
         self.step = step
-        given = {**step.get("input", {}), **step.get("args", {})}
+        given = {} if "type" in step else {**step.get("input", {}), **step.get("args", {})}
         self.args = {**value_of(given, {**execution.names(), **token, "args": token}), **token}
-        self.task = step["tool"][0] if isinstance(step.get("tool"), list) else step.get("tool")
+        self.task = _task_of(step)
         self.own = (step["step"], *((self.task["name"],) if isinstance(step.get("tool"), list) else ()))
         self.case = Case(self)
         self.last = Outcome(None, None)
@@ -190,7 +190,7 @@ class StepRun:
             self.assigned(tool.node, kept)
             try:
                 if results is None:
-                    self.assigned(self.step, kept)
+                    self.assigned({**self.step, "set": {}} if self.case.may_give else self.step, kept)
             except Fault:
                 self.execution.ctx = before  # what a task and its step set is set at once
                 raise
@@ -200,7 +200,12 @@ class StepRun:
         if ended.code is None:
             for sink in (*tool.sinks(), *_listed(self.step.get("sink"))):
                 self.sink(sink, self.names(kept))
+        self.case.has_given = False
         chosen = self.case.branches(fired, ended, {**here, **self.in_chains(ended)})
+        if self.case.has_given:  # the step gives what its pipe gave
+            ended = ended._replace(result=self.case.given)
+        if results is None and self.case.may_give:  # a step sets of what it gives itself, when it has ended well (D10)
+            self.assigned({**self.step, "vars": {}}, {**kept, self.step["step"]: seen_as(ended.result)})
         if results is None and ended.code is not None and self.case.only_routes:
             pass  # what an earlier run of the step gave stays
         elif results is None:
@@ -227,15 +232,15 @@ class StepRun:
 
     def assigned(self, node: Mapping[str, Any], here: Mapping[str, Any]) -> None:
         """`vars` and `set`; all values are evaluated on the state before."""
-        is_task = node is not self.step
+        is_task = "kind" in node
         names = self.names(here)
         if is_task and "output" in here:
             names = {**names, "output": names["result"]}
         self.patch({**(node.get("vars", {}) if not is_task else {}), **dict(node.get("set", {}))}, names)
 
     def patch(self, pairs: Mapping[str, Any], names: Mapping[str, Any]) -> None:
-        """Set keys of `ctx`; `ctx.` and `step.` before a key mean that too."""
-        made = {key: value_of(value, names) for key, value in pairs.items()}
+        """Set keys of `ctx`; `ctx.` and `step.` before a key mean that too, and so does a mapping under `ctx`."""
+        made = {key: value_of(value, names) for key, value in _flat(pairs)}
         for key, value in made.items():
             scope, _, name = key.rpartition(".")
             if scope != "iter":
@@ -264,6 +269,17 @@ class StepRun:
             if outcome.is_ok or (isinstance(retry, Retry) and not retry.repeats(outcome, names)):
                 return outcome, outcome.code
         return outcome, "retry.exhausted" if most > 1 else outcome.code
+
+
+def _task_of(step: Mapping[str, Any]) -> Any:
+    """The task of a step, in any of the forms in which it calls an entry of the workbook too; beside `type` all that is
+    no word of a step is the task's own, `args` too.
+    """
+    if "call" in step:
+        return {"kind": "workbook", "name": step["call"]["task"], "args": step["call"].get("with", {})}
+    if "type" in step:
+        return {"kind": step["type"], "name": step["task"], "args": step.get("args", {})}
+    return step["tool"][0] if isinstance(step.get("tool"), list) else step.get("tool")
 
 
 class Tool:
@@ -306,6 +322,15 @@ def answered(answer: Mapping[str, Any], kind: str) -> Outcome:
     code = answer.get("code", "scripted") if answer["status"] == "error" else None
     status = answer["http"]["status"] if "http" in answer else None
     return Outcome(answer.get("result"), code, status, f"no {code}")
+
+
+def _flat(pairs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The pairs, those of a mapping under a scope with the scope before each key."""
+    for key, value in pairs.items():
+        if key in ("ctx", "iter", "vars") and isinstance(value, dict):
+            yield from ((f"{key}.{name}", below) for name, below in value.items())
+        else:
+            yield key, value
 
 
 def _listed(node: Any) -> Sequence[Any]:

@@ -93,7 +93,9 @@ LOWERING: tuple[Lowering, ...] = (
     Lowering(_part("lower_args", "args"), removes=("StepArgs",)),
     Lowering(_part("lower_loop", "loops"), removes=("Slicing", "Where", "LoopOnError"), among=("Pages",)),
     Lowering(_part("lower_event_case", "lower_event_case", CASE), among=("Case", "CaseSetting")),
-    Lowering(_part("lower_retry", "retry"), removes=("Retry", "OnError"), among=("Pages", "Poll", "Case")),
+    Lowering(
+        _part("lower_retry", "retry"), removes=("Retry", "OnError", "NotRetried"), among=("Pages", "Poll", "Case")
+    ),
     Lowering(_part("lower_poll", "poll"), removes=("Poll",), after=("lower_retry",)),
     Lowering(_part("lead_stopped", "stops", CASE), after=("lower_retry",), among=("Case",)),
     Lowering(_part("lower_pages", "pages"), removes=("Pages",), after=("lower_retry",)),

@@ -43,6 +43,12 @@ from noetlc.reading.shapes import choice_of
 from noetlc.source.nodes import Node, Scalar
 
 
+class NotRetried(Sugar):
+    """A task that says itself what is tried again: no `retry` of its step or of the executor is one of it."""
+
+    span: Span
+
+
 class Retry(Sugar):
     """A repetition that stands at a task or step."""
 
@@ -169,7 +175,7 @@ class _Policies(NamedTuple):
         is_called = not task.generated or task.kind != "noop"
         if task.kind == "wait" or not is_called:
             return _with_branches(task, self.of)
-        own = any(isinstance(extra, Retry | Pages) for extra in task.extras)
+        own = any(isinstance(extra, Retry | Pages | NotRetried) for extra in task.extras)
         added: list[Sugar] = []
         if self.retry is not None and not own:
             added.append(self.retry)
@@ -252,6 +258,7 @@ def _policies_in(step: Step) -> Iterator[Sugar]:
 
 
 def _retried(step: Step, task: Task, known: frozenset[str], note: Note) -> Task:
+    _, task = taken(task, NotRetried)
     found, task = taken(task, Retry)
     while (other := taken(task, Retry))[0] is not None:
         note(Change(BY, other[0].span, "a second `retry`", "exact", "nothing: the first one holds"))

@@ -31,6 +31,7 @@ from noetlc.expr.generated import Pairs, generated_name, jump, noop
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, result_of, static_path
 from noetlc.expr.templates import pairs_with, value_with
+from noetlc.expr.values import expression_of
 from noetlc.older.between import after_loop, on_arc
 from noetlc.older.branching import behind
 from noetlc.older.following import entered, followed
@@ -338,7 +339,8 @@ def _of_arcs(step: Step, known: frozenset[str], made: dict[str, list[Step]], not
 
 def _with_result(step: Step, result: Result, known: frozenset[str]) -> Step:
     """A noop at the end gives the step's result; a rule that ends the run comes by it."""
-    names = renamed(rule_meanings(Name("_prev"), Name("_prev")), known)
+    given = _given_by(step)
+    names = renamed(rule_meanings(given, given), known)
     last = noop(generated_name(step.name, "result"), result.span, (), pairs_with((("result", result.value),), names))
 
     def ending(rule: Rule) -> Rule:
@@ -350,11 +352,22 @@ def _with_result(step: Step, result: Result, known: frozenset[str]) -> Step:
     )
 
 
+def _given_by(step: Step) -> Expr:
+    """What a step gives so far: behind branches that of the task where they meet, or what a rule gave; else `_prev`."""
+    for word in ("result", "merge"):
+        task = next((task for task in step.tasks if task.name == generated_name(step.name, word)), None)
+        value = next((value for name, value in task.fields if name == "result"), None) if task is not None else None
+        if value is not None:
+            return expression_of(value.template)
+    return Name("_prev")
+
+
 def _after_tasks(step: Step, assign: StepSet, known: frozenset[str]) -> Step:
     """A noop behind the pipeline, which a `break` comes to as well."""
     name = generated_name(step.name, "set")
-    own = own_meanings(step.name, Name("_prev"))
-    names = renamed({**rule_meanings(Name("outcome"), Name("_prev")), **own}, known - {step.name})
+    given = _given_by(step)
+    own = own_meanings(step.name, given)
+    names = renamed({**rule_meanings(Name("outcome"), given), **own}, known - {step.name})
     patch = _patch(assign, names)
 
     def to_end(task: Task) -> Task:
