@@ -63,7 +63,7 @@ ROWS: dict[str, str] = {
         "loop-forms loop-chunk case-7-1 loop-order-limit loop-where loop-where-limit loop-hints"
     ),
     "tool.spec.async, case.spec.cache": "case-7-1",
-    "pipe, eval, expr": "pipe pipe-catch-beside pipe-passed-over eval eval-jump eval-spec",
+    "pipe, eval, expr": "pipe pipe-catch-beside pipe-passed-over pipe-from eval eval-jump eval-spec",
     "choose, while, until": (
         "choose choose-no-else while while-never while-exhausted until until-exhausted until-deadline nested-sugar"
     ),
