@@ -42,7 +42,7 @@ from noetlc.expr.shorthand import (
     path,
 )
 from noetlc.older.events import folded
-from noetlc.older.retry import NotRetried
+from noetlc.older.repetition import NotRetried
 from noetlc.reading.reader import Reader, stray_key
 from noetlc.reading.shapes import sequence_of
 from noetlc.reading.task import read_task

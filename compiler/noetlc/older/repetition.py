@@ -4,6 +4,7 @@ from noetl_ir.expr import Compare, Const, Expr, ListOf
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Guard, Rule, Step, Task, Value
+from noetlc.ast.sugar import Sugar
 from noetlc.expr.generated import guard
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import OUTCOME_ERROR, both, defined, either, one_of, path
@@ -31,6 +32,12 @@ class Repetition(NamedTuple):
     when: Guard | None
     until: Guard | None
     scope: str
+    span: Span
+
+
+class NotRetried(Sugar):
+    """A task that says itself what is tried again: no `retry` of its step or of the executor is one of it."""
+
     span: Span
 
 

@@ -35,18 +35,12 @@ from noetlc.older.legacy_names import IN_RULES, Meanings, declared_in, declared_
 from noetlc.older.page_nodes import Pages
 from noetlc.older.pages import read_retry
 from noetlc.older.poll import Poll
-from noetlc.older.repetition import Repetition, names_of_now, retrying
+from noetlc.older.repetition import NotRetried, Repetition, names_of_now, retrying
 from noetlc.older.sinks import Sink
 from noetlc.reading.drafts import ExecutorDraft, StepDraft, StepSpecDraft, TaskDraft
 from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import choice_of
 from noetlc.source.nodes import Node, Scalar
-
-
-class NotRetried(Sugar):
-    """A task that says itself what is tried again: no `retry` of its step or of the executor is one of it."""
-
-    span: Span
 
 
 class Retry(Sugar):
