@@ -353,7 +353,7 @@ def _with_result(step: Step, result: Result, known: frozenset[str]) -> Step:
 
 
 def _given_by(step: Step) -> Expr:
-    """What a step gives so far: behind branches that of the task where they meet, or what a rule gave; else `_prev`."""
+    """The value that a step gives so far: behind branches that of the task where they meet, else `_prev`."""
     for word in ("result", "merge"):
         task = next((task for task in step.tasks if task.name == generated_name(step.name, word)), None)
         value = next((value for name, value in task.fields if name == "result"), None) if task is not None else None
