@@ -85,7 +85,7 @@ def _learn_variable(name: str, value: str) -> None:
 
 def _learn_url(name: str, url: str) -> None:
     """The password of a URL, as it is written and as it is meant; of NATS a user that stands alone is a token."""
-    if "://" not in url:
+    if "://" not in url or url.startswith("sqlite:"):  # a file, and no login
         return
     from urllib.parse import parse_qsl, unquote, urlsplit  # not at every start
 

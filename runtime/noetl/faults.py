@@ -1,9 +1,5 @@
 """A mistake of ours, in a turn of one execution or in one pipeline: what is told of it, without a value of either."""
 
-from pathlib import Path
-from traceback import extract_tb
-from uuid import uuid4
-
 from noetl_ir.expr import Json
 
 CODE = "engine.fault"
@@ -17,6 +13,10 @@ def fault_of(problem: BaseException) -> dict[str, Json]:
     """The error of an execution that an exception ends: the kind of exception, where it came from, and a reference
     to report. What the exception says is left out: it may hold what the execution works with.
     """
+    from pathlib import Path  # all three at a fault, and not at every start
+    from traceback import extract_tb
+    from uuid import uuid4
+
     places: list[Json] = [
         f"{'/'.join(Path(frame.filename).parts[-3:])}:{frame.lineno} {frame.name}"
         for frame in extract_tb(problem.__traceback__)[-_SHOWN:]

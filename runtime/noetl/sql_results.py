@@ -5,7 +5,6 @@ Values become what JSON can hold: a decimal is a number where a number holds it 
 times are ISO text, an interval is its seconds, bytes are base64 text, NaN and infinities are text.
 """
 
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -78,14 +77,20 @@ def parameters_of(fields: Mapping[str, Json], bound: Callable[[Json], Json]) -> 
     return None
 
 
+def _json(value: Json) -> str:
+    import json  # a script takes this module along at every start
+
+    return json.dumps(value, ensure_ascii=False)
+
+
 def bindable(value: Json) -> Json:
     """A value as every driver takes it: a mapping or list as JSON text."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+    return _json(value) if isinstance(value, dict | list) else value
 
 
 def bindable_array(value: Json) -> Json:
     """A value for a driver that knows arrays: only a mapping is JSON text."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
+    return _json(value) if isinstance(value, dict) else value
 
 
 def writing_of(fields: Mapping[str, Json], args: Mapping[str, Json]) -> Writing | None:

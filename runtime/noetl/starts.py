@@ -4,9 +4,7 @@ The same key with the same request is one start, however often and of whom it is
 mistake (the Idempotency-Key header, draft-ietf-httpapi-idempotency-key-header). A key is kept as long as its execution.
 """
 
-import json
 from collections.abc import Mapping
-from hashlib import sha256
 
 from noetl.ports import StartKey
 from noetl_ir.expr import Json
@@ -24,6 +22,9 @@ def start_key(key: str, asked: Mapping[str, Json]) -> StartKey:
     name = key[1:-1] if len(key) > 1 and key[0] == key[-1] == '"' else key
     if not (0 < len(name) <= LONGEST and name.isascii() and name.isprintable()):
         raise BadKey(f"the key of a start is 1 to {LONGEST} printable ASCII characters")
+    import json
+    from hashlib import sha256
+
     return StartKey(name, sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest())
 
 

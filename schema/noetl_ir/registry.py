@@ -6,13 +6,18 @@ nothing but modules of the given package and installed entry points. Third parti
 points (`GROUPS`); a part of ours always wins over an entry point of the same name.
 """
 
+import os
 import re
+from collections.abc import Iterator
 from importlib import import_module
+from importlib.machinery import all_suffixes
 from types import ModuleType
 from typing import TypeVar
 
 GROUPS = {"noetl_ir.kinds": "noetl.kinds", "noetl.tools": "noetl.tools"}
 """Package → the entry-point group that adds to it. An entry point names a module or an object in one."""
+
+_SUFFIXES = frozenset(all_suffixes())
 
 Part = TypeVar("Part")
 
@@ -30,14 +35,32 @@ def names(package: str, group: str = "") -> tuple[str, ...]:
 
     Imports the package but none of its modules. Names with a leading underscore are private and left out.
     """
-    from pkgutil import iter_modules
-
-    found = {part.name for part in iter_modules(import_module(package).__path__)}
+    found = {name for folder in import_module(package).__path__ for name in _listed(folder)}
     if group:
         from importlib.metadata import entry_points
 
         found |= {point.name for point in entry_points(group=group)}
     return tuple(sorted(name for name in found if not name.startswith("_")))
+
+
+def _listed(folder: str) -> Iterator[str]:
+    """The names of the modules in a folder, or in what stands for one, as in an archive."""
+    try:
+        files = os.listdir(folder)
+    except OSError:
+        from pkgutil import iter_modules
+
+        yield from (part.name for part in iter_modules([folder]))
+        return
+    for file in files:  # `pkgutil` lists them so too, and imports all of `inspect` for it
+        name, dot, suffix = file.partition(".")
+        own = f"{dot}{suffix}" in _SUFFIXES if dot else _is_package(os.path.join(folder, name))
+        if own and name.isidentifier() and name != "__init__":
+            yield name
+
+
+def _is_package(folder: str) -> bool:
+    return any(os.path.exists(os.path.join(folder, f"__init__{suffix}")) for suffix in _SUFFIXES)
 
 
 def load(package: str, name: str, attribute: str, expected: type[Part]) -> Part:

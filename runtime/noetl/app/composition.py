@@ -7,13 +7,13 @@ Nothing else builds a control plane, a worker or a service. `driver_of` drives o
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from noetl.app.clock import MonotonicClock, SteadyClock, WallClock
 from noetl.app.embedded import Embedded, Parts, Ticking, Waiter
+from noetl.app.identities import fraction
 from noetl.app.task_environment import TaskEnvironments
 from noetl.background import BackgroundFetches
 from noetl.bus.memory import MemoryBus
@@ -119,7 +119,7 @@ def bus_worker_of(
     times = _Times(WallClock(), SteadyClock())
     environments = TaskEnvironments(
         cache.program, cache.blobs, root=str(settings.root), secrets_path=options.secrets_path,
-        chance=random.SystemRandom().random, log=settings.log, fence=settings.fence, fetches=fetches,
+        chance=fraction, log=settings.log, fence=settings.fence, fetches=fetches,
     )  # fmt: skip
     launcher = _launcher(environments, times)
     worker = Worker(
@@ -129,6 +129,13 @@ def bus_worker_of(
     )  # fmt: skip
     bus.listen(launcher.wake)
     return BusWorker(worker, launcher)
+
+
+def _unchanging() -> Callable[[], float]:
+    """Chance as it is in every run of a script."""
+    from random import Random
+
+    return Random(0).random
 
 
 def _driver(runtime: Runtime, execution_id: str, observe: Observer) -> Driver:
@@ -141,7 +148,7 @@ def _driver(runtime: Runtime, execution_id: str, observe: Observer) -> Driver:
         sent = sum(event.event_type == "signal.received" and "row" not in event.data for event in log)
         script = script._replace(signals=script.signals[sent:])
     times = _Times(WallClock(), SteadyClock()) if virtual is None else _Times(virtual, virtual)
-    chance = random.SystemRandom().random if virtual is None else random.Random(0).random
+    chance = fraction if virtual is None else _unchanging()
     bus = _local_bus(settings, times)
     patience = Patience(settings.patience, settings.say)
     tracker = LocalWorkers(DEFAULT_POOL, settings.limits)
@@ -166,7 +173,7 @@ def _with_local_worker(runtime: Runtime, changed: Callable[[str], None], say: Ca
 
     settings, times, patience = runtime.settings, _Times(WallClock(), SteadyClock()), Patience(math.inf, say)
     bus = _local_bus(settings, times)
-    environments = _local_environments(runtime, random.SystemRandom().random)
+    environments = _local_environments(runtime, fraction)
 
     def observe(execution: Execution, program: Program, event: Event) -> None:
         if execution.is_over:

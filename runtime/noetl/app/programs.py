@@ -4,7 +4,7 @@ import gc
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from noetl.app.verifier import only_own, verifier
 from noetl.engine.program import Program
@@ -13,9 +13,12 @@ from noetl.server.children import NotFound
 from noetl_ir.evaluate import Scope
 from noetl_ir.plan_format import HEADER, PlanError, digest_of, open_plan
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 PLAN_SUFFIX = ".ir"
 SOURCE_SUFFIXES = (".yaml", ".yml")
-Compile = Callable[[Path], bytes]
+Compile: TypeAlias = "Callable[[Path], bytes]"
 """Compiles a playbook file to plan bytes; raises NotFound when it does not compile."""
 
 
@@ -54,7 +57,7 @@ def _render_block(text: str, scope: Scope) -> str:
 class Programs:
     """Finds programs, each read once. `folders` is the catalogue, `compiler` compiles a source found in it."""
 
-    def __init__(self, store: Store, folders: tuple[Path, ...], compiler: Compile) -> None:
+    def __init__(self, store: Store, folders: "tuple[Path, ...]", compiler: Compile) -> None:
         self._store = store
         self._folders = folders
         self._compile = compiler
@@ -103,7 +106,7 @@ class Programs:
         where = ", ".join(str(folder) for folder in self._folders) or "no catalogue folder was given (--path)"
         raise NotFound(f"playbook `{path}` is not embedded, not in the store, and not found: {where}")
 
-    def _named_in(self, folder: Path, path: str, problems: list[NotFound]) -> Program | None:
+    def _named_in(self, folder: "Path", path: str, problems: list[NotFound]) -> Program | None:
         """The source in a folder whose `metadata.path` is the path; why those that say it do not compile is kept.
 
         Sources are no YAML here: those with a line that gives a `path` so are compiled, callers of it too.
@@ -123,7 +126,7 @@ class Programs:
                 return found
         return None
 
-    def _in_folder(self, folder: Path, path: str) -> Program | None:
+    def _in_folder(self, folder: "Path", path: str) -> Program | None:
         root = folder.resolve()
         for name in (path, f"{path}{PLAN_SUFFIX}", f"{path}.yaml", f"{path}.yml"):
             file = (root / name).resolve()

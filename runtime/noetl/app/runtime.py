@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import islice
-from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from noetl.app.adapters import open_blobs, open_store, secrets_beside
 from noetl.app.identities import IDS
@@ -22,6 +22,9 @@ from noetl.worker.scripted import Script
 from noetl_ir.events import Event
 from noetl_ir.records import NamedTuple
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 DEFAULT_SLOTS = 64
 
 
@@ -29,7 +32,7 @@ class Settings(NamedTuple):
     """How to run. `folders` is the catalogue, `root` what tools' paths stay inside."""
 
     folders: tuple[Path, ...] = ()
-    root: Path = Path(".")
+    root: Path | str = "."
     slots: int = DEFAULT_SLOTS
     limits: Mapping[str, int] = MappingProxyType({})
     """How many pipelines of a pool are at work at once, where there is a limit."""

@@ -6,21 +6,24 @@ leave an old note standing.
 
 from collections.abc import Collection
 from functools import cache
-from hashlib import sha256
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import noetl_ir
 
-_PACKAGE = Path(noetl_ir.__file__ or "").parent
+if TYPE_CHECKING:
+    from pathlib import Path
+
 _FOLDERS = ("assembly", "kinds", "plan_format", "verify")
 
 
 @cache
 def verifier() -> str:
     """The name of the checks; empty where the source is not there to be read, and nothing can be said of a plan."""
-    digest = sha256()
+    from hashlib import sha256
+
+    digest, package = sha256(), _package()
     try:
-        for folder in (_PACKAGE, *(_PACKAGE / name for name in _FOLDERS)):
+        for folder in (package, *(package / name for name in _FOLDERS)):
             files = sorted(folder.glob("*.py"))
             if not files:  # installed without its source
                 return ""
@@ -35,4 +38,10 @@ def verifier() -> str:
 
 def only_own(kinds: Collection[str]) -> bool:
     """Whether all kinds are of that package: of others `verifier` does not know whether they have changed."""
-    return all((_PACKAGE / "kinds" / f"{kind}.py").is_file() for kind in kinds)
+    return all((_package() / "kinds" / f"{kind}.py").is_file() for kind in kinds)
+
+
+def _package() -> "Path":
+    from pathlib import Path  # only large plans are noted, and most starts are of small ones
+
+    return Path(noetl_ir.__file__ or "").parent

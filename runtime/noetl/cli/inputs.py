@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from noetl.cli.text import Problem, escaped
 from noetl.worker.scripted import Script, ScriptError, read_script
 from noetl_cli import lazy_click as click
 from noetl_ir.expr import Json
 from noetl_ir.plan_format import MAGIC
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 STANDARD_INPUT = "-"
 MAX_BYTES = 1 << 30
@@ -32,6 +35,8 @@ def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str
         return data
     if data.lstrip()[:1] == b"{" and b'"noetl-plan"' in data:
         return _from_json(name, data)
+    from pathlib import Path
+
     from noetl.compiling import CompileError, compile_playbook
 
     try:

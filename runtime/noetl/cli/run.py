@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from noetl.app.embedded import Embedded
 from noetl.app.ending import ending_of
@@ -29,6 +29,9 @@ from noetl.runnable import unable
 from noetl.server.children import NotFound
 from noetl.starts import BadKey, other, start_key
 from noetl_cli import lazy_click as click
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @click.command("run", short_help="Run a plan or a playbook.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from noetl.app.adapters import DEFAULT_STORE, guard, narrowed
 from noetl.app.runtime import Runtime, Settings, open_runtime
@@ -15,6 +15,9 @@ from noetl.ports import Conflict, ExecutionRow, NoRoom, Store, StoreFailure, Wan
 from noetl.server.children import NotFound
 from noetl_cli import lazy_click as click
 from noetl_ir.nearest import nearest
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LAST = "last"
 """What may stand for an id: the newest execution."""
@@ -52,6 +55,10 @@ def _served(context: click.Context, _: click.Parameter, url: str | None) -> None
 
 def _folders(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tuple[Path, ...]:
     """Catalogue folders, which must be there. Raises UsageError."""
+    if not names:
+        return ()
+    from pathlib import Path  # most starts name no catalogue
+
     for name in names:
         if not os.path.isdir(name):
             raise click.UsageError(f"--path {escaped(name)}: there is no such folder")

@@ -13,10 +13,10 @@ ASKING = "http"
 
 def origin_of(call: Call) -> str | None:
     """The origin that a request with a secret is for, as it is written; None of any other call, and of no address."""
-    from urllib.parse import urlsplit
-
     if call.kind != ASKING or not (call.holds_secret or call.fields.get("auth") is not None):
         return None
+    from urllib.parse import urlsplit  # not at every start
+
     url = call.fields["url"] if call.fields.get("url") is not None else call.fields.get("endpoint")
     try:
         found = urlsplit(str(url))

@@ -13,7 +13,7 @@ Nothing else is ever hidden: no value is touched because of its key or because i
 import copy
 import hmac
 import re
-from base64 import b64encode
+from binascii import b2a_base64
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TypeAlias
@@ -179,11 +179,11 @@ _PERCENT = re.compile(r"%[0-9A-F]{2}")
 
 def _base64_forms(data: bytes) -> dict[str, str]:
     """Base64 with and without padding, and the inner part at each of three offsets, in both alphabets."""
-    whole = b64encode(data).decode("ascii")
+    whole = b2a_base64(data, newline=False).decode("ascii")
     found = {"b64": whole, "b64n": whole.rstrip("=")}
     for offset in range(3):
         first, last = -(-offset * 8 // 6), (offset + len(data)) * 8 // 6
-        found[f"b64i{offset}"] = b64encode(b"\0" * offset + data).decode("ascii")[first:last]
+        found[f"b64i{offset}"] = b2a_base64(b"\0" * offset + data, newline=False).decode("ascii")[first:last]
     safe = str.maketrans("+/", "-_")
     return found | {f"{name}s": text.translate(safe) for name, text in found.items()}
 

@@ -6,7 +6,6 @@ speak on the bus could report under it. Servers of a store share the key, so any
 Whoever can read the orders of a pool has its codes: that is for the permissions of the bus (`noetl bus permissions`).
 """
 
-import hmac
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -31,11 +30,15 @@ class Macs:
 
     def is_fit(self, said: Report | LeaseHeartbeat) -> bool:
         """Whether a worker has the order of the claim that it names. Raises StoreFailure."""
+        from hmac import compare_digest  # not at the start of who has no workers elsewhere
+
         expected = self._of(said.execution_id, said.run, said.claim)
-        return hmac.compare_digest(expected.encode(), said.mac.encode("utf-8", "replace"))
+        return compare_digest(expected.encode(), said.mac.encode("utf-8", "replace"))
 
     def _of(self, execution_id: str, run: str, claim: int) -> str:
+        from hmac import digest
+
         if self._key is None:
             self._key = self._ask()
         about = f"{execution_id}\n{run}\n{claim}".encode("utf-8", "surrogatepass")
-        return hmac.digest(self._key, about, "sha256")[:BYTES].hex()
+        return digest(self._key, about, "sha256")[:BYTES].hex()

@@ -7,7 +7,6 @@ it into the database and deletes it as soon as the last connection closes. So it
 
 import os
 import sqlite3
-from urllib.parse import quote
 
 from noetl.own import make_folder, touch
 from noetl.ports import NoRoom, StoreFailure
@@ -55,7 +54,7 @@ def _to_read(path: str) -> sqlite3.Connection | None:
 
 def _reading(path: str, options: str, locking: str) -> sqlite3.Connection | None:
     """A connection that only reads, and has read something."""
-    address = f"file:{quote(os.path.abspath(path))}?mode=rw{options}"
+    address = f"file:{_quoted(os.path.abspath(path))}?mode=rw{options}"
     try:
         connection = sqlite3.connect(address, BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, uri=True)
     except TRANSLATED:
@@ -143,3 +142,12 @@ def _damage(path: str, reason: str) -> StoreFailure:
         f"{path}: the database is damaged: {reason}. The log was kept as {path}-wal.damaged;"
         " restore a backup, or remove that file to go on without these commits"
     )
+
+
+def _quoted(path: str) -> str:
+    """A path as a URL has it."""
+    if path.isascii() and path.replace("/", "").replace("-", "").replace("_", "").replace(".", "").isalnum():
+        return path
+    from urllib.parse import quote  # not at every start
+
+    return quote(path)
