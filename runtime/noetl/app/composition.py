@@ -119,7 +119,7 @@ def bus_worker_of(
     times = _Times(WallClock(), SteadyClock())
     environments = TaskEnvironments(
         cache.program, cache.blobs, root=str(settings.root), secrets_path=options.secrets_path,
-        chance=fraction, log=settings.log, fence=settings.fence, fetches=fetches,
+        chance=unforeseen(), log=settings.log, fence=settings.fence, fetches=fetches,
     )  # fmt: skip
     launcher = _launcher(environments, times)
     worker = Worker(
@@ -129,6 +129,11 @@ def bus_worker_of(
     )  # fmt: skip
     bus.listen(launcher.wake)
     return BusWorker(worker, launcher)
+
+
+def unforeseen() -> Callable[[], float]:
+    """Chance that nobody can foretell."""
+    return fraction
 
 
 def _unchanging() -> Callable[[], float]:
@@ -148,7 +153,7 @@ def _driver(runtime: Runtime, execution_id: str, observe: Observer) -> Driver:
         sent = sum(event.event_type == "signal.received" and "row" not in event.data for event in log)
         script = script._replace(signals=script.signals[sent:])
     times = _Times(WallClock(), SteadyClock()) if virtual is None else _Times(virtual, virtual)
-    chance = fraction if virtual is None else _unchanging()
+    chance = unforeseen() if virtual is None else _unchanging()
     bus = _local_bus(settings, times)
     patience = Patience(settings.patience, settings.say)
     tracker = LocalWorkers(DEFAULT_POOL, settings.limits)
@@ -173,7 +178,7 @@ def _with_local_worker(runtime: Runtime, changed: Callable[[str], None], say: Ca
 
     settings, times, patience = runtime.settings, _Times(WallClock(), SteadyClock()), Patience(math.inf, say)
     bus = _local_bus(settings, times)
-    environments = _local_environments(runtime, fraction)
+    environments = _local_environments(runtime, unforeseen())
 
     def observe(execution: Execution, program: Program, event: Event) -> None:
         if execution.is_over:
