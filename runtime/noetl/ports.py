@@ -187,7 +187,7 @@ class Store(Protocol):
         """Append at position `expected` + 1 in one durable transaction; returns the new last position.
 
         An equal repeat of an event that is there is skipped, and a batch of nothing but repeats changes
-        nothing. Raises Conflict.
+        nothing. With `ended` the execution may be nobody's from then on. Raises Conflict.
         """
         ...
 
@@ -265,6 +265,10 @@ class Store(Protocol):
         It ends with the process, however that ends, and when the process stands still for 8 s and another one wants
         it: from then on appends of the one before are refused with Conflict.
         """
+        ...
+
+    def own_new(self, execution_id: str) -> AbstractContextManager[None]:
+        """`own` of an execution that nobody knows yet: at the latest `create` makes it this process's."""
         ...
 
     def is_owned(self, execution_id: str) -> bool:

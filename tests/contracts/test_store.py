@@ -338,6 +338,41 @@ def test_one_owner_at_a_time(store: Store, open_store: Open) -> None:
         pass
 
 
+def test_a_new_execution_is_owned_at_the_latest_when_it_is_there(store: Store, open_store: Open) -> None:
+    other = open_store()
+    with store.own_new("new"):
+        store.create(ROW._replace(execution_id="new"), [("a", b"")])
+        assert other.is_owned("new") and store.is_owned("new")
+        with pytest.raises(Owned), other.own("new"):
+            pass
+        assert store.append("new", 1, [("b", b"")], status="running", ended=None) == 2
+    assert not other.is_owned("new")
+    with other.own("new"), pytest.raises(Owned), store.own("new"):
+        pass
+
+
+def test_one_that_was_never_created_is_anybodys(store: Store, open_store: Open) -> None:
+    with store.own_new("new"):
+        pass
+    with open_store().own("new"):
+        assert store.is_owned("new")
+
+
+def test_what_is_over_can_be_let_go_of_and_taken_again(store: Store, open_store: Open) -> None:
+    other = open_store()
+    names = several(store)
+    with store.own("r1"), store.own("r2"), store.own("r3"):
+        store.append("r1", 1, [("b", b"")], status="completed", ended=9)
+        store.append_all([turn("r2", 1, ("b", b""), status="failed"), turn("r3", 1, ("b", b""))])
+        assert other.is_owned("r3")
+        store.append("r3", 2, [("c", b"")], status="running", ended=None)
+    assert not any(other.is_owned(name) for name in names)
+    for name in names:
+        with other.own(name):
+            assert store.is_owned(name)
+            other.append(name, len(bodies(other, name)[0]), [("z", b"")], status="running", ended=None)
+
+
 def test_asking_for_the_owner_never_disturbs_one(store: Store) -> None:
     done = threading.Event()
 

@@ -5,7 +5,7 @@ At a moment that the seed names the process dies, before its commit or after it,
 
 import random
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 from noetl.ports import Append, Conflict, ExecutionRow, StartKey, StoreFailure
@@ -148,6 +148,10 @@ class Disk:
             self._shared.append_all(appends)
 
         self._commit(commit)
+
+    def own_new(self, execution_id: str) -> AbstractContextManager[None]:
+        """`Store.own_new`."""
+        return self.own(execution_id)
 
     @contextmanager
     def own(self, execution_id: str) -> Iterator[None]:

@@ -4,7 +4,8 @@
 
 Starts that many executions of the plan at once, waits until all are over, and reads the times from their logs. `rate`
 is steps a second from the first step to the last; `p50` and `p99` are of the time, in ms, from the scheduling of a step
-to its end, of which the tool, a noop, has a few µs. The others are processor time in µs a step.
+to its end, of which the tool, a noop, has a few µs. `commits` are transactions of the database a step that wrote
+anything, those of starts and ownership with them. The others are processor time in µs a step.
 """
 
 import json
@@ -14,6 +15,8 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import psycopg
 
 from local_cluster import LocalCluster
 from noetl.app.runtime import Runtime, Settings, open_runtime
@@ -44,10 +47,11 @@ def _measured(cluster: LocalCluster, plan: bytes, executions: int) -> dict[str, 
     row = server.object_of(server.ask("POST", "/playbooks", raw=plan))
     start = {"playbook_id": row["playbook_id"]}
     _ended(server, [_started(server, start)])  # whoever is there has the plan now
-    before = _spent(cluster)
+    before, written = _spent(cluster), _written(cluster)
     with ThreadPoolExecutor(_CALLERS) as callers:
         names = [*callers.map(lambda _: _started(server, start), range(executions))]
     _ended(server, names)
+    commits = _written(cluster) - written
     spent = {part: seconds - before[part] for part, seconds in _spent(cluster).items()}
     with open_runtime(cluster.store, Settings(), _no_catalogue) as runtime:
         times = [_times(runtime, name) for name in names]
@@ -59,6 +63,7 @@ def _measured(cluster: LocalCluster, plan: bytes, executions: int) -> dict[str, 
         "rate": steps / ((over - begun) / 1_000_000),
         "p50": waits[len(waits) // 2],
         "p99": waits[len(waits) * 99 // 100],
+        "commits": commits / steps,
         **{part: seconds / steps * 1e6 for part, seconds in spent.items()},
     }
 
@@ -102,6 +107,13 @@ def cpu(number: int) -> float:
     """Seconds of processor time that a process has had."""
     fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / float(os.sysconf("SC_CLK_TCK"))
+
+
+def _written(cluster: LocalCluster) -> int:
+    """How many transactions have written anything in the database: the number of the next one, which asking leaves."""
+    with psycopg.connect(cluster.store) as connection:
+        found = connection.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint").fetchone()
+    return int(found[0]) if found else 0
 
 
 def _no_catalogue(path: Path) -> bytes:

@@ -154,7 +154,7 @@ class ControlPlane:
 
     def begin(self, program: Program, execution_id: str, request: Request, key: StartKey | None = None) -> None:
         """Own a new execution and start it. Raises Taken."""
-        with self._owning(execution_id):
+        with self._owning(execution_id, is_new=True):
             self.start(program, execution_id, request, key)
             self._settle_for(execution_id)
 
@@ -175,9 +175,9 @@ class ControlPlane:
             raise self._conflict
 
     @contextmanager
-    def _owning(self, execution_id: str) -> Iterator[None]:
+    def _owning(self, execution_id: str, *, is_new: bool = False) -> Iterator[None]:
         """Own an execution, and keep nothing of it, nor of its children, when that fails."""
-        self._owned.own(execution_id)
+        self._owned.own(execution_id, is_new=is_new)
         try:
             yield
         except BaseException:

@@ -33,10 +33,10 @@ class OwnedExecutions:
         if execution_id in self._ranks:
             self._ranks[execution_id] = next(self._numbers)
 
-    def own(self, execution_id: str) -> None:
+    def own(self, execution_id: str, *, is_new: bool = False) -> None:
         """Raises Owned when it is another process's."""
         owning = ExitStack()
-        owning.enter_context(self._store.own(execution_id))
+        owning.enter_context(self._store.own_new(execution_id) if is_new else self._store.own(execution_id))
         self._owned[execution_id] = owning
 
     def owned(self) -> list[str]:

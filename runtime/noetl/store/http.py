@@ -319,6 +319,10 @@ class RemoteStore:
         """Refused: the inbox is the server's."""
         raise self._refused()
 
+    def own_new(self, execution_id: str) -> AbstractContextManager[None]:
+        """Refused: the server does it."""
+        raise self._refused()
+
     def own(self, execution_id: str) -> AbstractContextManager[None]:
         """Refused: the server owns what it drives."""
         raise self._refused()

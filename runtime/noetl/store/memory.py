@@ -248,6 +248,9 @@ class MemoryStore:
         """Among the users of this object."""
         return self._hold(execution_id)
 
+    def own_new(self, execution_id: str) -> AbstractContextManager[None]:
+        return self.own(execution_id)
+
     def is_owned(self, execution_id: str) -> bool:
         return execution_id in self._owned
 

@@ -37,6 +37,8 @@ WITH made AS (
   ON CONFLICT (execution_id) DO NOTHING RETURNING number
 ), logged AS (
   INSERT INTO events SELECT number, fresh.* FROM made, {_BATCH}
+), owned AS (
+  INSERT INTO owners SELECT %(name)s, %(holder)s, %(who)s FROM made WHERE %(holder)s > 0 ON CONFLICT DO NOTHING
 )
 SELECT number FROM made
 """
@@ -51,6 +53,15 @@ WITH logged AS (
 )
 SELECT FROM logged
 """
+# What is over is nobody's: its owner's row goes in the same transaction.
+_INSERT_LAST = _INSERT.replace(
+    "SELECT FROM logged\n",
+    """, freed AS (
+  DELETE FROM owners WHERE execution_id = %(name)s AND holder = %(holder)s AND EXISTS (SELECT FROM logged)
+)
+SELECT FROM logged
+""",
+)
 # Of several logs at once: where one is another owner's, nothing is written at all.
 _INSERT_ALL = """
 WITH turns AS (
@@ -67,6 +78,9 @@ WITH turns AS (
 ), summed AS (
   UPDATE executions SET status = turns.status, ended = turns.ended, events = turns.events, chain = turns.chain
   FROM turns WHERE executions.number = turns.number AND EXISTS (SELECT FROM logged)
+), freed AS (
+  DELETE FROM owners USING turns WHERE turns.ended IS NOT NULL AND turns.held AND owners.holder = %(holder)s
+    AND owners.execution_id = turns.name AND EXISTS (SELECT FROM logged)
 )
 SELECT FROM logged
 """
@@ -104,7 +118,7 @@ class Log:
 
     def create(self, row: ExecutionRow, records: Records = (), *, key: StartKey | None = None) -> None:
         self._access.reach("create.before_write")
-        fresh = missing(0, 0, records, lambda _: None)
+        fresh, holder = missing(0, 0, records, lambda _: None), self._access.holder
 
         def made(connection: Connection) -> Head | None:
             batch, position, chain = _batch(Head(0, 0, 0, "", None), fresh)
@@ -113,7 +127,8 @@ class Log:
                 "name": written(row.execution_id), "playbook": written(row.playbook),
                 "digest": written(row.plan_digest), "status": row.status,
                 "parent": None if parent is None else written(parent),
-                "started": row.started, "ended": row.ended, **batch,
+                "started": row.started, "ended": row.ended, "who": holder.who,
+                "holder": holder.number if row.execution_id in holder.new else 0, **batch,
             }  # fmt: skip
             number = connection.execute(_CREATE, values).fetchone()
             return None if number is None else Head(number[0], position, chain, row.status, row.ended)
@@ -135,6 +150,7 @@ class Log:
             self._remember(row.execution_id, head)
         else:
             self._access.run(lambda connection: self._check_same(connection, row, records))
+        holder.begun(row.execution_id)
         self._access.reach("create.after_commit")
 
     def claims_key(self) -> bytes:
@@ -180,6 +196,8 @@ class Log:
         for append, head in zip(appends, after, strict=True):
             if append.ended is None:
                 self._remember(append.execution_id, head)
+            else:
+                self._access.holder.ended(append.execution_id)
         self._access.reach("append.after_commit")
         return after
 
@@ -236,7 +254,8 @@ class Log:
                 "number": head.number, "name": written(append.execution_id), "status": append.status,
                 "ended": append.ended, "holder": held, **batch,
             }  # fmt: skip
-            after, statement = [Head(head.number, position, chain, append.status, append.ended)], _INSERT
+            after = [Head(head.number, position, chain, append.status, append.ended)]
+            statement = _INSERT if append.ended is None else _INSERT_LAST
         else:
             values, after = _batches(heads, appends, holder.names)
             values["holder"], statement = holder.number, _INSERT_ALL

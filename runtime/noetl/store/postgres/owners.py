@@ -61,6 +61,7 @@ class Holder:
         self._left: set[str] = set()
         self.number = 0
         self.names: set[str] = set()
+        self.new: set[str] = set()
         self._heartbeats = Heartbeats()
         self._renewal = Renewal(self._renew)
 
@@ -72,23 +73,43 @@ class Holder:
             finally:
                 self._lock.release()
 
-    def take(self, execution_id: str) -> None:
-        """Become the owner. Raises Owned, StoreFailure."""
+    def take(self, execution_id: str, *, is_new: bool = False) -> None:
+        """Become the owner, of a new execution once it is created (`begun`). Raises Owned, StoreFailure."""
         with self._lock:
             if execution_id in self.names:
                 raise Owned(f"execution {execution_id!r} is owned by this process already")
             self._renewal.begin()  # first: what it knows of its lease is never later than what others know
             self._live()
             self._release_left()
-            values = self._values(execution_id, who=f"process {os.getpid()} on {socket.gethostname()}")
+            if is_new:
+                self.names.add(execution_id)
+                self.new.add(execution_id)
+                return
+            values = self._values(execution_id, who=self.who)
             if not self._pool.run(lambda connection: connection.execute(_TAKE, values).rowcount):
                 row = self._pool.run(lambda connection: connection.execute(_WHO, values).fetchone())
                 raise Owned(f"execution {execution_id!r} is owned by {row[0] if row else 'another process'}")
             self.names.add(execution_id)
 
+    @property
+    def who(self) -> str:
+        """The process, for those who would like to own what it owns."""
+        return f"process {os.getpid()} on {socket.gethostname()}"
+
+    def begun(self, execution_id: str) -> None:
+        """A new execution is there, and the row of its owner with it."""
+        self.new.discard(execution_id)
+
+    def ended(self, execution_id: str) -> None:
+        """An execution is over, and its owner's row went with its last events."""
+        self.names.discard(execution_id)
+
     def release(self, execution_id: str) -> None:
-        """Let go. What cannot be said now is said later: this never fails."""
+        """Let go, if it was not over. What cannot be said now is said later: this never fails."""
         with self._lock:
+            self.new.discard(execution_id)
+            if execution_id not in self.names:
+                return
             self.names.discard(execution_id)
             self._left.add(execution_id)
             with suppress(StoreFailure):
@@ -117,7 +138,7 @@ class Holder:
         rows = self._pool.run(lambda connection: connection.execute(_MINE, (self.number,)).fetchall())
         mine = {name for (name,) in rows}
         # A copy, since other threads take and release while this one looks.
-        return {name for name in [*self.names] if written(name) not in mine}
+        return {name for name in [*self.names] if written(name) not in mine and name not in self.new}
 
     def close(self) -> None:
         """Let go of everything; call it before the pool closes. In a forked child nothing here is its own."""
@@ -187,13 +208,14 @@ class Holder:
 class Ownership:
     """The ownership of one execution, held while inside; may be used again, but never twice at once."""
 
-    def __init__(self, holder: Holder, execution_id: str) -> None:
+    def __init__(self, holder: Holder, execution_id: str, *, is_new: bool = False) -> None:
         self._holder = holder
+        self._is_new = is_new
         self._execution_id = execution_id
         self._is_held = False
 
     def __enter__(self) -> None:
-        self._holder.take(self._execution_id)
+        self._holder.take(self._execution_id, is_new=self._is_new)
         self._is_held = True
 
     def __exit__(

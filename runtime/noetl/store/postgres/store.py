@@ -104,6 +104,10 @@ class PostgresStore:
     def own(self, execution_id: str) -> Ownership:
         return Ownership(self._access.holder, execution_id)
 
+    def own_new(self, execution_id: str) -> Ownership:
+        """The row goes with the first events of the execution: a transaction less."""
+        return Ownership(self._access.holder, execution_id, is_new=True)
+
     def is_owned(self, execution_id: str) -> bool:
         return bool(self.owned((execution_id,)))
 

@@ -320,6 +320,9 @@ class SqliteStore:
     def own(self, execution_id: str) -> Ownership:
         return self._owners.own(execution_id)
 
+    def own_new(self, execution_id: str) -> Ownership:
+        return self.own(execution_id)
+
     def is_owned(self, execution_id: str) -> bool:
         return self._owners.is_owned(execution_id)
 
