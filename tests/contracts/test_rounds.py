@@ -81,9 +81,13 @@ class Driven:
             say=self.said.append, batching=batching,
         )  # fmt: skip
         environments = TaskEnvironments(
-            lambda digest: self.program, blobs, root=".", secrets_path="/nonexistent", chance=lambda: 0.5,
+            lambda digest, needs: self.program,
+            lambda needs: blobs,
+            root=".",
+            secrets_path="/nonexistent",
+            chance=lambda: 0.5,
             log=lambda call, text: None,
-        )  # fmt: skip
+        )
         self.worker = Worker(
             bus, pool=DEFAULT_POOL, slots=8, launcher=AsyncLauncher(environments.env_of, steady),
             program_of=environments.program_of, context_of=environments.context_of, clock=WallClock(), steady=steady,
@@ -173,9 +177,14 @@ def test_a_turn_that_raises_ends_its_own_execution_alone(driven: Driven, monkeyp
 def test_a_turn_that_is_too_large_for_a_round_has_a_transaction_of_its_own(
     driven: Driven, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[list[str]] = []
+    seen: list[str] = []
+
+    def look(append: Append) -> bool:
+        seen.append(append.execution_id)
+        return False
+
     monkeypatch.setattr("noetl.server.journal._MOST_BYTES", 1)
-    driven.store.is_wrong = lambda append: bool(seen.append([append.execution_id]))
+    driven.store.is_wrong = look
     driven.go(10_000)
     assert driven.statuses() == OTHERS | {WRONG: "completed"}
     assert driven.store.transactions == len(seen), "each append is alone"

@@ -1,0 +1,142 @@
+"""How long turns are held, and in which order what waits for them follows."""
+
+from collections.abc import Callable
+
+import pytest
+
+from noetl.ports import Append, Conflict, ExecutionRow, StoreFailure
+from noetl.server.journal import BEFORE_EFFECTS, EVERY_EVENT, EVERY_ROUND, Batching, Journal, at_once, together
+from noetl.store.memory import MemoryStore
+
+
+class Hand:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.time = 0
+
+    def now(self) -> int:
+        """Microseconds."""
+        return self.time
+
+
+class Held:
+    """A journal on a store with the executions `a` and `b`; `lost` hears who lost one."""
+
+    def __init__(self, batching: Batching) -> None:
+        self.store, self.clock = MemoryStore(), Hand()
+        self.lost: list[str] = []
+        self.did: list[str] = []
+        self.ends = dict.fromkeys("ab", 0)
+        for name in "ab":
+            self.store.create(ExecutionRow(name, "t/t", "d", "running", None, 1, None))
+        self.journal = Journal(
+            self.store, at_once, self.clock, batching, lose=self._lose, refuse=lambda name, problem: None
+        )
+
+    def _lose(self, name: str, problem: object) -> None:
+        self.lost.append(name)
+        self.journal.forget(name)
+
+    def turn(self, name: str, events: int = 1, size: int = 1, then: Callable[[], None] | None = None) -> None:
+        """Hold a turn, and note when what waits for it is done."""
+        first = self.ends[name]
+        records = [(f"{name}{first + number}", b"x" * size) for number in range(1, events + 1)]
+        self.journal.hold(Append(name, first, records, "running", None))
+        self.ends[name] += events
+        end = self.ends[name]
+
+        def done() -> None:
+            assert sum(1 for _ in self.store.read(name)) >= end, "before it is on disk"
+            self.did.append(f"{name}{end}")
+
+        self.journal.then(name, then or done)
+
+
+def test_turns_are_held_for_a_time_a_number_of_events_and_bytes() -> None:
+    for late, full, size in ((True, False, 1), (False, True, 1), (False, False, 1 << 20)):
+        held = Held(BEFORE_EFFECTS)
+        held.turn("a", events=249 if full else 1, size=size if size > 1 else 1)
+        assert held.journal.is_due is (size > 1)
+        held.clock.time += 19_999 if not late else 20_000
+        assert held.journal.is_due is (late or size > 1)
+        if full:
+            held.turn("b")
+        assert held.journal.is_due and held.journal.is_full is (full or size > 1)
+
+
+def test_what_waits_for_the_disk_is_held_no_longer_than_the_round() -> None:
+    held = Held(BEFORE_EFFECTS)
+    held.turn("a")
+    assert not held.journal.is_due
+    held.journal.want()
+    assert held.journal.is_due
+    held.journal.flush()
+    held.turn("a")
+    assert not held.journal.is_due, "it was wanted once"
+
+
+@pytest.mark.parametrize(("batching", "is_full"), [(EVERY_EVENT, True), (EVERY_ROUND, False)])
+def test_where_orders_leave_the_process_no_round_ends_with_what_is_held(batching: Batching, is_full: bool) -> None:
+    held = Held(batching)
+    assert not held.journal.is_due and not held.journal.is_full
+    held.turn("a")
+    assert held.journal.is_due and held.journal.is_full is is_full
+
+
+def test_what_waits_follows_in_order_and_behind_what_it_waits_for() -> None:
+    """Also what is held meanwhile, by what follows itself."""
+    held = Held(EVERY_ROUND)
+
+    def first() -> None:
+        held.did.append("first")
+        held.turn("b")
+        held.turn("a")
+
+    held.turn("a", then=first)
+    held.turn("b")
+    held.journal.flush()
+    assert held.did == ["first", "b1", "b2", "a2"]
+    assert not held.journal.is_due
+
+
+def test_of_an_execution_that_is_given_up_nothing_follows() -> None:
+    held = Held(EVERY_ROUND)
+    held.store.append("a", 0, [("another", b"")], status="running", ended=None)
+    for name in "abab":
+        held.turn(name)
+    held.journal.flush()
+    assert held.lost == ["a"] and held.did == ["b1", "b2"]
+    assert [record.event_id for record in held.store.read("a")] == ["another"]
+
+
+def test_who_loses_one_while_something_follows_loses_that_one() -> None:
+    held = Held(EVERY_ROUND)
+
+    def conflict() -> None:
+        raise Conflict("somebody else goes on with it")
+
+    held.turn("a", then=conflict)
+    held.turn("b")
+    held.journal.flush()
+    assert held.lost == ["a"] and held.did == ["b1"]
+
+
+def test_what_could_not_be_stored_stays_held() -> None:
+    held = Held(BEFORE_EFFECTS)
+    held.turn("a")
+    held.turn("b")
+    held.store.close()
+    with pytest.raises(StoreFailure):
+        held.journal.flush()
+    assert held.did == [] and held.journal.is_due is False
+    held.store._closed = False
+    held.journal.flush()
+    assert held.did == ["a1", "b1"]
+
+
+def test_turns_of_one_execution_are_one_append() -> None:
+    one, two = Append("a", 3, [("x", b"1")], "running", None), Append("b", 0, [("y", b"")], "running", None)
+    last = Append("a", 4, [("z", b"2")], "completed", 9)
+    both = Append("a", 3, [("x", b"1"), ("z", b"2")], "completed", 9)
+    assert together([one, two, last]) == [both, two]
