@@ -180,9 +180,13 @@ class Alone:
         )  # fmt: skip
         self._driven_here = control.executions
         environments = TaskEnvironments(
-            programs.__getitem__, self._blobs, root=".", secrets_path="/nonexistent/secrets", chance=chance.random,
+            lambda digest, needs: programs[digest],
+            lambda needs: self._blobs,
+            root=".",
+            secrets_path="/nonexistent/secrets",
+            chance=chance.random,
             log=lambda call, text: None,
-        )  # fmt: skip
+        )
         pure = AsyncLauncher(environments.env_of, steady)
         tools = Tools(self.timeline, self._deeds, waits=lambda: TAKES, pure=pure, wake=lambda: None)
         hands = Hands(self, tools)
