@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
+from noetlc.analysis.effort import STUBBORN, Effort
 from noetlc.analysis.goals import Never, Open, Reached, coverable
 from noetlc.analysis.origin import has_loop
 from noetlc.analysis.petri import Arcs, Petri, arcs_of
@@ -41,29 +42,29 @@ def as_it_is(skeleton: Skeleton) -> Skeleton:
     return skeleton
 
 
-def answer(plan: Plan, query: Query, text: str, limit: int, seen: Seen = as_it_is) -> Verdict:
+def answer(plan: Plan, query: Query, text: str, effort: Effort, seen: Seen = as_it_is) -> Verdict:
     """The verdict on a query, on skeletons as `seen` makes them; raises QueryError for names that are not there."""
     subjects = Subjects(plan)
     match query:
         case Reachable(x=x):
             skeleton = seen(folded(whole_skeleton(plan)))
-            found = coverable(skeleton.net, ((subjects.place(x), 1),), limit)
+            found = coverable(skeleton.net, ((subjects.place(x), 1),), effort)
             return _existential(skeleton, text, found, f"`{x}` runs")
         case NeverBoth(a=a, b=b):
             skeleton = seen(folded(whole_skeleton(plan, 2)))
             target = arcs_of([(subjects.place(a), 1), (subjects.place(b), 1)])
-            found = coverable(skeleton.net, target, limit)
+            found = coverable(skeleton.net, target, effort)
             return _universal(skeleton, text, found, f"`{a}` and `{b}` run at once")
         case Before(x=x, y=y):
             skeleton = _without(seen(folded(whole_skeleton(plan))), subjects.place(x))
-            found = coverable(skeleton.net, ((subjects.place(y), 1),), limit)
+            found = coverable(skeleton.net, ((subjects.place(y), 1),), effort)
             return _universal(skeleton, text, found, f"`{y}` runs, and `{x}` has not")
         case AtMost(times=times, x=x):
             skeleton = seen(folded(whole_skeleton(plan)))
-            found = coverable(*counting(skeleton.net, subjects.place(x), times + 1), limit)
+            found = coverable(*counting(skeleton.net, subjects.place(x), times + 1), effort)
             return _universal(skeleton, text, found, f"`{x}` runs {times + 1} times")
         case Reaches(x=x):
-            return _reaches(seen(folded(success_skeleton(plan))), subjects.place(x), x, text, limit)
+            return _reaches(seen(folded(success_skeleton(plan))), subjects.place(x), x, text, effort)
 
 
 def _existential(skeleton: Skeleton, text: str, found: Reached | Never | Open, end: str) -> Verdict:
@@ -121,14 +122,16 @@ def counting(net: Petri, place: int, count: int) -> tuple[Petri, Arcs]:
     return counted, ((used, count),)
 
 
-def _reaches(success: Skeleton, place: int, name: str, text: str, limit: int) -> Verdict:
+def _reaches(success: Skeleton, place: int, name: str, text: str, effort: Effort) -> Verdict:
     """No run without x ends, and none goes round for ever: the skeleton without x has no final end and no cycle.
 
     Counted repetitions end, so they are left out.
     """
     skeleton, assumed = _once(_without(success, place)), assumptions_of(success.plan)
     small = reduced(skeleton.net)
+    limit = effort.states(small.net, STUBBORN)
     ends = terminals_of(small.net, limit)
+    effort.spend(small.net, len(ends.graph.markings), STUBBORN)
     for state in sorted(ends.dead, key=lambda state: len(ends.graph.path_to(state))):
         run = small.run(ends.graph.path_to(state))
         if skeleton.is_final(marking_after(skeleton.net, run)):

@@ -7,12 +7,12 @@ the rest of a wave that is done with.
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of
+from noetlc.analysis.effort import Effort
 from noetlc.analysis.goals import Reached, coverable
 from noetlc.analysis.knowledge import informed
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.script import script_of
 from noetlc.analysis.skeleton import Skeleton, success_skeleton, whole_skeleton
-from noetlc.analysis.soundness import QUICK
 from noetlc.analysis.story import story_of
 from noetlc.analysis.together import together_of
 from noetlc.analysis.verdict import Story
@@ -31,19 +31,19 @@ class Crowded(NamedTuple):
     sure: bool
 
 
-def crowded_of(plan: Plan, limit: int) -> tuple[Crowded, ...]:
+def crowded_of(plan: Plan, effort: Effort) -> tuple[Crowded, ...]:
     """Each join with the first of its sources that can have two tokens there; failures that nobody handles aside."""
     skeleton = folded(success_skeleton(plan))
     found: dict[int, Crowded] = {}
     for place in _perhaps(skeleton)[:ASKED]:
         row = plan.net.places[place]
         step = plan.steps[row.step]
-        reached = coverable(skeleton.net, ((place, 2),), limit) if row.step not in found else None
+        reached = coverable(skeleton.net, ((place, 2),), effort) if row.step not in found else None
         if isinstance(reached, Reached):
             source = row.id[len(f"{row.role} {step.name} ") :]
             story = story_of(skeleton, reached.run, f"two tokens of {source!r} lie at `{step.name}`")
             sure = script_of(plan, story.run) is not None
-            if sure or isinstance(coverable(informed(skeleton).net, ((place, 2),), limit), Reached):
+            if sure or isinstance(coverable(informed(skeleton).net, ((place, 2),), effort), Reached):
                 found[row.step] = Crowded(row.step, source, story, sure)
     return tuple(found.values())
 
@@ -62,12 +62,12 @@ def _perhaps(skeleton: Skeleton) -> list[int]:
     return [place for place in asked if relation.together(where[place], where[place])]
 
 
-def beside_of(plan: Plan) -> dict[str, frozenset[str]]:
+def beside_of(plan: Plan, effort: Effort) -> dict[str, frozenset[str]]:
     """Step → the steps whose tasks may run while its own do, as far as the arcs and guards do not exclude it."""
     places = enumerate(plan.net.places)
     ready = {
         number: plan.steps[place.step].name for number, place in places if place.role == "ready" and not place.level
     }
     # The token of a run can wait at its beginning while anything goes on beside it: that place stands for all of it.
-    together = together_of(informed(folded(whole_skeleton(plan))).net, frozenset(ready), QUICK)
+    together = together_of(informed(folded(whole_skeleton(plan))).net, frozenset(ready), effort)
     return {name: frozenset(ready[other] for other in together.beside[place]) for place, name in ready.items()}

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import NOWHERE, Span
+from noetlc.analysis.effort import Budget
 from noetlc.analysis.extents import Extent
 from noetlc.analysis.facts import Address, Class, Fact, facts_of
 from noetlc.analysis.report import AnalysisReport, report_of
 from noetlc.analysis.skeleton import whole_skeleton
-from noetlc.analysis.soundness import Budget
 from noetlc.analysis.traces import Compared, Trace, compared
 from noetlc.analysis.transfer import is_control, transfer_of
 from noetlc.analysis.verdict import Status

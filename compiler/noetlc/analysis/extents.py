@@ -3,10 +3,10 @@
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.answers import counting
+from noetlc.analysis.effort import Effort
 from noetlc.analysis.goals import Never, Reached, searched
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.skeleton import whole_skeleton
-from noetlc.analysis.soundness import QUICK
 from noetlc.analysis.together import together_of
 from noetlc.analysis.waves import folded
 from noetlc.ast.components import components_of
@@ -30,11 +30,11 @@ class Extent(NamedTuple):
     beside: tuple[str, ...]
 
 
-def extents_of(plan: Plan, limit: int) -> tuple[Extent, ...]:
+def extents_of(plan: Plan, effort: Effort) -> tuple[Extent, ...]:
     """The extents of all steps, with loops of two items and two slots."""
     ready = _ready(plan)
     numbers = {place: number for number, place in enumerate(ready)}
-    together = together_of(folded(whole_skeleton(plan, 2)).net, frozenset(ready), min(limit, QUICK))
+    together = together_of(folded(whole_skeleton(plan, 2)).net, frozenset(ready), effort)
     small = together.small
     upper = _most_runs(plan)
     found = []
@@ -45,9 +45,9 @@ def extents_of(plan: Plan, limit: int) -> tuple[Extent, ...]:
             runs = 0
         elif at_once != 1 or (runs is not None and runs > 1):
             left -= 1
-            if left >= 0:
-                runs = None if runs is None else _runs(small.net, small.place(place), runs, limit)
-                at_once = _at_once(small.net, small.place(place), limit) if at_once is None else at_once
+            if left >= 0 and not effort.is_spent:
+                runs = None if runs is None else _runs(small.net, small.place(place), runs, effort)
+                at_once = _at_once(small.net, small.place(place), effort) if at_once is None else at_once
         beside = tuple(plan.steps[each].name for each in sorted(numbers[other] for other in together.beside[place]))
         found.append(Extent(plan.steps[number].name, runs, at_once, beside))
     return tuple(found)
@@ -61,18 +61,18 @@ def _ready(plan: Plan) -> list[int]:
     return found
 
 
-def _runs(net: Petri, place: int, upper: int, limit: int) -> int:
+def _runs(net: Petri, place: int, upper: int, effort: Effort) -> int:
     """The most runs in all, as far as they are counted; no more than `upper`."""
     for most in range(1, min(upper, MOST)):
-        answer = searched(*counting(net, place, most + 1), limit)
+        answer = searched(*counting(net, place, most + 1), effort)
         if not isinstance(answer, Reached):
             return most if isinstance(answer, Never) else upper
     return upper
 
 
-def _at_once(net: Petri, place: int, limit: int) -> int | None:
+def _at_once(net: Petri, place: int, effort: Effort) -> int | None:
     for most in range(1, MOST):
-        answer = searched(net, ((place, most + 1),), limit)
+        answer = searched(net, ((place, most + 1),), effort)
         if not isinstance(answer, Reached):
             return most if isinstance(answer, Never) else None
     return None

@@ -8,11 +8,15 @@ are searched, breadth first, for a shortest run.
 
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of
+from noetlc.analysis.effort import Budget, Effort
 from noetlc.analysis.petri import Arcs, Petri
 from noetlc.analysis.reachability import Graph, explored, graph_of
 from noetlc.analysis.reductions import Reduced, reduced
 
 GOAL = "@goal"
+
+REDUCING = 30
+"""Units of work for each transition of a net that is reduced."""
 
 
 class Reached(NamedTuple):
@@ -33,17 +37,25 @@ class Open(NamedTuple):
     states: int
 
 
-def coverable(net: Petri, target: Arcs, limit: int) -> Reached | Never | Open:
+def coverable(net: Petri, target: Arcs, effort: Effort | int) -> Reached | Never | Open:
     """Whether some reachable marking has the tokens of `target`."""
     goal = _Goal(net, target)
     if goal.place not in concurrency_of(goal.small.net).marked:
         return Never("the arcs alone exclude it")
-    return goal.searched(limit)
+    return goal.searched(_account(effort, net))
 
 
-def searched(net: Petri, target: Arcs, limit: int) -> Reached | Never | Open:
+def searched(net: Petri, target: Arcs, effort: Effort | int) -> Reached | Never | Open:
     """The goals where it is known that the arcs alone do not exclude it."""
-    return _Goal(net, target).searched(limit)
+    return _Goal(net, target).searched(_account(effort, net))
+
+
+def _account(effort: Effort | int, net: Petri) -> Effort:
+    """An account for a search, or of so many states, less what it costs to reduce the net."""
+    if isinstance(effort, int):
+        return Effort(Budget(states=effort))
+    effort.pay(REDUCING * len(net.transitions))
+    return effort
 
 
 class _Goal:
@@ -63,9 +75,11 @@ class _Goal:
         self.small = reduced(asked, frozenset({goal}))
         self.place = self.small.place(goal)
 
-    def searched(self, limit: int) -> Reached | Never | Open:
+    def searched(self, effort: Effort) -> Reached | Never | Open:
         """The answer of the markings, breadth first."""
+        limit = effort.states(self.small.net)
         graph = graph_of(self.small.net, limit)
+        effort.spend(self.small.net, len(graph.markings))
         if graph.pump is not None:
             graph = explored(self.small.net, limit)
         run = _first(graph, self.small, self.place)

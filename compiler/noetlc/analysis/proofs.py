@@ -14,7 +14,7 @@ from noetlc.diag.internal import Bug
 
 if TYPE_CHECKING:  # most playbooks are checked without
     from noetlc.analysis.crowding import Crowded
-    from noetlc.analysis.soundness import Budget
+    from noetlc.analysis.effort import Effort
     from noetlc.analysis.starvation import Starved
 
 STUCK, CYCLES, PARTS, BOUNDED = (
@@ -28,8 +28,8 @@ STUCK, CYCLES, PARTS, BOUNDED = (
 STATES, NODES = 2_000, 400
 """States of a search and nodes of a tree that lint pays for."""
 
-SMALL, FEWEST = 150, 100
-"""Transitions of a net that may cost all these states; a larger one may cost fewer, but so many at least."""
+WORK = 400_000
+"""Units of work (`effort`) that lint pays for in all."""
 
 SINGLY = 2
 """Parts of a large net that are searched for one by one."""
@@ -70,7 +70,7 @@ class Proofs:
             return ()
         from noetlc.analysis.crowding import crowded_of
 
-        return crowded_of(self.plan, STATES)
+        return crowded_of(self.plan, self._effort.part(0.2))
 
     @cached_property
     def dead(self) -> tuple[Verdict, ...]:
@@ -82,7 +82,7 @@ class Proofs:
 
         if len(self.plan.net.transitions) > LARGE:
             return ()
-        found = dead_parts(informed(folded(whole_skeleton(self.plan))), set(), self._budget)
+        found = dead_parts(informed(folded(whole_skeleton(self.plan))), set(), self._effort.part(0.3))
         return tuple(each for each in found if each.status is Status.REFUTED)
 
     @cached_property
@@ -90,7 +90,7 @@ class Proofs:
         """Step → the steps that may run beside it, with what guards have shown."""
         from noetlc.analysis.crowding import beside_of
 
-        return beside_of(self.plan)
+        return beside_of(self.plan, self._effort.part(0.3))
 
     def claims(self, question: str) -> tuple[Claim, ...]:
         """The fault by one of the questions of `soundness`."""
@@ -102,12 +102,13 @@ class Proofs:
 
     def answer(self, text: str) -> Verdict | None:
         """The verdict on a query, None where it is none or names what is not there. Whoever asks may wait for it."""
+        from noetlc.analysis.effort import STANDARD, Effort
         from noetlc.analysis.queries import QueryError, query_of
         from noetlc.analysis.report import answered
 
         if text not in self._answers:
             try:
-                [self._answers[text]] = self._noted([answered(self.plan, query_of(text), text)])
+                [self._answers[text]] = self._noted([answered(self.plan, query_of(text), text, Effort(STANDARD))])
             except QueryError:
                 self._answers[text] = None
         return self._answers[text]
@@ -118,20 +119,19 @@ class Proofs:
             return ()
         from noetlc.analysis.report import on_free_choices, with_guards
 
-        found = on_free_choices(self.plan, self._budget)
+        found = on_free_choices(self.plan, self._effort.part(0.5))
         if any(
             each.status is Status.UNKNOWN and each.story for each in found
         ):  # else a limit was hit, and no claim is made
-            found = with_guards(self.plan, found, self._budget)
+            found = with_guards(self.plan, found, self._effort.part(0.5))
         return self._noted(found)
 
     def _noted(self, found: Sequence[Verdict]) -> tuple[Verdict, ...]:
         self.failed.update({each.question: each.bug for each in found if each.bug is not None})
         return tuple(found)
 
-    @property
-    def _budget(self) -> "Budget":
-        from noetlc.analysis.soundness import Budget
+    @cached_property
+    def _effort(self) -> "Effort":
+        from noetlc.analysis.effort import Budget, Effort
 
-        size = len(self.plan.net.transitions)  # a state of a large net costs more
-        return Budget(min(STATES, max(FEWEST, STATES * SMALL // size)), NODES, SINGLY)
+        return Effort(Budget(STATES, NODES, SINGLY, WORK))

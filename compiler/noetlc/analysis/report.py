@@ -15,6 +15,7 @@ from noetlc.analysis.bounds import Bounds, bounds_of
 from noetlc.analysis.census import Census, census_of
 from noetlc.analysis.children import called_by, refined, verdicts_of
 from noetlc.analysis.concurrency import concurrency_of
+from noetlc.analysis.effort import STANDARD, Budget, Effort
 from noetlc.analysis.extents import Extent, extents_of
 from noetlc.analysis.knowledge import informed
 from noetlc.analysis.petri import Petri
@@ -22,7 +23,7 @@ from noetlc.analysis.queries import Query, QueryError, query_of
 from noetlc.analysis.script import script_of
 from noetlc.analysis.siphons import theory_of
 from noetlc.analysis.skeleton import success_skeleton, whole_skeleton
-from noetlc.analysis.soundness import QUICK, STANDARD, Budget, assumptions_of, soundness_of, verdicts_on
+from noetlc.analysis.soundness import assumptions_of, verdicts_on
 from noetlc.analysis.verdict import Line, Status, Story, Verdict, attempted, failed
 from noetlc.analysis.waves import folded
 
@@ -59,17 +60,16 @@ def report_of(plan: Plan, queries: Sequence[str] = (), budget: Budget = STANDARD
     """The report on a plan and the children that it embeds; raises QueryError."""
     asked = [query_of(text) for text in queries]
     with uncollected():
-        return _report(plan, list(zip(asked, queries, strict=True)), budget)
+        return _report(plan, list(zip(asked, queries, strict=True)), Effort(budget))
 
 
-def _report(plan: Plan, queries: Sequence[tuple[Query, str]], budget: Budget) -> AnalysisReport:
-    verdicts = sound(plan, budget)
+def _report(plan: Plan, queries: Sequence[tuple[Query, str]], effort: Effort) -> AnalysisReport:
+    verdicts = sound(plan, effort.part(1 / (1 + len(plan.children))))
     for query, text in queries:
-        verdicts.append(answered(plan, query, text, budget))
-    proved = all(verdict.status is Status.PROVED for verdict in verdicts)
+        verdicts.append(answered(plan, query, text, effort))
     report = AnalysisReport(plan.name, tuple(verdicts), assumptions_of(plan), (), None, None)
-    report = _and(report, "how often steps run", lambda: _with_extents(report, plan, budget, proved=proved))
-    return _and(report, "the children", lambda: _with_children(report, plan, budget)) if plan.children else report
+    report = _and(report, "how often steps run", lambda: _with_extents(report, plan, effort))
+    return _and(report, "the children", lambda: _with_children(report, plan, effort)) if plan.children else report
 
 
 def _and(report: AnalysisReport, question: str, more: Callable[[], AnalysisReport]) -> AnalysisReport:
@@ -80,13 +80,13 @@ def _and(report: AnalysisReport, question: str, more: Callable[[], AnalysisRepor
         return report._replace(verdicts=(*report.verdicts, failed(question, error)))
 
 
-def _with_extents(report: AnalysisReport, plan: Plan, budget: Budget, *, proved: bool) -> AnalysisReport:
-    extents = extents_of(plan, budget.states if proved else min(QUICK, budget.states))
+def _with_extents(report: AnalysisReport, plan: Plan, effort: Effort) -> AnalysisReport:
+    extents = extents_of(plan, effort.part(0.6))
     return report._replace(extents=extents, bounds=bounds_of(plan, extents))
 
 
-def _with_children(report: AnalysisReport, plan: Plan, budget: Budget) -> AnalysisReport:
-    children = called_by(plan, lambda child: sound(child, budget))
+def _with_children(report: AnalysisReport, plan: Plan, effort: Effort) -> AnalysisReport:
+    children = called_by(plan, lambda child: sound(child, effort.part(1 / len(plan.children))))
     assumed = refined(plan, children, report.assumptions)
     verdicts = [each._replace(assumptions=assumed) for each in report.verdicts]
     return report._replace(verdicts=(*verdicts, *verdicts_of(plan, children)), assumptions=assumed)
@@ -101,42 +101,58 @@ def with_budget(report: AnalysisReport, allowed: Json) -> AnalysisReport:
     return report._replace(verdicts=(*report.verdicts, *check_budget(report.bounds, budget_of(allowed))))
 
 
-def sound(plan: Plan, budget: Budget) -> list[Verdict]:
+def sound(plan: Plan, effort: Effort) -> list[Verdict]:
     """Soundness on free choices, and again with what guards show where no data were found for what that allows."""
-    free = on_free_choices(plan, budget)
+    free = on_free_choices(plan, effort)
     if all(verdict.status is not Status.UNKNOWN or verdict.bug for verdict in free):
         return free
-    return with_guards(plan, free, budget)
+    return with_guards(plan, free, effort)
 
 
-def on_free_choices(plan: Plan, budget: Budget) -> list[Verdict]:
+def on_free_choices(plan: Plan, effort: Effort) -> list[Verdict]:
     """The first pass: guards are not looked at, but where the data for a run are looked for."""
-    return [_confirmed(plan, verdict) for verdict in soundness_of(plan, budget)]
+    skeletons = folded(success_skeleton(plan)), folded(whole_skeleton(plan))
+    return _without_echoes([_confirmed(plan, verdict) for verdict in verdicts_on(*skeletons, effort)])
 
 
-def with_guards(plan: Plan, free: list[Verdict], budget: Budget) -> list[Verdict]:
+def _without_echoes(verdicts: list[Verdict]) -> list[Verdict]:
+    """The verdicts without doubts about what another run has shown to be wrong."""
+    shown: dict[str, set[str]] = {}
+    for each in verdicts:
+        if each.script is not None:
+            shown.setdefault(each.question, set()).update(each.about)
+    return [
+        each
+        for each in verdicts
+        if each.status is not Status.UNKNOWN
+        or not each.about
+        or not shown.get(each.question, set()).issuperset(each.about)
+    ]
+
+
+def with_guards(plan: Plan, free: list[Verdict], effort: Effort) -> list[Verdict]:
     """The second pass: the verdicts of the first, and what guards exclude of them."""
-    known = attempted("what guards exclude", lambda: _informed(plan, budget))
+    known = attempted("what guards exclude", lambda: _informed(plan, effort))
     found: list[Verdict] = [verdict for verdict in known if verdict.bug]
     if found:
         return [*free, *found]
     for question in dict.fromkeys(verdict.question for verdict in free):
         found += _together(*([each for each in side if each.question == question] for side in (free, known)))
-    return found
+    return _without_echoes(found)
 
 
-def _informed(plan: Plan, budget: Budget) -> list[Verdict]:
+def _informed(plan: Plan, effort: Effort) -> list[Verdict]:
     skeletons = informed(folded(success_skeleton(plan))), informed(folded(whole_skeleton(plan)))
-    return [_confirmed(plan, verdict) for verdict in verdicts_on(*skeletons, budget)]
+    return [_confirmed(plan, verdict) for verdict in verdicts_on(*skeletons, effort)]
 
 
-def answered(plan: Plan, query: Query, text: str, budget: Budget = STANDARD) -> Verdict:
+def answered(plan: Plan, query: Query, text: str, effort: Effort) -> Verdict:
     """The verdict on a query, on free choices and then with what guards show; raises QueryError."""
     try:
-        free = confirmed(plan, answer(plan, query, text, budget.states))
+        free = confirmed(plan, answer(plan, query, text, effort.part(0.5)))
         if free.status is not Status.UNKNOWN:
             return free
-        known = confirmed(plan, answer(plan, query, text, budget.states, informed))
+        known = confirmed(plan, answer(plan, query, text, effort.part(0.5), informed))
         return _together([free], [known])[0]
     except QueryError:
         raise
@@ -150,8 +166,10 @@ def _confirmed(plan: Plan, verdict: Verdict) -> Verdict:
 
 def confirmed(plan: Plan, verdict: Verdict) -> Verdict:
     """The verdict with a script that replays its story, or without its claim."""
-    if verdict.story is None:
+    if verdict.story is None or verdict.script is not None:
         return verdict
+    if verdict.sought:
+        return verdict._replace(status=Status.UNKNOWN, detail=f"{verdict.detail}; {MAYBE}")
     script = script_of(plan, verdict.story.run)
     if script is not None:
         return verdict._replace(script=script)
@@ -239,6 +257,8 @@ def _together(free: list[Verdict], known: list[Verdict]) -> list[Verdict]:
     if not any(each.story for each in known):  # a limit was hit
         return free
     kept = [each for each in free if each.status is not Status.UNKNOWN]
+    told = {each.detail for each in kept}
+    kept += [each for each in known if each.status is Status.REFUTED and each.detail not in told]
     return [*kept, *(each for each in known if each.status is Status.UNKNOWN)]
 
 

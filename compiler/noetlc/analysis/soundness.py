@@ -9,7 +9,7 @@ The net is reduced (`reductions`), and its terminal components are found by stub
 of 256 branches costs no more than its branches one after the other.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from noetl_ir.net import Transition
@@ -17,67 +17,93 @@ from noetl_ir.plan import Plan, Task
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.coverability import coverability_of
+from noetlc.analysis.effort import COVERED, STANDARD, STUBBORN, Budget, Effort
+from noetlc.analysis.endings import Endings, depths_of
 from noetlc.analysis.goals import Never, Open, searched
 from noetlc.analysis.origin import covered
 from noetlc.analysis.petri import Marking, Petri, fired
-from noetlc.analysis.reachability import graph_of
+from noetlc.analysis.ranks import an_end_is_always_near, every_run_ends
+from noetlc.analysis.reachability import Pump, graph_of
 from noetlc.analysis.reductions import Reduced, reduced, reduced_for_bounds
+from noetlc.analysis.script import script_of
 from noetlc.analysis.siphons import is_proved_sound
 from noetlc.analysis.skeleton import Skeleton, impossible, success_skeleton, whole_skeleton
 from noetlc.analysis.story import forks_behind, left_over, story_of
-from noetlc.analysis.stubborn import Terminals, terminals_of
+from noetlc.analysis.stubborn import Search, Terminals, terminals_of
 from noetlc.analysis.verdict import Line, Status, Verdict, attempted
 from noetlc.analysis.waves import folded
-
-LIMIT = 100_000
-"""States that a question may cost."""
 
 QUICK = 2_000
 """States that are enumerated before anything cleverer is tried."""
 
-SINGLY = 20
-"""Parts that are asked about one by one."""
+QUICK_TREE = 300
+"""Nodes of a coverability tree that are tried before the ranks of places."""
 
 MAX_STORIES = 5
 """Ends that are told of one kind."""
 
-
-class Budget(NamedTuple):
-    """`states` bounds each search, `nodes` each coverability tree, `singly` the parts asked about one by one."""
-
-    states: int = LIMIT
-    nodes: int = 2_000
-    singly: int = SINGLY
-
-
-STANDARD = Budget()
+MAX_RUNS, MAX_TRIED = 4, 16
+"""Runs to one kind of end, and to all kinds, for which data are looked for."""
 
 ALWAYS = ("outcomes arrive and timers fire", "counted retries and the iterations of loops end")
 """What is taken for granted of any plan."""
 
 
+class _Ends(NamedTuple):
+    """The reduced net, what was found of its ends, and whether one is proved to be reachable from everywhere."""
+
+    small: Reduced
+    terminals: Terminals
+    endings: Endings
+    near: bool
+
+
 def soundness_of(plan: Plan, budget: Budget = STANDARD) -> tuple[Verdict, ...]:
     """The verdicts of a plan on free choices: guards are not looked at."""
-    return verdicts_on(folded(success_skeleton(plan)), folded(whole_skeleton(plan)), budget)
+    return verdicts_on(folded(success_skeleton(plan)), folded(whole_skeleton(plan)), Effort(budget))
 
 
-def verdicts_on(success: Skeleton, whole: Skeleton, budget: Budget) -> tuple[Verdict, ...]:
+def verdicts_on(success: Skeleton, whole: Skeleton, effort: Effort) -> tuple[Verdict, ...]:
     """The verdicts on skeletons of one plan. In an unbounded net only the first markings are looked at."""
-    bounded = attempted("tokens are bounded", lambda: [_bounded(whole, budget)])
-    if bounded[0].status is not Status.PROVED:
-        budget = budget._replace(states=min(budget.states, QUICK))
+    bounded = attempted("tokens are bounded", lambda: [_bounded(whole, effort.part(0.2))])
+    most = effort.budget.states if bounded[0].status is Status.PROVED else QUICK
 
     @cache
-    def searched() -> tuple[Reduced, Terminals]:
-        small = reduced(success.net)
-        return small, terminals_of(small.net, budget.states)
+    def ends() -> _Ends:
+        return _searched(success, effort.part(0.3), most)
 
     return (
-        *attempted("nothing can get stuck", lambda: _stuck(success, *searched(), budget)),
-        *attempted("every cycle has an exit", lambda: _cycles(success, *searched(), budget)),
-        *attempted("every part can run", lambda: _dead(success, whole, *searched(), budget)),
+        *attempted("nothing can get stuck", lambda: _stuck(success, ends(), effort)),
+        *attempted("every cycle has an exit", lambda: _cycles(success, ends(), effort)),
+        *attempted("every part can run", lambda: _dead(success, whole, ends(), effort.part(0.3))),
         *bounded,
     )
+
+
+def _searched(skeleton: Skeleton, effort: Effort, most: int) -> _Ends:
+    """The ends of a skeleton: all of them where they are few, else those that dives find, and then the first ones."""
+    small = reduced(skeleton.net)
+    search = Search(small.net)
+    near = False
+
+    def grow(most: int) -> None:
+        before = search.states
+        search.grow(before + effort.states(small.net, STUBBORN, most))
+        effort.spend(small.net, search.states - before, STUBBORN)
+
+    def endings() -> Endings:
+        return Endings(skeleton, small, search.terminals().graph)
+
+    grow(min(most, QUICK))
+    if not search.is_finished:
+        near = an_end_is_always_near(small.net)
+        before = search.states
+        search.dive(effort.states(small.net, STUBBORN, QUICK))
+        effort.spend(small.net, search.states - before, STUBBORN)
+        judge = endings()
+        if not near or all(judge.is_end(state) for state in search.terminals().dead):
+            grow(most)
+    return _Ends(small, search.terminals(), endings(), near)
 
 
 def always_ends(skeleton: Skeleton, limit: int) -> bool:
@@ -118,73 +144,91 @@ def marking_after(net: Petri, run: tuple[int, ...]) -> Marking:
     return marking
 
 
-def _stuck(skeleton: Skeleton, small: Reduced, ends: Terminals, budget: Budget) -> Iterator[Verdict]:
+def _stuck(skeleton: Skeleton, ends: _Ends, effort: Effort) -> Iterator[Verdict]:
     question, assumed = "nothing can get stuck", assumptions_of(skeleton.plan)
-    told: set[tuple[str, ...]] = set()
-    for state in sorted(ends.dead, key=lambda state: len(ends.graph.path_to(state))):
-        run = small.run(ends.graph.path_to(state))
-        marking = marking_after(skeleton.net, run)
-        if skeleton.is_final(marking) or skeleton.gives_up(marking):
-            continue
+    graph, endings = ends.terminals.graph, ends.endings
+    kinds: dict[int, list[int]] = {}
+    for state in _nearest(ends, ends.terminals.dead):
+        if not endings.is_end(state):
+            kinds.setdefault(endings.left(state), []).append(state)
+    told: dict[tuple[str, ...], Verdict] = {}
+    tried = 0
+    for states in kinds.values():
+        if tried >= MAX_TRIED or sum(each.script is not None for each in told.values()) == MAX_STORIES:
+            break
+        marking = endings.marking(states[0])
         left = tuple(left_over(skeleton, marking)) or (Line("tokens are left in the net", None),)
         key = tuple(line.text for line in left)
-        if key in told or len(told) == MAX_STORIES:
+        if key in told and told[key].script is not None:
             continue
-        told.add(key)
         end = "; ".join(key)
         about = tuple(sorted({_owner(skeleton, place) for place in _held(skeleton, marking)}))
-        story = story_of(skeleton, run, end, (*left, *forks_behind(skeleton, run)))
-        yield Verdict(question, Status.REFUTED, end, assumed, about, left[0].span, story)
+        for state in states[:MAX_RUNS]:
+            run = ends.small.run(graph.path_to(state))
+            story = story_of(skeleton, run, end, (*left, *forks_behind(skeleton, run)))
+            verdict = Verdict(question, Status.REFUTED, end, assumed, about, left[0].span, story, sought=True)
+            told.setdefault(key, verdict)
+            script = script_of(skeleton.plan, story.run)
+            tried += 1
+            if script is not None:
+                told[key] = verdict._replace(script=script)
+                break
+    yield from sorted(told.values(), key=lambda each: each.script is None)[:MAX_STORIES]
     if not told:
-        yield _by_search(question, "every marking in which nothing can happen is an end", small, ends, assumed, budget)
+        yield _by_search(question, "every marking in which nothing can happen is an end", ends, assumed, effort)
 
 
-def _cycles(skeleton: Skeleton, small: Reduced, ends: Terminals, budget: Budget) -> Iterator[Verdict]:
+def _nearest(ends: _Ends, states: Iterable[int]) -> list[int]:
+    """States, those with the shortest runs first."""
+    depths = depths_of(ends.terminals.graph)
+    return sorted(states, key=depths.__getitem__)
+
+
+def _cycles(skeleton: Skeleton, ends: _Ends, effort: Effort) -> Iterator[Verdict]:
     question, assumed = "every cycle has an exit", assumptions_of(skeleton.plan)
-    first = [min(circle, key=lambda state: len(ends.graph.path_to(state))) for circle in ends.circles]
-    runs = [small.run(ends.graph.path_to(state)) for state in first]
-    endless = [
-        (circle, run)
-        for circle, run in zip(ends.circles, runs, strict=True)
-        if not skeleton.gives_up(marking_after(skeleton.net, run))
-    ]
-    for circle, run in endless[:MAX_STORIES]:
-        inside = covered([small.origins[each] for state in circle for each in ends.graph.enabled[state]])
+    small, graph = ends.small, ends.terminals.graph
+    first = [(circle, _nearest(ends, circle)[0]) for circle in ends.terminals.circles]
+    endless = [(circle, state) for circle, state in first if not ends.endings.gives_up(state)]
+    for circle, state in endless[:MAX_STORIES]:
+        inside = covered([small.origins[each] for member in circle for each in graph.enabled[member]])
         steps = {skeleton.transition(number).step for number in inside}
         names = [step.name for number, step in enumerate(skeleton.plan.steps) if number in steps]
         end = "no end can be reached from " + " and ".join(f"`{name}`" for name in names)
         rows = [step for number, step in enumerate(skeleton.plan.steps) if number in steps]
         related = [Line(f"`{step.name}` runs again and again", step.span) for step in rows]
-        story = story_of(skeleton, run, end, related)
+        story = story_of(skeleton, small.run(graph.path_to(state)), end, related)
         yield Verdict(question, Status.REFUTED, end, assumed, tuple(names), rows[0].span, story)
     if not endless:
-        yield _by_search(question, "an end can be reached from everywhere", small, ends, assumed, budget)
+        proof = "an end can be reached from everywhere"
+        if ends.near and not ends.terminals.complete:
+            yield Verdict(question, Status.PROVED, f"{proof} (by the arcs that lead nearer to one)", assumed)
+        else:
+            yield _by_search(question, proof, ends, assumed, effort)
 
 
-def _by_search(
-    question: str, proof: str, small: Reduced, ends: Terminals, assumed: tuple[str, ...], budget: Budget
-) -> Verdict:
-    states = len(ends.graph.markings)
-    if ends.complete:
+def _by_search(question: str, proof: str, ends: _Ends, assumed: tuple[str, ...], effort: Effort) -> Verdict:
+    states = len(ends.terminals.graph.markings)
+    if ends.terminals.complete:
         return Verdict(question, Status.PROVED, f"{proof} ({states} states)", assumed)
-    if is_proved_sound(small.net):
+    if is_proved_sound(ends.small.net):
         return Verdict(question, Status.PROVED, f"{proof} (free choice: every siphon has a marked trap)", assumed)
-    return Verdict(question, Status.UNKNOWN, f"the limit of {budget.states} states was hit", assumed)
+    return Verdict(question, Status.UNKNOWN, f"the limit of {states} states was hit", assumed)
 
 
-def _dead(success: Skeleton, whole: Skeleton, small: Reduced, ends: Terminals, budget: Budget) -> Iterator[Verdict]:
-    graph = graph_of(small.net, QUICK)
-    rows = graph.enabled if graph.complete else ends.graph.enabled
-    alive = {_element(success.transition(number)) for number in _covered(small, rows)}
-    return dead_parts(whole, alive, budget)
+def _dead(success: Skeleton, whole: Skeleton, ends: _Ends, effort: Effort) -> Iterator[Verdict]:
+    graph = graph_of(ends.small.net, effort.states(ends.small.net, most=QUICK))
+    effort.spend(ends.small.net, len(graph.markings))
+    rows = graph.enabled if graph.complete else ends.terminals.graph.enabled
+    alive = {_element(success.transition(number)) for number in _covered(ends.small, rows)}
+    return dead_parts(whole, alive, effort)
 
 
-def dead_parts(whole: Skeleton, alive: set[tuple[int, str]], budget: Budget) -> Iterator[Verdict]:
+def dead_parts(whole: Skeleton, alive: set[tuple[int, str]], effort: Effort) -> Iterator[Verdict]:
     """The verdicts on what can run, of a skeleton of all runs; `alive` are elements that are known to."""
     question, assumed = "every part can run", assumptions_of(whole.plan)
     parts = ((number, whole.transition(number)) for number in range(len(whole.origin)))
     asked = [number for number, t in parts if _is_part(whole.plan, t) and _element(t) not in alive]
-    dead, open_ = dead_among(whole.net, asked, budget) if asked else (frozenset[int](), frozenset[int]())
+    dead, open_ = dead_among(whole.net, asked, effort) if asked else (frozenset[int](), frozenset[int]())
     alive = {_element(whole.transition(number)) for number in asked if number not in dead}
     dead = frozenset(number for number in dead if _element(whole.transition(number)) not in alive)
     seen = {_element(whole.transition(number)) for number in asked if number not in dead and number not in open_}
@@ -217,19 +261,27 @@ def _shut(plan: Plan) -> Iterator[Transition]:
     yield from (found[arc] for arc in sorted(found))
 
 
-def dead_among(net: Petri, asked: Sequence[int], budget: Budget) -> tuple[frozenset[int], frozenset[int]]:
+def dead_among(net: Petri, asked: Sequence[int], effort: Effort) -> tuple[frozenset[int], frozenset[int]]:
     """Of some transitions, those that can never fire, and those of which nothing is known."""
     small = reduced(net)
-    graph = graph_of(small.net, QUICK)
+    graph = graph_of(small.net, effort.states(small.net, most=QUICK))
+    effort.spend(small.net, len(graph.markings))
     rest = set(asked) - _covered(small, graph.enabled)
     if graph.complete:
         return frozenset(rest), frozenset()
     relation = concurrency_of(small.net)
     possible = covered([origin for number, origin in enumerate(small.origins) if relation.allows(small.net, number)])
     dead = rest - possible
+    if rest & possible:
+        search = Search(small.net)
+        search.dive(effort.states(small.net, STUBBORN, QUICK))
+        effort.spend(small.net, search.states, STUBBORN)
+        rest -= _covered(small, search.terminals().graph.enabled)
     unsure = sorted(rest & possible)
-    for number in unsure[: budget.singly]:
-        found = searched(net, net.inputs[number], budget.states)
+    for number in unsure[: effort.budget.singly]:
+        if effort.is_spent:
+            break
+        found = searched(net, net.inputs[number], effort)
         if isinstance(found, Never):
             dead.add(number)
         if not isinstance(found, Open):
@@ -242,37 +294,43 @@ def _covered(small: Reduced, rows: Sequence[Sequence[int]]) -> set[int]:
     return covered([small.origins[number] for number in {each for row in rows for each in row}])
 
 
-def _bounded(skeleton: Skeleton, budget: Budget) -> Verdict:
+def _bounded(skeleton: Skeleton, effort: Effort) -> Verdict:
     question, assumed = "tokens are bounded", assumptions_of(skeleton.plan)
     small = reduced_for_bounds(skeleton.net, skeleton.transient())
     if concurrency_of(small.net).is_safe:
         return Verdict(question, Status.PROVED, "one token of a run at most in each place, and items in loops", assumed)
-    tree = coverability_of(small.net, budget.nodes)
+    nodes = effort.states(small.net, COVERED, effort.budget.nodes)
+    tree = coverability_of(small.net, min(nodes, QUICK_TREE))
+    if not tree.complete and tree.pump is None and every_run_ends(small.net):
+        return Verdict(question, Status.PROVED, "no arcs lead round, so that each run makes a number of them", assumed)
+    if not tree.complete and tree.pump is None:
+        tree = coverability_of(small.net, nodes)
+    effort.spend(small.net, len(tree.nodes), COVERED)
     if tree.pump is not None:
-        pump = tree.pump
-        run = small.run(pump.path + 2 * pump.cycle)
-        cycle = small.run(pump.cycle)
-        grown = [skeleton.plan.net.places[small.places[place]] for place in pump.places if small.places[place] >= 0]
-        names = tuple(dict.fromkeys(skeleton.plan.steps[place.step].name for place in grown))
-        end = (
-            f"it can go on like this without end, and ever more tokens come to {' and '.join(f'`{n}`' for n in names)}"
-        )
-        steps = dict.fromkeys(skeleton.transition(number).step for number in cycle)
-        related = [
-            Line(f"`{skeleton.plan.steps[step].name}` is on the cycle", skeleton.plan.steps[step].span)
-            for step in steps
-        ]
-        span = grown[0].span if grown else None
-        return Verdict(question, Status.REFUTED, end, assumed, names, span, story_of(skeleton, run, end, related))
+        return _pumped(skeleton, small, tree.pump, question, assumed)
     if tree.complete:
         most = max(tree.bound(place) or 0 for place in range(len(small.net.places)))
         return Verdict(question, Status.PROVED, f"at most {most} tokens in a place, and items in loops", assumed)
-    graph = graph_of(small.net, budget.states)
+    limit = effort.states(small.net)
+    graph = graph_of(small.net, limit)
     if graph.complete:
         return Verdict(question, Status.PROVED, f"all {len(graph.markings)} markings were seen", assumed)
-    return Verdict(
-        question, Status.UNKNOWN, f"the limits of {budget.nodes} nodes and {budget.states} states were hit", assumed
-    )
+    why = f"the limits of {nodes} nodes and {limit} states were hit"
+    return Verdict(question, Status.UNKNOWN, why, assumed)
+
+
+def _pumped(skeleton: Skeleton, small: Reduced, pump: Pump, question: str, assumed: tuple[str, ...]) -> Verdict:
+    """The verdict that a pump refutes."""
+    places, steps = skeleton.plan.net.places, skeleton.plan.steps
+    run = small.run(pump.path + 2 * pump.cycle)
+    cycle = small.run(pump.cycle)
+    grown = [places[small.places[place]] for place in pump.places if small.places[place] >= 0]
+    names = tuple(dict.fromkeys(steps[place.step].name for place in grown))
+    end = f"it can go on like this without end, and ever more tokens come to {' and '.join(f'`{n}`' for n in names)}"
+    round_ = dict.fromkeys(skeleton.transition(number).step for number in cycle)
+    related = [Line(f"`{steps[step].name}` is on the cycle", steps[step].span) for step in round_]
+    span = grown[0].span if grown else None
+    return Verdict(question, Status.REFUTED, end, assumed, names, span, story_of(skeleton, run, end, related))
 
 
 def _is_part(plan: Plan, t: Transition) -> bool:

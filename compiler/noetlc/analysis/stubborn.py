@@ -5,9 +5,13 @@ for a token, with a disabled one all that can bring a token it lacks. Every dead
 that a circle ignores for ever is fired after all ("ignoring problem"), so that every terminal component is seen too:
 where a component of the smaller graph has no way out but leaves an enabled transition unfired, that marking is fired in
 full.
+
+Where that is too much, dives look for ends: runs that take the first choice everywhere, or the last one, and from each
+place on their way another one once. They prove nothing, but find the short ends among the many of a wide fork.
 """
 
 from noetl_ir.records import NamedTuple
+from noetlc.analysis.concurrency import bits_of
 from noetlc.analysis.packing import Packing, least_bits, packing_of
 from noetlc.analysis.petri import Petri, consumers_of, producers_of
 from noetlc.analysis.reachability import Graph
@@ -16,6 +20,9 @@ from noetlc.ast.components import terminal_components
 MAX_BITS = 16
 SEEDS = 12
 """How many enabled transitions are tried as the first of a set; a set with one enabled transition ends that."""
+
+MAX_WAY = 4
+"""Firings of one dive, for each transition of the net."""
 
 
 class Terminals(NamedTuple):
@@ -32,133 +39,221 @@ class Terminals(NamedTuple):
 
 def terminals_of(net: Petri, limit: int) -> Terminals:
     """The terminal components of a net, with at most `limit` states looked at."""
-    bits = least_bits(net)
-    while True:
-        search = _Search(packing_of(net, bits), limit)
-        search.run()
-        if not search.outgrown:
-            return search.terminals()
-        for place in search.outgrown:
-            bits[place] *= 2
-        if max(bits) > MAX_BITS:
-            return search.terminals()
+    search = Search(net)
+    search.grow(limit)
+    return search.terminals()
+
+
+class Search:
+    """The graph of stubborn sets while it grows; fields that turn out too small are doubled, and it grows anew."""
+
+    def __init__(self, net: Petri) -> None:
+        self._net = net
+        self._bits = least_bits(net)
+        self._search = _Search(packing_of(net, self._bits))
+
+    def grow(self, limit: int) -> None:
+        """Grow breadth first until nothing is ignored, or to so many states."""
+        self._search.run(limit)
+        while self._search.outgrown:
+            for place in self._search.outgrown:
+                self._bits[place] *= 2
+            if max(self._bits) > MAX_BITS:
+                return
+            self._search = _Search(packing_of(self._net, self._bits))
+            self._search.run(limit)
+
+    def dive(self, firings: int) -> None:
+        """Look for ends, with at most so many firings."""
+        if not self._search.outgrown:
+            self._search.dive(firings)
+            self._search.outgrown = []  # growing comes to it again
+
+    @property
+    def states(self) -> int:
+        """How many states it has."""
+        return len(self._search.graph.markings)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it holds every terminal component."""
+        return self._search.finished
+
+    def terminals(self) -> Terminals:
+        """The terminal components that were found."""
+        return self._search.terminals()
 
 
 class _Search:
-    """The graph of stubborn sets while it grows."""
+    """The search with fields of one size. What is enabled in a state is an integer with a bit for each transition."""
 
-    def __init__(self, code: Packing, limit: int) -> None:
+    def __init__(self, code: Packing) -> None:
+        net = code.net
         self._code = code
-        self._limit = limit
-        self._takers = consumers_of(code.net)
-        self._makers = producers_of(code.net)
+        takers = [sum([1 << each for each in row]) for row in consumers_of(net)]
+        makers = [sum([1 << each for each in row]) for row in producers_of(net)]
+        self._rivals = [0] * len(net.transitions)
+        for number, arcs in enumerate(net.inputs):
+            for place, _ in arcs:
+                self._rivals[number] |= takers[place]
+        self._asks = [
+            sorted([(code.shift[p], (1 << code.bits[p]) - 1, weight, makers[p]) for p, weight in arcs], key=_fewest)
+            for arcs in net.inputs
+        ]
+        self._touching = [sum([1 << each for each in row]) for row in code.touching]
         self._index = {code.initial: 0}
-        self._graph = Graph(code, [code.initial], [], [], [-1], False, None)
-        self._able: list[list[int]] = [code.enabled(code.initial)]
-        self.outgrown: list[int] = []
+        self._able: list[int] = [sum([1 << each for each in code.enabled(code.initial)])]
+        self._grown = 0  # states of which a stubborn set was fired
         self._circles: list[tuple[int, ...]] = []
-        self._finished = False
+        self.graph = Graph(code, [code.initial], [[]], [[]], [-1], False, None)
+        self.outgrown: list[int] = []
+        self.finished = False
 
-    def run(self) -> None:
+    def run(self, limit: int) -> None:
         """Grow until nothing is ignored, or a limit is hit."""
-        while self._grow():
+        while self._grow(limit):
             ignoring = self._ignoring()
             if not ignoring:
-                self._finished = True
+                self.finished = True
                 return
             for state in ignoring:
-                self._fire(state, self._able[state])
+                for transition in bits_of(self._able[state]):
+                    self._fire(state, transition)
+        self._circles = []
 
     def terminals(self) -> Terminals:
-        """The markings that were found."""
-        dead = tuple(state for state in range(len(self._graph.enabled)) if not self._able[state])
-        return Terminals(self._graph._replace(complete=self._finished), dead, tuple(self._circles), self._finished)
+        """The terminal components that were found."""
+        dead = tuple(state for state, able in enumerate(self._able) if not able)
+        return Terminals(self.graph._replace(complete=self.finished), dead, tuple(self._circles), self.finished)
 
-    def _grow(self) -> bool:
-        graph = self._graph
-        while len(graph.enabled) < len(graph.markings):
-            state = len(graph.enabled)
+    def dive(self, firings: int) -> None:
+        """Look for dead markings, with at most so many firings."""
+        for last in (False, True):
+            way = [0]
+            firings -= self._down(way, last, firings // 2)
+            for state in way[:-1]:
+                choices = self._choices(state)
+                for choice in choices[:-1] if last else choices[1:]:
+                    after = self._fire(state, choice)
+                    if after >= 0 and firings > 0:
+                        firings -= self._down([after], last, firings)
+                if firings <= 0:
+                    return
+
+    def _down(self, way: list[int], last: bool, firings: int) -> int:
+        """Go on from the end of a way until nothing can fire; the number of firings that it took."""
+        met = set(way)
+        for count in range(min(firings, MAX_WAY * len(self._rivals))):
+            state = way[-1]
+            if not self._able[state]:
+                return count
+            choices = self._choices(state)
+            for choice in reversed(choices) if last else choices:
+                after = self._fire(state, choice)
+                if after >= 0 and after not in met:
+                    break
+            else:
+                return count + 1
+            met.add(after)
+            way.append(after)
+        return firings
+
+    def _choices(self, state: int) -> list[int]:
+        return list(bits_of(self._stubborn(self.graph.markings[state], self._able[state])))
+
+    def _grow(self, limit: int) -> bool:
+        graph = self.graph
+        while self._grown < len(graph.markings):
+            state = self._grown
+            for transition in bits_of(self._stubborn(graph.markings[state], self._able[state])):
+                if self._fire(state, transition) < 0:
+                    return False
+            self._grown += 1
+            if len(graph.markings) > limit:
+                return False
+        return True
+
+    def _fire(self, state: int, transition: int) -> int:
+        """The state after a firing, -1 where a field is too small for it."""
+        graph, code = self.graph, self._code
+        row = graph.enabled[state]
+        if transition in row:
+            return graph.targets[state][row.index(transition)]
+        after = graph.markings[state] + code.delta[transition]
+        to = self._index.get(after)
+        if to is None:
+            if after & code.guard:
+                self.outgrown = code.outgrown(after)
+                return -1
+            to = self._index[after] = len(graph.markings)
+            graph.markings.append(after)
+            graph.parents.append(state)
             graph.enabled.append([])
             graph.targets.append([])
-            self._fire(state, self._stubborn(graph.markings[state], self._able[state]))
-            if self.outgrown or len(graph.markings) > self._limit:
-                return False
-        return not self.outgrown
+            able = self._able[state] & ~self._touching[transition]
+            need, want = code.need, code.want
+            for each in code.touching[transition]:
+                if (after + need[each]) & want[each] == want[each]:
+                    able |= 1 << each
+            self._able.append(able)
+        row.append(transition)
+        graph.targets[state].append(to)
+        return to
 
-    def _fire(self, state: int, chosen: list[int]) -> None:
-        graph, code = self._graph, self._code
-        marking, row = graph.markings[state], graph.enabled[state]
-        for transition in [each for each in chosen if each not in row]:
-            after = marking + code.delta[transition]
-            to = self._index.get(after)
-            if to is None:
-                if after & code.guard:
-                    self.outgrown = code.outgrown(after)
-                    return
-                to = self._index[after] = len(graph.markings)
-                graph.markings.append(after)
-                graph.parents.append(state)
-                touching = code.touching[transition]
-                able = [each for each in self._able[state] if each not in touching]
-                able += [each for each in touching if (after + code.need[each]) & code.want[each] == code.want[each]]
-                self._able.append(able)
-            row.append(transition)
-            graph.targets[state].append(to)
-
-    def _stubborn(self, marking: int, able: list[int]) -> list[int]:
-        if len(able) < 2:
+    def _stubborn(self, marking: int, able: int) -> int:
+        """The enabled transitions of the smallest stubborn set that was found."""
+        if not able & (able - 1):
             return able
-        enabled = frozenset(able)
-        best = able
-        for seed in able[:SEEDS]:
-            chosen = self._closed(marking, seed, enabled, len(best))
-            if len(chosen) < len(best):
-                best = chosen
-                if len(best) == 1:
+        best, size = able, able.bit_count()
+        for seed in [1 << each for each, _ in zip(bits_of(able), range(SEEDS), strict=False)]:
+            chosen = self._closed(marking, seed, able, size)
+            count = chosen.bit_count()
+            if count < size:
+                best, size = chosen, count
+                if size == 1:
                     break
         return best
 
-    def _closed(self, marking: int, seed: int, enabled: frozenset[int], most: int) -> list[int]:
-        """The enabled transitions of the stubborn set around `seed`; cut off once it is no better than `most`."""
-        inputs, takers = self._code.net.inputs, self._takers
-        seen = {seed}
-        waiting = [seed]
-        chosen: list[int] = []
-        while waiting:
-            here = waiting.pop()
-            if here in enabled:
-                chosen.append(here)
-                if len(chosen) >= most:
-                    return chosen
-                more = [each for place, _ in inputs[here] for each in takers[place]]
+    def _closed(self, marking: int, seed: int, able: int, most: int) -> int:
+        """The enabled transitions of the stubborn set around a seed; cut off once it is no better than `most`."""
+        rivals, asks = self._rivals, self._asks
+        seen = todo = seed
+        while todo:
+            here = todo & -todo
+            number = here.bit_length() - 1
+            todo ^= here
+            if able & here:
+                fresh = rivals[number] & ~seen
+                seen |= fresh
+                if (seen & able).bit_count() >= most:
+                    return able
             else:
-                more = self._bringers(marking, here)
-            for each in more:
-                if each not in seen:
-                    seen.add(each)
-                    waiting.append(each)
-        return chosen
-
-    def _bringers(self, marking: int, transition: int) -> list[int]:
-        """The transitions that can put a token into one of the places in which it lacks one: the place with the
-        fewest such.
-        """
-        lacking = [
-            self._makers[place]
-            for place, weight in self._code.net.inputs[transition]
-            if self._code.tokens(marking, place) < weight
-        ]
-        return min(lacking, key=len)
+                for shift, field, weight, makers in asks[number]:
+                    if (marking >> shift & field) < weight:
+                        fresh = makers & ~seen
+                        break
+                else:
+                    raise AssertionError("a transition that is not enabled lacks a token")
+                seen |= fresh
+            todo |= fresh
+        return seen & able
 
     def _ignoring(self) -> list[int]:
         """A marking in each terminal component that leaves something enabled unfired; notes the true circles."""
         found: list[int] = []
         self._circles = []
-        for members in terminal_components(self._graph.targets):
-            fired = {each for state in members for each in self._graph.enabled[state]}
-            ignoring = [state for state in members if not fired.issuperset(self._able[state])]
+        for members in terminal_components(self.graph.targets):
+            fired = 0
+            for state in members:
+                for each in self.graph.enabled[state]:
+                    fired |= 1 << each
+            ignoring = [state for state in members if self._able[state] & ~fired]
             if ignoring:
                 found.append(ignoring[0])
             elif fired:
                 self._circles.append(tuple(sorted(members)))
         return found
+
+
+def _fewest(ask: tuple[int, int, int, int]) -> int:
+    return ask[3].bit_count()

@@ -7,9 +7,13 @@ The relation says too much where tokens are counted; the markings say it exactly
 
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import Concurrency, bits_of, concurrency_of
+from noetlc.analysis.effort import Effort
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.reductions import Reduced, reduced
+
+STATES = 2_000
+"""Markings that are looked at."""
 
 
 class Together(NamedTuple):
@@ -23,14 +27,16 @@ class Together(NamedTuple):
     exact: bool
 
 
-def together_of(net: Petri, asked: frozenset[int], limit: int) -> Together:
+def together_of(net: Petri, asked: frozenset[int], effort: Effort | int) -> Together:
     """The places that may be marked at once among the places that are asked about."""
     small = reduced(net, asked)
     relation = concurrency_of(small.net)
     at = {place: number for number, place in enumerate(small.places) if place in asked}
     if _is_plain(relation, at):
         return _by_arcs(small, relation, at)
-    graph = graph_of(small.net, limit)
+    graph = graph_of(small.net, effort if isinstance(effort, int) else effort.states(small.net, most=STATES))
+    if not isinstance(effort, int):
+        effort.spend(small.net, len(graph.markings))
     if not graph.complete:
         return _by_arcs(small, relation, at)
     beside: dict[int, set[int]] = {place: set() for place in asked}

@@ -43,8 +43,8 @@ class Script(NamedTuple):
 class Verdict(NamedTuple):
     """The answer to `question`. `about` names steps, tasks or arcs; `detail` says what was found, or hit.
 
-    A story with a `script` is one that replays; without it guards may exclude it. A `bug` is why the answer is not
-    known.
+    A story with a `script` is one that replays; without it guards may exclude it, and `sought` says that data were
+    looked for. A `bug` is why the answer is not known.
     """
 
     question: str
@@ -56,6 +56,7 @@ class Verdict(NamedTuple):
     story: Story | None = None
     script: Script | None = None
     bug: Bug | None = None
+    sought: bool = False
 
 
 class Claim(NamedTuple):

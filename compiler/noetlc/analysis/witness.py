@@ -3,7 +3,8 @@ the way decides as the run does. Guards are asked by the evaluator itself, so wh
 
 The run is walked transition by transition. Where something is asked (a guard, the rules of a task, the items of a
 loop), values are tried for the paths that the expression reads: those it compares with, their neighbours, and some of
-each type. What turns out wrong later is taken back; `MAX_TRIES` bounds that. The walk keeps `ctx` and `iter` as the
+each type. What turns out wrong later is taken back: not the last decision, but the last one that what went wrong
+depends on (backjumping: Prosser 1993). `MAX_TRIES` and `MAX_ASKED` bound that. The walk keeps `ctx` and `iter` as the
 rules write them.
 """
 
@@ -12,7 +13,7 @@ from itertools import islice, product
 from typing import TypeAlias
 
 from noetl_ir.evaluate import Fault, compile_guard, compile_template
-from noetl_ir.expr import Attribute, Expr, Item, Json, expressions_of, walk
+from noetl_ir.expr import Attribute, Expr, Item, Json, Name, expressions_of, walk
 from noetl_ir.net import Transition
 from noetl_ir.plan import Plan, Rule
 from noetl_ir.records import NamedTuple
@@ -20,7 +21,9 @@ from noetl_ir.scopes import PlayScope
 from noetlc.analysis.trials import PLAIN, Candidates, Path, constants_in, guard_of, merged, tree_of, workload_of
 from noetlc.expr.shorthand import static_path
 
-MAX_TRIES = 20_000
+MAX_TRIES, MAX_ASKED = 4_000, 4_000
+"""States of one walk, and questions to guards and templates in it."""
+
 MAX_VALUES = 400
 """Combinations of values that are tried for one guard."""
 
@@ -46,9 +49,9 @@ class Witness(NamedTuple):
 class _State(NamedTuple):
     """The facts that are known on the way.
 
-    `absent` are paths that were found to be without a value, `last` is the latest outcome of each step that gives a
-    result, `results` that of its latest success, `failed` the steps whose latest outcome was a failure. Generated tasks
-    give no result.
+    `absent` are paths that were found to be without a value, `behind` those that what was written depends on, `last` is
+    the latest outcome of each step that gives a result, `results` that of its latest success, `failed` the steps whose
+    latest outcome was a failure. Generated tasks give no result.
     """
 
     values: dict[Path, Json]
@@ -59,42 +62,139 @@ class _State(NamedTuple):
     results: dict[int, int]
     failed: frozenset[int]
     outcomes: int
+    behind: frozenset[Path] = frozenset()
 
 
 _Fits: TypeAlias = Callable[[_State], bool]
 """Whether a state has what is wanted."""
+
+_Asked: TypeAlias = Callable[[PlayScope], bool]
+"""A guard, compiled."""
+
+_NOTHING = _State({}, frozenset(), {}, {}, {}, {}, frozenset(), 0)
+"""What is known at the beginning."""
 
 
 def witness_of(plan: Plan, run: Sequence[Transition]) -> Witness | None:
     """Values for a run of the plan's net; None when none were found."""
     if any(each.role in UNSCRIPTED or each.role == "park" for each in run):
         return None
-    walk_ = _Walk(plan)
-    ways: list[Iterator[_State]] = [iter((_State({}, frozenset(), {}, {}, {}, {}, frozenset(), 0),))]
+    walk_ = _Walk(plan, run)
+    states = [_NOTHING]
+    ways = [walk_.after(states[0], run[0], 0)] if run else []
+    blame: list[frozenset[Path]] = [frozenset()]
     for _ in range(MAX_TRIES):
+        if len(ways) < len(states) or not ways:
+            return Witness(states[-1].values)
         state = next(ways[-1], None)
-        if state is None:
+        if state is not None:
+            at = len(ways)
+            states.append(state)
+            if at < len(run):
+                ways.append(walk_.after(state, run[at], at))
+                blame.append(frozenset())
+            continue
+        guilty = blame[-1] | walk_.reads(states[-1], run[len(ways) - 1])
+        while True:  # back to the last decision that this depends on
             ways.pop()
+            blame.pop()
             if not ways:
                 return None
-        elif len(ways) > len(run):
-            return Witness(state.values)
-        else:
-            ways.append(walk_.after(state, run[len(ways) - 1]))
+            after = states.pop()
+            if _depends(guilty, states[-1], after, len(ways) - 1):
+                break
+        blame[-1] |= guilty
+        if walk_.asked > MAX_ASKED:
+            return None
     return None
 
 
+def _depends(guilty: frozenset[Path], before: _State, after: _State, at: int) -> bool:
+    """Whether something guilty was decided between two states: by a value, its absence, or the choice of a rule."""
+    if ("rule", at) in guilty:
+        return True
+    fresh = [path for path in after.values if path not in before.values]
+    fresh += [path for path in after.absent if path not in before.absent]
+    return any(_related(path, other) for path in fresh for other in guilty)
+
+
+def _related(one: Path, other: Path) -> bool:
+    """Whether one path is the other, or lies above or below it."""
+    return one[: len(other)] == other or other[: len(one)] == one
+
+
 class _Walk:
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, run: Sequence[Transition]) -> None:
         self._plan = plan
         self._workload = workload_of(plan)
+        self.asked = 0
         self._candidates = Candidates(plan)
         self._numbers = {step.name: number for number, step in enumerate(plan.steps)}
         self._guards = {t.arc: t.guard for t in plan.net.transitions if t.role == "take"}
         self._admits = {t.step: t.guard for t in plan.net.transitions if t.role == "admit"}
+        self._certain = self._constraints(run)
 
-    def after(self, state: _State, t: Transition) -> Iterator[_State]:
-        """The states after a transition, the likeliest first."""
+    def _constraints(self, run: Sequence[Transition]) -> dict[Path, list[tuple[_Asked, bool]]]:
+        """The demands of those guards of a run that read one path of the workload and nothing else."""
+        found: dict[Path, dict[tuple[int, bool], _Asked]] = {}
+        for t in run:
+            guards = self._admits if t.role in ("admit", "deny") else self._guards
+            guard = guards.get(t.step if guards is self._admits else t.arc, -1)
+            if guard < 0 or t.role not in ("take", "pass", "admit", "deny"):
+                continue
+            expr = guard_of(self._plan.templates[guard])
+            paths = set(self._paths(expr, _NOTHING, t.step, -1))
+            names = {each.name for each in walk(expr) if isinstance(each, Name)}
+            if len(paths) == 1 and len(names) == 1 and next(iter(paths))[0] == "workload":
+                wanted = t.role in ("take", "admit")
+                found.setdefault(next(iter(paths)), {})[guard, wanted] = compile_guard(expr)
+        return {path: [(asked, key[1]) for key, asked in rows.items()] for path, rows in found.items()}
+
+    def reads(self, state: _State, t: Transition) -> frozenset[Path]:
+        """The paths of earlier decisions that decide whether a transition can be the next."""
+        found: set[Path] = set()
+        for expr in self._exprs(t):
+            found.update(self._paths(expr, state, t.step, -1))
+            for each in walk(expr):
+                if isinstance(each, Name):
+                    found.update(self._behind(each.name, state, t.step))
+        return frozenset(found)
+
+    def _behind(self, name: str, state: _State, step: int) -> Iterator[Path]:
+        """The paths that a name of an expression may stand for."""
+        if name in ("ctx", "iter"):
+            yield from state.behind
+        elif name == "workload":
+            yield ("workload",)
+        elif name in self._workload:
+            yield ("workload", name)
+        elif name in ("event", "outcome") and step in state.last:
+            yield ("outcome", state.last[step])
+        elif name in self._numbers and self._numbers[name] in state.results:
+            yield ("outcome", state.results[self._numbers[name]])
+
+    def _exprs(self, t: Transition) -> list[Expr]:
+        """The expressions that are asked when a transition fires."""
+        rows: list[int] = []
+        match t.role:
+            case "take":
+                arc = self._plan.arcs[t.arc]
+                rows = [self._guards[t.arc], arc.args, arc.delay]
+            case "pass":
+                rows = [self._guards[t.arc]]
+            case "admit" | "deny":
+                rows = [self._admits[t.step]]
+            case "expand" | "empty" if t.level <= 0:
+                rows = [self._plan.steps[t.step].loops[0].items]
+            case role if role in OUTCOMES:
+                for rule in self._plan.tasks[t.task].rules:
+                    rows += [rule.when, *(row for _, row in (*rule.set_ctx, *rule.set_iter))]
+            case _:
+                pass
+        return [expr for row in rows if row >= 0 for expr in expressions_of(self._plan.templates[row])]
+
+    def after(self, state: _State, t: Transition, at: int) -> Iterator[_State]:
+        """The states after a transition, the likeliest first; `at` is its place in the run."""
         match t.role:
             case "take":
                 return self._taken(state, t)
@@ -107,14 +207,15 @@ class _Walk:
             case "expand" | "empty":
                 return self._sized(state, t)
             case role if role in OUTCOMES:
-                return self._ruled(state, t)
+                return self._ruled(state, t, at)
             case _:
                 return iter((state,))
 
-    def _ruled(self, state: _State, t: Transition) -> Iterator[_State]:
+    def _ruled(self, state: _State, t: Transition, at: int) -> Iterator[_State]:
         """An outcome, and the rule that gives the directive."""
         number = state.outcomes
         failed = state.failed | {t.step} if t.role == "fail" else state.failed - {t.step}
+        behind = state.behind | self.reads(state, t) if _writes(self._plan, t) else state.behind
         state = state._replace(outcomes=number + 1, failed=failed)
         if not self._plan.tasks[t.task].generated:
             state = state._replace(last={**state.last, t.step: number})
@@ -129,7 +230,9 @@ class _Walk:
             states.append(self._first(state, t, rules, None))
         if not rules:
             states.append(iter((state,)))
-        return (each for way in states for each in way)
+        if _writes(self._plan, t):
+            behind |= {("outcome", number), ("rule", at)}
+        return (each._replace(behind=behind) for way in states for each in way)
 
     def _first(self, state: _State, t: Transition, before: Sequence[Rule], chosen: Rule | None) -> Iterator[_State]:
         """The states in which the rules before do not match and the chosen one does."""
@@ -209,13 +312,29 @@ class _Walk:
         paths = [path for expr in exprs for path in self._paths(expr, state, step, number)]
         free = [path for path in dict.fromkeys(paths) if not _is_set(path, state)]
         without = state._replace(absent=state.absent.union(free))
-        if _holds(fits, without):
+        if self._holds(fits, without) and self._may_stay(without, free):
             yield without
         tried = [self._candidates.of(path, values) for path in free]
         for combination in islice(product(*tried), MAX_VALUES if free else 0):
             trial = state._replace(values={**state.values, **dict(zip(free, combination, strict=True))})
-            if _holds(fits, trial):
+            if self._holds(fits, trial) and self._may_stay(trial, free):
                 yield trial
+
+    def _may_stay(self, state: _State, free: list[Path]) -> bool:
+        """Whether what was just decided about the workload agrees with what guards on the way ask of it later."""
+        asked = [row for path in free for row in self._certain.get(path, ())]
+        if not asked:
+            return True
+        self.asked += len(asked)
+        scope = PlayScope({"workload": self._given(state.values)})
+        return all(_truth(guard, scope) is wanted for guard, wanted in asked)
+
+    def _holds(self, fits: _Fits, state: _State) -> bool:
+        self.asked += 1
+        try:
+            return fits(state)
+        except Fault:
+            return False
 
     def _paths(self, expr: Expr, state: _State, step: int, number: int) -> Iterator[Path]:
         """The reads of an expression that a script or a payload can choose."""
@@ -252,10 +371,16 @@ class _Walk:
             case _:
                 return None
 
+    def _given(self, values: dict[Path, Json]) -> dict[str, Json]:
+        """The workload with the values of a payload."""
+        given = tree_of(values, ("workload",))
+        return merged(self._workload, given) if given else self._workload
+
     def _scope(self, state: _State, step: int, number: int, status: str) -> PlayScope:
         plan = self._plan
         last = state.last.get(step, -1)
-        ended = tree_of(state.values, ("outcome", last)) if last >= 0 else {}
+        trees = _outcomes(state.values)
+        ended = trees.get(last, {})
         looped = bool(plan.steps[step].loops)
         done = step not in state.failed
         event: dict[str, Json] = {
@@ -268,14 +393,11 @@ class _Walk:
         outcome = {
             "status": status,
             "result": None,
-            **(tree_of(state.values, ("outcome", number)) if number >= 0 else {}),
+            **trees.get(number, {}),
         }
-        results = {
-            plan.steps[each].name: tree_of(state.values, ("outcome", at)).get("result")
-            for each, at in state.results.items()
-        }
+        results = {plan.steps[each].name: trees.get(at, {}).get("result") for each, at in state.results.items()}
         given: dict[str, object] = {
-            "workload": merged(self._workload, tree_of(state.values, ("workload",))),
+            "workload": self._given(state.values),
             "ctx": state.ctx,
             "iter": state.iters.get(step, {}),
             "args": {},
@@ -288,11 +410,25 @@ class _Walk:
         return PlayScope(given, results=results)
 
 
-def _holds(fits: _Fits, state: _State) -> bool:
+def _outcomes(values: dict[Path, Json]) -> dict[int, dict[str, Json]]:
+    """The fields of each outcome that has some."""
+    found: dict[int, dict[Path, Json]] = {}
+    for path, value in values.items():
+        if path[0] == "outcome" and isinstance(path[1], int):
+            found.setdefault(path[1], {})[path[2:]] = value
+    return {number: tree_of(rows, ()) for number, rows in found.items()}
+
+
+def _truth(guard: _Asked, scope: PlayScope) -> bool | None:
+    """The truth of a guard; None where it raises."""
     try:
-        return fits(state)
+        return guard(scope)
     except Fault:
-        return False
+        return None
+
+
+def _writes(plan: Plan, t: Transition) -> bool:
+    return any(rule.set_ctx or rule.set_iter for rule in plan.tasks[t.task].rules)
 
 
 def _fits(plan: Plan, rule: Rule, t: Transition) -> bool:
@@ -304,4 +440,4 @@ def _fits(plan: Plan, rule: Rule, t: Transition) -> bool:
 
 def _is_set(path: Path, state: _State) -> bool:
     """Whether it is settled already what a path, something above it or below it is, or that it is not there."""
-    return any(path[: len(other)] == other or other[: len(path)] == path for other in (*state.values, *state.absent))
+    return any(_related(path, other) for other in (*state.values, *state.absent))

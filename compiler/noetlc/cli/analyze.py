@@ -7,9 +7,9 @@ import click
 from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
 from noetlc.analysis.budget import BUDGET, BudgetError
+from noetlc.analysis.effort import STANDARD, Budget
 from noetlc.analysis.queries import QueryError
 from noetlc.analysis.report import AnalysisReport, net_report, proved_net, report_of, with_budget, with_census
-from noetlc.analysis.soundness import LIMIT, STANDARD, Budget
 from noetlc.analysis.verdict import Status
 from noetlc.cli.catalogue import Folders
 from noetlc.cli.files import put, read, shown
@@ -27,7 +27,9 @@ ASSERT = "x-assert"
 @click.argument("file", metavar="FILE|PLAN|NET.pnml")
 @click.option("--query", "queries", multiple=True, metavar="Q", help="A question, as `reachable(x)`.")
 @click.option("--states", is_flag=True, help="Count the whole state space.")
-@click.option("--limit", type=click.IntRange(1), default=LIMIT, show_default=True, help="States a question may cost.")
+@click.option(
+    "--limit", type=click.IntRange(1), help="States a question may cost; without it about two seconds in all."
+)
 @click.option("--require-proof", is_flag=True, help="Fail where a question stays open.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="How to report.")
 @click.option("--path", "folders", multiple=True, metavar="CATALOGUE", help="A folder with child playbooks.")
@@ -35,7 +37,7 @@ def analyze_file(
     file: str,
     queries: tuple[str, ...],
     states: bool,
-    limit: int,
+    limit: int | None,
     require_proof: bool,
     form: str,
     folders: tuple[str, ...],
@@ -50,7 +52,7 @@ def analyze_file(
     Exit codes: 0 nothing refuted, 1 something refuted, 2 usage, 3 an internal error left a question open,
     4 something unknown under --require-proof.
     """
-    budget = STANDARD._replace(states=limit)
+    budget = STANDARD if limit is None else Budget(states=limit)
     data = read(file)
     try:
         reports = list(_reports(file, data, queries, folders, budget, states=states))

@@ -8,6 +8,7 @@ import pytest
 from nets import HEAD, plan_of, steps
 from noetl_ir.plan_format import write_plan
 from noetlc.analysis.crowding import beside_of
+from noetlc.analysis.effort import STANDARD, Effort
 from noetlc.analysis.report import report_of, with_census
 from noetlc.cli import main
 from noetlc.emit import pnml
@@ -117,7 +118,7 @@ def test_steps_that_a_count_keeps_apart_are_not_beside_each_other() -> None:
     assert {each.step: each.beside for each in report_of(plan).extents} == {
         "start": (), "p": ("q",), "q": ("p",), "j": (),
     }  # fmt: skip
-    assert beside_of(plan)["p"] == {"q"}
+    assert beside_of(plan, Effort(STANDARD))["p"] == {"q"}
 
 
 def test_a_guard_that_is_true_excludes_the_other_way() -> None:

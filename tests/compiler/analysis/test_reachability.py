@@ -1,6 +1,7 @@
 """The explorer, the properties, the tree of Karp and Miller and the stubborn sets against the naive explorer."""
 
 from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from noetlc.analysis.census import census_of
 from noetlc.analysis.concurrency import concurrency_of
@@ -9,7 +10,7 @@ from noetlc.analysis.packing import least_bits, packing_of
 from noetlc.analysis.petri import Marking, Petri, fired
 from noetlc.analysis.properties import properties_of
 from noetlc.analysis.reachability import graph_of
-from noetlc.analysis.stubborn import terminals_of
+from noetlc.analysis.stubborn import Search, terminals_of
 from petri_nets import is_enabled, net_of, nets, safe_like_nets, space_of
 
 MOST = 300
@@ -151,3 +152,19 @@ def test_what_a_circle_ignores_is_fired_all_the_same() -> None:
     ends = terminals_of(net, 100)
     markings = [ends.graph.code.marking(each) for each in ends.graph.markings]
     assert [{markings[state] for state in circle} for circle in ends.circles] == [{(1, 0, 0, 1), (0, 1, 0, 1)}]
+
+
+@MANY
+@given(st.one_of(nets(most_places=5), safe_like_nets()), st.integers(1, 60))
+def test_dives_find_ends_and_leave_the_rest_to_be_found(net: Petri, firings: int) -> None:
+    space = space_of(net, MOST)
+    assume(space is not None)
+    assert space is not None
+    search = Search(net)
+    search.dive(firings)
+    first = search.terminals()
+    assert {first.graph.code.marking(first.graph.markings[state]) for state in first.dead} <= space.dead()
+    search.grow(10 * MOST)
+    ends = search.terminals()
+    assert ends.complete
+    assert {ends.graph.code.marking(ends.graph.markings[state]) for state in ends.dead} == space.dead()

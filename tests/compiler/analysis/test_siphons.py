@@ -4,11 +4,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from block_playbooks import BLOCKS, Block, playbook_text, steps_of
+from noetlc.analysis.effort import STANDARD
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.properties import structure_of
 from noetlc.analysis.report import net_report, proved_net
 from noetlc.analysis.siphons import Found, is_proved_sound, siphons_of, theory_of
-from noetlc.analysis.soundness import STANDARD, soundness_of
+from noetlc.analysis.soundness import soundness_of
 from noetlc.analysis.verdict import Status
 from noetlc.pipeline import compile_source
 from petri_nets import net_of, nets, safe_like_nets, space_of

@@ -6,12 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from block_playbooks import BLOCKS, Block, mutations, playbook_text, steps_of
+from block_playbooks import BLOCKS, Block, Steps, mutations, playbook_text, steps_of
 from nets import plan_of, steps
 from noetl_ir.plan import Plan
+from noetlc.analysis.effort import Budget, Effort
+from noetlc.analysis.endings import Endings, depths_of
 from noetlc.analysis.extents import extents_of
+from noetlc.analysis.reductions import reduced
 from noetlc.analysis.report import report_of
-from noetlc.analysis.soundness import soundness_of
+from noetlc.analysis.skeleton import success_skeleton
+from noetlc.analysis.soundness import marking_after, soundness_of
+from noetlc.analysis.stubborn import terminals_of
 from noetlc.analysis.verdict import Status, Verdict
 from noetlc.pipeline import compile_source
 
@@ -43,7 +48,7 @@ def only(plan: Plan, question: str) -> Verdict:
 def test_blocks_inside_each_other_are_sound_and_each_step_runs_once_at_a_time(block: Block) -> None:
     plan = compiled(playbook_text(steps_of(block)))
     assert refuted(plan) == set()
-    assert {extent.at_once for extent in extents_of(plan, 10_000)} == {1}
+    assert {extent.at_once for extent in extents_of(plan, Effort(Budget(10_000)))} == {1}
 
 
 @settings(max_examples=60, deadline=None)
@@ -167,6 +172,54 @@ def test_unreachable_steps_tasks_and_arcs_are_told_once() -> None:
     ]
 
 
+@settings(max_examples=30, deadline=None)
+@given(BLOCKS, st.data())
+def test_what_is_left_in_a_state_is_known_without_a_replay(block: Block, data: st.DataObject) -> None:
+    steps_ = steps_of(block)
+    skeleton = success_skeleton(compiled(playbook_text(data.draw(st.sampled_from([steps_, *_mutated(steps_)])))))
+    small = reduced(skeleton.net)
+    ends = terminals_of(small.net, 1_000)
+    endings = Endings(skeleton, small, ends.graph)
+    for state in range(len(ends.graph.markings)):
+        marking = marking_after(skeleton.net, small.run(ends.graph.path_to(state)))
+        assert endings.marking(state) == marking
+        assert endings.gives_up(state) == skeleton.gives_up(marking)
+        assert endings.is_end(state) == (skeleton.is_final(marking) or skeleton.gives_up(marking))
+        assert depths_of(ends.graph)[state] == len(ends.graph.path_to(state))
+
+
+def _mutated(written: Steps) -> list[Steps]:
+    return [each for _, each in mutations(written)]
+
+
+@pytest.mark.parametrize("guards", [16, 40])
+def test_many_guarded_arcs_into_a_join_are_refuted_by_short_runs(guards: int) -> None:
+    arcs = ", ".join(f'{{step: b{n}, when: "{{{{ workload.n > {n} }}}}"}}' for n in range(guards))
+    rows = [f"step: b{n}, next: {{arcs: [{{step: j}}]}}" for n in range(guards)]
+    fork = f"step: start, next: {{spec: {{mode: inclusive}}, arcs: [{arcs}]}}"
+    report = report_of(plan_of(steps(fork, *rows, "step: j, spec: {policy: {join: all}}")))
+    stuck = [each for each in report.verdicts if each.question == STUCK]
+    assert stuck and all(each.status is Status.REFUTED and each.script is not None for each in stuck)
+
+
+def test_a_cycle_with_two_tokens_of_one_source_is_told_by_its_shortest_runs() -> None:
+    plan = plan_of(
+        "workload: {n: 1}\n"
+        + steps(
+            "step: start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}, {step: a}]}",
+            "step: a, next: {arcs: [{step: d}]}",
+            "step: b, next: {arcs: [{step: d}]}",
+            "step: d, spec: {policy: {join: all}}, "
+            'next: {arcs: [{step: start, when: "{{ workload.n < 3 }}"}, {step: end}]}',
+        )
+    )
+    found = [verdict for verdict in report_of(plan).verdicts if verdict.question == STUCK]
+    assert found[0].status is Status.REFUTED and found[0].story is not None
+    assert [line.text for line in found[0].story.lines].count("`start` starts") == 1
+    [bounded] = [verdict for verdict in report_of(plan).verdicts if verdict.question == BOUNDED]
+    assert bounded.status is Status.REFUTED and bounded.about == ("d",)
+
+
 @pytest.mark.parametrize("branches", [256])
 def test_a_fork_of_many_branches_is_proved(branches: int) -> None:
     arcs = ", ".join(f"{{step: b{n}}}" for n in range(branches))
@@ -187,7 +240,7 @@ def test_how_often_steps_run_and_beside_which() -> None:
             "step: lost",
         )
     )
-    found = {extent.step: extent for extent in extents_of(plan, 10_000)}
+    found = {extent.step: extent for extent in extents_of(plan, Effort(Budget(10_000)))}
     assert [found[name].runs for name in ("start", "a", "both", "again", "lost")] == [1, 1, 2, None, 0]
     assert [found[name].at_once for name in ("start", "a", "both", "again", "lost")] == [1, 1, 2, 2, 0]
     assert found["a"].beside == ("b", "both", "again")
