@@ -44,8 +44,7 @@ def start(
     Exit codes with --follow: 0 completed, 1 failed, 4 blocked or cancelled, 5 when the server went away and none came
     back at its address.
     """
-    given = payload_of(payload, sets)
-    body = {**_named(what, folders, server), "payload": given}
+    body = {**_named(what, folders, server), "payload": payload_of(payload, sets)}
     try:
         answer = asked(server, "POST", "/executions", body, key=key or str(uuid4()))
     except Unknown as problem:

@@ -1,7 +1,7 @@
 """evolve: one event into the state. With `evolve_*`, the only code that writes to an `Execution`.
 
 Law: the marking changes by the firings an event names and by nothing else; the rest of the state follows from the
-event's type and payload. No clock, no expression, no choice: whatever decided something is in the event. A log
+event's type and data. No clock, no expression, no choice: whatever decided something is in the event. A log
 that folds here without `IllegalFiring` is a run of the plan's net.
 """
 

@@ -1,9 +1,9 @@
 """Folding the events of the execution, its tokens and its step runs (LANGUAGE §3)."""
 
+from noetl.engine.event_data import mapping_of, texts_of
 from noetl.engine.evolve_loops import call_off, keep_result, note_row, unpark
 from noetl.engine.execution import Arrival, Execution, Mapping, Region, Run, Timer
 from noetl.engine.lines import Line, merged
-from noetl.engine.payload import mapping_of, texts_of
 from noetl.engine.program import Program
 from noetl.engine.views import counts_of, errors_of, terminal_event
 from noetl_ir.events import Event

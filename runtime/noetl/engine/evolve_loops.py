@@ -1,8 +1,8 @@
 """Folding the events of loops: their runs, their iterations, and how both stop (LANGUAGE §5)."""
 
+from noetl.engine.event_data import mapping_of
 from noetl.engine.execution import Execution, LoopRun, Mapping, Region, Run
 from noetl.engine.marking import IllegalFiring
-from noetl.engine.payload import mapping_of
 from noetl.engine.program import Program
 from noetl.engine.views import counts_of, errors_of, loop_value
 from noetl_ir.events import Event

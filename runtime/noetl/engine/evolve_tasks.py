@@ -1,9 +1,9 @@
 """Folding the events of tasks, the patches they make, and timers (LANGUAGE §4)."""
 
+from noetl.engine.event_data import mapping_of, texts_of
 from noetl.engine.evolve_loops import call_off, note_row, silence, stop_loop, unpark
 from noetl.engine.execution import Execution, Mapping, Parked, Region, Timer
 from noetl.engine.marking import IllegalFiring
-from noetl.engine.payload import mapping_of, texts_of
 from noetl.engine.program import Program
 from noetl_ir.events import Event, step_run_of
 

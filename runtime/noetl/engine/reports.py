@@ -262,8 +262,8 @@ def signal(turn: Turn, name: str, data: Json, row: int | None) -> bool:
     """Record a signal from outside; `row` is the inbox row that brought it. False when the execution is over."""
     if turn.execution.is_over:
         return False
-    payload: dict[str, Json] = {"name": name, "data": data}
-    turn.emit("signal.received", data=payload if row is None else {**payload, "row": row})
+    received: dict[str, Json] = {"name": name, "data": data}
+    turn.emit("signal.received", data=received if row is None else {**received, "row": row})
     return True
 
 

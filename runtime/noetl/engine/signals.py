@@ -50,12 +50,12 @@ def deliver_signals(turn: Turn) -> None:
     execution = turn.execution
     position = 0
     while position < len(execution.signals):
-        name, payload = execution.signals[position]
+        name, sent = execution.signals[position]
         key = next((key for key, names in execution.waits.items() if name in names), None)
         # Kept for a wait that may come later.
         if key is None:
             position += 1
             continue
-        outcome = ok({"name": name, "data": payload}).as_json()
+        outcome = ok({"name": name, "data": sent}).as_json()
         data: dict[str, Json] = {"signal": name, "outcome": outcome}
         turn.emit("token.claimed", step=execution.regions[key].step, run=key, data=data)

@@ -258,18 +258,18 @@ class OwnedExecution:
         return ended if ended is None or self._wall is None else self._wall.now()
 
     def _records(self, events: Sequence[Event]) -> list[tuple[str, bytes]]:
-        """Events as the log keeps them; of one that is too large its payload is stored outside first."""
+        """Events as the log keeps them; of one that is too large its data is stored outside first."""
         limit = self.program.plan.limits.max_payload_bytes
         records = []
         for event in events:
             body = write_event(event)
             if len(body) > limit:
-                body = write_event(event._replace(data={PAYLOAD: self._outside(codec.pack_unsorted(event.data))}))
+                body = write_event(event._replace(data={WHOLE_OUTSIDE: self._outside(codec.pack_unsorted(event.data))}))
             records.append((event.event_id, body))
         return records
 
     def _outside(self, data: bytes) -> dict[str, Json]:
-        """Where a payload lies that is too large for the log."""
+        """The reference to data that is too large for the log."""
         return self._keep(lambda: self._blobs.put(self.execution.execution_id, data))
 
 
@@ -280,8 +280,8 @@ def _apply(turn: Turn, ask: Ask) -> bool:
     return reports.signal(turn, str(body.get("name", "")), body.get("data"), ask.row)
 
 
-PAYLOAD = "payload"
-"""The one key of a stored event whose whole payload lies outside the log."""
+WHOLE_OUTSIDE = "payload"
+"""The one key of a stored event all of whose data lies outside the log."""
 
 
 def status_of(execution: Execution) -> str:
@@ -292,10 +292,10 @@ def status_of(execution: Execution) -> str:
 
 
 def hydrate(record: Record, blobs: Blobs) -> Event:
-    """The event of a record, its payload brought back from outside; raises StoreFailure when it is damaged."""
+    """The event of a record, its data brought back from outside; raises StoreFailure when it is damaged."""
     try:
         event = read_event(record.body)
-        outside: Json = event.data.get(PAYLOAD)
+        outside: Json = event.data.get(WHOLE_OUTSIDE)
         if outside is not None and len(event.data) == 1 and is_reference(outside) and isinstance(outside, dict):
             data = codec.unpack(blobs.get(outside), max_bytes=MAX_BYTES, max_depth=MAX_DEPTH, max_items=MAX_ITEMS)
             event = event._replace(data=data if isinstance(data, dict) else {})

@@ -1,4 +1,4 @@
-"""Reading the payload of an event: what has not the shape of its type is refused."""
+"""The data of an event, read: what has not the shape of its type is refused."""
 
 from noetl.engine.execution import Mapping
 from noetl.engine.marking import IllegalFiring
