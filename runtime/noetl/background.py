@@ -115,7 +115,7 @@ class BackgroundFetches:
         """The needs of one more asker, fetched here."""
         return Needs(self._begin if self._most else None)
 
-    def look(self) -> None:
+    def retry_failed(self) -> None:
         """Try again what did not work, as far as it is time."""
         if not self._later:
             return

@@ -42,7 +42,7 @@ def masked(text: str) -> str:
     return text
 
 
-def begin(words: Sequence[str], environ: Mapping[str, str]) -> None:
+def learn_process(words: Sequence[str], environ: Mapping[str, str]) -> None:
     """Learn what the process was given, and take it from what others see of the process."""
     for name, value in environ.items():
         if name.startswith(("NOETL_", "PG")):

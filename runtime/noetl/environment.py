@@ -17,7 +17,7 @@ class Environment(NamedTuple):
     allowed: tuple[str, ...] = ()
     values: Mapping[str, str] = MappingProxyType({})
 
-    def given(self, program: Program) -> dict[str, Json] | None:
+    def variables_for(self, program: Program) -> dict[str, Json] | None:
         """The variables that the workload of a program may read, by name; None where it reads nothing of it."""
         return {name: self.values[name] for name in variables_of(program) if self._may_read(name)} or None
 

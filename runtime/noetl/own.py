@@ -21,7 +21,7 @@ def holds(folder: str, place: str) -> bool:
     return place == folder or place.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def keep(store: str) -> None:
+def keep_from_tools(store: str) -> None:
     """Know from now on that the file of a store, or what would lie beside it, is the engine's own."""
     folder, name = os.path.split(os.path.abspath(store))
     _stores.setdefault(os.path.join(os.path.realpath(folder), name))

@@ -268,12 +268,12 @@ def test_odd_text_is_kept_or_refused_in_words(store: Store) -> None:
 
 
 def test_plans_are_kept_by_digest(store: Store) -> None:
-    assert store.plan("d1") is None
+    assert store.plan_bytes("d1") is None
     assert store.plan_at("p") is None
     assert store.put_plan("d1", "p", b"one") == 1
     assert store.put_plan("d1", "p", b"one") == 1
     assert store.put_plan("d2", "p", b"two") == 2
-    assert store.plan("d1") == b"one"
+    assert store.plan_bytes("d1") == b"one"
     assert store.plan_at("p") == ("d2", b"two")
     assert store.put_plan("d1", "p", b"one") == 3
     assert store.put_plan("d1", "q", b"one") == 1
@@ -283,7 +283,7 @@ def test_plans_are_kept_by_digest(store: Store) -> None:
     assert store.plan_at("p") == store.plan_at("q") == ("d1", b"one")
     with pytest.raises(Conflict, match="d1"):
         store.put_plan("d1", "p", b"other")
-    assert store.plan("d1") == b"one"
+    assert store.plan_bytes("d1") == b"one"
 
 
 def test_the_inbox_keeps_requests_in_order(store: Store) -> None:

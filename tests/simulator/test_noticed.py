@@ -44,12 +44,12 @@ def no_phase(patch: Patch) -> None:
 
 def forgotten_orders(patch: Patch) -> None:
     """Orders that got lost are never given again."""
-    patch.setattr(WaitingOrders, "look", lambda self, execution: [])
+    patch.setattr(WaitingOrders, "keys_again", lambda self, execution: [])
 
 
 def endless_leases(patch: Patch) -> None:
     """Nobody received that a worker is gone."""
-    patch.setattr(Leases, "begin", lambda self, execution_id, run, claim: None)
+    patch.setattr(Leases, "grant", lambda self, execution_id, run, claim: None)
 
 
 def answer_before_disk(patch: Patch) -> None:

@@ -167,7 +167,7 @@ class World:
         request = Request({})
         if server.life.is_alive:
             with suppress(Busy):
-                server.service.do(lambda control: control.begin(self._play.program, name, request))
+                server.service.do(lambda control: control.own_and_start(self._play.program, name, request))
         self.timeline.after(3 * SECOND, lambda: self._start(name))
 
     def _ask(self, name: str, asks: tuple[tuple[int, str], ...]) -> None:

@@ -199,7 +199,7 @@ class ApiService:
         with _told():
             program = self._runtime.programs.load(self._digest(start))
             execution_id = self._runtime.new_execution_id()
-            request = Request(start.payload, env=self._runtime.settings.environment.given(program))
+            request = Request(start.payload, env=self._runtime.settings.environment.variables_for(program))
             told = unmet(program, execution_id, request)
             if self._registry is None:  # else the workers have what it takes, or not
                 told = (*told, *unable(program.plan))
@@ -208,7 +208,7 @@ class ApiService:
 
             def begin(control: ControlPlane) -> Begun:
                 try:
-                    control.begin(program, execution_id, request, start.key)
+                    control.own_and_start(program, execution_id, request, start.key)
                 except Taken as taken:  # somebody was quicker
                     assert start.key is not None
                     return _again(start.key, taken.execution_id, taken.request)
@@ -231,16 +231,16 @@ class ApiService:
         """The catalogue, by path, the newest version first."""
         return [version_document(row) for row in self._runtime.store.plans(wanted)]
 
-    def plan(self, digest: str) -> bytes:
+    def plan_bytes(self, digest: str) -> bytes:
         """The bytes of a plan."""
-        data = self._runtime.store.plan(digest)
+        data = self._runtime.store.plan_bytes(digest)
         if data is None:
             raise Unknown(f"there is no plan with the digest {digest}")
         return data
 
     def plan_with_note(self, digest: str) -> tuple[bytes, str]:
         """The bytes of a plan, and the name of the checks that this version has noted of it, empty for none."""
-        data = self.plan(digest)
+        data = self.plan_bytes(digest)
         name = verifier() if len(data) >= WORTH else ""
         return data, name if name and self._runtime.store.vouches(digest, name) else ""
 
@@ -348,7 +348,7 @@ class ApiService:
 
     def _digest(self, start: Start) -> str:
         if start.digest:
-            self.plan(start.digest)
+            self.plan_bytes(start.digest)
             return start.digest
         found = self._runtime.store.plan_at(start.path, start.version)
         if found is None:

@@ -90,7 +90,7 @@ def secrets_path_of(url: str) -> str:
 def guard(url: str) -> None:
     """Keep tools from the files of a store and of its secrets."""
     store = secrets_path_of(url).removesuffix(".credentials")
-    own.keep(store)
+    own.keep_from_tools(store)
     learn_file(f"{store}.credentials.key")
 
 

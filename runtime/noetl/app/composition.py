@@ -237,7 +237,7 @@ def _control(
     return ControlPlane(
         bus, store=runtime.store, blobs=runtime.blobs, clock=times.clock, steady=times.steady, wall=wall,
         find=runtime.programs.find, load=runtime.programs.load, observe=observe, tracker=tracker,
-        environment=runtime.settings.environment.given, say=say, keep=patience,
+        environment=runtime.settings.environment.variables_for, say=say, keep=patience,
         batching=EVERY_EVENT if runtime.settings.every_event else batching,
     )  # fmt: skip
 

@@ -74,7 +74,7 @@ class Programs:
         known = self._known.get(digest)
         if known is not None:
             return known
-        data = self._store.plan(digest)
+        data = self._store.plan_bytes(digest)
         if data is None:
             raise NotFound(f"the store has no plan with digest {digest}")
         program = self._stored(data)

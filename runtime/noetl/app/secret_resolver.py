@@ -151,7 +151,7 @@ class SecretResolver:
                 raise Fault("credential.missing", f"no secret can be used: {problem}") from None
             keychain = self._keychain(needs)
             redactor = Redactor(key, partial(_opened, keychain))
-            redactor.learn(keychain.known())
+            redactor.learn(keychain.known_secrets())
             needs.check()  # a secret that is not here yet would never be hidden
             redactor.learn((deployment.ENTRY, name, text) for text, name in deployment.secrets().items())
             self._redactor = redactor

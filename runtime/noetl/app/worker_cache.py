@@ -81,7 +81,7 @@ class WorkerCache:
 
         def bring(connection: Connection) -> tuple[bytes | None, bool]:
             store = RemoteStore(connection)
-            return store.plan(digest), store.vouches(digest, verifier())
+            return store.plan_bytes(digest), store.vouches(digest, verifier())
 
         data, verified = self.ask(bring)
         if data is None:

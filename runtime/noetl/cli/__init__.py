@@ -60,5 +60,5 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line, by default the process's own, and return its exit code. Raises nothing."""
     if argv is not None:
         return LINE.run(argv)
-    deployment.begin(sys.argv[1:], os.environ)
+    deployment.learn_process(sys.argv[1:], os.environ)
     return LINE.run_process()

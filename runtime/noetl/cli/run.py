@@ -90,7 +90,7 @@ def run(
         if once is not None and (there := runtime.store.started_with(once.key)) is not None:
             return _tell_first(runtime, once, there, DriveOptions(there[0], url, as_json))
         execution_id = runtime.new_execution_id()
-        request = request._replace(env=environment.given(program))
+        request = request._replace(env=environment.variables_for(program))
         _check_kinds(program, scripted=scripted is not None)
         _check_inputs(program, execution_id, request)
         warn(unread(program, request.payload))

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from noetl.engine.arrivals import arrive, decide_gate
 from noetl.engine.ending import end_if_over
 from noetl.engine.looping import (
-    begin,
     begin_iteration,
+    begin_loop,
     close,
     end_inner_loop,
     end_pipeline,
@@ -62,7 +62,7 @@ _DECISIONS: dict[str, Callable[[Turn, int, str], None]] = {
     "in": arrive,
     "dead": arrive,
     "gate": decide_gate,
-    "ready": begin,
+    "ready": begin_loop,
     "todo": begin_iteration,
     "slot": free_slot,
     "at": stop_where_it_stands,

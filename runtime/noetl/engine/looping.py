@@ -10,7 +10,7 @@ from noetl_ir.events import Firing
 from noetl_ir.expr import Json
 
 
-def begin(turn: Turn, place: int, key: str) -> None:
+def begin_loop(turn: Turn, place: int, key: str) -> None:
     """A run is ready, or an iteration of an outer loop: start its pipeline, or expand its loop."""
     if turn.is_winding_down:
         return

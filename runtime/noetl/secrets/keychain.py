@@ -112,7 +112,7 @@ class Keychain:
         fields = self.fields(name)
         return () if name in self.in_clear else tuple((name, field, value) for field, value in secrets_of(fields))
 
-    def known(self) -> tuple[tuple[str, str, str], ...]:
+    def known_secrets(self) -> tuple[tuple[str, str, str], ...]:
         """The secrets of all declared entries, as far as they resolve now."""
         found: list[tuple[str, str, str]] = []
         for name in self._entries:
@@ -202,7 +202,7 @@ class Keychain:
                 fields[field] = self.variable(entry, name)
         asked = TokenEntry(entry.name, fields, held)
         # Asked first, so that a token that still holds costs no thread.
-        kept = self._fetcher.kept(asked, fetch)
+        kept = self._fetcher.kept_value(asked, fetch)
         if kept is not None:
             return kept
         try:

@@ -81,7 +81,7 @@ class Fetcher:
         self._refresh: dict[bytes, str] = {}
         self._lock = threading.Lock()
 
-    def kept(self, asked: TokenEntry, fetch: "Fetch") -> dict[str, Json] | None:
+    def kept_value(self, asked: TokenEntry, fetch: "Fetch") -> dict[str, Json] | None:
         """The fields of an entry that `fetch` gave before, while they hold."""
         kept = self._kept.get(_key_of(asked, fetch))
         return dict(kept[1]) if kept is not None and kept[0] > self._now() else None

@@ -15,7 +15,7 @@ class Agenda:
         self._heap: list[tuple[int, str]] = []
         self.waiting: set[str] = set()
 
-    def note(self, execution_id: str, due: int | None, *, waiting: bool) -> None:
+    def schedule(self, execution_id: str, due: int | None, *, waiting: bool) -> None:
         """How an execution stands after a turn."""
         if waiting:
             self.waiting.add(execution_id)
@@ -32,7 +32,7 @@ class Agenda:
 
     def forget(self, execution_id: str) -> None:
         """The execution is over, or not driven here any more."""
-        self.note(execution_id, None, waiting=False)
+        self.schedule(execution_id, None, waiting=False)
 
     def next(self) -> int | None:
         """When the next timer is due."""

@@ -119,7 +119,7 @@ class ControlPlane:
         )
         owned = self._execution_of(program, execution_id)
         try:
-            begun = owned.begin(request, row, key)
+            begun = owned.create(request, row, key)
         except FOREIGN:
             raise
         except Exception as problem:
@@ -127,7 +127,7 @@ class ControlPlane:
                 self._fault(owned, problem)
                 return self.executions.get(execution_id, owned)
             owned = self._execution_of(program, execution_id)
-            begun = owned.begin_faulted(request, row, self._told(execution_id, problem), key)
+            begun = owned.create_faulted(request, row, self._told(execution_id, problem), key)
         self._follow_up(owned, *begun)
         return owned
 
@@ -152,7 +152,7 @@ class ControlPlane:
         if parent and (verb := missed(owned.execution, self._store.execution(parent[0]))) is not None:
             self._ask(execution_id, Ask(verb))
 
-    def begin(self, program: Program, execution_id: str, request: Request, key: StartKey | None = None) -> None:
+    def own_and_start(self, program: Program, execution_id: str, request: Request, key: StartKey | None = None) -> None:
         """Own a new execution and start it. Raises Taken."""
         with self._owning(execution_id, is_new=True):
             self.start(program, execution_id, request, key)
@@ -219,7 +219,7 @@ class ControlPlane:
         self._look_for_lost()
         by = spent() + SLICE
         reports = self._intake.reports()
-        asked = self._inbox.asked(self.executions)
+        asked = self._inbox.take_asks(self.executions)
         now = self._steady.now()
         self._look_at_clock(now)
         concerned = {*reports, *asked, *self._agenda.ripe(now)}
@@ -271,7 +271,7 @@ class ControlPlane:
 
     def _note(self, owned: OwnedExecution) -> None:
         execution = owned.execution
-        self._agenda.note(execution.execution_id, owned.next_due(), waiting=is_waiting(execution))
+        self._agenda.schedule(execution.execution_id, owned.next_due(), waiting=is_waiting(execution))
 
     def _lose(self, execution_id: str, problem: Conflict | Owned) -> None:
         """Somebody else goes on with an execution: it is given up, and all others have their turn."""
@@ -295,7 +295,7 @@ class ControlPlane:
 
     def _look_for_left(self) -> bool:
         """Order again what workers left that are not heard any more, or that leave; give up what others drive."""
-        left = self._tracker.look()
+        left = self._tracker.find_abandoned()
         for execution_id in left.taken:
             if execution_id in self.executions:
                 self.give_up(execution_id)
@@ -330,7 +330,7 @@ class ControlPlane:
         if self._orders:
             return
         self._tracker.order_again()
-        for order in self._redelivery.look():
+        for order in self._redelivery.orders_again():
             self._queue(order)
 
     @property
@@ -346,7 +346,7 @@ class ControlPlane:
     def next_due(self) -> int | None:
         """When the next timer of any execution is due, or the next look for what nobody claims, by the steady clock."""
         dues = [self._agenda.next(), self._redelivery.next_due(self._agenda.waiting)]
-        if (left := self._tracker.left()) is not None:
+        if (left := self._tracker.until_next_look()) is not None:
             dues.append(self._steady.now() + left)
         return min((due for due in dues if due is not None), default=None)
 
@@ -468,7 +468,7 @@ class ControlPlane:
 
     def _follow(self, owned: OwnedExecution, events: list[Event], orders: list[Command]) -> None:
         execution = owned.execution
-        self._tracker.note(execution.execution_id, events)
+        self._tracker.note_events(execution.execution_id, events)
         for event in events:
             if event.event_type == "timer.fired" and "outcome" in event.data:
                 self._stop_child(execution.execution_id, event.run)

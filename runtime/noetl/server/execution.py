@@ -75,7 +75,7 @@ class OwnedExecution:
         self._answers: Recent[tuple[str, str], Answer] = Recent(ANSWERS_KEPT)
         self._begun: dict[str, tuple[str, int]] = {}
 
-    def begin(
+    def create(
         self, request: Request, row: ExecutionRow, key: StartKey | None = None
     ) -> tuple[list[Event], list[Command]]:
         """The first turn of a new execution: it is in the store with its first events, or not at all. Raises Taken."""
@@ -83,20 +83,20 @@ class OwnedExecution:
         start(turn, request)
         decide(turn)
         execution = self.execution
-        row = row._replace(status=status_of(execution), ended=self._listed(execution.ended))
+        row = row._replace(status=status_of(execution), ended=self._shown_end(execution.ended))
         records = self._records(turn.events)
         self._keep(lambda: self._store.create(row, records, key=key))
         self.dues.written(execution.timers, self._turned)
         return turn.events, effects(self.program, execution)
 
-    def begin_faulted(
+    def create_faulted(
         self, request: Request, row: ExecutionRow, problem: dict[str, Json], key: StartKey | None = None
     ) -> tuple[list[Event], list[Command]]:
         """The execution of a start whose first turn the engine makes a mistake in: it is in the store, and over."""
         turn = self._turn()
         record_request(turn, request)
         reports.fault(turn, problem)
-        row = row._replace(status=status_of(self.execution), ended=self._listed(self.execution.ended))
+        row = row._replace(status=status_of(self.execution), ended=self._shown_end(self.execution.ended))
         records = self._records(turn.events)
         self._keep(lambda: self._store.create(row, records, key=key))
         return turn.events, []
@@ -195,7 +195,7 @@ class OwnedExecution:
 
     def order_again(self, waiting: WaitingOrders) -> list[Command]:
         """The orders for what has waited for a worker for too long; they follow from the state as the first did."""
-        keys = waiting.look(self.execution)
+        keys = waiting.keys_again(self.execution)
         self.execution.ready.extend(keys)
         self.execution.answered.extend(keys)
         return effects(self.program, self.execution) if keys else []
@@ -248,12 +248,12 @@ class OwnedExecution:
         execution = self.execution
         if turn.events:
             expected, records = execution.position - len(turn.events), self._records(turn.events)
-            name, status, ended = execution.execution_id, status_of(execution), self._listed(execution.ended)
+            name, status, ended = execution.execution_id, status_of(execution), self._shown_end(execution.ended)
             self._journal.hold(Append(name, expected, records, status, ended))
             self.dues.written(execution.timers, self._turned)
         return turn.events, effects(self.program, execution)
 
-    def _listed(self, ended: int | None) -> int | None:
+    def _shown_end(self, ended: int | None) -> int | None:
         """When it ended, as lists show it."""
         return ended if ended is None or self._wall is None else self._wall.now()
 

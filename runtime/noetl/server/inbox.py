@@ -30,7 +30,7 @@ class Inbox:
         if rows := self._store.inbox(execution_id, owned.execution.inbox_row):
             self._asked[execution_id] = [Ask(row.verb, row.row, row.body) for row in rows]
 
-    def asked(self, executions: Mapping[str, OwnedExecution]) -> dict[str, list[Ask]]:
+    def take_asks(self, executions: Mapping[str, OwnedExecution]) -> dict[str, list[Ask]]:
         """The requests that came since the last look, and those that waited for whom was taken up."""
         asked, self._asked = self._asked, {}
         now = self._clock.now()

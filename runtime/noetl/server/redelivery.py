@@ -34,7 +34,7 @@ class Redelivery:
         """The next look comes in its time."""
         self._due = now + LOOK_EVERY
 
-    def look(self) -> Iterator[Command]:
+    def orders_again(self) -> Iterator[Command]:
         """The orders that are due again."""
         self._waiting = {name: self._waiting.get(name) or WaitingOrders() for name in self._executions}
         for name, owned in self._executions.items():

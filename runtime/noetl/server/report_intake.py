@@ -98,7 +98,7 @@ class ReportIntake:
             return
         held = owned.is_held(heartbeat.run, heartbeat.claim)
         if held:
-            self._tracker.hear(heartbeat)
+            self._tracker.hear_heartbeat(heartbeat)
         delivery.answer(Answer(int(held)))
 
     def _inside(self, said: Said) -> Report | LeaseHeartbeat | None:

@@ -25,7 +25,7 @@ class WaitingOrders:
     def __init__(self) -> None:
         self._counts: dict[_Place, int] = {}
 
-    def look(self, execution: Execution) -> list[str]:
+    def keys_again(self, execution: Execution) -> list[str]:
         """The token keys of the pipelines that are to be ordered again."""
         counts = {place: self._counts.get(place, -1) + 1 for place in map(_place, waiting(execution).items())}
         self._counts = counts

@@ -280,7 +280,7 @@ class RemoteStore:
         asked = {"path": wanted.path, "newest": "true" if wanted.newest else "", "after": after}
         return tuple(map(self._version, self._connection.walk("/playbooks", asked, limit=wanted.limit)))
 
-    def plan(self, digest: str) -> bytes | None:
+    def plan_bytes(self, digest: str) -> bytes | None:
         answer = self._connection.ask("GET", f"/plans/{quote(digest, safe='')}")
         if answer.status == 404:
             return None

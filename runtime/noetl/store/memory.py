@@ -194,7 +194,7 @@ class MemoryStore:
         behind = (row for row in rows if row.path > path or (row.path == path and row.version < version))
         return tuple(islice(behind, wanted.limit or None))
 
-    def plan(self, digest: str) -> bytes | None:
+    def plan_bytes(self, digest: str) -> bytes | None:
         with self._lock:
             self._reach()
             return self._plans.get(digest)

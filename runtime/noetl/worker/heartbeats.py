@@ -48,7 +48,7 @@ class Heartbeats:
             self._said, self._state = now, heartbeat.state
             self._broadcasts.say(heartbeat)
 
-    def left(self) -> int:
+    def until_next(self) -> int:
         """Microseconds until there is something to say."""
         now = self._clock.now()
         dues = [self._said + SAY_EVERY, *(sent.due for sent in self._sent.values())]

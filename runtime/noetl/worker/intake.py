@@ -72,7 +72,7 @@ class Intake:
         """Why nothing is taken, empty where nothing is in the way."""
         return self._missing.problem if self._missing is not None else ""
 
-    def begun(self, has_room: Callable[[], bool]) -> Iterator[Begun]:
+    def open_orders(self, has_room: Callable[[], bool]) -> Iterator[Begun]:
         """The orders that can be begun now, of what waited and, as long as there is room, of what is on the bus."""
         if self._arrivals or self._missing is not None:
             yield from self._arrived()

@@ -164,13 +164,13 @@ class Worker:
                 did = True
         if self._asking:
             did = self._hear() or did
-        self._fetches.look()
+        self._fetches.retry_failed()
         if self._stalled:
             did = self._go_on_waiting() or did
         while (word := self._bus.take(STOPS)) is not None:
             did = True
             self._obey(word)
-        for begun in self._intake.begun(self._has_room):
+        for begun in self._intake.open_orders(self._has_room):
             did = True
             self._begin(begun)
         if self._heartbeats is not None:
@@ -183,7 +183,7 @@ class Worker:
         works = (slot.work for slot in self._stalled)
         dues += [work.awaited.until for work in works if work is not None and isinstance(work.awaited, Pause)]
         if self._heartbeats is not None:
-            dues.append(self._steady.now() + self._heartbeats.left())
+            dues.append(self._steady.now() + self._heartbeats.until_next())
         return min(dues, default=None)
 
     def _live(self, heartbeats: Heartbeats) -> None:

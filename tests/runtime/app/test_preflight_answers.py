@@ -114,7 +114,7 @@ def test_nobody_is_asked_where_nobody_is_there_or_it_is_too_large() -> None:
     assert preflight.ask(CHECK).result(60) == () and broadcasts.said == []
     broadcasts.takes_it = False
     assert Preflight(broadcasts, lambda: [READY]).ask(CHECK).result(60) == () and broadcasts.said == [CHECK]
-    preflight.hear(NO)  # nobody waits for it
+    preflight.hear_answer(NO)  # nobody waits for it
 
 
 def test_only_pools_whose_steps_name_a_secret_are_asked() -> None:

@@ -42,7 +42,7 @@ class Server:
         """Start executions."""
         program = self.runtime.programs.add(plan)
         for name in names:
-            self.service.do(lambda control, name=name: control.begin(program, name, Request({}))).result(60)
+            self.service.do(lambda control, name=name: control.own_and_start(program, name, Request({}))).result(60)
 
     def stop(self) -> None:
         """End at once, with all that is in flight."""

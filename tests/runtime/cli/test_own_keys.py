@@ -170,7 +170,7 @@ def proc_of(number: int) -> str:
 
 def test_words_of_the_command_line_are_wiped_too(tmp_path: Path) -> None:
     code = (
-        "import os, sys; from noetl import deployment; deployment.begin(sys.argv[1:], os.environ);"
+        "import os, sys; from noetl import deployment; deployment.learn_process(sys.argv[1:], os.environ);"
         "print(open('/proc/self/cmdline').read().replace(chr(0), ' '), sys.argv[1:], os.environ['PGPASSWORD'])"
     )
     said = subprocess.run(
@@ -184,7 +184,7 @@ def test_words_of_the_command_line_are_wiped_too(tmp_path: Path) -> None:
 
 def test_a_library_in_c_still_reads_its_variable(tmp_path: Path) -> None:
     code = (
-        "import ctypes, os, sys; from noetl import deployment; deployment.begin([], os.environ);"
+        "import ctypes, os, sys; from noetl import deployment; deployment.learn_process([], os.environ);"
         "get = ctypes.CDLL(None).getenv; get.restype = ctypes.c_char_p; print(get(b'PGPASSWORD').decode())"
     )
     given = {**os.environ, "PGPASSWORD": TOKEN}
@@ -196,7 +196,7 @@ def test_a_library_in_c_still_reads_its_variable(tmp_path: Path) -> None:
 def test_a_process_that_has_keys_cannot_be_traced_by_others_of_its_user() -> None:
     code = (
         "import ctypes, os; from noetl import deployment; get = ctypes.CDLL(None).prctl; before = get(3, 0, 0, 0, 0);"
-        "deployment.begin([], os.environ); print(before, get(3, 0, 0, 0, 0))"
+        "deployment.learn_process([], os.environ); print(before, get(3, 0, 0, 0, 0))"
     )
     bare = {name: value for name, value in os.environ.items() if not name.startswith(("NOETL_", "PG"))}
     for given, said in ((bare, "1 1"), ({**bare, "NOETL_TOKEN": TOKEN}, "1 0")):
@@ -223,7 +223,7 @@ def test_a_process_that_has_keys_cannot_be_traced_by_others_of_its_user() -> Non
 def test_what_counts_as_a_key(monkeypatch: pytest.MonkeyPatch, name: str, value: str, found: set[str]) -> None:
     monkeypatch.setattr(deployment, "_known", known := {})
     monkeypatch.setattr(deployment, "_wipe", lambda environ: None)
-    deployment.begin([], {name: value})
+    deployment.learn_process([], {name: value})
     assert set(known) == found
 
 
@@ -233,5 +233,5 @@ def test_files_that_a_process_was_given_count_too(tmp_path: Path, monkeypatch: p
     seed = "SUAMLK2ZNL35WSMW37E7UD4VZ7ELPKW7DHC3BWBSD2GCZ7IUQQXZIORRBU"
     (tmp_path / "c.creds").write_text(f"-----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n")
     (tmp_path / "pass").write_text("h:5432:*:u:a\\:long\\\\one\n")
-    deployment.begin(["--bus", f"nats://h/p?creds={tmp_path}/c.creds"], {"PGPASSFILE": str(tmp_path / "pass")})
+    deployment.learn_process(["--bus", f"nats://h/p?creds={tmp_path}/c.creds"], {"PGPASSFILE": str(tmp_path / "pass")})
     assert set(known) == {seed, "a:long\\one"}

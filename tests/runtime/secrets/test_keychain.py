@@ -102,7 +102,7 @@ def test_what_cannot_be_resolved_is_said_before_the_run(
     assert problem in found and "'named'" in found
     with pytest.raises(Unresolved):
         chain.fields("named")
-    assert chain.known() == (("fine", "value", "secret-value"),)
+    assert chain.known_secrets() == (("fine", "value", "secret-value"),)
 
 
 def test_a_name_without_an_entry_is_a_stored_credential(store: Credentials, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_client_credentials(
     assert keys.check() == ()
     assert keys.fields("e") == {"token": "client-token-0", "access_token": "client-token-0"}
     assert len(Google.asked) == 1, "a token is kept"
-    assert set(keys.known()) == {("e", "token", "client-token-0"), ("e", "access_token", "client-token-0")}
+    assert set(keys.known_secrets()) == {("e", "token", "client-token-0"), ("e", "access_token", "client-token-0")}
     clock.time += 3539
     assert keys.value("e", "token") == "client-token-0"
     clock.time += 2

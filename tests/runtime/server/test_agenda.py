@@ -15,7 +15,7 @@ NOTES = st.lists(
 def test_it_says_what_a_plain_search_says(notes: list[tuple[str, int | None, bool]], now: int) -> None:
     agenda, plain, unclaimed = Agenda(), dict[str, int](), set[str]()
     for at, (name, due, waits) in enumerate(notes):
-        agenda.note(name, due, waiting=waits)
+        agenda.schedule(name, due, waiting=waits)
         plain.pop(name, None)
         if due is not None:
             plain[name] = due

@@ -20,18 +20,18 @@ def moved(clock: VirtualClock, leases: Leases, time: int) -> None:
 def test_a_claim_is_good_for_a_lease_after_the_last_word() -> None:
     clock = VirtualClock()
     leases = Leases(clock)
-    leases.begin("e", "1", 1)
-    leases.begin("e", "2", 1)
+    leases.grant("e", "1", 1)
+    leases.grant("e", "2", 1)
     moved(clock, leases, LEASE - 1)
-    leases.hear("e", "2", 1, "w")
-    leases.hear("e", "1", 2, "late")  # under another claim, which says nothing
-    assert leases.ended() == [] and leases.left() == 1
+    leases.renew("e", "2", 1, "w")
+    leases.renew("e", "1", 2, "late")  # under another claim, which says nothing
+    assert leases.pop_expired() == [] and leases.until_next_expiry() == 1
     moved(clock, leases, LEASE)
-    assert leases.ended() == [Claim("e", "1", 1, "")]
-    assert leases.left() == LEASE - 1
+    assert leases.pop_expired() == [Claim("e", "1", 1, "")]
+    assert leases.until_next_expiry() == LEASE - 1
     moved(clock, leases, 2 * LEASE)
-    assert leases.ended() == [Claim("e", "2", 1, "w")]
-    assert leases.ended() == [] and leases.left() is None
+    assert leases.pop_expired() == [Claim("e", "2", 1, "w")]
+    assert leases.pop_expired() == [] and leases.until_next_expiry() is None
 
 
 def test_what_is_over_or_given_up_has_no_lease() -> None:
@@ -39,30 +39,30 @@ def test_what_is_over_or_given_up_has_no_lease() -> None:
     leases = Leases(clock)
     for name in ("e", "f"):
         for run in ("1", "2"):
-            leases.begin(name, run, 1)
+            leases.grant(name, run, 1)
     leases.end("e", "1")
     leases.forget("f")
-    leases.begin("e", "2", 2)  # ordered again and claimed anew
+    leases.grant("e", "2", 2)  # ordered again and claimed anew
     moved(clock, leases, LEASE)
-    assert leases.ended() == [Claim("e", "2", 2, "")]
+    assert leases.pop_expired() == [Claim("e", "2", 2, "")]
 
 
 def test_no_claim_is_lost_by_time_in_which_nobody_listened() -> None:
     """A store that is away holds up the server: what workers said meanwhile waits, and is heard before a lease ends."""
     clock = VirtualClock()
     leases = Leases(clock)
-    leases.begin("e", "1", 1)
-    leases.begin("e", "2", 1)
+    leases.grant("e", "1", 1)
+    leases.grant("e", "2", 1)
     moved(clock, leases, LEASE - 1)
     clock.move_to(LEASE + 1)
-    assert leases.ended() == [], "nobody has listened since"
+    assert leases.pop_expired() == [], "nobody has listened since"
     clock.move_to(10 * LEASE)
     leases.listen()
-    leases.hear("e", "1", 1, "w")
-    assert leases.ended() == [Claim("e", "2", 1, "")]
+    leases.renew("e", "1", 1, "w")
+    assert leases.pop_expired() == [Claim("e", "2", 1, "")]
     clock.move_to(20 * LEASE)
     leases.listen()
-    assert leases.ended() == [] and leases.left() == LEASE - LONGEST_GAP
+    assert leases.pop_expired() == [] and leases.until_next_expiry() == LEASE - LONGEST_GAP
 
 
 class Broadcasts:
@@ -100,20 +100,20 @@ def test_a_worker_is_there_as_long_as_it_says_so() -> None:
     registry.url = "http://x"
     there = WorkerHeartbeat("w", "default", 4, 1, False)
     broadcasts.waiting = [there, Serving("http://another"), there._replace(worker="v")]
-    assert registry.look().leaving == [] and broadcasts.said == [Serving("http://x")]
+    assert registry.take_heard().leaving == [] and broadcasts.said == [Serving("http://x")]
     clock.move_to(GONE_AFTER)
     broadcasts.waiting = [there._replace(worker="v", draining=True)]
-    assert registry.look().leaving == ["v"]
+    assert registry.take_heard().leaving == ["v"]
     assert [heartbeat.worker for heartbeat, _ in registry.workers()] == ["v", "w"]
     assert broadcasts.asked == ["default", "default"]  # that there is a queue, once for each of them
     broadcasts.waiting = [WorkerHeartbeat("v", "other", 4, 1, True)]
-    assert registry.look().leaving == []
+    assert registry.take_heard().leaving == []
     assert [heartbeat.pool for heartbeat, _ in registry.workers()] == [
         "default",
         "default",
     ]
     clock.move_to(GONE_AFTER + 3_000_001)
-    assert registry.look().leaving == ["w"]
+    assert registry.take_heard().leaving == ["w"]
     assert registry.drain("v") and not registry.drain("w")
     assert broadcasts.sent == [DrainWorker("v")]
 
@@ -123,8 +123,8 @@ def test_a_worker_that_cannot_begin_is_there_and_leaves_its_loops() -> None:
     bus: Bus[Command, Said, Answer] = broadcasts  # type: ignore[assignment]
     registry = WorkerRegistry(bus, broadcasts, clock, "s")
     broadcasts.waiting = [WorkerHeartbeat("w", "default", 4, 1, False, "no server is known")]
-    assert registry.look().leaving == ["w"]
-    assert registry.look().leaving == []
+    assert registry.take_heard().leaving == ["w"]
+    assert registry.take_heard().leaving == []
     assert [heartbeat.state for heartbeat, _ in registry.workers()] == ["unready"]
 
 
@@ -132,13 +132,13 @@ def test_who_takes_up_an_execution_says_so_until_what_is_said_of_it_comes_there(
     clock, broadcasts = VirtualClock(), Broadcasts()
     bus: Bus[Command, Said, Answer] = broadcasts  # type: ignore[assignment]
     registry = WorkerRegistry(bus, broadcasts, clock, "s")
-    registry.look()
+    registry.take_heard()
     registry.take_up("e")
     assert broadcasts.said == [TakenUp("e", "s")]
     clock.move_to(SAY_EVERY)
     broadcasts.waiting = [TakenUp("e", "s"), TakenUp("f", "another")]
-    assert registry.look().taken == ["f"] and broadcasts.said == [TakenUp("e", "s")] * 2
+    assert registry.take_heard().taken == ["f"] and broadcasts.said == [TakenUp("e", "s")] * 2
     registry.heard_of("e")
     clock.move_to(2 * SAY_EVERY)
-    registry.look()
+    registry.take_heard()
     assert broadcasts.said == [TakenUp("e", "s")] * 2

@@ -28,7 +28,7 @@ workflow:
 
 def begun(server: Served, plan: bytes, name: str) -> None:
     program = server.runtime.programs.add(plan)
-    server.service.do(lambda control: control.begin(program, name, Request({}))).result(10)
+    server.service.do(lambda control: control.own_and_start(program, name, Request({}))).result(10)
 
 
 def stands(runtime: Runtime, name: str) -> str:

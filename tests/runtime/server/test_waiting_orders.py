@@ -16,5 +16,5 @@ def test_it_is_ordered_again_ever_later_but_never_much_later() -> None:
     start(turn, Request({}))
     decide(turn)
     unclaimed = WaitingOrders()
-    again = [look for look in range(41) if unclaimed.look(execution)]
+    again = [look for look in range(41) if unclaimed.keys_again(execution)]
     assert again == [1, 2, 4, 8, 16, 24, 32, 40]

@@ -39,7 +39,7 @@ def got(waiting: Waiting[list[object]], fetches: BackgroundFetches | None = None
 
     def is_through() -> bool:
         if fetches is not None:
-            fetches.look()
+            fetches.retry_failed()
         return (waiting.awaited is None or waiting.awaited.is_over) and waiting.step()
 
     waited_for(is_through, "it never gets through")
@@ -104,7 +104,7 @@ def test_what_nobody_waits_for_any_more_is_not_tried_again(monkeypatch: pytest.M
     waiting.awaited = None
     needs.forget()
     known = len(calls)
-    fetches.look()
+    fetches.retry_failed()
     got(loop_of(fetches.needs(), "next", next=lambda: 1))
     assert len(calls) == known
 

@@ -42,13 +42,13 @@ class Leases:
         """Everything that was said until now is about to be heard: until here leases may end."""
         self._time, self._listened = self._now(), self._clock.now()
 
-    def begin(self, execution_id: str, run: str, claim: int) -> None:
+    def grant(self, execution_id: str, run: str, claim: int) -> None:
         """An attempt runs under a claim."""
         lease = _Lease(claim, self._now() + self._length)
         self._of.setdefault(execution_id, {})[run] = lease
         heappush(self._heap, (lease.due, execution_id, run))
 
-    def hear(self, execution_id: str, run: str, claim: int, holder: str) -> None:
+    def renew(self, execution_id: str, run: str, claim: int, holder: str) -> None:
         """The holder of a claim was heard."""
         lease = self._of.get(execution_id, {}).get(run)
         if lease is not None and lease.claim == claim:
@@ -72,7 +72,7 @@ class Leases:
         self._of.clear()
         self._heap.clear()
 
-    def ended(self) -> list[Claim]:
+    def pop_expired(self) -> list[Claim]:
         """The leases that are over now; they are forgotten."""
         found = []
         while (due := self._next()) is not None and due <= self._time:
@@ -82,7 +82,7 @@ class Leases:
             found.append(Claim(execution_id, run, lease.claim, lease.holder))
         return found
 
-    def left(self) -> int | None:
+    def until_next_expiry(self) -> int | None:
         """Microseconds until the next one is over."""
         due = self._next()
         return None if due is None else max(due - self._now(), 0)

@@ -52,7 +52,7 @@ class Preflight:
             verdict.set_result(())
         return verdict
 
-    def hear(self, checked: Checked) -> None:
+    def hear_answer(self, checked: Checked) -> None:
         """An answer came; one that nobody waits for any more is nothing."""
         asked = self._open.get(checked.execution_id)
         if asked is None or len(asked.answers) >= MOST_ANSWERS:

@@ -61,14 +61,14 @@ class WorkerRegistry:
         if worker not in self._seen:
             self._expected.setdefault(worker, self._clock.now())
 
-    def look(self) -> Heard:
+    def take_heard(self) -> Heard:
         """Take in what was said."""
         now, leaving, taken = self._clock.now(), list[str](), list[str]()
         for broadcast in self._broadcasts.received():
             if isinstance(broadcast, TakenUp) and broadcast.server != self._server:
                 taken.append(broadcast.execution_id)
             elif isinstance(broadcast, Checked):
-                self.preflight.hear(broadcast)
+                self.preflight.hear_answer(broadcast)
             elif isinstance(broadcast, WorkerHeartbeat):
                 before = self._seen.get(broadcast.worker)
                 if before is None:

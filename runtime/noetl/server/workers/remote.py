@@ -28,7 +28,7 @@ class RemoteWorkers:
         if running:
             self._registry.take_up(execution.execution_id)
         for run in running:
-            self._leases.begin(execution.execution_id, run, execution.regions[run].claim)
+            self._leases.grant(execution.execution_id, run, execution.regions[run].claim)
         return ()
 
     def stops(self, execution: Execution, running: Sequence[str]) -> Sequence[StopPipeline]:
@@ -49,11 +49,11 @@ class RemoteWorkers:
     def is_fit(self, said: Report | LeaseHeartbeat) -> bool:
         return self._macs.is_fit(said)
 
-    def note(self, execution_id: str, events: Sequence[Event]) -> None:
+    def note_events(self, execution_id: str, events: Sequence[Event]) -> None:
         for event in events:
             match event.event_type:
                 case "task.started" if "call" not in event.data:
-                    self._leases.begin(execution_id, event.run, event.claim)
+                    self._leases.grant(execution_id, event.run, event.claim)
                 case "task.done" | "task.lost" | "retry.started":
                     self._leases.end(execution_id, event.run)
                 case "loop.done":
@@ -62,24 +62,24 @@ class RemoteWorkers:
     def listen(self) -> None:
         self._leases.listen()
 
-    def hear(self, heartbeat: LeaseHeartbeat) -> None:
+    def hear_heartbeat(self, heartbeat: LeaseHeartbeat) -> None:
         self._registry.heard_of(heartbeat.execution_id)
-        self._leases.hear(heartbeat.execution_id, heartbeat.run, heartbeat.claim, worker_of(heartbeat.sender))
+        self._leases.renew(heartbeat.execution_id, heartbeat.run, heartbeat.claim, worker_of(heartbeat.sender))
 
     def hear_report(self, program: Program, report: Report) -> Sequence[RunPipeline]:
         worker = worker_of(report.sender)
         self._registry.expect(worker)
         self._registry.heard_of(report.execution_id)
-        self._leases.hear(report.execution_id, report.run, report.claim, worker)
+        self._leases.renew(report.execution_id, report.run, report.claim, worker)
         return self._affinity.claimed(program, report.execution_id, report.events[0].step, report.run, worker)
 
-    def look(self) -> Left:
-        ended, heard = self._leases.ended(), self._registry.look()
+    def find_abandoned(self) -> Left:
+        ended, heard = self._leases.pop_expired(), self._registry.take_heard()
         leaving = sorted({*heard.leaving, *(claim.holder for claim in ended if claim.holder)})
         return Left(ended, [left for worker in leaving for left in self._affinity.leave(worker)], heard.taken)
 
-    def left(self) -> int | None:
-        lease = self._leases.left()
+    def until_next_look(self) -> int | None:
+        lease = self._leases.until_next_expiry()
         return SAY_EVERY if lease is None else min(lease, SAY_EVERY)
 
     def order_again(self) -> None:

@@ -71,7 +71,7 @@ class WorkerTracker(Protocol):
         """Whether a worker that says something has the order that it is about."""
         ...
 
-    def note(self, execution_id: str, events: Sequence[Event]) -> None:
+    def note_events(self, execution_id: str, events: Sequence[Event]) -> None:
         """Events are on disk."""
         ...
 
@@ -79,7 +79,7 @@ class WorkerTracker(Protocol):
         """Everything that was said until now is about to be heard."""
         ...
 
-    def hear(self, heartbeat: LeaseHeartbeat) -> None:
+    def hear_heartbeat(self, heartbeat: LeaseHeartbeat) -> None:
         """The holder of a claim is there."""
         ...
 
@@ -87,11 +87,11 @@ class WorkerTracker(Protocol):
         """A report was recorded; the orders that were held for that."""
         ...
 
-    def look(self) -> Left:
+    def find_abandoned(self) -> Left:
         """The attempts that were left behind since the last look."""
         ...
 
-    def left(self) -> int | None:
+    def until_next_look(self) -> int | None:
         """Microseconds until the next look, None for never."""
         ...
 
@@ -141,22 +141,22 @@ class LocalWorkers:
     def is_fit(self, said: Report | LeaseHeartbeat) -> bool:
         return True
 
-    def note(self, execution_id: str, events: Sequence[Event]) -> None:
-        """`WorkerTracker.note`."""
+    def note_events(self, execution_id: str, events: Sequence[Event]) -> None:
+        """`WorkerTracker.note_events`."""
 
     def listen(self) -> None:
         """`WorkerTracker.listen`."""
 
-    def hear(self, heartbeat: LeaseHeartbeat) -> None:
-        """`WorkerTracker.hear`."""
+    def hear_heartbeat(self, heartbeat: LeaseHeartbeat) -> None:
+        """`WorkerTracker.hear_heartbeat`."""
 
     def hear_report(self, program: Program, report: Report) -> Sequence[RunPipeline]:
         return ()
 
-    def look(self) -> Left:
+    def find_abandoned(self) -> Left:
         return NOTHING
 
-    def left(self) -> int | None:
+    def until_next_look(self) -> int | None:
         return None
 
     def order_again(self) -> None:

@@ -62,7 +62,7 @@ class PostgresCatalogue:
             PlanRow(read(path), number, read(digest)) for path, number, digest in self._access.rows(_LIST, values)
         )
 
-    def plan(self, digest: str) -> bytes | None:
+    def plan_bytes(self, digest: str) -> bytes | None:
         found = self._access.rows("SELECT data FROM plans WHERE digest = %s", (written(digest),))
         return found[0][0] if found else None
 

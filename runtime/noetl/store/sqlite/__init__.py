@@ -276,8 +276,8 @@ class SqliteStore:
     def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:
         return self._catalogue.plans(wanted)
 
-    def plan(self, digest: str) -> bytes | None:
-        return self._catalogue.plan(digest)
+    def plan_bytes(self, digest: str) -> bytes | None:
+        return self._catalogue.plan_bytes(digest)
 
     def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
         return self._catalogue.plan_at(path, version)

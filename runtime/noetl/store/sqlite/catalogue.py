@@ -72,7 +72,7 @@ class SqliteCatalogue:
         values = (wanted.path, int(wanted.newest), *(wanted.after or ("", 0)), wanted.limit or -1)
         return tuple(PlanRow(*row) for row in self._access.rows(_LIST, values))
 
-    def plan(self, digest: str) -> bytes | None:
+    def plan_bytes(self, digest: str) -> bytes | None:
         found = self._access.rows("SELECT data FROM plans WHERE digest = ?", (digest,))
         return found[0][0] if found else None
 

@@ -55,7 +55,7 @@ def gate_of(name: str, angles: Sequence[float], qubits: Sequence[int]) -> Gate:
     return Gate(name.lower(), tuple(angles), tuple(qubits))
 
 
-def listed(source: dict[str, Json]) -> Circuit:
+def circuit_of_list(source: dict[str, Json]) -> Circuit:
     """The circuit of a mapping `{qubits, gates}`; all qubits are measured at its end. Raises InvalidCircuit."""
     qubits, rows = source.get("qubits"), source.get("gates")
     if not isinstance(qubits, int) or isinstance(qubits, bool) or not isinstance(rows, list):

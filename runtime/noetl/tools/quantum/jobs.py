@@ -8,7 +8,7 @@ import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 from noetl.contents import json_of
-from noetl.tools.quantum.circuit import Circuit, InvalidCircuit, listed
+from noetl.tools.quantum.circuit import Circuit, InvalidCircuit, circuit_of_list
 from noetl.tools.quantum.openqasm import parsed
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
@@ -59,4 +59,4 @@ def job_of(text: str) -> Job:
 
 def circuit_of(source: str | dict[str, Json]) -> Circuit:
     """The circuit of a source. Raises InvalidCircuit."""
-    return listed(source) if isinstance(source, dict) else parsed(source)
+    return circuit_of_list(source) if isinstance(source, dict) else parsed(source)
