@@ -42,13 +42,14 @@ class Agenda:
         return heap[0][0] if heap else None
 
     def ripe(self, now: int) -> list[str]:
-        """The executions with a timer that is due, the earliest first. They stay until they are noted anew."""
-        found = []
+        """The executions with a timer that is due, the earliest first. They stay until they are scheduled anew."""
+        found: dict[str, None] = {}
         while (due := self.next()) is not None and due <= now:
-            found.append(heappop(self._heap)[1])
+            # Scheduled for one time, for another one, and for the first again, it lies in the heap twice.
+            found[heappop(self._heap)[1]] = None
         for name in found:
             heappush(self._heap, (self._due[name], name))
-        return found
+        return [*found]
 
     def clear(self) -> None:
         """Forget everything."""

@@ -1,6 +1,6 @@
 """The agenda, against a list that is searched."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from noetl.server.agenda import Agenda
@@ -12,6 +12,7 @@ NOTES = st.lists(
 
 
 @given(NOTES, st.integers(0, 21))
+@example([("b", None, False), ("a", 5, False), ("a", 3, False), ("a", 5, False)], 5)
 def test_it_says_what_a_plain_search_says(notes: list[tuple[str, int | None, bool]], now: int) -> None:
     agenda, plain, unclaimed = Agenda(), dict[str, int](), set[str]()
     for at, (name, due, waits) in enumerate(notes):
