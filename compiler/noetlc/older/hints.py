@@ -29,8 +29,9 @@ _BEFORE_ENTRIES = ("noetl.io/v1", "noetl.io/v2")
 _LIST = ", list)"
 _LOOP_KEYS = pattern(r"['\"](?:results|stats)\\?['\"]")
 """What code may read of a loop; a quote may be escaped in YAML."""
-_WORD, _AT_END, _LONGEST = pattern(r"[\w-]{1,200}"), pattern(r"[\w-]+\Z"), 201
-"""A name of ordinary length, and one before a dot."""
+_LONGEST = 200
+_WORD = pattern(rf"[\w-]{{1,{_LONGEST}}}")
+"""A name of ordinary length."""
 _SLIP = 0.85
 """How much a step's name looks like `start` where it was to be that; `status` looks less so."""
 _SECRET = pattern(r"(?<![\w.'\"])(?:env\s*[.\[]|token\s*\()")
@@ -75,9 +76,9 @@ def _reads_own(text: str, steps: Collection[Step]) -> bool:
 
 
 def _before_dots(text: str) -> frozenset[str]:
-    """The words that stand before a dot: one look at the text for all steps."""
-    ends = {part[-_LONGEST:] for part in text.split(".")}
-    return frozenset(found[0] for part in ends if (found := _AT_END.search(part)) is not None)
+    """The words that stand before a dot: one look at the text for all steps, from each dot backwards."""
+    ends = {part[: -_LONGEST - 1 : -1] for part in text.split(".")}
+    return frozenset(found[0][::-1] for part in ends if (found := _WORD.match(part)) is not None)
 
 
 def _implicit_end(draft: DocumentDraft, node: Mapping) -> tuple[Sugar, ...]:
