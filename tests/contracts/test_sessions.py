@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from noetl.app.sessions import sessions_on
-from noetl.natsclient import target_of
+from noetl.clients.nats import target_of
 from noetl.ports import StoreFailure
 from noetl.sessions import KeptSessions, Storage
 from noetl.sessions.nats import NatsSessions

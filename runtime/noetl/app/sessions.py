@@ -3,7 +3,7 @@
 import os
 
 from noetl.app.clock import WallClock
-from noetl.natsclient import Target, target_of
+from noetl.clients.nats import Target, target_of
 from noetl.ports import StoreFailure
 from noetl.sessions import KeptSessions
 from noetl.sessions.sqlite import SqliteSessions

@@ -21,10 +21,10 @@ from functools import cache
 from typing import TypeAlias
 from urllib.parse import quote, urlencode
 
+from noetl.clients.google import Unusable, account_of, token_request
+from noetl.clients.http import Answer, Request, RequestLimits, answered, is_there, shown, waited
 from noetl.contents import json_of
-from noetl.google import Unusable, account_of, token_request
 from noetl.ports import Fence
-from noetl.web import Answer, Request, RequestLimits, answered, is_there, shown, waited
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
 from noetl_ir.records import NamedTuple
@@ -148,25 +148,25 @@ class Fetcher:
         """Values of a NATS key-value bucket."""
         import asyncio
 
-        from noetl import natsclient
+        from noetl.clients import nats
         from noetl.egress import NotAllowed
 
         bucket = asked.text("bucket")
         if bucket is None:
             raise NotFetched("bucket is missing")
-        if not natsclient.is_there():
-            raise NotFetched(f"secrets in NATS: {natsclient.EXTRA}")
+        if not nats.is_there():
+            raise NotFetched(f"secrets in NATS: {nats.EXTRA}")
         try:
-            target = natsclient.target_of(asked.fields.get("url"), asked.held)
+            target = nats.target_of(asked.fields.get("url"), asked.held)
             secrets = named_secrets(asked)
-            kept = natsclient.kept_values(target, self._fence, bucket, tuple(secrets.values()))
+            kept = nats.kept_values(target, self._fence, bucket, tuple(secrets.values()))
             values = waited(lambda: asyncio.wait_for(kept, SECONDS))
             return KEPT, {field: values[secret].decode("utf-8") for field, secret in secrets.items()}
         except TimeoutError:
             raise NotFetched("NATS did not answer in time") from None
         except UnicodeDecodeError:
             raise NotFetched("a secret in NATS is no text") from None
-        except (natsclient.Unreachable, NotAllowed, ValueError) as problem:
+        except (nats.Unreachable, NotAllowed, ValueError) as problem:
             raise NotFetched(str(problem)) from None
 
     def _google(self, asked: TokenEntry, claims: dict[str, str]) -> dict[str, Json]:

@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from noetl.clients.nats import INBOX, Target, Unreachable, opened
 from noetl.egress import NotAllowed
-from noetl.natsclient import INBOX, Target, Unreachable, opened
 from noetl.ports import StoreFailure
 from noetl.sessions import Kept
 from noetl.user_sessions import Stale

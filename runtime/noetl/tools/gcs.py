@@ -2,7 +2,7 @@
 
 A service account signs for an access token, which is asked for by each task; a credential with a token is used as it
 is. What is read without a destination is parsed where it is JSON, else it is text, else base64 text.
-Error codes: `gcs.error` (with `outcome.http.status`), `gcs.not_found`, `gcs.auth`, those of `noetl.web`,
+Error codes: `gcs.error` (with `outcome.http.status`), `gcs.not_found`, `gcs.auth`, those of `noetl.clients.http`,
 `file.refused`, `fields.invalid`, `credential.missing`, `extra.missing`.
 """
 
@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from urllib.parse import quote
 
+from noetl.clients.google import Unusable, account_of, token_request
+from noetl.clients.http import BODY_BYTES, SECONDS, Answer, Request, RequestLimits, exchanged, is_there
 from noetl.contents import bytes_of, json_of, text_of, value_of
 from noetl.files import FileRefused, inside, read_file, write_file
-from noetl.google import Unusable, account_of, token_request
 from noetl.logins import login_of
 from noetl.ports import Call, Env, Fence, InvalidFields
-from noetl.web import BODY_BYTES, SECONDS, Answer, Request, RequestLimits, exchanged, is_there
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.gcs import KIND

@@ -14,10 +14,20 @@ may connect there, or a secret would go to another origin), `http.request` (the 
 
 from contextlib import suppress
 
+from noetl.clients.http import (
+    BODY_BYTES,
+    SECONDS,
+    Answer,
+    Request,
+    RequestLimits,
+    exchanged,
+    is_there,
+    same_origin,
+    shown,
+)
 from noetl.contents import json_of, text_of
 from noetl.logins import login_of
 from noetl.ports import Call, Env, InvalidFields
-from noetl.web import BODY_BYTES, SECONDS, Answer, Request, RequestLimits, exchanged, is_there, same_origin, shown
 from noetl_ir.expr import Json, texts_in
 from noetl_ir.kinds import misfits, seconds_of
 from noetl_ir.kinds.http import KIND

@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 
 import pytest
 
-from noetl import web
+from noetl.clients import http as client
 from noetl.tools import http
 from noetl_ir.codec import pack
 from noetl_ir.expr import Json
@@ -318,7 +318,7 @@ def test_an_error_names_the_method_and_the_address_without_what_may_be_secret(en
     ],
 )
 def test_an_address_is_shown_without_user_and_query(url: str, shown: str) -> None:
-    assert web.shown(url) == shown
+    assert client.shown(url) == shown
 
 
 def test_scenario_68_an_address_that_ends_like_a_file_is_an_address(env: FakeEnv, url: str) -> None:

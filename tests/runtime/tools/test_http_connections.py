@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from noetl import connections
+from noetl.clients import connections
 from noetl.ports import Call
 from noetl.tools import http
 from noetl_ir.expr import Json

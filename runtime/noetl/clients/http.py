@@ -78,7 +78,7 @@ def is_there() -> bool:
 
 
 async def exchanged(request: Request, bounds: RequestLimits, fence: Fence | None) -> Answer | Outcome:
-    """The answer, whatever its status; else the error that there is none. What is kept of it: `noetl.connections`."""
+    """The answer, whatever its status; else the error that there is none. `connections` keeps them."""
     import httpx
 
     try:
@@ -139,7 +139,7 @@ async def _sent(request: Request, bounds: RequestLimits, fence: Fence | None) ->
 
     import httpx
 
-    from noetl.connections import transport, trust
+    from noetl.clients.connections import transport, trust
 
     async def kept_at_origin(sent: httpx.Request) -> None:
         """Keep what a request was given at its origin: it goes to the origin that it was made for, and to no other one
