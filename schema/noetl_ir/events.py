@@ -5,16 +5,14 @@ its order; ids and times order nothing (LANGUAGE §8).
 """
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from noetl_ir import codec
+from noetl_ir.digests import sha256
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
-
-if TYPE_CHECKING:
-    from hashlib import _Hash as HASH
 
 Keys: TypeAlias = "str | tuple[str, ...]"
 """The token keys at a transition's arcs: one text when all arcs have the same key, else one text an arc."""
@@ -129,15 +127,9 @@ def index_of(key: str) -> tuple[int, ...]:
 def action_id_of(execution_id: str, key: str, task: int, visit: int) -> str:
     """The id that all attempts of a task run: a hash of execution, step run, index path, task and visit."""
     run, _, path = key.partition("/")
-    return _sha256()(f"{execution_id}:{run}:{path.replace('/', '.')}:{task}:{visit}".encode()).hexdigest()[:32]
-
-
-@cache
-def _sha256() -> "Callable[[bytes], HASH]":
-    """Imported once it is needed: not everything that knows events hashes."""
-    from hashlib import sha256
-
-    return sha256
+    digest = sha256()
+    digest.update(f"{execution_id}:{run}:{path.replace('/', '.')}:{task}:{visit}".encode())
+    return digest.hexdigest()[:32]
 
 
 def iso_of(ts: int) -> str:

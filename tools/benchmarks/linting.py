@@ -65,7 +65,7 @@ def small_file(bench: Bench) -> list[Reading]:
     """Start-up: one small file."""
     path = bench.file("small.yaml", playbook(2))
     own, base = interleave(bench.runs * 3, lambda: _lint(bench, path), lambda: pass_seconds(bench))
-    return [at_most("lint one small file", own, base, times=12, unit="s", base_name="python -c pass")]
+    return [at_most("lint one small file", own, base, times=6, unit="s", base_name="python -c pass")]
 
 
 def many_files(bench: Bench) -> list[Reading]:

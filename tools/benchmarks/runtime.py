@@ -28,7 +28,7 @@ def one_step(bench: Bench) -> list[Reading]:
         return running.run(bench, compiled, address).seconds
 
     seconds, base = interleave(bench.runs * 3, own, lambda: pass_seconds(bench))
-    return [at_most("run of a one-step plan", seconds, base, times=12, unit="s", base_name="python -c pass")]
+    return [at_most("run of a one-step plan", seconds, base, times=6, unit="s", base_name="python -c pass")]
 
 
 def opening(bench: Bench) -> list[Reading]:

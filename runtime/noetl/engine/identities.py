@@ -5,8 +5,9 @@ it is safe in JSON, where readers keep no more than 53 bits of a number. Logs fr
 20 hex digits (a child's: `c` and 23 of them): those stay as they are, and so do the children that they call.
 """
 
-import hashlib
 from collections.abc import Iterator
+
+from noetl_ir.digests import sha256
 
 CHANCE_BITS = 21
 _CHANCES = 1 << CHANCE_BITS
@@ -31,9 +32,15 @@ def child_ids(execution_id: str, call: str, since: int) -> Iterator[str]:
     """
     name = f"{execution_id}:{call}".encode()
     if not is_numeric(execution_id):
-        yield "c" + hashlib.sha256(name).hexdigest()[:23]
+        yield "c" + _hashed(name).hex()[:23]
         return
-    chance = int.from_bytes(hashlib.sha256(name).digest()[:4]) % _CHANCES
+    chance = int.from_bytes(_hashed(name)[:4]) % _CHANCES
     milliseconds = max(since // 1000, int(execution_id) >> CHANCE_BITS)
     for number in range(_CHANCES):
         yield execution_id_of(milliseconds, (chance + number) % _CHANCES)
+
+
+def _hashed(name: bytes) -> bytes:
+    digest = sha256()
+    digest.update(name)
+    return digest.digest()

@@ -9,11 +9,12 @@ keys of mappings keep the order of the file, which is part of a playbook's meani
 are not written. A plan never changes meaning under the same version.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Protocol, TypeVar, cast
 
 from noetl_ir import codec
 from noetl_ir.collecting import uncollected
+from noetl_ir.digests import sha256
 from noetl_ir.expr import Template
 from noetl_ir.net import Arc as NetArc
 from noetl_ir.net import Net, Place, PlaceClass, Transition, Trigger
@@ -178,10 +179,8 @@ def _split(data: bytes) -> tuple[int, memoryview, memoryview]:
     return version, view[HEADER : HEADER + length], view[HEADER + length :]
 
 
-def _sha256(parts: Iterable[bytes | memoryview]) -> bytes:
-    from hashlib import sha256
-
-    digest = sha256()
+def _sha256(parts: Sequence[bytes | memoryview]) -> bytes:
+    digest = sha256(sum(map(len, parts)))
     for part in parts:
         digest.update(part)
     return digest.digest()
