@@ -12,8 +12,8 @@ from jinja_oracle import guard_text, outcome, settled
 from noetl_ir.evaluate import Fault, Undefined, compile_guard, evaluate
 from noetl_ir.expr import Conditional, Const, Expr, Logic, Not
 from noetlc.ast.truth import truth
-from noetlc.expr.decided import decided
 from noetlc.expr.errors import UnknownWord
+from noetlc.expr.generated import decided
 from noetlc.expr.parser import parse_expression
 from noetlc.expr.unparse import unparse
 

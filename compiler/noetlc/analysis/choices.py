@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from noetl_ir.expr import Attribute, Compare, Const, Expr, Literal, Name
 from noetl_ir.records import NamedTuple
 from noetlc.ast.playbook import Arc, Guard, Playbook, Step
-from noetlc.ast.routing import takes_part_on_failure
-from noetlc.ast.truth import Path, path_of, truth
+from noetlc.ast.truth import Path, path_of, takes_part_on_failure, truth
 
 Truths = tuple[bool, ...]
 

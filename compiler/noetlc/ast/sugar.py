@@ -9,6 +9,9 @@ noop that carries it. `removes` in a row of `noetlc.older.passes` names the clas
 from collections import namedtuple
 from typing import TYPE_CHECKING, Self, dataclass_transform
 
+from noetl_ir.records import NamedTuple
+from noetl_ir.span import Span
+
 
 @dataclass_transform(frozen_default=True)
 class _Tuple(type):
@@ -36,3 +39,18 @@ class Sugar(metaclass=_Tuple):
 
 class Guess(Sugar):
     """A form that may be an older one: only lowering tells whether the file has it."""
+
+
+class DeclaredName(NamedTuple):
+    """A name, or a path with dots, and where it stands."""
+
+    name: str
+    span: Span
+
+
+class Declared(Sugar):
+    """`assert: {expects: […], returns: […]}` (REAL.md, flow)."""
+
+    expects: tuple[DeclaredName, ...]
+    returns: tuple[DeclaredName, ...]
+    span: Span

@@ -10,8 +10,7 @@ from typing import TypeAlias
 from noetlc.ast.graph import StepGraph
 from noetlc.ast.pipeline import asked_rules
 from noetlc.ast.playbook import Playbook, Step, Task
-from noetlc.ast.routing import takes_part_on_failure
-from noetlc.ast.truth import FAILED_FACTS, NO_FACTS, truth_of
+from noetlc.ast.truth import FAILED_FACTS, NO_FACTS, takes_part_on_failure, truth_of
 
 Facts: TypeAlias = frozenset[str]
 

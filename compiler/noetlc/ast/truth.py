@@ -5,9 +5,24 @@ Only constants and the given facts are looked at; everything else is unknown, an
 
 from collections.abc import Mapping
 
-from noetl_ir.expr import Attribute, Binary, Compare, Conditional, Const, Expr, ListOf, Logic, Name, Not, TupleOf, Unary
+from noetl_ir.expr import (
+    Attribute,
+    Binary,
+    Compare,
+    Conditional,
+    Const,
+    Expr,
+    Item,
+    ListOf,
+    Logic,
+    Name,
+    Not,
+    TupleOf,
+    Unary,
+    walk,
+)
 from noetlc.ast.once import Once
-from noetlc.ast.playbook import Guard, Step
+from noetlc.ast.playbook import Arc, Guard, Step
 
 Path = tuple[str, ...]
 Known = Mapping[Path, str]
@@ -136,3 +151,24 @@ def _number(value: object) -> int | float | None:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     return value if abs(value) <= _LARGEST else None
+
+
+_FAILURE = frozenset({"name", "status", "error"})
+
+
+def takes_part_on_failure(arc: Arc) -> bool:
+    """Whether its guard reads `event.name`, `event.status` or `event.error` (LANGUAGE §3)."""
+    return arc.when is not None and _reads_what_happened(arc.when.expr)
+
+
+def _looks_at_event(expr: Expr) -> bool:
+    for part in walk(expr):
+        match part:
+            case Attribute(of=Name(name="event"), name=name) if name in _FAILURE:
+                return True
+            case Item(of=Name(name="event"), key=Const(value=str(name))) if name in _FAILURE:
+                return True
+    return False
+
+
+_reads_what_happened = Once(_looks_at_event)

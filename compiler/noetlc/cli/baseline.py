@@ -12,7 +12,7 @@ from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.cli.files import read, write
 from noetlc.diag.codes import finding
-from noetlc.diag.report import Reported
+from noetlc.diag.findings import Reported
 
 FORMAT = "noetlc-baseline/1"
 STALE = "NL025"

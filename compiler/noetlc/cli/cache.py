@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
-from noetlc.diag.report import Reported
+from noetlc.diag.findings import Reported
 from noetlc.diag.selection import INTERNAL
 
 FOLDER = ".noetlc_cache"

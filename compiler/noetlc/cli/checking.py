@@ -12,8 +12,7 @@ from noetlc.cli.catalogue import Folders
 from noetlc.cli.files import Unusable, read_playbook, shown
 from noetlc.cli.findings import Counts
 from noetlc.diag.diagnostic import Severity
-from noetlc.diag.findings import gathered
-from noetlc.diag.report import Reported
+from noetlc.diag.findings import Reported, gathered
 from noetlc.diag.selection import Selection
 from noetlc.diag.text import Lines, Palette, one_line, rendered
 

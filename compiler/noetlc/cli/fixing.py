@@ -16,7 +16,7 @@ from noetlc.cli.baseline import Entry, unknown
 from noetlc.cli.cache import Kept
 from noetlc.cli.inspection import found_in
 from noetlc.diag.diagnostic import Fix, Severity
-from noetlc.diag.report import Reported
+from noetlc.diag.findings import Reported
 from noetlc.source.decoding import decode, encode
 from noetlc.source.text import Source
 

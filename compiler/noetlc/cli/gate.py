@@ -11,12 +11,11 @@ from noetl_ir.records import NamedTuple
 from noetlc.cli.cache import Cache, cache_in, folder_of
 from noetlc.cli.catalogue import Folders
 from noetlc.cli.checking import Checked, Work, check, counted, text_of, unusable
-from noetlc.cli.cores import over_cores
-from noetlc.cli.files import STANDARD_INPUT, Unusable, put, put_diff, shown
+from noetlc.cli.files import STANDARD_INPUT, Unusable, over_cores, put, put_diff, shown
 from noetlc.cli.findings import palette_of, threshold_of
 from noetlc.cli.settings import Configurations, Settings
 from noetlc.diag.diagnostic import Severity
-from noetlc.diag.report import FindingsReport, Reported
+from noetlc.diag.findings import FindingsReport, Reported
 from noetlc.diag.selection import INTERNAL, Selection, Unselectable, beginning_of
 from noetlc.diag.text import PLAIN, Palette
 

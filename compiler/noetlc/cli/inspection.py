@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 from noetl_ir.span import Span
 from noetlc.cli.cache import Kept
 from noetlc.codegen.family import COMPUTED, NOT_FOUND
-from noetlc.diag.findings import MIGRATED
+from noetlc.diag.findings import MIGRATED, Reported
 from noetlc.diag.internal import bug_of
-from noetlc.diag.report import Reported
 from noetlc.diag.selection import INTERNAL
 from noetlc.pipeline import Compiled, check_source
 from noetlc.rules import slug_of
@@ -33,7 +32,7 @@ def found_in(name: str, data: bytes, catalogue: "Folders | None" = None) -> Kept
         found, ignored = applied(found, _ignores(compiled), _code_of())
         found.sort(key=lambda one: one.order)
     if any(one.code in MIGRATED for one in found):
-        from noetlc.migrate.fix import with_migration
+        from noetlc.migrate.migration import with_migration
 
         found = with_migration(compiled, data, found, MIGRATED)
     addresses = Addresses([document.node for document in compiled.documents if document.node is not None])

@@ -5,8 +5,7 @@ import sys
 import click
 
 from noetl_ir.records import NamedTuple
-from noetlc.cli.cores import over_cores
-from noetlc.cli.files import STANDARD_INPUT, Unusable, expanded, put, put_diff, read, shown
+from noetlc.cli.files import STANDARD_INPUT, Unusable, expanded, over_cores, put, put_diff, read, shown
 from noetlc.cli.migration_report import Row, json_report, markdown_report, text_of_row, text_report
 from noetlc.diag.text import ANSI, PLAIN, Palette, rendered
 from noetlc.migrate.dialect import CANONICAL, dialect_of_file

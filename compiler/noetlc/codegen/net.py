@@ -13,7 +13,7 @@ from noetl_ir.plan import Arc, Child, Plan, Step, Task
 from noetl_ir.span import Span
 from noetlc.ast import playbook as ast
 from noetlc.ast.playbook import Admit
-from noetlc.ast.routing import takes_part_on_failure
+from noetlc.ast.truth import takes_part_on_failure
 from noetlc.ast.walk import replace_tasks
 from noetlc.ast.workbook import inline_workbook
 from noetlc.ast.workload import workload_order

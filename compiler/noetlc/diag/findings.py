@@ -1,8 +1,9 @@
-"""The order in which findings are told, and which of them are told as one."""
+"""The order in which findings are told, which of them are told as one, and the report of several files."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from noetl_ir.records import NamedTuple
 from noetlc.diag.diagnostic import Diagnostic, Severity
 
 
@@ -85,3 +86,39 @@ def _by_form(found: Sequence[Diagnostic]) -> str:
     told = ", ".join(f"{form} {count} time{'s' if count > 1 else ''}" for form, count in forms.most_common(FORMS))
     rest = len(forms) - FORMS
     return f" ({told}{f', and {rest} other form' + 's' * (rest > 1) if rest > 0 else ''})" if forms else ""
+
+
+class Reported(NamedTuple):
+    """A finding with its file, the name of its code, and its address: the names that lead to it in the document."""
+
+    file: str
+    slug: str
+    address: str
+    diagnostic: Diagnostic
+
+
+class FindingsReport(NamedTuple):
+    """All files that were looked at, in order, and what is reported of them. `thresholds` say for each file how severe
+    what fails the run is at least.
+    """
+
+    files: tuple[str, ...]
+    findings: tuple[Reported, ...]
+    thresholds: Mapping[str, Severity]
+
+    def fails(self, one: Reported) -> bool:
+        """Whether a finding fails the run."""
+        return one.diagnostic.severity >= self.thresholds.get(one.file, Severity.NOTE)
+
+
+def fingerprints(report: FindingsReport) -> list[str]:
+    """For each finding a text that stays when lines move: file, code, address, and which of several alike it is."""
+    from hashlib import sha256
+
+    seen: dict[tuple[str, str, str], int] = {}
+    out = []
+    for one in report.findings:
+        key = one.file, one.diagnostic.code, one.address
+        seen[key] = number = seen.get(key, -1) + 1
+        out.append(sha256("\0".join((*key, str(number))).encode("utf-8", "surrogatepass")).hexdigest())
+    return out

@@ -6,8 +6,8 @@ from noetl_ir.expr import Attribute, Expr, Name
 from noetlc.ast.playbook import Step, Task, Value
 from noetlc.ast.walk import loops_of
 from noetlc.ast.workbook import pairs_of
+from noetlc.expr.generated import expression_of
 from noetlc.expr.templates import maybe_with, pairs_with
-from noetlc.expr.values import expression_of
 
 CALLED = frozenset({"python", "playbook", "workbook", "script", "noop", "container", "quantum"})
 """Kinds whose args are what they are called with; those of any other kind are there for its own fields to read."""

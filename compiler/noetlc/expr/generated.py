@@ -1,6 +1,25 @@
-"""Nodes that lowering makes: each keeps the span of the construct that it came from."""
+"""Nodes and expressions that lowering makes: each node keeps the span of the construct that it came from."""
 
-from noetl_ir.expr import Expr, Literal
+from noetl_ir.expr import (
+    Compare,
+    Concat,
+    Conditional,
+    Const,
+    Expr,
+    Filter,
+    Json,
+    ListOf,
+    ListTemplate,
+    Literal,
+    Logic,
+    MapOf,
+    MapTemplate,
+    Native,
+    Not,
+    Template,
+    Test,
+    Text,
+)
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Arc, Guard, Router, Rule, Step, StepSpec, Task, Value
 from noetlc.expr.templates import native
@@ -46,3 +65,52 @@ def noop(name: str, span: Span, rules: tuple[Rule, ...] = (), fields: Pairs = ()
 def router_step(name: str, span: Span, mode: str, arcs: tuple[Arc, ...]) -> Step:
     """A generated step that only routes."""
     return Step(name, span, span, "", PLAIN_SPEC, None, (noop(f"{name}_task", span),), Router(mode, arcs, span))
+
+
+def expression_of(template: Template) -> Expr:
+    """The expression that gives what the template gives; a block template has none and stays text."""
+    match template:
+        case Literal(value=value):
+            return constant_of(value)
+        case Native(expr=expr):
+            return expr
+        case Text(parts=parts):
+            return Concat(tuple(Const(part) if isinstance(part, str) else part for part in parts))
+        case MapTemplate(items=pairs):
+            return MapOf(tuple((Const(key), expression_of(value)) for key, value in pairs))
+        case ListTemplate(items=items):
+            return ListOf(tuple(expression_of(item) for item in items))
+        case _:
+            return Const(template.text)
+
+
+def constant_of(value: Json) -> Expr:
+    """A constant, list or mapping of them."""
+    match value:
+        case dict():
+            return MapOf(tuple((Const(key), constant_of(item)) for key, item in value.items()))
+        case list():
+            return ListOf(tuple(constant_of(item) for item in value))
+        case _:
+            return Const(value)
+
+
+def decided(guard: Expr) -> Expr:
+    """An expression that is true as a value where `guard` is true as a guard (LANGUAGE §2).
+
+    As a value the text `false` is true to Jinja2, in a guard it is false.
+    """
+    match guard:
+        case Not(of=of):
+            return Not(decided(of))
+        case Logic(op=op, left=left, right=right):
+            return Logic(op, decided(left), decided(right))
+        case Conditional(test=test, then=then, otherwise=otherwise):
+            return Conditional(decided(test), decided(then), Const(False) if otherwise is None else decided(otherwise))
+        case Compare() | Test() | Const(value=bool() | int() | None):
+            return guard
+        case Const(value=str(text)):
+            return Const(text != "" and text.lower() != "false")
+        case _:
+            lowered = Filter(Filter(guard, "string", (), ()), "lower", (), ())
+            return Logic("and", guard, Compare(lowered, (("!=", Const("false")),)))

@@ -20,11 +20,10 @@ from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.diag.change import Change, Note
 from noetlc.expr.binding import bound, with_blocks
 from noetlc.expr.calling import CALLED
-from noetlc.expr.generated import Pairs, computed, generated_name
+from noetlc.expr.generated import Pairs, computed, expression_of, generated_name
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, static_path
 from noetlc.expr.templates import all_with, fields_with
-from noetlc.expr.values import expression_of
 from noetlc.older.hoisting import Blocks, rendering, without_blocks
 from noetlc.older.legacy_names import RESERVED
 from noetlc.reading.drafts import StepDraft

@@ -6,9 +6,8 @@ drop_declared: no engine ever checked it, and no run fails for it (`noetlc.rules
 """
 
 from noetlc.ast.bodies import Tasks, change_lists
-from noetlc.ast.declared import Declared, DeclaredName
 from noetlc.ast.playbook import Playbook, Step, Task
-from noetlc.ast.sugar import Sugar
+from noetlc.ast.sugar import Declared, DeclaredName, Sugar
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
 from noetlc.reading.drafts import StepDraft, TaskDraft

@@ -10,17 +10,19 @@ only a success makes true stay as they are, for success alone (LANGUAGE §3).
 
 from collections.abc import Callable, Container
 
-from noetl_ir.expr import Compare, Const, Expr, ListOf, Test, walk
+from noetl_ir.expr import Compare, Conditional, Const, Expr, ListOf, Test, walk
+from noetlc.ast.components import components_of
+from noetlc.ast.graph import graph_of, reached
 from noetlc.ast.pipeline import lets_errors_pass
-from noetlc.ast.playbook import Arc, Guard, Step, Task
+from noetlc.ast.playbook import Arc, Guard, Playbook, Step, Task
 from noetlc.expr.generated import guard
+from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.shorthand import FALSE, TRUE, both, equal, one_of, path, result_of, static_path
 from noetlc.expr.templates import arc_with
-from noetlc.older.events import events_in, folded, on_failure
+from noetlc.older.events import events_in, folded, on_failed, on_failure
 from noetlc.older.legacy_names import Meanings, Path, arc_meanings, has_old_names, only_old, renamed
 from noetlc.older.page_nodes import tool_before_branches
-from noetlc.older.run_again import of_this_run, takes_failures
 from noetlc.older.skips import may_be_skipped
 
 _EVENT = path("event", "name")
@@ -122,3 +124,43 @@ def _failed(expr: Expr) -> Expr | None:
 
 def _reads_outcome(asked: Guard) -> bool:
     return any(static_path(part)[:2] == ("event", "outcome") for part in walk(asked.expr))
+
+
+# The meaning of a step's result to its own arcs where the step may run again, and fail then.
+#
+# The name of a step stands for its latest run that went well (LANGUAGE §2); `result` and its like stand, to who wrote
+# them into an arc, for the run that has just ended. Where that failed there is none: an earlier one would be wrong.
+#
+#     when: "{{ error is defined }}", args: {x: "{{ result.k }}"}   →   x: "{{ (s if event.status == 'ok').k }}"
+_FAILING = frozenset({"status", "error"})
+
+
+def run_again(playbook: Playbook) -> frozenset[str]:
+    """The steps that may run more than once: those on a cycle, and what a fork leads to."""
+    graph = graph_of(playbook)
+    forks = [
+        at
+        for at, step in enumerate(playbook.steps)
+        if step.router is not None and step.router.mode == "inclusive" and len(step.router.arcs) > 1
+    ]
+    behind = reached(graph.successors, forks)
+    again = {
+        at
+        for members in components_of(graph.successors)
+        for at in members
+        if len(members) > 1 or at in graph.successors[at]
+    }
+    return frozenset(playbook.steps[at].name for at in again | behind)
+
+
+def takes_failures(arc: Arc) -> bool:
+    """Whether a failure is asked about the arc, whose guard has canonical names (LANGUAGE §3)."""
+    if arc.when is None:
+        return False
+    asked = {access.keys[0] for access in accesses(arc.when.expr) if access.root.name == "event" and access.keys}
+    return bool(asked & _FAILING) or (bool(events_in(arc.when.expr)) and on_failed(arc.when.expr) != FALSE)
+
+
+def of_this_run(step: Step) -> Expr:
+    """The result of the run that has ended, which is undefined where it has failed."""
+    return Conditional(equal(path("event", "status"), "ok"), result_of(step.name), None)

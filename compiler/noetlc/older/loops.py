@@ -16,9 +16,8 @@ from noetlc.ast.playbook import Guard, Loop, Playbook, Rule, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import loops_of, replace_steps
 from noetlc.diag.change import Change, Note
-from noetlc.expr.generated import computed, generated_name, noop
+from noetlc.expr.generated import computed, expression_of, generated_name, noop
 from noetlc.expr.shorthand import filtered, static_path
-from noetlc.expr.values import expression_of
 from noetlc.older.loose import read_loose_guard
 from noetlc.older.page_nodes import Pages
 from noetlc.reading.drafts import LoopDraft

@@ -25,7 +25,7 @@ from noetlc.expr.shorthand import FALSE, path
 from noetlc.expr.templates import arc_with, fields_with, guard_with, maybe_with, rule_with, value_with
 from noetlc.older.absent import without_absent
 from noetlc.older.events import on_failed
-from noetlc.older.failing_arcs import meant_arcs
+from noetlc.older.failing_arcs import meant_arcs, run_again
 from noetlc.older.legacy_names import (
     CTX,
     IN_RULES,
@@ -37,11 +37,9 @@ from noetlc.older.legacy_names import (
     renamed,
 )
 from noetlc.older.nearer import Nearer
-from noetlc.older.needless import without_dead, without_done
+from noetlc.older.needless import straight, without_dead, without_done
 from noetlc.older.page_nodes import tool_before_branches
 from noetlc.older.patching import OUTCOME, kept
-from noetlc.older.run_again import run_again
-from noetlc.older.straight import straight
 
 
 class OldNames(Guess):

@@ -7,7 +7,8 @@ rule  when: "{{ outcome.status == 'ok' and outcome.status == 'error' }}"     →
 """
 
 from noetl_ir.expr import Expr
-from noetlc.ast.playbook import Arc, Rule, Task
+from noetlc.ast.bodies import Tasks
+from noetlc.ast.playbook import Arc, Rule, Step, Task
 from noetlc.expr.generated import guard
 from noetlc.expr.paths import accesses
 from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, both, conjuncts, equal, path
@@ -61,3 +62,75 @@ def _reads_end(expr: Expr) -> bool:
     return any(
         access.root.name == "event" and (not access.keys or access.keys[0] in _ON_FAILURE) for access in accesses(expr)
     )
+
+
+# Jumps that lowering makes to what comes next anyway: a colleague would not have written them (REAL.md, migration).
+#
+#     {when: "{{ outcome.status == 'ok' }}", then: {do: jump, to: the next task}}    →  continue
+#     [{when: ok, then: {do: continue}}, {else: {then: {do: fail}}}]                 →  no policy: that is the default
+#     __s__case0__merge, a noop that only leads to what comes next                  →  no task
+#
+# What an author wrote stays.
+def straight(step: Step) -> Step:
+    """The step without jumps to what comes next anyway, and without tasks that are nothing but one."""
+    tasks = _without_idle(step.tasks)
+    behind = [*(task.name for task in tasks[1:]), ""]
+    made = _without_idle(tuple(_going_on(task, name) for task, name in zip(tasks, behind, strict=True)))
+    return step if made == step.tasks else step._replace(tasks=made)
+
+
+def _going_on(task: Task, behind: str) -> Task:
+    """The task that goes on to the one `behind` it, "" for the last, by going on."""
+    rules = tuple(_continuing(rule, behind) for rule in task.rules)
+    if len(rules) == 2 and _goes_on(rules[0]) and _fails(rules[1]):
+        rules = ()
+    return task if rules == task.rules else task._replace(rules=rules)
+
+
+def _continuing(rule: Rule, behind: str) -> Rule:
+    leads = rule.directive == "jump" and rule.to == behind if behind else rule.directive == "break"
+    return rule._replace(directive="continue", to=None, to_span=None) if leads and _is_made_for_ok(rule) else rule
+
+
+def _is_made_for_ok(rule: Rule) -> bool:
+    """Whether lowering made a rule, for a success: to go on after an error is told of."""
+    return rule.when is not None and rule.when.node is None and OUTCOME_OK in conjuncts(rule.when.expr)
+
+
+def _goes_on(rule: Rule) -> bool:
+    """Whether a rule does with a success what is done without any."""
+    whole = _is_made_for_ok(rule) and rule.when is not None and rule.when.expr == OUTCOME_OK
+    return whole and rule.directive == "continue" and not rule.set_ctx and not rule.set_iter
+
+
+def _fails(rule: Rule) -> bool:
+    sets = rule.set_ctx or rule.set_iter
+    return rule.when is None and rule.directive == "fail" and not (rule.code or rule.message or sets)
+
+
+def _without_idle(tasks: Tasks) -> Tasks:
+    """The tasks without those that only lead to the next one and that nothing jumps to; the first stays."""
+    while True:  # a task that only leads to another one is what that one is wanted for
+        wanted = {rule.to for task in tasks for rule in task.rules}
+        behind = [*(task.name for task in tasks[1:]), ""]
+        kept = tuple(
+            task
+            for task, name in zip(tasks, behind, strict=True)
+            if task is tasks[0] or task.name in wanted or not _only_leads(task, name)
+        )
+        if len(kept) == len(tasks):
+            return kept
+        tasks = kept
+
+
+def _only_leads(task: Task, behind: str) -> bool:
+    """Whether a generated task does nothing but go on to the one `behind` it: the result is that of the task before."""
+    if not task.generated or task.kind != "noop" or task.fields or task.args is not None or task.extras:
+        return False
+    if not task.rules:
+        return True
+    rule = task.rules[0]
+    if rule.when is not None or rule.set_ctx or rule.set_iter:
+        return False
+    goes_on = rule.directive == "continue" or (rule.directive == "break" and not behind)
+    return goes_on or (rule.directive == "jump" and rule.to == behind)

@@ -30,7 +30,7 @@ from noetlc.ast.walk import expressions_in, replace_steps
 from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.diag.change import Change, Class, Note
 from noetlc.expr.calling import CALLED
-from noetlc.expr.generated import computed, constant, generated_name, guard, jump, noop
+from noetlc.expr.generated import computed, constant, expression_of, generated_name, guard, jump, noop
 from noetlc.expr.parser import parse_template
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import (
@@ -48,7 +48,6 @@ from noetlc.expr.shorthand import (
     static_path,
 )
 from noetlc.expr.templates import Pairs, all_with, fields_with, guard_with, native, pairs_with, value_with
-from noetlc.expr.values import expression_of
 from noetlc.older.chains import named_in_chain, read_in, renamed_chain, with_own_names
 from noetlc.older.events import events_in, on_success
 from noetlc.older.hoisting import kept_words, with_meanings

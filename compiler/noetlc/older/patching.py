@@ -6,11 +6,10 @@ from typing import TypeAlias
 from noetl_ir.expr import Expr, Name, walk
 from noetlc.ast.playbook import Rule, Task
 from noetlc.ast.truth import Facts
-from noetlc.expr.generated import computed, guard
+from noetlc.expr.generated import computed, expression_of, guard
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, path
 from noetlc.expr.templates import Pairs, pairs_with
-from noetlc.expr.values import expression_of
 from noetlc.older.legacy_names import IN_RULES, Meanings, renamed, rule_meanings
 
 _GOES_ON = frozenset({"continue", "break", "jump"})

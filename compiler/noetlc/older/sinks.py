@@ -27,11 +27,10 @@ from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in, replace_steps, rule_guards, task_values
 from noetlc.ast.workbook import kind_called, pairs_of, template_of_pairs
 from noetlc.diag.change import Change, Note
-from noetlc.expr.generated import generated_name, jump, noop
+from noetlc.expr.generated import expression_of, generated_name, jump, noop
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, static_path
 from noetlc.expr.templates import fields_with, guard_with, native, value_with
-from noetlc.expr.values import expression_of
 from noetlc.older.hoisting import kept_words, with_meanings
 from noetlc.older.legacy_names import below, declared_in, declared_names, own_meanings, renamed
 from noetlc.older.loose import read_loose_guard

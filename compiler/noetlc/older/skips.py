@@ -16,10 +16,8 @@ from noetlc.ast.playbook import Guard, Loop, Playbook, Rule, Step
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
-from noetlc.expr.decided import decided
-from noetlc.expr.generated import computed, generated_name, guard, noop
+from noetlc.expr.generated import computed, decided, expression_of, generated_name, guard, noop
 from noetlc.expr.shorthand import chosen, negated
-from noetlc.expr.values import expression_of
 from noetlc.older.loose import read_loose_guard
 from noetlc.reading.drafts import StepDraft
 from noetlc.reading.reader import Reader

@@ -2,7 +2,7 @@
 
 from noetlc.ast.playbook import Executor
 from noetlc.reading.drafts import ExecutorDraft
-from noetlc.reading.knob import take_policy, take_spec
+from noetlc.reading.policy import take_policy, take_spec
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
 from noetlc.reading.shapes import boolean_of, choice_of, mapping_of, reference_of, text_of, whole_of
 from noetlc.reading.values import plain

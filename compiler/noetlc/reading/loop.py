@@ -5,7 +5,7 @@ from noetl_ir.nearest import nearest
 from noetlc.ast.playbook import Loop, Value
 from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import LoopDraft
-from noetlc.reading.knob import take_policy, take_spec
+from noetlc.reading.policy import take_policy, take_spec
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
 from noetlc.reading.shapes import choice_of, is_empty, is_misspelt, mapping_of, missing, name_of, quotes_told
 from noetlc.reading.values import read_value

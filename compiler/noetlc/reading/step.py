@@ -5,8 +5,8 @@ from noetlc.ast.playbook import Step, StepSpec, Task
 from noetlc.reading.admit import read_admit
 from noetlc.reading.drafts import StepDraft, StepSpecDraft
 from noetlc.reading.kinds import kind_of
-from noetlc.reading.knob import take_policy, take_spec
 from noetlc.reading.loop import read_loop
+from noetlc.reading.policy import take_policy, take_spec
 from noetlc.reading.reader import Reader, Table, no_effect, stray_key, take_all
 from noetlc.reading.routing import read_router
 from noetlc.reading.shapes import (

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from noetl_ir.expr import Const
 from noetlc.analysis.choices import Choice
 from noetlc.ast.playbook import Arc, Step
-from noetlc.ast.routing import takes_part_on_failure
+from noetlc.ast.truth import takes_part_on_failure
 from noetlc.diag.diagnostic import Diagnostic, Related, Severity
 from noetlc.expr.closed import strange_words
 from noetlc.rules import Rule, Unit, listed

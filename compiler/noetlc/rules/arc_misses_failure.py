@@ -18,8 +18,7 @@ from collections.abc import Iterator
 from noetl_ir.expr import Compare, Const, Expr
 from noetlc.ast.pipeline import lets_errors_pass
 from noetlc.ast.playbook import Guard
-from noetlc.ast.routing import takes_part_on_failure
-from noetlc.ast.truth import Facts, path_of, truth_of
+from noetlc.ast.truth import Facts, path_of, takes_part_on_failure, truth_of
 from noetlc.diag.diagnostic import Diagnostic, Fix, Severity
 from noetlc.expr.closed import needs_all
 from noetlc.rules import Rule, Unit

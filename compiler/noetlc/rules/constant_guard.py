@@ -18,7 +18,7 @@ from noetl_ir.expr import Const, Expr
 from noetlc.analysis.choices import choice_of
 from noetlc.ast.once import Once
 from noetlc.ast.playbook import Guard, Step
-from noetlc.ast.routing import takes_part_on_failure
+from noetlc.ast.truth import takes_part_on_failure
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.closed import strange_words, words_compared
 from noetlc.rules import Rule, Unit

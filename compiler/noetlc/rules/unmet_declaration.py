@@ -26,9 +26,9 @@ from noetl_ir.expr import Literal, MapTemplate, Template
 from noetl_ir.nearest import nearest
 from noetlc.ast.bodies import all_tasks
 from noetlc.ast.code_names import CodeNames, arriving_args, code_names
-from noetlc.ast.declared import Declared, DeclaredName
 from noetlc.ast.playbook import Playbook, Step, Task
 from noetlc.ast.python_code import code_of
+from noetlc.ast.sugar import Declared, DeclaredName
 from noetlc.ast.walk import loops_of
 from noetlc.ast.workbook import pairs_of, workbook_name
 from noetlc.diag.diagnostic import Diagnostic, Severity

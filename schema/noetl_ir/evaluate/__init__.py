@@ -13,9 +13,9 @@ A closure is made once per expression and kept by whoever owns the expression. E
 from collections.abc import Callable
 from typing import TypeAlias
 
+from noetl_ir.evaluate.access import path_of
 from noetl_ir.evaluate.closures import Run, Scope, closure
 from noetl_ir.evaluate.limits import check_chars
-from noetl_ir.evaluate.paths import path_of
 from noetl_ir.evaluate.settle import bounded, json_of, printed, settled
 from noetl_ir.evaluate.work import begin, spend_text
 from noetl_ir.expr import (

@@ -6,6 +6,7 @@ from typing import Any
 
 from noetl_ir.evaluate.limits import check_chars, check_items
 from noetl_ir.evaluate.work import spend, spend_hash, spend_search, spend_strip, spend_text
+from noetl_ir.expr import Attribute, Const, Expr, Item, Name
 from noetl_ir.records import NamedTuple
 from noetl_ir.scopes.values import Fault, Sealed, Undefined, View, key_text, refuse_marker
 
@@ -171,3 +172,20 @@ _KINDS: dict[type, str] = {
     str: "a text", int: "a number", float: "a number", bool: "a boolean", type(None): "null", list: "a list",
     tuple: "a list", dict: "a mapping", range: "a range",
 }  # fmt: skip
+
+
+def path_of(expr: Expr) -> tuple[str | int, ...] | None:
+    """The root name and the keys of an expression that is a plain path, else None."""
+    keys: list[str | int] = []
+    while True:
+        match expr:
+            case Name(name=name):
+                return (name, *reversed(keys))
+            case Attribute(of=of, name=key):
+                keys.append(key)
+                expr = of
+            case Item(of=of, key=Const(value=int() | str() as value)) if not isinstance(value, bool):
+                keys.append(value)
+                expr = of
+            case _:
+                return None

@@ -6,10 +6,9 @@ A closure may raise anything; `noetl_ir.evaluate` turns that into a fault.
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
-from noetl_ir.evaluate.access import PASSING, item, kind_of, method
+from noetl_ir.evaluate.access import PASSING, item, kind_of, method, path_of
 from noetl_ir.evaluate.data_filters import range_
 from noetl_ir.evaluate.operators import BINARY, COMPARE, UNARY, failure
-from noetl_ir.evaluate.paths import path_of
 from noetl_ir.evaluate.predicates import TESTS
 from noetl_ir.evaluate.selecting import FILTERS
 from noetl_ir.evaluate.settle import joined

@@ -1,14 +1,27 @@
-"""The operators, as Python defines them for data, within the limits of `noetl_ir.evaluate.limits`."""
+"""The operators, comparisons and `in` among them, as Python defines them for data, within `limits` and the budget of
+`work`.
+"""
 
+import operator
 import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from noetl_ir.evaluate.access import kind_of
-from noetl_ir.evaluate.comparing import COMPARISONS
 from noetl_ir.evaluate.limits import check_bits, check_chars, check_items
 from noetl_ir.evaluate.settle import settled, text_size
-from noetl_ir.evaluate.work import spend, spend_numbers, spend_text
+from noetl_ir.evaluate.work import (
+    LONG,
+    VIEW_TYPES,
+    spend,
+    spend_entries,
+    spend_hash,
+    spend_numbers,
+    spend_pair,
+    spend_search,
+    spend_text,
+    weigh,
+)
 from noetl_ir.scopes.values import Fault, Sealed, Undefined
 
 Operand: TypeAlias = Any
@@ -155,4 +168,65 @@ BINARY: dict[str, Operator] = {
     "+": add, "-": subtract, "*": multiply, "/": divide, "//": floor_divide, "%": modulo, "**": power,
 }  # fmt: skip
 UNARY: dict[str, Callable[[Operand], object]] = {"-": negative, "+": positive}
-COMPARE: dict[str, Operator] = COMPARISONS
+
+
+Comparison: TypeAlias = Callable[[Any, Any], object]
+
+
+def _counted(compare: Comparison) -> Comparison:
+    def compared(left: Any, right: Any) -> object:
+        if type(left) in LONG or isinstance(left, tuple):
+            spend_pair(left, right)
+        return compare(left, right)
+
+    return compared
+
+
+def within(value: Any, container: Any) -> object:
+    """`value in container`."""
+    value = _sought(value, container)
+    _spend_within(value, container)
+    return value in container
+
+
+def not_within(value: Any, container: Any) -> object:
+    """`value not in container`."""
+    value = _sought(value, container)
+    _spend_within(value, container)
+    return value not in container
+
+
+def _sought(value: Any, container: Any) -> Any:
+    """The value that is looked for: in a text, the true text of a secret, as Python's texts know no others."""
+    return value.true if isinstance(value, Sealed) and isinstance(container, str) else value
+
+
+def _spend_within(value: Any, container: Any) -> None:
+    if isinstance(container, str):
+        if isinstance(value, str):
+            spend_search(container, value)
+    elif isinstance(container, (list, tuple, VIEW_TYPES[1])):
+        spend_entries(container, 2)
+        # Short texts and numbers compare at once and are paid for above. Long ones may agree with every entry up to
+        # the last character.
+        if (type(value) is str and len(value) > 16) or isinstance(value, (list, tuple, dict)):
+            entries: Any = container
+            for entry in entries:
+                spend(8)
+                spend_pair(value, entry)
+    elif isinstance(container, range):
+        if type(value) is not int:
+            spend(2 * len(container))
+    elif isinstance(container, VIEW_TYPES[2]):
+        if isinstance(value, tuple):
+            spend_hash(value[:1])
+            weigh(value[1:])  # what is under the key is compared
+    else:
+        spend_hash(value)
+
+
+COMPARE: dict[str, Comparison] = {
+    "==": _counted(operator.eq), "!=": _counted(operator.ne), "<": _counted(operator.lt),
+    "<=": _counted(operator.le), ">": _counted(operator.gt), ">=": _counted(operator.ge),
+    "in": within, "not in": not_within,
+}  # fmt: skip

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from noetl_ir.evaluate.comparing import COMPARISONS, within
-from noetl_ir.evaluate.operators import modulo
+from noetl_ir.evaluate.operators import COMPARE, modulo, within
 from noetl_ir.evaluate.settle import text_of
 from noetl_ir.evaluate.work import spend_hash, spend_pair, spend_text
 from noetl_ir.scopes import vocabulary
@@ -124,7 +123,7 @@ TESTS: dict[str, Callable[..., object]] = {
     "mapping": mapping, "number": number, "sequence": sequence, "iterable": iterable, "callable": callable_,
     "sameas": sameas, "escaped": escaped, "in": within,
     **{
-        name: COMPARISONS[word]
+        name: COMPARE[word]
         for word, names in {
             "==": ("eq", "equalto"), "!=": ("ne",), ">": ("gt", "greaterthan"), ">=": ("ge",),
             "<": ("lt", "lessthan"), "<=": ("le",),

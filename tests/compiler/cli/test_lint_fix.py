@@ -16,7 +16,7 @@ from noetlc.cli.cache import Kept
 from noetlc.cli.fixing import mended
 from noetlc.cli.inspection import found_in
 from noetlc.diag.diagnostic import Diagnostic, Fix, Severity
-from noetlc.diag.report import Reported
+from noetlc.diag.findings import Reported
 
 SPELT = (
     f"{HEAD}workload: {{alpha: 1}}\nworkflow:\n"

@@ -8,7 +8,7 @@ import pytest
 
 from noetl_ir.span import NOWHERE, Span
 from noetlc.diag.diagnostic import Code, Diagnostic, Fix, Related, Severity
-from noetlc.diag.report import FindingsReport, Reported, fingerprints
+from noetlc.diag.findings import FindingsReport, Reported, fingerprints
 from noetlc.emit.findings import github, gitlab, junit, markdown, sarif
 from noetlc.emit.findings import json as as_json
 from sarif_rules import problems

@@ -7,7 +7,7 @@ here and the rest is counted. Escapes as in actions/toolkit, `packages/core/src/
 from collections.abc import Mapping
 
 from noetlc.diag.diagnostic import Code, Severity
-from noetlc.diag.report import FindingsReport, Reported
+from noetlc.diag.findings import FindingsReport, Reported
 
 MOST = 10
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}

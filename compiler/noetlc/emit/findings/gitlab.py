@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 
 from noetlc.diag.diagnostic import Code, Severity
-from noetlc.diag.report import FindingsReport, fingerprints
+from noetlc.diag.findings import FindingsReport, fingerprints
 
 _SEVERITIES = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.NOTE: "info"}
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from noetl_ir.expr import Json
 from noetl_ir.span import Span
 from noetlc.diag.diagnostic import Code, Diagnostic, Fix
-from noetlc.diag.report import FindingsReport
+from noetlc.diag.findings import FindingsReport
 
 
 def emitted(report: FindingsReport, codes: Mapping[str, Code]) -> str:

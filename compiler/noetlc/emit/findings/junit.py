@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from xml.sax.saxutils import escape, quoteattr
 
 from noetlc.diag.diagnostic import Code
-from noetlc.diag.report import FindingsReport, Reported
+from noetlc.diag.findings import FindingsReport, Reported
 
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0 §2.2
 

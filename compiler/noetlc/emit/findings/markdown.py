@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from noetlc.diag.diagnostic import Code, Severity
-from noetlc.diag.report import FindingsReport, Reported
+from noetlc.diag.findings import FindingsReport, Reported
 from noetlc.diag.text import printable
 
 _SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\`*_{}[]<>#|~"} | {"&": "&amp;", "\n": " ", "\r": " "})

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from noetl_ir.expr import Json
 from noetl_ir.span import Span
 from noetlc.diag.diagnostic import Code, Diagnostic, Fix, Severity
-from noetlc.diag.report import FindingsReport, Reported, fingerprints
+from noetlc.diag.findings import FindingsReport, Reported, fingerprints
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 FINGERPRINT = "noetlcAddress/v1"

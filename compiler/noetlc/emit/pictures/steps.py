@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from noetlc.ast.graph import END, ENTRY
 from noetlc.ast.playbook import Arc, Playbook, Rule, Step, Task
-from noetlc.ast.routing import takes_part_on_failure
-from noetlc.ast.truth import NO_FACTS, done_facts, truth_of
+from noetlc.ast.truth import NO_FACTS, done_facts, takes_part_on_failure, truth_of
 from noetlc.ast.walk import loops_of
 from noetlc.emit.pictures.metrics import clipped
 from noetlc.emit.pictures.picture import Edge, Kind, Node, Picture, Shape

@@ -14,11 +14,10 @@ from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, Note
-from noetlc.expr.generated import guard
+from noetlc.expr.generated import expression_of, guard
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import FALSE, equal, otherwise, path, static_path
 from noetlc.expr.templates import arc_with, fields_with, guard_with, native, pairs_with, task_with
-from noetlc.expr.values import expression_of
 from noetlc.older.case.nodes import Case, CaseRule, Route
 from noetlc.older.case.routes import own_named
 from noetlc.older.case.settings import idle, settled

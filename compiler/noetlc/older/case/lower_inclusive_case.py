@@ -20,8 +20,7 @@ from noetl_ir.records import NamedTuple
 from noetlc.ast.bodies import Tasks, taken_of
 from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Rule, Step, Task, Value
 from noetlc.diag.change import Change, Note
-from noetlc.expr.decided import decided
-from noetlc.expr.generated import computed, constant, generated_name, guard, jump, noop
+from noetlc.expr.generated import computed, constant, decided, generated_name, guard, jump, noop
 from noetlc.expr.shorthand import (
     FALSE,
     OUTCOME_ERROR,

@@ -8,10 +8,9 @@ from collections.abc import Iterable
 
 from noetl_ir.expr import Expr
 from noetlc.ast.playbook import Guard, Rule
-from noetlc.expr.generated import guard
+from noetlc.expr.generated import expression_of, guard
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.shorthand import FALSE, OUTCOME_OK, TRUE, both, negated
-from noetlc.expr.values import expression_of
 from noetlc.older.case.rules import Policy, Ready, span_of
 from noetlc.older.legacy_names import Meanings, renamed
 from noetlc.older.repetition import retrying

@@ -9,7 +9,7 @@ from noetlc.ast.bodies import Choose, Tasks
 from noetlc.ast.playbook import Guard, Rule, Step, Task, Value
 from noetlc.ast.walk import expressions_in
 from noetlc.expr.counting import again
-from noetlc.expr.generated import constant, generated_name, guard, jump, noop
+from noetlc.expr.generated import constant, expression_of, generated_name, guard, jump, noop
 from noetlc.expr.shorthand import (
     FALSE,
     OUTCOME_ERROR,
@@ -22,7 +22,6 @@ from noetlc.expr.shorthand import (
     path,
 )
 from noetlc.expr.templates import Pairs, guard_with, native, rule_with
-from noetlc.expr.values import expression_of
 from noetlc.older.case.nodes import Case, CaseRule, Route
 from noetlc.older.case.settings import reached, route_of, winner
 from noetlc.older.chains import named_in_chain, read_in, renamed_chain, with_inner, with_own_names
