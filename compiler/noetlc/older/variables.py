@@ -27,11 +27,10 @@ from noetlc.ast.playbook import Playbook, Rule, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in, replace_steps
 from noetlc.diag.change import Change, Note
-from noetlc.expr.generated import Pairs, generated_name, jump, noop
+from noetlc.expr.generated import Pairs, expression_of, generated_name, jump, noop
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, result_of, static_path
 from noetlc.expr.templates import pairs_with, value_with
-from noetlc.expr.values import expression_of
 from noetlc.older.between import after_loop, on_arc
 from noetlc.older.branching import behind
 from noetlc.older.following import entered, followed
