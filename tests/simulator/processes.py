@@ -14,6 +14,7 @@ from noetl.app.idle import IdleWorker
 from noetl.app.task_environment import TaskEnvironments
 from noetl.engine.program import Program
 from noetl.needs import Needs
+from noetl.ports import Blobs
 from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane, Observer
 from noetl.server.journal import Batching
@@ -29,6 +30,7 @@ from noetl.worker.worker import Worker
 from simulator.disk import Disk, DiskOdds, Holders, Killed
 from simulator.effects import Deed, Tools
 from simulator.endpoint import Endpoint
+from simulator.fetches import FetchedBlobs, FetchedPrograms, SimulatedFetches
 from simulator.network import Network
 from simulator.timeline import EPOCH, SECOND, SkewedClock, Timeline
 
@@ -186,7 +188,7 @@ class ServerProcess:
 
 
 class WorkerProcess:
-    """A worker of a pool."""
+    """A worker of a pool. With `fetches` it has plans and values from elsewhere, which take their time."""
 
     def __init__(
         self,
@@ -198,6 +200,7 @@ class WorkerProcess:
         slots: int,
         skew: int,
         waits: Callable[[], int],
+        fetches: SimulatedFetches | None = None,
     ) -> None:
         self.name = name
         self.pool = pool
@@ -207,14 +210,17 @@ class WorkerProcess:
         self.wall = SkewedClock(shared.timeline, EPOCH + skew)
         steady = self._steady = SkewedClock(shared.timeline, chance.randint(0, 9 * SECOND))
 
-        def load(digest: str, needs: Needs) -> Program:
+        def load(digest: str) -> Program:
             if digest not in shared.programs:
                 raise NotFound(digest)
             return shared.programs[digest]
 
+        def blobs(needs: Needs) -> Blobs:
+            return shared.blobs if fetches is None else FetchedBlobs(shared.blobs, needs)
+
         environments = TaskEnvironments(
-            load,
-            lambda needs: shared.blobs,
+            FetchedPrograms(load).load,
+            blobs,
             root=".",
             secrets_path="/nonexistent/secrets",
             chance=chance.random,
@@ -225,8 +231,11 @@ class WorkerProcess:
         self.worker = Worker(
             self.endpoint, pool=pool, slots=slots, launcher=self.tools, program_of=environments.program_of,
             context_of=environments.context_of, clock=self.wall, steady=steady, name=name,
-            heartbeats=Heartbeats(self.endpoint, self.endpoint, steady), blobs=lambda needs: shared.blobs,
+            heartbeats=Heartbeats(self.endpoint, self.endpoint, steady), blobs=blobs,
+            fetches=fetches,  # type: ignore[arg-type]
         )  # fmt: skip
+        if fetches is not None:
+            fetches.wake = self.life.wake
         self.life.wake()
 
     def stop(self) -> None:

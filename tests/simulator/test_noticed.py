@@ -8,6 +8,7 @@ import pytest
 import noetl.server.control
 import simulator.world
 from noetl.engine import reports
+from noetl.needs import Absent, Needs, wait_for
 from noetl.server.control import ControlPlane
 from noetl.server.dues import Dues
 from noetl.server.execution import OwnedExecution
@@ -66,6 +67,20 @@ def answer_before_disk(patch: Patch) -> None:
         return answers, events, orders
 
     patch.setattr(OwnedExecution, "take", take_and_forget)
+
+
+def absence_is_believed(patch: Patch) -> None:
+    """What was made of an exception that only says that a value is not here yet is taken for the result."""
+
+    async def met(self: Needs, compute: Callable[[], object]) -> object:
+        while True:
+            try:
+                return compute()
+            except Absent:
+                assert self._lacking is not None
+                await wait_for(self._lacking)
+
+    patch.setattr(Needs, "met", met)
 
 
 def one_name_for_all(patch: Patch) -> None:
@@ -137,6 +152,7 @@ BROKEN: dict[Callable[[Patch], None], Sequence[int]] = {
     slots_leak: range(200),
     conflict_is_swallowed: range(200),
     clocks_are_trusted: range(200),
+    absence_is_believed: range(4, 400, 5),
     one_name_for_all: (103,),
     nothing_is_ever_lost: (441,),
     no_fencing: (1180,),

@@ -23,6 +23,7 @@ from noetl.store.memory import MemoryBlobs, MemoryStore
 from noetl_ir.events import Event
 from simulator.disk import Disk, DiskOdds, Holders
 from simulator.effects import waiting_times
+from simulator.fetches import SimulatedFetches
 from simulator.laws import check_deeds, check_execution, end_of, fold
 from simulator.network import Network, Odds
 from simulator.plays import PLAYS, Ready, ready
@@ -32,6 +33,9 @@ from simulator.timeline import EPOCH, SECOND, STEP, Timeline
 AT_MOST = 3600 * SECOND + 2 * STEP
 """A run that is not over after so long, and nothing goes wrong any more, never is. Who takes it up from its log waits
 for due times by a clock that may be as far off as that of who wrote them, the other way."""
+
+FETCHING = 5
+"""In one of so many simulations workers fetch plans and values, which takes time, and fails at first now and then."""
 
 QUIET = 75 * SECOND
 """How long those who were left behind have to broadcast that all is over."""
@@ -287,7 +291,12 @@ class World:
         slots = chance.choice((1, 2, 4))
         takes = self._takes
         waits = waiting_times(chance) if takes is None else lambda: takes
-        return WorkerProcess(self._shared, chance, name, pool=pool, slots=slots, skew=self._skew(), waits=waits)
+        fetches = None
+        if self._setting.seed % FETCHING == FETCHING - 1:
+            fetches = SimulatedFetches(self._shared.timeline, self._stream(f"{name} fetches"))
+        return WorkerProcess(
+            self._shared, chance, name, pool=pool, slots=slots, skew=self._skew(), waits=waits, fetches=fetches
+        )
 
     def _skew(self) -> int:
         return self._chance.randint(-self._setting.skew, self._setting.skew)
