@@ -165,8 +165,9 @@ class ControlPlane:
             self._settle_for(execution_id)
 
     def settle(self) -> None:
-        """Have everything on disk that was decided, and what rests on it follow. Raises StoreFailure."""
+        """Have everything on disk that was decided, and what rests on it follow. Raises StoreFailure, Conflict."""
         self._journal.flush()
+        self._raise_conflict()
 
     def _settle_for(self, execution_id: str) -> None:
         """`settle` for somebody who waits for one execution. Raises Conflict where somebody else goes on with it."""
@@ -248,11 +249,14 @@ class ControlPlane:
         if self._journal.is_due:
             self._journal.flush()
         did = self._send() or did
+        self._raise_conflict()
+        return did
+
+    def _raise_conflict(self) -> None:
         if self._conflict is not None:
             conflict, self._conflict = self._conflict, None
             self._lost.clear()
             raise conflict
-        return did
 
     def _look_for_lost(self) -> None:
         """Let go of what others took while this process stood still, before anything is done on what it believes."""
@@ -284,8 +288,7 @@ class ControlPlane:
 
     def _refuse(self, execution_id: str, problem: StoreRefused) -> None:
         """An execution whose turn is never stored ends by that, or is given up where even that cannot be stored."""
-        owned = self.executions.get(execution_id)
-        if owned is None:
+        if (owned := self.executions.get(execution_id)) is None:
             return
         if owned.execution.fault is not None:
             self._say(f"execution {execution_id} is given up: {problem}")
@@ -303,11 +306,8 @@ class ControlPlane:
         for claim in left.claims:
             owned = self.executions.get(claim.execution_id)
             if owned is not None and owned.runs_under(claim.run, claim.claim):
-                try:
-                    with self._bulkhead(owned):
-                        self._follow_up(owned, *owned.lose([claim.run]))
-                except (Conflict, Owned) as problem:
-                    self._lose(claim.execution_id, problem)
+                with self._bulkhead(owned):
+                    self._follow_up(owned, *owned.lose([claim.run]))
         for execution_id, loop in left.loops:
             if (owned := self.executions.get(execution_id)) is not None:
                 with self._bulkhead(owned):

@@ -114,7 +114,11 @@ class Journal:
         return self._clock.now() - self._since >= self._batching.time
 
     def flush(self) -> None:
-        """Store what is held, and do what waits for it. Within that, only store. Raises StoreFailure."""
+        """Store what is held, and do what waits for it; within that only store, and while storing nothing. Raises
+        StoreFailure.
+        """
+        if self._is_storing:
+            return
         self._write()
         if self._is_telling:
             return
@@ -151,8 +155,6 @@ class Journal:
         self._size = sum(len(body) for append in self._held for _, body in append.records)
 
     def _write(self) -> None:
-        if self._is_storing:
-            return
         self._is_storing = True
         try:
             while self._held:

@@ -1,10 +1,11 @@
 """How long turns are held, and in which order what waits for them follows."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from noetl.ports import Append, Conflict, ExecutionRow, StoreFailure
+from noetl.ports import Append, Conflict, ExecutionRow, StoreFailure, StoreRefused
 from noetl.server.journal import BEFORE_EFFECTS, EVERY_EVENT, EVERY_ROUND, Batching, Journal, at_once, together
 from noetl.store.memory import MemoryStore
 
@@ -120,6 +121,32 @@ def test_who_loses_one_while_something_follows_loses_that_one() -> None:
     held.turn("b")
     held.journal.flush()
     assert held.lost == ["a"] and held.did == ["b1"]
+
+
+def test_who_is_refused_and_flushes_has_nothing_follow_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`done` of each turn looks whether it is on disk."""
+    held = Held(EVERY_ROUND)
+    append, refused = held.store.append, list[str]()
+
+    def refuse(name: str, problem: StoreRefused) -> None:
+        refused.append(name)
+        held.journal.flush()
+
+    def one_by_one(name: str, expected: int, records: Any, **given: Any) -> int:
+        if name == "a":
+            raise StoreRefused("it cannot be stored")
+        return append(name, expected, records, **given)
+
+    def all_at_once(appends: Any) -> None:
+        raise StoreRefused("one of them cannot be stored")
+
+    monkeypatch.setattr(held.journal, "_refuse", refuse)
+    monkeypatch.setattr(held.store, "append", one_by_one)
+    monkeypatch.setattr(held.store, "append_all", all_at_once)
+    for name in "abab":
+        held.turn(name)
+    held.journal.flush()
+    assert refused == ["a"] and held.did == ["b1", "b2"]
 
 
 def test_what_could_not_be_stored_stays_held() -> None:
