@@ -94,7 +94,7 @@ class Driven:
         )  # fmt: skip
         self.conflicts: list[str] = []
         for name in NAMES:
-            self.control.begin(self.program, name, Request({}))
+            self.control.own_and_start(self.program, name, Request({}))
 
     def go(self, rounds: int) -> None:
         """So many rounds, or until nothing moves."""

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from noetl.app.composition import driver_of
 from noetl.app.runtime import Settings, open_runtime
 from noetl.engine.starting import Request
 from noetl.store.sqlite import SqliteStore
@@ -26,7 +27,7 @@ def main(plan: Path, address: str) -> int:
     with open_runtime(address, Settings(), _no_catalogue) as runtime:
         program = runtime.programs.add(plan.read_bytes())
         execution_id, count = runtime.new_execution_id(), 0
-        with runtime.driver(execution_id, lambda *_: None) as driver:
+        with driver_of(runtime, execution_id, lambda *_: None) as driver:
             status = driver.embedded.start(program, execution_id, Request({}))
     if status != "completed":
         raise SystemExit(f"the run is {status}")
