@@ -4,24 +4,30 @@
         →  args: {__text1: "run_{{ execution_id }}"}, code: "result = {'id': __text1}"
 
 Old engines rendered code before Python saw it. The value is given as an arg, never put into the code. A string is taken
-where every name in its braces is one that the playbook has; in formatted strings, docstrings, strings that are put
-together or formatted, and code that makes templates itself, the braces may be Python's own: they stay, and are told.
+where every name in its braces is one that the playbook has there, args of the task too. In formatted strings,
+docstrings, strings that are put together or formatted, and code that makes templates itself, the braces may be Python's
+own: they stay, and are told.
 """
 
 import ast
-from collections.abc import Container, Iterator
+from collections.abc import Iterator, Mapping
 from itertools import accumulate
 
-from noetl_ir.expr import Expr, Filter, Literal, Native, Template, Text
-from noetlc.ast.playbook import Playbook, Task, Value
+from noetl_ir.expr import Block, Expr, Filter, Literal, Name, Native, Template, Text, expressions_of
+from noetl_ir.records import NamedTuple
+from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.python_code import code_of, python_code
 from noetlc.ast.walk import replace_steps
-from noetlc.ast.workbook import pairs_of, template_of_pairs
+from noetlc.ast.workbook import pairs_of, template_of_pairs, workbook_name
 from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import generated_name
 from noetlc.expr.parser import parse_template
 from noetlc.expr.paths import accesses
-from noetlc.expr.templates import native
+from noetlc.expr.shorthand import path, static_path
+from noetlc.expr.templates import native, template_with
+from noetlc.expr.values import expression_of
+from noetlc.older.legacy_names import ROOTS, below
+from noetlc.older.nearer import Nearer
 
 _EVERYWHERE = frozenset({"execution_id", "workload", "ctx", "now"})
 _TEXTS = frozenset({"execution_id", "now"})
@@ -30,19 +36,85 @@ _MAKES_TEMPLATES = ("jinja", "Template", "render", "class ")
 """What code with templates of its own has; in a class a generated name would be another one."""
 
 
+class _Known(NamedTuple):
+    """The names that mean something at a place: `names` bare, `args` behind `args.`, `own` the args of the task itself,
+    which are what they were given.
+    """
+
+    names: frozenset[str]
+    args: frozenset[str]
+    own: Mapping[str, Expr]
+
+    def has(self, expr: Expr) -> bool:
+        """Whether every name of an expression is one of them."""
+        roots = [(access.root.name, access.keys) for access in accesses(expr)]
+        return bool(roots) and all(self._has(name, keys) for name, keys in roots)
+
+    def _has(self, name: str, keys: tuple[str | int, ...]) -> bool:
+        if name == "args":
+            return bool(keys) and (keys[0] in self.own or keys[0] in self.args)
+        if name == "job" and name not in self.names and name not in self.own:
+            return keys[:1] in _RUN
+        return name in self.names or name in self.own or name == "vars"
+
+    def replaced(self, expr: Expr) -> Expr | None:
+        """The meaning of a name that an arg of the task cannot read itself."""
+        here = static_path(expr)
+        if not here:
+            return None
+        if here[0] in self.own:
+            return below(self.own[here[0]], here[1:])
+        if here[0] == "args" and here[1:2] != () and here[1] in self.own:
+            return below(self.own[here[1]], here[2:])
+        if here[0] in self.names:
+            return None
+        if here[0] == "vars":
+            return path("ctx", *here[1:])
+        return Name("execution_id") if here[0] == "job" else None
+
+
+_RUN = (("uuid",), ("id",), ("execution_id",))
+
+
 def bind_texts(playbook: Playbook, note: Note) -> Playbook:
     """The playbook whose code has the texts that were meant."""
-    known = _EVERYWHERE | {step.name for step in playbook.steps} | {key for key, _ in playbook.workload}
+    nearer = Nearer(playbook)
+    everywhere = _EVERYWHERE.union(nearer.everywhere, [step.name for step in playbook.steps])
+    called = {
+        key
+        for step in playbook.steps
+        for task in step.tasks
+        if workbook_name(task) is not None
+        for key in (*nearer.brought(step), *_own_args(task))
+    }
 
-    def bound(task: Task) -> Task:
-        made = _bound(task, known)
+    def bound(task: Task, names: frozenset[str], args: frozenset[str]) -> Task:
+        made = _bound(task, names, args)
         if made is not task:
             span = next(value.span for name, value in task.fields if name == "code")
             note(Change("bind_texts", span, "a template in a string of code", "review", "an arg with its text"))
         return made
 
-    found = replace_steps(playbook, lambda step: step._replace(tasks=tuple(map(bound, step.tasks))))
-    return found._replace(workbook=tuple((name, bound(task)) for name, task in found.workbook))
+    def of_step(step: Step) -> Step:
+        names = everywhere.union(nearer.within(step), [task.name for task in step.tasks])
+        args = nearer.brought(step)
+        return step._replace(tasks=tuple([bound(task, names, args) for task in step.tasks]))
+
+    found = replace_steps(playbook, of_step)
+    given = frozenset(called)
+    workbook = tuple([(name, bound(task, everywhere | given, given)) for name, task in found.workbook])
+    return found._replace(workbook=workbook)
+
+
+def _own_args(task: Task) -> dict[str, Expr]:
+    """The args of a task as expressions; those aside that only a place of their own gives."""
+    pairs = {} if task.args is None else pairs_of(task.args.template) or {}
+    found = {key: expression_of(template) for key, template in pairs.items() if not isinstance(template, Block)}
+    return {key: expr for key, expr in found.items() if not any(a.root.name in _NOT_MOVED for a in accesses(expr))}
+
+
+_NOT_MOVED = (ROOTS - {"vars"}) | {"keychain", "env", "token", "_prev"}
+"""Names that are read where they stand: secrets, and old words that mean the result before."""
 
 
 def _code(task: Task) -> str | None:
@@ -54,14 +126,15 @@ def _code(task: Task) -> str | None:
     return code if is_open and python_code(code).error is None else None
 
 
-def _bound(task: Task, known: Container[str]) -> Task:
+def _bound(task: Task, names: frozenset[str], args: frozenset[str]) -> Task:
     code = _code(task)
     if code is None:
         return task
     own = {} if task.args is None else pairs_of(task.args.template) or {}
+    known = _Known(names - own.keys(), args - own.keys(), _own_args(task))
     given: dict[str, Template] = {}
     parts, at = list[str](), 0
-    for start, end, template in _texts(code, known, own):
+    for start, end, template in _texts(code, known):
         name = next((name for name, one in given.items() if one == template), None)
         name = name or generated_name(f"text{len(given) + 1}")
         given[name] = template
@@ -78,7 +151,7 @@ def _bound(task: Task, known: Container[str]) -> Task:
     return task._replace(fields=fields, args=Value(template_of_pairs({**own, **given}), span, None))
 
 
-def _texts(code: str, known: Container[str], own: Container[str]) -> Iterator[tuple[int, int, Template]]:
+def _texts(code: str, known: _Known) -> Iterator[tuple[int, int, Template]]:
     """Where strings with such braces stand, in order, and the template of each."""
     lines = code.encode().split(b"\n")
     begins = [0, *accumulate(len(line.decode()) + 1 for line in lines)]
@@ -90,7 +163,7 @@ def _texts(code: str, known: Container[str], own: Container[str]) -> Iterator[tu
     for node in _strings(ast.parse(code)):
         start = place(node.lineno, node.col_offset)
         end = place(node.end_lineno or node.lineno, node.end_col_offset or 0)
-        template = _meant(str(node.value), known, own)
+        template = _meant(str(node.value), known)
         if template is not None:
             found.append((start, end, template))
     return iter(sorted(found, key=lambda one: one[0]))
@@ -114,21 +187,19 @@ def _strings(tree: ast.AST) -> Iterator[ast.Constant]:
                 waiting += ast.iter_child_nodes(node)
 
 
-def _meant(text: str, known: Container[str], own: Container[str]) -> Template | None:
+def _meant(text: str, known: _Known) -> Template | None:
     """The template that a string is; None where its braces have names that nothing declares, or none."""
     parsed = parse_template(text)
     if parsed.errors:
         return None
-    match parsed.template:
-        case Native(expr=expr) if _is_known(expr, known, own):
-            is_text = {access.root.name for access in accesses(expr)} <= _TEXTS
-            return parsed.template if is_text else native(Filter(expr, "string", (), ()))
-        case Text(parts=parts):
-            exprs = [part for part in parts if not isinstance(part, str)]
-            return parsed.template if all(_is_known(expr, known, own) for expr in exprs) else None
+    exprs = expressions_of(parsed.template)
+    if not exprs or not all(map(known.has, exprs)):
+        return None
+    made = template_with(parsed.template, known.replaced)
+    match made:
+        case Native(expr=expr):
+            is_text = made is parsed.template and {access.root.name for access in accesses(expr)} <= _TEXTS
+            return made if is_text else native(Filter(expr, "string", (), ()))
+        case Text():
+            return made
     return None
-
-
-def _is_known(expr: Expr, known: Container[str], own: Container[str]) -> bool:
-    roots = {access.root.name for access in accesses(expr)}
-    return bool(roots) and all(name in known and name not in own for name in roots)
