@@ -20,12 +20,11 @@ from noetlc.ast.python_code import code_of, python_code
 from noetlc.ast.walk import replace_steps
 from noetlc.ast.workbook import pairs_of, template_of_pairs, workbook_name
 from noetlc.diag.change import Change, Note
-from noetlc.expr.generated import generated_name
+from noetlc.expr.generated import expression_of, generated_name
 from noetlc.expr.parser import parse_template
 from noetlc.expr.paths import accesses
 from noetlc.expr.shorthand import path, static_path
 from noetlc.expr.templates import native, template_with
-from noetlc.expr.values import expression_of
 from noetlc.older.legacy_names import ROOTS, below
 from noetlc.older.nearer import Nearer
 
