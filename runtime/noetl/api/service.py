@@ -219,9 +219,10 @@ class ApiService:
 
     def register(self, data: bytes, name: str) -> dict[str, Json]:
         """Keep a plan, or compile a playbook and keep its plan; the row of the catalogue."""
-        plan = data if data.startswith(MAGIC) else self._compile(data, name)
+        compiled = not data.startswith(MAGIC)
+        plan = self._compile(data, name) if compiled else data
         with _told():
-            program = self._runtime.programs.add(plan)
+            program = self._runtime.programs.add(plan, compiled=compiled)
             path = program.plan.path or program.plan.name
             with self._storing():
                 version = self._runtime.store.put_plan(program.digest, path, plan)

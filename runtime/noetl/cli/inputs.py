@@ -15,6 +15,7 @@ from noetl.worker.scripted import Script, ScriptError, read_script
 from noetl_cli import lazy_click as click
 from noetl_ir.expr import Json
 from noetl_ir.plan_format import MAGIC
+from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +25,14 @@ MAX_BYTES = 1 << 30
 _MAX_DEPTH = 200
 
 
-def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str) -> bytes:
+class Given(NamedTuple):
+    """The bytes of a plan, and whether they were compiled here of what was given."""
+
+    data: bytes
+    compiled: bool
+
+
+def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str) -> Given:
     """The bytes of a plan: a plan file as it is, a plan in JSON form written as bytes, a playbook compiled.
 
     What the compiler says goes to standard error, warnings not when `quiet`. `undone` says what did not happen where
@@ -32,9 +40,9 @@ def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str
     """
     data = read(name)
     if data.startswith(MAGIC):
-        return data
+        return Given(data, compiled=False)
     if data.lstrip()[:1] == b"{" and b'"noetl-plan"' in data:
-        return _from_json(name, data)
+        return Given(_from_json(name, data), compiled=False)
     from pathlib import Path
 
     from noetl.compiling import CompileError, compile_playbook
@@ -49,7 +57,7 @@ def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str
         raise Problem(f"{name} does not compile; {undone}") from None
     if said and not quiet:
         click.echo(_told(said), err=True)
-    return plan
+    return Given(plan, compiled=True)
 
 
 def _told(text: str) -> str:

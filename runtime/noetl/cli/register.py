@@ -22,7 +22,7 @@ def register(source: str, folders: tuple[Path, ...], server: str, as_json: bool)
 
     It becomes the newest version of its path, unless it is that already.
     """
-    row = registered(server, plan_bytes(source, folders, quiet=False, undone="nothing was registered"))
+    row = registered(server, plan_bytes(source, folders, quiet=False, undone="nothing was registered").data)
     if as_json:
         click.echo(json_text(row))
     else:

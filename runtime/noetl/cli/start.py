@@ -74,7 +74,7 @@ def _followed(server: str, execution_id: str, *, as_json: bool) -> int:
 def _named(what: str, folders: tuple[Path, ...], server: str) -> dict[str, Json]:
     """Which plan is meant: a file that is there, else a path of the catalogue."""
     if what == STANDARD_INPUT or os.path.isfile(what):
-        plan = plan_bytes(what, folders, quiet=False, undone="nothing was started")
+        plan = plan_bytes(what, folders, quiet=False, undone="nothing was started").data
         return {"playbook_id": registered(server, plan)["playbook_id"]}
     path, at, version = what.rpartition("@")
     if not at:

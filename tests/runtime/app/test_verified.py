@@ -94,6 +94,8 @@ def test_a_file_is_verified_whatever_was_noted_of_its_digest(store: Store, verif
     opened(store).add(LARGE)
     opened(store).add(LARGE)
     assert len(verified) == 2
+    opened(store).add(LARGE, compiled=True)
+    assert len(verified) == 2
     data = unsound()
     store.vouch(digest_of(data), programs.verifier())
     with pytest.raises(NotFound, match="not sound"):
