@@ -2,12 +2,17 @@
 task, which name its own args.
 """
 
-from noetl_ir.expr import Attribute, Expr, Name
+from collections.abc import Callable, Iterator, Mapping
+
+from noetl_ir.expr import Attribute, Block, Const, Expr, MapOf, Name, Template
 from noetlc.ast.playbook import Step, Task, Value
 from noetlc.ast.walk import loops_of
 from noetlc.ast.workbook import pairs_of
+from noetlc.expr.binding import bound, with_blocks
+from noetlc.expr.block_names import expressions_inside
 from noetlc.expr.generated import expression_of
-from noetlc.expr.templates import maybe_with, pairs_with
+from noetlc.expr.paths import accesses
+from noetlc.expr.templates import Pairs, maybe_with, pairs_with
 
 CALLED = frozenset({"python", "playbook", "workbook", "script", "noop", "container", "quantum"})
 """Kinds whose args are what they are called with; those of any other kind are there for its own fields to read."""
@@ -37,7 +42,8 @@ def with_own_args(step: Step, task: Task) -> Task:
                 return expression_of(given[name])
         return None
 
-    return task._replace(fields=pairs_with(task.fields, replace))
+    inside = {name: given[name] for name in names if name not in near}
+    return task._replace(fields=_with_blocks(pairs_with(task.fields, replace), inside, given))
 
 
 def called_with(entry: Task, args: Value | None) -> Task:
@@ -55,4 +61,33 @@ def called_with(entry: Task, args: Value | None) -> Task:
                 return expression_of(given[name])
         return None
 
-    return entry._replace(fields=pairs_with(entry.fields, replace), args=maybe_with(entry.args, replace))
+    fields = _with_blocks(pairs_with(entry.fields, replace), given, given)
+    own = maybe_with(entry.args, replace)
+    if own is not None:
+        own = own._replace(template=_with_blocks((("", own),), given, given)[0][1].template)
+    return entry._replace(fields=fields, args=own)
+
+
+def _with_blocks(fields: Pairs, bare: Mapping[str, Template], given: Mapping[str, Template]) -> Pairs:
+    """The fields in whose block templates these args are known too, `bare` and behind `args`."""
+
+    def change(block: Block) -> Block:
+        behind = {key for one in expressions_inside(block.text) for key in _keys_of_args(one.expr)}
+        meanings = {name: expression_of(value) for name, value in bare.items()}
+        if not behind.isdisjoint(given):
+            others = [(Const(key), Attribute(Name("args"), key)) for key in sorted(behind - set(given))]
+            own = [(Const(key), expression_of(value)) for key, value in given.items()]
+            meanings["args"] = MapOf((*others, *own))
+        return bound(block, meanings)
+
+    return tuple((key, _changed(value, change)) for key, value in fields)
+
+
+def _changed(value: Value, change: Callable[[Block], Block]) -> Value:
+    made = with_blocks(value.template, change)
+    return value if made is value.template else Value(made, value.span, None)
+
+
+def _keys_of_args(expr: Expr) -> Iterator[str]:
+    """The keys that an expression reads of `args` by their names."""
+    return (str(access.keys[0]) for access in accesses(expr) if access.root.name == "args" and access.keys)

@@ -101,6 +101,8 @@ def finish(r: Reader, draft: TaskDraft) -> Task | None:
         take = table.get(key.text)
         if take is not None:
             take(r, draft, key, value)
+        elif kind is not None and _are_args(kind, node, key, value):
+            take_carrier(r, draft, key, value)
         elif kind is not None and key.text in kind.fields:
             written = _as_mapping(r, value) if key.text == "env" and isinstance(value, Sequence) else value
             draft.fields.append((key.text, read_field(r, kind.fields[key.text], key.text, written)))
@@ -135,6 +137,12 @@ def finish(r: Reader, draft: TaskDraft) -> Task | None:
         tuple(draft.field_spans),
         tuple(draft.extras),
     )
+
+
+def _are_args(kind: Kind, node: Mapping, key: Scalar, value: Node) -> bool:
+    """Whether `data` of a kind that can write to a table is what a statement reads: there is no `table` to write to."""
+    stores = key.text == "data" and "table" in kind.fields and node.get("table") is None
+    return stores and isinstance(value, Mapping)
 
 
 def _code_with_braces(r: Reader, draft: TaskDraft) -> None:

@@ -42,6 +42,40 @@ workflow:
 """,
         {"seen": [7]},
     ),
+    "`data` beside a statement is what the statement reads, of an entry of the workbook too": (
+        """
+workbook:
+  - {name: counted, type: sqlite, data: {twice: true}, command: "SELECT {% if twice %}2{% else %}1{% endif %} AS n"}
+workflow:
+  - {step: start, type: sqlite, data: {who: Ada}, command: "SELECT '{{ who }}' AS who", next: [{step: count}]}
+  - step: count
+    type: workbook
+    task: counted
+    next: [{step: fin, args: {who: "{{ start.rows }}", n: "{{ count.rows }}"}}]
+""",
+        {"who": [{"who": "Ada"}], "n": [{"n": 2}]},
+    ),
+    "block templates read the task's own args, which win over the token's, and those of a call": (
+        """
+workbook:
+  - {name: counted, kind: sqlite, args: {from: 1}, command: "SELECT {% if big and args.from %}2{% endif %} AS n"}
+workflow:
+  - {step: start, tool: {kind: noop}, next: {arcs: [{step: own, args: {kept: 5, won: 6}}]}}
+  - step: own
+    tool:
+      kind: sqlite
+      args: {won: 7, deep: {k: [1, 2]}, text: "a{{ 1 + 1 }}"}
+      command: >-
+        SELECT {% for k in deep.k %}{{ k }} + {% endfor %}0 AS m,
+        {% if args.won %}{{ args.won }}{{ args.kept }}{% endif %} AS n,
+        '{% if text %}{{ text }}{% endif %}' AS t
+    next: {arcs: [{step: count}]}
+  - step: count
+    tool: {kind: workbook, task: counted, args: {big: true}}
+    next: {arcs: [{step: fin, args: {own: "{{ own.rows }}", n: "{{ count.rows }}"}}]}
+""",
+        {"own": [{"m": 3, "n": 75, "t": "a2"}], "n": [{"n": 2}]},
+    ),
     "braces in code are values, of args too, and a `return` of `result` is what it returns": (
         """
 workload: {size: 7, names: [a, b]}
