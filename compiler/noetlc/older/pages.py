@@ -250,7 +250,9 @@ def lower_pages(playbook: Playbook, note: Note) -> Playbook:
             note(Change(BY, pages.span, "a loop over pages of a workbook entry", "refused", why))
             return (rest,)
         paged = _Paged(rest, _as_fields(pages, rest), declared_in(step, known), step)
-        note(Change(BY, pages.span, "`retry` as a list", *paged.said))
+        has_pages = any(map(repeats_success, pages.policies))
+        construct = "paging" if has_pages else "`retry` by what happened"
+        note(Change(BY, pages.span, construct, *paged.said))
         gathered[step.name] = {**gathered.get(step.name, {}), **paged.gathered()}
         return paged.tasks()
 

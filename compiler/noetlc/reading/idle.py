@@ -2,8 +2,10 @@
 
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
-SO_ANYWAY = frozenset({"output_select", "return_result", "select"})
-"""What these ask for is so without them: every key of a result stays readable, and a call waits for its child."""
+SO_ANYWAY = frozenset({"inline_max_bytes", "output_select", "return_result", "scope", "select", "task"})
+"""What these ask for is so without them: every key of a result stays readable, whatever its size, as long as its run
+lasts, and a call waits for its child, and is known by its task.
+"""
 
 LEAVE_OUT = "leave it out: nothing reads it"
 
@@ -24,7 +26,6 @@ INSTEAD = {
     "no_next_is_error": "write an arc without `when` to a step that fails",
     "pool": "each task has its own connection: leave it out",
     "results": "results keep the order of the items in any case: leave it out",
-    "task": "leave it out: the task is named by `name`",
 }
 """What to write instead of a key, or why to leave it out."""
 

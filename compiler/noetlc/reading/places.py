@@ -293,7 +293,7 @@ class _Checks:
             return problem.message, span, problem.help
         if word in self._keychain:
             return problem.message, span, _ENTRY.format(word)
-        if word in ("secret", "secrets"):
+        if word in ("auth", "secret", "secrets"):
             return problem.message, span, "declare the secret in `keychain`, and write `{{ keychain.<name> }}`"
         if word in self._callers:
             return f"`{word}` is a task of the workbook, which has no result of its own", span, self._callers[word]
