@@ -4,9 +4,10 @@ Every child leads a process group of its own, and the whole group is killed with
 itself is killed with signal 9, a watchdog kills them: a small shell that holds the other end of a pipe, is
 told the groups that live, and ends them when the pipe closes. A child starts its program only after the
 watchdog knows it. A descendant that opens a session of its own leaves the group and is not followed.
+
+asyncio is imported where it is used: who compiles needs the environment of a child alone, and starts without it.
 """
 
-import asyncio
 import atexit
 import os
 import signal
@@ -66,6 +67,8 @@ async def run_child(
     Raises TimeoutError when the time is over and OSError when the program cannot be started. On these and on
     cancellation the group is gone before the exception leaves.
     """
+    import asyncio
+
     limit = "" if bounds.memory is None else str(max(1, bounds.memory // 1024))
     # The gate's shell sets the memory limit and becomes the program, so that nothing of Python runs between fork and
     # exec.
@@ -147,6 +150,8 @@ def bytes_of(size: object) -> int | None:
 
 async def exited(child: "subprocess.Popen[bytes]") -> int:
     """Wait for a child's end without a thread and without reaping it; returns its exit code."""
+    import asyncio
+
     if hasattr(os, "pidfd_open"):
         handle = os.pidfd_open(child.pid)
         try:
@@ -163,6 +168,8 @@ async def exited(child: "subprocess.Popen[bytes]") -> int:
 
 async def _converse(child: "subprocess.Popen[bytes]", given: bytes, limit: int) -> Ended:
     """Feed and drain a child until it ended, then kill what is left of its group and read the rest."""
+    import asyncio
+
     assert child.stdin and child.stdout and child.stderr
     out, err = _Sink(child.stdout.fileno(), limit), _Sink(child.stderr.fileno(), limit)
     feeding = asyncio.ensure_future(_feed(child.stdin.fileno(), given, child.stdin.close))
@@ -180,6 +187,8 @@ class _Sink:
     """Reads a pipe as data comes and keeps what is under the limit."""
 
     def __init__(self, descriptor: int, limit: int) -> None:
+        import asyncio
+
         self.kept = bytearray()
         self.cut = False
         self._descriptor = descriptor
@@ -189,6 +198,8 @@ class _Sink:
 
     def _read(self) -> bool:
         """Take one chunk; whether there may be more."""
+        import asyncio
+
         try:
             chunk = os.read(self._descriptor, 1 << 16)
         except BlockingIOError:
@@ -202,6 +213,8 @@ class _Sink:
 
     def finish(self) -> None:
         """Take what is in the pipe now and stop reading: nobody who holds its other end is waited for."""
+        import asyncio
+
         asyncio.get_running_loop().remove_reader(self._descriptor)
         for _ in range(64):  # a pipe holds less than this; a writer that fled the group could go on for ever
             if not self._read():
@@ -210,6 +223,8 @@ class _Sink:
 
 async def _feed(descriptor: int, data: bytes, close: Callable[[], None]) -> None:
     """Write all of `data` into a pipe, then close it; a reader that is gone is no error."""
+    import asyncio
+
     os.set_blocking(descriptor, False)
     view = memoryview(data)
     with suppress(BrokenPipeError):
@@ -226,6 +241,8 @@ async def _ready(
     descriptor: int, add: Callable[[int, Callable[[], None]], None], remove: Callable[[int], bool]
 ) -> None:
     """Wait until the loop finds a descriptor ready, by its `add_…` and `remove_…`."""
+    import asyncio
+
     ready = asyncio.Event()
     add(descriptor, ready.set)
     try:

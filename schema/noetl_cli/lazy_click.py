@@ -221,6 +221,9 @@ class Declared:
         left = [*words]
         while left:
             word = left.pop(0)
+            if word == "--":
+                rest += left
+                break
             if not word.startswith("-") or word == "-":
                 rest.append(word)
                 continue
