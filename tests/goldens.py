@@ -43,7 +43,7 @@ OPTIONAL: dict[str, str] = {
     "diag": "views.migration:problems",
 }
 
-COMPANIONS = frozenset({"script", "payload", "baseline"})
+COMPANIONS = frozenset({"script", "payload", "baseline", "same"})
 """Suffixes of files that belong to an input."""
 
 

@@ -80,3 +80,13 @@ def test_update_writes_the_view_beside_its_input_and_keeps_everything_else(pytes
         "a.up": "X: 1\n",
         "stray.up": "left alone\n",
     }
+
+
+def test_no_two_cases_of_the_older_dialects_say_the_same() -> None:
+    seen: dict[str, str] = {}
+    for case in goldens.cases():
+        if case.stage == "dialects" and not case.beside("same").exists():
+            lines = case.beside("canon").read_text(encoding="utf-8").splitlines()
+            text = "\n".join(line for line in lines if not line.startswith("#"))
+            assert text not in seen, f"{case.name} says what {seen[text]} says: name that one in {case.name}.same"
+            seen[text] = case.name
