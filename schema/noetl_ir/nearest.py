@@ -6,6 +6,9 @@ from itertools import islice
 LIKENESS = 0.61
 """How alike two names have to be, from 0 to 1; difflib's own 0.6 takes `signal` for `sink`."""
 
+OWN_LIKENESS = 0.7
+"""The same for names that authors made up: those have common parts (`page_size`, `page_token`)."""
+
 LONGEST = 200
 """Characters of a word or name beyond which it is like nothing: comparing takes the product of both lengths."""
 

@@ -27,7 +27,7 @@ else:
         """Makes a class of named tuples out of annotations and defaults."""
 
         def __new__(mcs, name, bases, space):
-            if bases[0].__bases__ != (tuple,):  # the base itself, or what derives from a class of named tuples
+            if bases == (tuple,) or bases[0]._fields:  # the base itself, or what derives from a class with fields
                 return super().__new__(mcs, name, bases, space)
             fields = tuple(space.get("__annotations__", ()))
             defaults = {field: space.pop(field) for field in fields if field in space}
@@ -37,9 +37,13 @@ else:
             return super().__new__(mcs, name, bases, space)
 
     class NamedTuple(tuple, metaclass=_Defined):
-        """The base of named tuples, with the methods that `collections.namedtuple` gives one."""
+        """The base of named tuples, with the methods that `collections.namedtuple` gives one.
+
+        What derives from a class without fields has its own annotations as fields, as `noetlc.ast.sugar` needs it.
+        """
 
         __slots__ = ()
+        _fields = ()
 
         def __new__(cls, /, *given, **named):
             """An instance; `namedtuple` has the constructor for what is not plainly one value for each field."""

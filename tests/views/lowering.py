@@ -1,7 +1,7 @@
 """The view of what lowering makes of a playbook: canonical source, then each change with its class.
 
-An input that is another spelling of what another one says has a companion, `<case>.same`, with the name of that one: its
-view has the changes alone, and a run would be the same.
+An input that is another spelling of what another one says has a companion, `<case>.same`, with the name of that one:
+its view has the changes alone, and a run would be the same.
 """
 
 from goldens import Case

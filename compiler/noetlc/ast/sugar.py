@@ -6,35 +6,28 @@ noop that carries it. `removes` in a row of `noetlc.older.passes` names the clas
 `noetlc.ast.walk` finds what is left of them.
 """
 
-from collections import namedtuple
 from typing import TYPE_CHECKING, Self, dataclass_transform
 
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 
+if TYPE_CHECKING:
 
-@dataclass_transform(frozen_default=True)
-class _Tuple(type):
-    """Makes a tuple with named fields out of annotations, as `NamedTuple` does, that may have a base.
+    @dataclass_transform(frozen_default=True)
+    class _Fields(type):
+        """Tells type checkers that annotations of a class are its fields, those of classes below `Guess` too."""
 
-    A tuple, so that a walk over a tree of tuples finds what is inside.
-    """
-
-    def __new__(mcs, name: str, bases: tuple[type, ...], space: dict[str, object]) -> "_Tuple":
-        fields: dict[str, object] = space.get("__annotations__", {})  # type: ignore[assignment]
-        if fields:
-            defaults = [space.pop(field) for field in fields if field in space]
-            bases = (namedtuple(name, list(fields), defaults=defaults), *bases)
-        space["__slots__"] = ()
-        return super().__new__(mcs, name, bases, space)
-
-
-class Sugar(metaclass=_Tuple):
-    """A construct that is no part of the canonical form."""
-
-    if TYPE_CHECKING:  # the tuple has it
+    class Sugar(metaclass=_Fields):
+        """A construct that is no part of the canonical form."""
 
         def _replace(self, **changes: object) -> Self: ...
+
+else:
+
+    class Sugar(NamedTuple):
+        """A construct that is no part of the canonical form: a tuple, so that a walk over a tree of tuples finds what
+        is inside.
+        """
 
 
 class Guess(Sugar):

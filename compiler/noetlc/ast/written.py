@@ -18,8 +18,6 @@ _GROUND = (Span, Value, Guard, str)
 class Written:
     """The parts of a playbook that stand in its source as what they are; all of them where nothing was lowered."""
 
-    __slots__ = ("_all", "_joins", "_spans")
-
     def __init__(self, read: Playbook, lowered: Playbook) -> None:
         self._all = read is lowered
         self._spans: dict[type[Part], set[Span]] = {Step: set(), Task: set(), Rule: set(), Router: set(), Arc: set()}

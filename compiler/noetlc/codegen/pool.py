@@ -14,8 +14,6 @@ class Pool:
     parser's cache holds cannot show in a plan.
     """
 
-    __slots__ = ("_expressions", "_index", "_kept", "_known", "spans", "templates")
-
     def __init__(self) -> None:
         self.templates: list[Template] = []
         self.spans: list[Span] = []

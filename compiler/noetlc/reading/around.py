@@ -30,8 +30,6 @@ class Around:
     ANYTHING: frozenset[str] = frozenset({"*"})
     """The known keys of args that only the run knows."""
 
-    __slots__ = ("_alike", "_arriving", "_outside", "_playbook")
-
     def __init__(self, playbook: Playbook) -> None:
         tasks = [task for step in playbook.steps for task in step.tasks]
         written = frozenset(key for task in tasks for rule in task.rules for key, _ in rule.set_ctx)

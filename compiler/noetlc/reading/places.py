@@ -156,19 +156,6 @@ class _Checks:
     `overruled` are those of its args that every call brings itself.
     """
 
-    __slots__ = (
-        "_callers",
-        "_keychain",
-        "_verdicts",
-        "brought",
-        "inputs",
-        "open",
-        "overruled",
-        "r",
-        "silent",
-        "unknown",
-    )
-
     def __init__(self, r: Reader, playbook: Playbook) -> None:
         self.r = r
         self.open = False

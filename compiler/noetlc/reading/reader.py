@@ -141,10 +141,6 @@ class Reader:
     `name`, or a `boolean`.
     """
 
-    __slots__ = (
-        "body", "canonical", "changes", "findings", "forms", "legacy", "legacy_seen", "meant", "source", "tables",
-    )  # fmt: skip
-
     def __init__(
         self, source: Source, tables: Tables, legacy: Legacy, forms: Forms = NO_FORMS, canonical: Tables | None = None
     ) -> None:

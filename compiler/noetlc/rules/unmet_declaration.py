@@ -64,8 +64,6 @@ def _declared(*extras: Iterable[object]) -> Iterator[Declared]:
 class _Around:
     """The names that are bound in steps and entries of a playbook."""
 
-    __slots__ = ("_arriving", "_playbook")
-
     def __init__(self, playbook: Playbook) -> None:
         self._playbook = playbook
         self._arriving = arriving_args(playbook)

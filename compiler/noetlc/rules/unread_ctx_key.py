@@ -15,7 +15,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetl_ir.expr import Expr, Literal
-from noetl_ir.nearest import nearest
+from noetl_ir.nearest import OWN_LIKENESS, nearest
 from noetl_ir.python_names import python_reads
 from noetlc.ast.once import Once
 from noetlc.ast.python_code import python_code
@@ -41,7 +41,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     for key, value in sorted(written.items()):
         if key not in read and not key.startswith("__") and "" not in read:
             path = f"ctx.{key}" if key.isidentifier() else f"ctx[{key!r}]"
-            near = nearest(key, unset, 0.7)
+            near = nearest(key, unset, OWN_LIKENESS)
             help = _meant(near) if near else _to_read(path)
             yield RULE.finding(f"nothing reads `{path}`", value.span, help=help)
 

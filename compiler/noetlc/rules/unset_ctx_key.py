@@ -14,7 +14,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetl_ir.expr import Expr
-from noetl_ir.nearest import nearest
+from noetl_ir.nearest import OWN_LIKENESS, nearest
 from noetlc.ast.once import Once
 from noetlc.ast.walk import all_expressions
 from noetlc.diag.diagnostic import Diagnostic, Severity
@@ -41,7 +41,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
 def _help(key: str, written: set[str], workload: set[str]) -> str:
     if key in workload:
         return f"did you mean `workload.{key}`?"
-    near = nearest(key, sorted(written), 0.7)
+    near = nearest(key, sorted(written), OWN_LIKENESS)
     return f"did you mean `{near}`?" if near else f"set it in a rule of a task before: `set_ctx: {{{key}: …}}`"
 
 

@@ -14,7 +14,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetl_ir.expr import Expr
-from noetl_ir.nearest import nearest
+from noetl_ir.nearest import OWN_LIKENESS, nearest
 from noetlc.ast.once import Once
 from noetlc.ast.playbook import Step
 from noetlc.ast.walk import loops_of, step_expressions
@@ -51,7 +51,7 @@ def _known(step: Step) -> set[str]:
 
 
 def _help(key: str, known: set[str]) -> str:
-    near = nearest(key, sorted(known), 0.7)
+    near = nearest(key, sorted(known), OWN_LIKENESS)
     return f"did you mean `{near}`?" if near else f"set it in a rule of a task before: `set_iter: {{{key}: …}}`"
 
 

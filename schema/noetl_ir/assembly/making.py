@@ -60,8 +60,6 @@ class Maker(Protocol):
 class NetMaker:
     """Collects the elements of a net."""
 
-    __slots__ = ("_initial", "_places", "_transitions")
-
     def __init__(self) -> None:
         self._places: list[Place] = []
         self._transitions: list[Transition] = []

@@ -44,8 +44,6 @@ class BadNodes(ValueError):
 class Expressions:
     """The rows of some expressions, equal nodes sharing one row."""
 
-    __slots__ = ("_index", "_kept", "_known", "rows")
-
     def __init__(self) -> None:
         self.rows: list[tuple[object, ...]] = []
         self._index: dict[object, int] = {}
@@ -138,8 +136,6 @@ _ROWS: dict[type, Callable[..., tuple[object, ...]]] = {
 
 class ExpressionReader:
     """Expressions out of their rows. A row may name earlier rows only. Raises BadNodes."""
-
-    __slots__ = ("_depth", "_size", "expressions")
 
     def __init__(self, rows: object) -> None:
         self.expressions: list[Expr] = []

@@ -40,8 +40,6 @@ class Packed(Protocol[T_co]):
 class Table(Sequence[T]):
     """Rows as a sequence. Those made last are kept, so that what is asked again and again is made once."""
 
-    __slots__ = ("_blocks", "_count", "_most", "_packed")
-
     def __init__(self, packed: Packed[T]) -> None:
         self._packed = packed
         self._count = len(packed)
@@ -290,8 +288,6 @@ class Rows(Generic[T]):
 
 class _Ends:
     """Where stretches of many lengths end that lie one behind the other: a sum is kept for the first of each block."""
-
-    __slots__ = ("_lengths", "_starts", "total")
 
     def __init__(self, lengths: list[int]) -> None:
         sums = (sum(lengths[start : start + BLOCK]) for start in range(0, len(lengths), BLOCK))
