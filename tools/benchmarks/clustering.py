@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -51,8 +52,8 @@ def _measured(cluster: LocalCluster, plan: bytes, executions: int) -> dict[str, 
     with ThreadPoolExecutor(_CALLERS) as callers:
         names = [*callers.map(lambda _: _started(server, start), range(executions))]
     _ended(server, names)
-    commits = _written(cluster) - written
     spent = {part: seconds - before[part] for part, seconds in _spent(cluster).items()}
+    commits = _written(cluster) - written
     with open_runtime(cluster.store, Settings(), _no_catalogue) as runtime:
         times = [_times(runtime, name) for name in names]
     server.close()
@@ -99,7 +100,9 @@ def _spent(cluster: LocalCluster) -> dict[str, float]:
         part = "workers" if child.name.startswith("worker") else child.name.partition("-")[0]
         spent[part] += cpu(child.process.pid)
     tree = Path(f"/proc/{cluster.postgres_pid}/task/{cluster.postgres_pid}/children").read_text().split()
-    spent["postgres"] = sum(cpu(int(number)) for number in tree)
+    for number in tree:
+        with suppress(OSError):  # a connection that was closed at this very moment
+            spent["postgres"] += cpu(int(number))
     return spent
 
 
