@@ -140,7 +140,7 @@ def most_rows(knobs: Mapping[str, Json]) -> int:
     return limit if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0 else MOST_ROWS
 
 
-def taken(rows: Iterable[Sequence[object]], most: int) -> Iterator[Sequence[object]]:
+def first_rows(rows: Iterable[Sequence[object]], most: int) -> Iterator[Sequence[object]]:
     """The rows one by one; raises TooManyRows after the last that is allowed."""
     for number, row in enumerate(rows, start=1):
         if number > most:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from noetl.app.snapshots import snapshot_of
-from noetl.cli.stores import existing
+from noetl.cli.stores import existing_runtime
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.views import plain_result
@@ -40,7 +40,7 @@ _MOST = 20_000
 
 def outcome_in(url: str) -> Outcome | None:
     """The outcome of the first execution in a store, None where there is none. Raises what reading raises."""
-    with existing(url) as runtime:
+    with existing_runtime(url) as runtime:
         rows = [row for row in runtime.store.executions() if row.parent_execution_id is None]
         if not rows:
             return None

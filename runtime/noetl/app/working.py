@@ -27,7 +27,9 @@ def new_name() -> str:
     return f"{socket.gethostname()}-{os.getpid()}-{os.urandom(3).hex()}"
 
 
-def work(place: WorkerOptions, settings: Settings, ready: Callable[[str], None], say: Callable[[str], None]) -> None:
+def run_worker(
+    options: WorkerOptions, settings: Settings, ready: Callable[[str], None], say: Callable[[str], None]
+) -> None:
     """Work until told to leave, by a signal or by a server; returns when what was at work is done.
 
     `say` hears what is in the way.
@@ -37,16 +39,16 @@ def work(place: WorkerOptions, settings: Settings, ready: Callable[[str], None],
     """
     fetches = BackgroundFetches()
     with (
-        closing(open_bus(place.bus, pool=place.pool, say=say)) as bus,
-        closing(WorkerCache(place.servers)) as cache,
+        closing(open_bus(options.bus, pool=options.pool, say=say)) as bus,
+        closing(WorkerCache(options.servers)) as cache,
     ):
         cache.check()
-        worker, launcher = bus_worker_of(place, settings, bus, cache, fetches, say)
-        answering = Answering(place.name, place.pool, place.secrets_path, str(settings.root), settings.fence)
+        worker, launcher = bus_worker_of(options, settings, bus, cache, fetches, say)
+        answering = Answering(options.name, options.pool, options.secrets_path, str(settings.root), settings.fence)
         answers = PreflightAnswers(bus, answering, fetches.needs, cache.program, MonotonicClock())
         launcher.open()
         with closing(launcher), _leaving_by_signals(worker, launcher):
-            ready(place.name)
+            ready(options.name)
             while worker.busy or not worker.leaving:
                 for broadcast in bus.received():
                     cache.hear(broadcast)

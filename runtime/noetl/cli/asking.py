@@ -8,7 +8,7 @@ from noetl.app.composition import driver_of
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import program_of, root_of
 from noetl.cli.progress import Silent
-from noetl.cli.stores import command_with, existing, owning_root, row_of
+from noetl.cli.stores import command_with, existing_runtime, owning_root, row_of
 from noetl.cli.text import Problem, escaped, json_text
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing
@@ -26,7 +26,7 @@ _DONE = {"cancel": "cancelled", "pause": "paused", "resume": "running"}
 
 def ask(execution: str, verb: str, url: str, *, as_json: bool) -> int:
     """Cancel or pause; returns the exit code: 0 it stands so, 1 not, and why."""
-    with existing(url) as runtime:
+    with existing_runtime(url) as runtime:
         row = row_of(runtime, execution)
         asks = row.ended is None and row.status != _DONE[verb]
         if asks:

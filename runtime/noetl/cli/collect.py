@@ -6,7 +6,7 @@ import click
 
 from noetl.app.clock import WallClock
 from noetl.app.collecting import Collector
-from noetl.cli.stores import existing, json_option, store_option
+from noetl.cli.stores import existing_runtime, json_option, store_option
 from noetl.cli.text import amount, json_text
 
 
@@ -19,7 +19,7 @@ def collect(url: str, as_json: bool) -> int:
     Values are left without a name where a report was refused, or a process died between a value and its event. Those
     of executions that are over for less than an hour, or not at all, stay.
     """
-    with existing(url) as runtime:
+    with existing_runtime(url) as runtime:
         found = Collector(runtime, WallClock()).collect()
     if as_json:
         click.echo(json_text({"values": found.values, "bytes": found.size}))

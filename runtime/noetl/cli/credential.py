@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import click
 
 from noetl.app.adapters import secrets_path_of
-from noetl.cli.inputs import json_of, read
+from noetl.cli.inputs import json_of, read_input
 from noetl.cli.stores import json_option, store_option
 from noetl.cli.text import Problem, escaped, json_text, table
 from noetl.own import make_folder
@@ -89,7 +89,7 @@ def _warn_of_short(values: dict[str, Json]) -> None:
 def _from_file(name: str) -> dict[str, Json]:
     """The fields in a JSON file. A parser's message would quote it, so what is wrong with it is not told in full."""
     try:
-        value = json_of(read(name).decode("utf-8"))
+        value = json_of(read_input(name).decode("utf-8"))
     except ValueError:
         raise click.UsageError(f"--json-file {escaped(name)} is no JSON") from None
     if not isinstance(value, dict):

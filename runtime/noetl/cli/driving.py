@@ -10,7 +10,7 @@ from noetl.app.composition import Driver, driver_of
 from noetl.app.embedded import Embedded
 from noetl.app.ending import ending_of
 from noetl.app.runtime import Runtime
-from noetl.cli.ending import tell
+from noetl.cli.ending import tell_ending
 from noetl.cli.progress import Progress
 from noetl.cli.stores import command_with
 from noetl.cli.text import Problem, Stopped
@@ -59,7 +59,7 @@ def drive(
         raise Problem(f"the log is no run of the plan: {problem}") from None
     finally:
         progress.close()
-    return tell(ending_of(runtime, program, execution, status), asked.url, as_json=asked.as_json)
+    return tell_ending(ending_of(runtime, program, execution, status), asked.url, as_json=asked.as_json)
 
 
 def _is_there(runtime: Runtime, execution_id: str) -> bool:

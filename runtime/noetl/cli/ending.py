@@ -13,7 +13,7 @@ EXIT_CODES = {"completed": 0, "failed": 1, "blocked": 4, "cancelled": 4, "paused
 _LINES = 40
 
 
-def tell(ending: Ending, url: str, *, as_json: bool) -> int:
+def tell_ending(ending: Ending, url: str, *, as_json: bool) -> int:
     """Print how it ended; returns the exit code."""
     if as_json:
         click.echo(json_text(ending.as_json()))

@@ -8,7 +8,7 @@ from noetl.app.picture import place_of
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import events_of, program_of
 from noetl.cli.following import follow_log
-from noetl.cli.stores import existing, json_option, row_of, server_option, store_option
+from noetl.cli.stores import existing_runtime, json_option, row_of, server_option, store_option
 from noetl.cli.text import escaped, json_text
 from noetl.engine.program import Program
 from noetl.ports import ExecutionRow
@@ -36,7 +36,7 @@ def events(execution: str, follow: bool, source: bool, dialect: str | None, url:
 
     ID may be the beginning of an id, or `last`.
     """
-    with existing(url) as runtime:
+    with existing_runtime(url) as runtime:
         row = row_of(runtime, execution)
         printer = _Printer(program_of(runtime, row.execution_id), row, _Shown(source, dialect, as_json))
         printer.print_new(runtime)

@@ -10,9 +10,9 @@ from contextlib import closing
 from noetl.app.ending import ending_of
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import catch_up, program_of
-from noetl.cli.ending import tell
+from noetl.cli.ending import tell_ending
 from noetl.cli.progress import Lines
-from noetl.cli.stores import command_with, existing, is_remote
+from noetl.cli.stores import command_with, existing_runtime, is_remote
 from noetl.cli.text import Stopped, escaped
 from noetl.engine.execution import Execution
 from noetl.store.http import Connection, Unreachable
@@ -29,7 +29,7 @@ _PAUSE = 0.1
 def follow_to_its_end(url: str, execution_id: str, *, as_json: bool) -> int:
     """Tell on standard error what happens until the execution is over, then how it ended; returns the exit code."""
     progress = Lines(sys.stderr)
-    with existing(url) as runtime:
+    with existing_runtime(url) as runtime:
         program = program_of(runtime, execution_id)
         execution = Execution(execution_id, program)
 
@@ -42,7 +42,7 @@ def follow_to_its_end(url: str, execution_id: str, *, as_json: bool) -> int:
 
         follow_log(runtime, url, execution_id, take)
         progress.close()
-        return tell(ending_of(runtime, program, execution, execution.status), url, as_json=as_json)
+        return tell_ending(ending_of(runtime, program, execution, execution.status), url, as_json=as_json)
 
 
 def follow_log(runtime: Runtime, url: str, execution_id: str, take: Callable[[], int]) -> None:

@@ -38,7 +38,7 @@ def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str
     What the compiler says goes to standard error, warnings not when `quiet`. `undone` says what did not happen where
     it does not compile.
     """
-    data = read(name)
+    data = read_input(name)
     if data.startswith(MAGIC):
         return Given(data, compiled=False)
     if data.lstrip()[:1] == b"{" and b'"noetl-plan"' in data:
@@ -75,7 +75,7 @@ def _from_json(name: str, data: bytes) -> bytes:
         raise Problem(f"{name}: not a plan that this version runs: {problem}") from None
 
 
-def read(name: str) -> bytes:
+def read_input(name: str) -> bytes:
     """The bytes of a file; `-` is standard input."""
     try:
         if name == STANDARD_INPUT:
@@ -121,7 +121,7 @@ def payload_of(text: str | None, sets: Iterable[str]) -> dict[str, Json]:
     """The payload of a request: `--payload` with each `--set` merged over it, in order."""
     payload: dict[str, Json] = {}
     if text is not None:
-        data = read(text[1:]) if text.startswith("@") else text.encode("utf-8", "surrogatepass")
+        data = read_input(text[1:]) if text.startswith("@") else text.encode("utf-8", "surrogatepass")
         try:
             value = json_of(data.decode("utf-8", "surrogatepass"))
         except ValueError as problem:
@@ -157,7 +157,7 @@ def _set(payload: dict[str, Json], words: str) -> None:
 
 def script_of(name: str) -> Script:
     """The script in a YAML or JSON file."""
-    data = read(name)
+    data = read_input(name)
     try:
         document = json_of(data.decode("utf-8"))
     except ValueError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noetl.app.documents import row_document
 from noetl.app.snapshots import is_driven
-from noetl.cli.stores import existing, is_there, json_option, server_option, store_option
+from noetl.cli.stores import existing_runtime, is_there, json_option, server_option, store_option
 from noetl.cli.text import duration, escaped, json_text, table
 from noetl.ports import ExecutionRow, Wanted
 from noetl_cli import lazy_click as click
@@ -24,7 +24,7 @@ def list_(limit: int | None, wanted: str | None, url: str, as_json: bool) -> int
     """List the executions in the store, newest first."""
     found: list[tuple[ExecutionRow, bool]] = []
     if is_there(url):
-        with existing(url) as runtime:
+        with existing_runtime(url) as runtime:
             rows = runtime.store.executions(Wanted(status=wanted or "", limit=limit or 0))
             found = [(row, is_driven(runtime, row)) for row in rows]
     if as_json:

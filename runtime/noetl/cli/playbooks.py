@@ -6,7 +6,7 @@ import click
 
 from noetl.app.documents import version_document
 from noetl.catalogue import PlanRow, Versions
-from noetl.cli.stores import existing, is_there, json_option, server_option, store_option
+from noetl.cli.stores import existing_runtime, is_there, json_option, server_option, store_option
 from noetl.cli.text import Problem, escaped, json_text, table
 
 
@@ -20,7 +20,7 @@ def playbooks(path: str | None, limit: int | None, url: str, as_json: bool) -> i
     """List the playbooks that were registered or run, each with its newest version; with PATH, all versions of one."""
     rows: tuple[PlanRow, ...] = ()
     if is_there(url):
-        with existing(url) as runtime:
+        with existing_runtime(url) as runtime:
             rows = runtime.store.plans(Versions(path or "", newest=path is None, limit=limit or 0))
     if path is not None and not rows:
         raise Problem(f"there is no playbook `{path}`")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from noetl.cli.inputs import plan_bytes
-from noetl.cli.remote import connected, registered
+from noetl.cli.remote import connected, register_at
 from noetl.cli.stores import json_option, path_option
 from noetl.cli.text import escaped, json_text
 
@@ -22,7 +22,7 @@ def register(source: str, folders: tuple[Path, ...], server: str, as_json: bool)
 
     It becomes the newest version of its path, unless it is that already.
     """
-    row = registered(server, plan_bytes(source, folders, quiet=False, undone="nothing was registered").data)
+    row = register_at(server, plan_bytes(source, folders, quiet=False, undone="nothing was registered").data)
     if as_json:
         click.echo(json_text(row))
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from time import sleep
 
-from noetl.cli.stores import SERVER_VARIABLE, failed, server_url
+from noetl.cli.stores import SERVER_VARIABLE, problem_of, server_url
 from noetl.cli.text import Problem
 from noetl.ports import StoreFailure
 from noetl.store.http import Connection, NotThere, Unanswered
@@ -32,7 +32,7 @@ class Unknown(Problem):
     """The server does not know what was named."""
 
 
-def asked(server: str, method: str, path: str, data: Json = None, *, key: str = "") -> dict[str, Json]:
+def ask_server(server: str, method: str, path: str, data: Json = None, *, key: str = "") -> dict[str, Json]:
     """The JSON object that a server answers; what it refuses is a Problem, what it does not know is Unknown.
 
     With a `key` the request happens once, and is made again as long as its answer is lost.
@@ -48,22 +48,22 @@ def asked(server: str, method: str, path: str, data: Json = None, *, key: str = 
     except NotThere as problem:
         raise Unknown(str(problem)) from None
     except StoreFailure as problem:
-        raise failed(problem) from None
+        raise problem_of(problem) from None
 
 
-def walked(server: str, path: str) -> list[dict[str, Json]]:
+def all_pages(server: str, path: str) -> list[dict[str, Json]]:
     """All rows of a list that a server answers by pages; what it refuses is a Problem."""
     try:
         with closing(Connection(server)) as connection:
             return [*connection.walk(path)]
     except StoreFailure as problem:
-        raise failed(problem) from None
+        raise problem_of(problem) from None
 
 
-def registered(server: str, plan: bytes) -> dict[str, Json]:
+def register_at(server: str, plan: bytes) -> dict[str, Json]:
     """Give a plan to the catalogue of a server; the row that it got."""
     try:
         with closing(Connection(server)) as connection:
             return connection.object_of(connection.ask("POST", "/playbooks", raw=plan))
     except StoreFailure as problem:
-        raise failed(problem) from None
+        raise problem_of(problem) from None

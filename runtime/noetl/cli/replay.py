@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from noetl.app.documents import marking_of, replay_document, verdict_of
-from noetl.cli.stores import existing, json_option, row_of, server_option, store_option
+from noetl.cli.stores import existing_runtime, json_option, row_of, server_option, store_option
 from noetl.cli.text import amount, escaped, json_text
 from noetl.engine.program import Program
 from noetl.engine.replay import Verdict
@@ -21,7 +21,7 @@ def replay(execution: str, url: str, as_json: bool) -> int:
 
     Exit code 1, the position and the reason when it was none. ID may be the beginning of an id, or `last`.
     """
-    with existing(url) as runtime:
+    with existing_runtime(url) as runtime:
         program, verdict = verdict_of(runtime, row_of(runtime, execution))
     if as_json:
         click.echo(json_text(replay_document(program, verdict)))

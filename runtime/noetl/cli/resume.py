@@ -13,17 +13,17 @@ from noetl.cli.asking import ask
 from noetl.cli.buses import pool_limit_option
 from noetl.cli.driving import DriveOptions, drive
 from noetl.cli.durability import durability_option
-from noetl.cli.ending import tell
+from noetl.cli.ending import tell_ending
 from noetl.cli.environment import env_option
 from noetl.cli.inputs import script_of
 from noetl.cli.stores import (
-    existing,
+    existing_runtime,
     is_remote,
     json_option,
-    opened,
+    opened_runtime,
     owning_root,
     path_option,
-    require,
+    require_store,
     row_of,
     server_option,
     store_option,
@@ -72,7 +72,7 @@ def resume(
         if retry_fault:
             return _retried(execution, url, as_json=as_json)
         return ask(execution, "resume", url, as_json=as_json)
-    require(url)
+    require_store(url)
     shown = progress_for(quiet=quiet)
     scripted = script_of(script) if script is not None else None
     settings = Settings(
@@ -80,12 +80,12 @@ def resume(
         every_event=every_event,
         say=trouble_for(shown, quiet=quiet), waits=True,
     )  # fmt: skip
-    with opened(url, settings) as runtime:
+    with opened_runtime(url, settings) as runtime:
         row = row_of(runtime, execution)
         look = snapshot_of(runtime, row) if row.ended is not None else None
         if look is not None and not (retry_fault and look.execution.fault is not None):
             ending = ending_of(runtime, look.program, look.execution, look.execution.status)
-            return tell(ending, url, as_json=as_json)
+            return tell_ending(ending, url, as_json=as_json)
         if script is None and runtime.was_scripted(row.execution_id):
             raise click.UsageError("a script stood in for its tools: say with --script FILE which one goes on doing so")
         program = program_of(runtime, row.execution_id)
@@ -99,7 +99,7 @@ def resume(
 
 
 def _retried(execution: str, url: str, *, as_json: bool) -> int:
-    with existing(url) as runtime:
+    with existing_runtime(url) as runtime:
         row = row_of(runtime, execution)
         runtime.store.post(row.execution_id, "retry-fault", None)
     click.echo(

@@ -13,10 +13,10 @@ from noetl.app.snapshots import snapshot_of
 from noetl.cli.buses import pool_limit_option
 from noetl.cli.driving import DriveOptions, drive
 from noetl.cli.durability import durability_option
-from noetl.cli.ending import tell
+from noetl.cli.ending import tell_ending
 from noetl.cli.environment import env_option
 from noetl.cli.inputs import STANDARD_INPUT, Given, payload_of, plan_bytes, script_of
-from noetl.cli.stores import command_with, json_option, opened, path_option, store_option
+from noetl.cli.stores import command_with, json_option, opened_runtime, path_option, store_option
 from noetl.cli.text import Problem, escaped, warn
 from noetl.cli.watching import progress_for, trouble_for
 from noetl.engine.program import Program
@@ -84,7 +84,7 @@ def run(
         every_event=every_event,
         say=trouble_for(shown, quiet=quiet), waits=True,
     )  # fmt: skip
-    with opened(url, settings) as runtime:
+    with opened_runtime(url, settings) as runtime:
         program = _kept(runtime, source, plan)
         once = _key_of(key, program, request)
         if once is not None and (there := runtime.store.started_with(once.key)) is not None:
@@ -126,7 +126,7 @@ def _tell_first(runtime: Runtime, key: StartKey, there: tuple[str, str], asked: 
         again = command_with(asked.url, "status", execution_id)
         raise Problem(f"execution {execution_id} was started with this key and is not over: {escaped(again)}")
     look = snapshot_of(runtime, row)
-    return tell(ending_of(runtime, look.program, look.execution, row.status), asked.url, as_json=asked.as_json)
+    return tell_ending(ending_of(runtime, look.program, look.execution, row.status), asked.url, as_json=asked.as_json)
 
 
 def _folder(source: str) -> str:

@@ -13,8 +13,8 @@ from noetl.cli.buses import bus_at, pool_limit_option
 from noetl.cli.daemons import fence_option, log, say
 from noetl.cli.durability import durability_option
 from noetl.cli.environment import env_option
-from noetl.cli.remote import asked, connected
-from noetl.cli.stores import opened, path_option, store_option
+from noetl.cli.remote import ask_server, connected
+from noetl.cli.stores import opened_runtime, path_option, store_option
 from noetl.cli.text import Problem
 from noetl.deployment import learn_file
 from noetl.environment import Environment
@@ -91,7 +91,7 @@ def server(
     settings = Settings(
         folders, slots=slots, limits=limits, log=log, fence=fence, environment=environment, every_event=every_event
     )
-    with opened(url, settings) as runtime, bus_at(bus_url, limits) as bus:
+    with opened_runtime(url, settings) as runtime, bus_at(bus_url, limits) as bus:
         listening = Listening(host, port, tokens, tls_cert, tls_key, behind_proxy, announce)
         try:
             compiler = partial(compiled, folders=folders)
@@ -109,7 +109,7 @@ def server(
 @connected
 def stop(server: str) -> int:
     """Have a server begin nothing new, let what is in flight finish, and end."""
-    asked(server, "POST", "/stop")
+    ask_server(server, "POST", "/stop")
     click.echo("stopping")
     return 0
 

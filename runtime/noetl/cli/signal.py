@@ -9,7 +9,7 @@ import click
 from noetl.app.snapshots import UnreadableExecution, program_of, root_of
 from noetl.cli.asking import apply_here
 from noetl.cli.inputs import json_of
-from noetl.cli.stores import existing, json_option, row_of, server_option, store_option
+from noetl.cli.stores import existing_runtime, json_option, row_of, server_option, store_option
 from noetl.cli.text import Problem, escaped, json_text, warn
 from noetl.engine.signals import unheard
 from noetl.ports import Owned
@@ -34,7 +34,7 @@ def signal(execution: str, name: str, data: str, url: str, as_json: bool) -> int
         request = Ask("signal", None, {"name": name, "data": json_of(data)})
     except ValueError as problem:
         raise click.UsageError(f"--data is no JSON: {problem}; text is written in double quotes") from None
-    with existing(url) as runtime:
+    with existing_runtime(url) as runtime:
         row = row_of(runtime, execution)
         if row.ended is not None:
             raise Problem(f"execution {row.execution_id} is over ({row.status}): it takes no signal")

@@ -10,7 +10,7 @@ import click
 
 from noetl.cli.following import follow_to_its_end
 from noetl.cli.inputs import STANDARD_INPUT, payload_of, plan_bytes
-from noetl.cli.remote import Unknown, asked, connected, registered
+from noetl.cli.remote import Unknown, ask_server, connected, register_at
 from noetl.cli.stores import command_with, json_option, path_option
 from noetl.cli.text import Problem, escaped, json_text, warn
 from noetl_ir.expr import Json
@@ -46,7 +46,7 @@ def start(
     """
     body = {**_named(what, folders, server), "payload": payload_of(payload, sets)}
     try:
-        answer = asked(server, "POST", "/executions", body, key=key or str(uuid4()))
+        answer = ask_server(server, "POST", "/executions", body, key=key or str(uuid4()))
     except Unknown as problem:
         raise Problem(f"{_as_file(what)}{problem.message}") from None
     execution_id, warnings = str(answer.get("execution_id")), answer.get("warnings")
@@ -75,7 +75,7 @@ def _named(what: str, folders: tuple[Path, ...], server: str) -> dict[str, Json]
     """Which plan is meant: a file that is there, else a path of the catalogue."""
     if what == STANDARD_INPUT or os.path.isfile(what):
         plan = plan_bytes(what, folders, quiet=False, undone="nothing was started").data
-        return {"playbook_id": registered(server, plan)["playbook_id"]}
+        return {"playbook_id": register_at(server, plan)["playbook_id"]}
     path, at, version = what.rpartition("@")
     if not at:
         return {"path": what}

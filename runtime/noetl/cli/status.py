@@ -13,7 +13,7 @@ from noetl.cli.list import STATUSES, status_text
 from noetl.cli.sentences import row_text
 from noetl.cli.stores import (
     command_with,
-    existing,
+    existing_runtime,
     is_remote,
     is_there,
     json_option,
@@ -44,7 +44,7 @@ def status(execution: str | None, url: str, as_json: bool) -> int:
     """
     if execution is None:
         return _all(url, as_json=as_json)
-    with existing(url) as runtime:
+    with existing_runtime(url) as runtime:
         look = snapshot_of(runtime, row_of(runtime, execution))
         owned, why = is_driven(runtime, look.row), _why(url, look.row)
         if as_json:
@@ -60,9 +60,9 @@ def _why(url: str, row: ExecutionRow) -> Why:
     """Why no worker begins anything of a pool: only a server knows."""
     if row.ended is not None or not is_remote(url):
         return not_known
-    from noetl.cli.remote import asked
+    from noetl.cli.remote import ask_server
 
-    rows = asked(url, "GET", f"/executions/{row.execution_id}").get("now")
+    rows = ask_server(url, "GET", f"/executions/{row.execution_id}").get("now")
     told = [each for each in rows if isinstance(each, dict)] if isinstance(rows, list) else []
     reasons = {each["pool"]: str(each["reason"]) for each in told if "reason" in each}
     return lambda pool: reasons.get(pool, "")
@@ -98,7 +98,7 @@ def _all(url: str, *, as_json: bool) -> int:
     counts = dict.fromkeys(STATUSES, 0)
     unfinished: list[tuple[ExecutionRow, bool]] = []
     if is_there(url):
-        with existing(url) as runtime:
+        with existing_runtime(url) as runtime:
             counts |= runtime.store.counts()
             rows = runtime.store.executions(Wanted(open=True))
             unfinished = [(row, is_driven(runtime, row)) for row in rows]

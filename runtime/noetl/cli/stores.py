@@ -80,13 +80,13 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 
 @contextmanager
-def opened(url: str, settings: Settings | None = None) -> Iterator[Runtime]:
+def opened_runtime(url: str, settings: Settings | None = None) -> Iterator[Runtime]:
     """The store at a URL, made if need be. What goes wrong with it is a Problem."""
     chosen = settings or Settings()
     guard(url)
     try:
         with open_runtime(url, chosen, lambda path: _compiled(path, chosen.folders)) as runtime:
-            shut(url)
+            narrow_rights(url)
             if runtime.store.dropped:
                 click.echo(f"note: {runtime.store.dropped}", err=True)
             yield runtime
@@ -95,18 +95,18 @@ def opened(url: str, settings: Settings | None = None) -> Iterator[Runtime]:
             raise Problem(str(problem)) from None
         raise Stopped(f"{problem}\nnothing was begun") from None
     except StoreFailure as problem:
-        raise failed(problem) from None
+        raise problem_of(problem) from None
     except (Conflict, UnreadableExecution) as problem:
         raise Problem(str(problem)) from None
 
 
-def shut(url: str) -> None:
+def narrow_rights(url: str) -> None:
     """Keep others from the files of a store that is one, and say which ones they could use until now."""
     for path in narrowed(url):
         click.echo(f"note: others on this machine could use {escaped(path)}: now its owner alone can", err=True)
 
 
-def failed(problem: StoreFailure) -> Problem:
+def problem_of(problem: StoreFailure) -> Problem:
     """A refusal of a store or a server; it has a code of its own where no server is at the address."""
     from noetl.store.http import Unanswered, Unreachable
 
@@ -115,14 +115,14 @@ def failed(problem: StoreFailure) -> Problem:
 
 
 @contextmanager
-def existing(url: str) -> Iterator[Runtime]:
+def existing_runtime(url: str) -> Iterator[Runtime]:
     """The store at a URL, which must be there: who only looks makes no files."""
-    require(url)
-    with opened(url) as runtime:
+    require_store(url)
+    with opened_runtime(url) as runtime:
         yield runtime
 
 
-def require(url: str) -> None:
+def require_store(url: str) -> None:
     """A Problem where opening the store would make it."""
     if not is_there(url):
         raise Problem(f"there is no store at {path_of(url)}")

@@ -10,7 +10,7 @@ from noetl.app.adapters import DEFAULT_STORE, guard, secrets_path_of
 from noetl.app.runtime import DEFAULT_SLOTS, Settings
 from noetl.bus import BusFailure
 from noetl.cli.daemons import fence_option, log, say
-from noetl.cli.stores import SERVER_VARIABLE, server_url, shut
+from noetl.cli.stores import SERVER_VARIABLE, narrow_rights, server_url
 from noetl.cli.text import Problem, escaped
 from noetl.ports import Fence, StoreFailure
 
@@ -34,12 +34,12 @@ def worker(bus_url: str, servers: tuple[str, ...], pool: str, slots: int, name: 
     work finish, the second one ends it at once. The http tool reaches public addresses only, as with `noetl server`.
     """
     from noetl.app.composition import WorkerOptions
-    from noetl.app.working import new_name, work
+    from noetl.app.working import new_name, run_worker
     from noetl.store.http import TOKEN
 
     store = os.environ.get("NOETL_STORE", DEFAULT_STORE)
     guard(store)
-    shut(store)
+    narrow_rights(store)
     secrets_path = secrets_path_of(store)
     if not servers and os.environ.get(TOKEN):
         raise click.UsageError(
@@ -48,7 +48,7 @@ def worker(bus_url: str, servers: tuple[str, ...], pool: str, slots: int, name: 
         )
     place = WorkerOptions(bus_url, tuple(map(server_url, servers)), pool, name or new_name(), secrets_path)
     try:
-        work(place, Settings(slots=slots, log=log, fence=fence), _ready, say)
+        run_worker(place, Settings(slots=slots, log=log, fence=fence), _ready, say)
     except (BusFailure, StoreFailure) as problem:
         raise Problem(str(problem)) from None
     except ImportError as missing:

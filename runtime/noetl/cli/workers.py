@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import click
 
-from noetl.cli.remote import asked, connected, walked
+from noetl.cli.remote import all_pages, ask_server, connected
 from noetl.cli.stores import json_option
 from noetl.cli.text import escaped, json_text, table
 
@@ -23,7 +23,7 @@ def workers() -> None:
 @json_option
 def list_workers(server: str, as_json: bool) -> int:
     """List the workers that the server heard of within the last seconds."""
-    rows = walked(server, "/workers")
+    rows = all_pages(server, "/workers")
     if as_json:
         click.echo(json_text([*rows]))
     elif rows:
@@ -43,7 +43,7 @@ def list_workers(server: str, as_json: bool) -> int:
 @connected
 def drain(name: str, server: str) -> int:
     """Have a worker take no more, finish what it has, and end."""
-    asked(server, "POST", f"/workers/{quote(name, safe='')}/drain")
+    ask_server(server, "POST", f"/workers/{quote(name, safe='')}/drain")
     click.echo(f"asked {escaped(name)} to leave")
     return 0
 

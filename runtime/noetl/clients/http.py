@@ -115,7 +115,7 @@ def waited(work: Callable[[], Coroutine[object, object, _T]]) -> _T:
         return pool.submit(lambda: asyncio.run(work())).result()
 
 
-def shown(url: str) -> str:
+def shown_url(url: str) -> str:
     """An address as a message may show it: without user, password, query and fragment, where secrets stand."""
     import re
 

@@ -77,14 +77,14 @@ def target_of(url: Json, given: Mapping[str, Json]) -> Target:
 @asynccontextmanager
 async def connected(target: Target, fence: Fence | None) -> "AsyncIterator[Client]":
     """A connection, closed on leaving. Raises NotAllowed, Unreachable."""
-    client = await opened(target, fence)
+    client = await open_client(target, fence)
     try:
         yield client
     finally:
         await _close(client)
 
 
-async def opened(target: Target, fence: Fence | None, inbox: str = INBOX) -> "Client":
+async def open_client(target: Target, fence: Fence | None, inbox: str = INBOX) -> "Client":
     """A connection, which its caller closes; answers come under `inbox`. Raises NotAllowed, Unreachable."""
     from nats.aio.client import Client
 

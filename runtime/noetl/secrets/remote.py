@@ -22,7 +22,7 @@ from typing import TypeAlias
 from urllib.parse import quote, urlencode
 
 from noetl.clients.google import Unusable, account_of, token_request
-from noetl.clients.http import Answer, Request, RequestLimits, answered, is_there, shown, waited
+from noetl.clients.http import Answer, Request, RequestLimits, answered, is_there, shown_url, waited
 from noetl.contents import json_of
 from noetl.ports import Fence
 from noetl_ir.expr import Json
@@ -207,13 +207,13 @@ class Fetcher:
             raise NotFetched("what is asked for over HTTP needs httpx, which is not installed: pip install httpx")
         answer = answered(request, RequestLimits(SECONDS, most=ANSWER_BYTES), self._fence)
         if isinstance(answer, Outcome):
-            raise NotFetched(f"{shown(request.url)}: {(answer.error or {}).get('message')}")
+            raise NotFetched(f"{shown_url(request.url)}: {(answer.error or {}).get('message')}")
         try:
             found = json_of(answer.content)
         except ValueError:
             found = None
         if answer.status >= 300 or not isinstance(found, dict):
-            raise NotFetched(f"{shown(request.url)} does not give {what}: {_reason(answer, found)}")
+            raise NotFetched(f"{shown_url(request.url)} does not give {what}: {_reason(answer, found)}")
         return found
 
 

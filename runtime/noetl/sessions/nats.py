@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from noetl.clients.nats import INBOX, Target, Unreachable, opened
+from noetl.clients.nats import INBOX, Target, Unreachable, open_client
 from noetl.egress import NotAllowed
 from noetl.ports import StoreFailure
 from noetl.sessions import Kept
@@ -106,7 +106,7 @@ class NatsSessions:
 
         async with self._opening:
             if self._client is None or not self._client.is_connected:
-                self._client = await opened(self._target, None, self._inbox)
+                self._client = await open_client(self._target, None, self._inbox)
         try:
             return await self._streams().key_value(self._bucket)
         except NotFoundError:

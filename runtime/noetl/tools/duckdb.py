@@ -24,13 +24,13 @@ from noetl.sql_results import (
     Writing,
     bindable_array,
     emptying_text,
+    first_rows,
     insert_text,
     most_rows,
     parameters_of,
     refusal,
     result_of,
     rows_result,
-    taken,
     texts_of,
     writing_of,
 )
@@ -264,7 +264,7 @@ def _result(done: "duckdb.DuckDBPyConnection", statement: "duckdb.Statement", mo
     counted = columns == ["Count"] and duckdb.ExpectedResultType.CHANGED_ROWS in kinds
     if counted or duckdb.ExpectedResultType.QUERY_RESULT not in kinds:
         return rows_result((), (), _count(done.fetchall()))
-    return rows_result(columns, taken(iter(done.fetchone, None), most), 0)
+    return rows_result(columns, first_rows(iter(done.fetchone, None), most), 0)
 
 
 def _count(rows: list[tuple[object, ...]]) -> int:

@@ -23,7 +23,7 @@ from noetl.clients.http import (
     exchanged,
     is_there,
     same_origin,
-    shown,
+    shown_url,
 )
 from noetl.contents import json_of, text_of
 from noetl.logins import login_of
@@ -54,7 +54,7 @@ async def run(call: Call, env: Env) -> Outcome:
     outcome = _outcome(answer) if isinstance(answer, Answer) else answer
     if outcome.error is None:
         return outcome
-    return outcome.with_detail(message=f"{request.method} {shown(request.url)}: {outcome.error['message']}")
+    return outcome.with_detail(message=f"{request.method} {shown_url(request.url)}: {outcome.error['message']}")
 
 
 async def _request(call: Call, env: Env) -> Request:
@@ -120,8 +120,8 @@ async def _left_origin(call: Call, request: Request, env: Env) -> str | None:
     if any("://" in text and same_origin(text, request.url) for text in named):
         return None
     return (
-        f"{request.method} {shown(request.url)}: this address lies at another origin than {call.origin}, where this "
-        "task sent its `auth` or keychain value first, and they go nowhere else: if it may have them, name its "
+        f"{request.method} {shown_url(request.url)}: this address lies at another origin than {call.origin}, where "
+        "this task sent its `auth` or keychain value first, and they go nowhere else: if it may have them, name its "
         "origin in `workload`; if it needs none, ask for it in a task without them"
     )
 

@@ -22,13 +22,13 @@ from noetl.sql_results import (
     Writing,
     bindable_array,
     emptying_text,
+    first_rows,
     insert_text,
     most_rows,
     parameters_of,
     refusal,
     result_of,
     rows_result,
-    taken,
     texts_of,
     writing_of,
 )
@@ -193,7 +193,7 @@ async def _current(cursor: "psycopg.AsyncCursor[tuple[object, ...]]", call: Call
     if cursor.description is None:
         return rows_result((), (), cursor.rowcount)
     columns = [column.name for column in cursor.description]
-    return rows_result(columns, taken(await cursor.fetchall(), most_rows(call.knobs)), cursor.rowcount)
+    return rows_result(columns, first_rows(await cursor.fetchall(), most_rows(call.knobs)), cursor.rowcount)
 
 
 def statements_of(text: str) -> list[str]:

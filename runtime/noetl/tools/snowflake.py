@@ -23,13 +23,13 @@ from noetl.sql_results import (
     UNUSABLE,
     Writing,
     bindable,
+    first_rows,
     most_rows,
     parameters_of,
     quoted,
     refusal,
     result_of,
     rows_result,
-    taken,
     texts_of,
     writing_of,
 )
@@ -215,7 +215,7 @@ def _result(cursor: "SnowflakeCursor", most: int) -> dict[str, Json]:
     if columns and all(name.startswith("number of ") for name in columns):
         return rows_result((), (), cursor.rowcount or 0)
     rows = (row for row in iter(cursor.fetchone, None) if isinstance(row, tuple))
-    return rows_result(columns, taken(rows, most), cursor.rowcount or 0)
+    return rows_result(columns, first_rows(rows, most), cursor.rowcount or 0)
 
 
 def _write(cursor: "SnowflakeCursor", writing: Writing) -> dict[str, Json]:

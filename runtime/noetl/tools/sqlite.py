@@ -18,13 +18,13 @@ from noetl.sql_results import (
     Writing,
     bindable,
     emptying_text,
+    first_rows,
     insert_text,
     most_rows,
     parameters_of,
     refusal,
     result_of,
     rows_result,
-    taken,
     texts_of,
     writing_of,
 )
@@ -130,7 +130,7 @@ def _perform(
         for text in statements:
             cursor = connection.execute(text, params if params is not None else ())
             columns = [column[0] for column in cursor.description or ()]
-            results.append(rows_result(columns, taken(cursor, most_rows(call.knobs)), cursor.rowcount))
+            results.append(rows_result(columns, first_rows(cursor, most_rows(call.knobs)), cursor.rowcount))
     return result_of(results, call)
 
 

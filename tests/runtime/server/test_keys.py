@@ -11,7 +11,7 @@ import pytest
 from harness.running import HEAD
 from harness.serving import Served, served
 from noetl.cli import remote
-from noetl.cli.remote import asked
+from noetl.cli.remote import ask_server
 
 BODY = "workload: {n: 1, m: {}}\nworkflow: [{step: start, tool: {kind: noop, result: 1}}]\n"
 START = {"path": "t/t", "payload": {"n": 2, "m": {"x": 1, "y": 2}}}
@@ -89,7 +89,7 @@ def test_a_request_whose_answer_is_lost_is_made_again_with_its_key(monkeypatch: 
         thread = threading.Thread(target=answer)
         thread.start()
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        assert asked(url, "POST", "/executions", {"path": "t/t"}, key="k-7") == {"execution_id": "e7"}
+        assert ask_server(url, "POST", "/executions", {"path": "t/t"}, key="k-7") == {"execution_id": "e7"}
         thread.join(10)
     assert len(heard) == 2
     assert all(b"\r\nidempotency-key: k-7\r\n" in request.lower() for request in heard)

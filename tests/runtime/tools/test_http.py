@@ -318,7 +318,7 @@ def test_an_error_names_the_method_and_the_address_without_what_may_be_secret(en
     ],
 )
 def test_an_address_is_shown_without_user_and_query(url: str, shown: str) -> None:
-    assert client.shown(url) == shown
+    assert client.shown_url(url) == shown
 
 
 def test_scenario_68_an_address_that_ends_like_a_file_is_an_address(env: FakeEnv, url: str) -> None:
