@@ -2,7 +2,7 @@
 the only rule that leads on asks for the last page, it is asked then too.
 
     case: [{when: more, then: {retry: {max_attempts: 2, params: …}}}, {when: not more, then: {next: b}}]
-        →  when: not more or iter.__t__more == 0   for the second rule, without `next` at the step
+        →  when: not more or iter.__t__more == 0   for the second rule, without `next` at the step and without `else`
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from noetlc.diag.change import Note
 from noetlc.expr.generated import generated_name, guard
 from noetlc.expr.shorthand import both, conjuncts, either, equal, path, static_path
 from noetlc.older.case.nodes import Case, CaseRule, Route
-from noetlc.older.events import on_success
+from noetlc.older.events import events_in, on_success
 from noetlc.older.page_nodes import Pages, repeats_success
 from noetlc.older.targets import Targets
 
@@ -60,10 +60,16 @@ def _case(case: Case, stops: list[Stop]) -> Case:
     leading = [rule for rule in case.rules if _leads(rule)]
     if len(leading) != 1 or leading[0].when is None:
         return case
+    if any(rule.when is None and rule.chain for rule in case.rules):
+        return case  # `else` says what happens then
     (only,), when = leading, leading[0].when
     asked = [stop.stopped for stop in stops if _is_opposite(on_success(when.expr), on_success(stop.asked))]
     done = Compare(path("event", "name"), (("==", Const("call.done")),))
-    made = only._replace(when=guard(either(when.expr, *(both(done, stopped) for stopped in asked)), when.span))
+    if events_in(when.expr):
+        expr = either(when.expr, *(both(done, stopped) for stopped in asked))
+    else:  # once a part names an event, what does not would be asked on failures too
+        expr = both(done, either(when.expr, *asked))
+    made = only._replace(when=guard(expr, when.span))
     return case._replace(rules=tuple([made if rule is only else rule for rule in case.rules])) if asked else case
 
 
